@@ -1,0 +1,62 @@
+"""The one exception tree.
+
+DrainwiseError                 anything the bundle reports on purpose
+├── UsageError                 the caller asked for something that cannot be (exit code 2)
+│   └── ConfigurationError     a key of a configuration file is wrong (exit code 2)
+├── RefusedFile                a file a user wrote is not safe or not sound to read
+├── FeatureError               a features directory cannot be written or read
+└── PoolError                  the batch system did not do what was asked (exit code 1)
+    ├── PoolUnreachable        no answer, half an answer, or a stale one: nothing may be decided on it
+    └── ActionRefused          the batch system refused an order
+"""
+
+from __future__ import annotations
+
+
+class DrainwiseError(Exception):
+    """Base of all errors raised on purpose; `exit_code` is what a command ends with."""
+
+    exit_code = 1
+
+
+class UsageError(DrainwiseError):
+    """The request itself is wrong; nothing was done."""
+
+    exit_code = 2
+
+
+class ConfigurationError(UsageError):
+    """One key of a configuration file is wrong.
+
+    Parameters: `file`, `section`, `key`, `value` name the place; `expected` says what would be right. What has no place
+    so narrow (a section that does not exist, a file that cannot be read) leaves `key` and `section` empty.
+    """
+
+    def __init__(self, file: str, section: str, key: str, value: str, expected: str) -> None:
+        self.file, self.section, self.key, self.value, self.expected = file, section, key, value, expected
+        place = f"{file}: " + (f"[{section}] " if section else "") + (f"{key} = " if key else "")
+        super().__init__(f"{place}{value!r}: expected {expected}")
+
+
+class RefusedFile(DrainwiseError):  # noqa: N818 - the fact, not the fault, is the news
+    """A user's file was not read; `reason` is one short printable word or phrase, never the file's content."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class FeatureError(DrainwiseError):
+    """A features directory cannot be written or read."""
+
+
+class PoolError(DrainwiseError):
+    """The batch system did not do what was asked."""
+
+
+class PoolUnreachable(PoolError):  # noqa: N818
+    """No answer, half an answer or a stale one; no act may follow from it."""
+
+
+class ActionRefused(PoolError):  # noqa: N818
+    """The batch system refused an order."""
