@@ -1,0 +1,115 @@
+"""`drainwise shutdown`: plan, change, drop or show the shutdown of this machine that its jobs are told of."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+import time
+
+from drainwise.errors import UsageError
+from drainwise.features import planned_shutdown
+from drainwise.htcondor.node_settings import NodeSettings, load
+
+DEFAULT_GRACE_SECS = 3600
+DEFAULT_SETTINGS = "/etc/drainwise/node.conf"
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_EXPECTED = "expected UNIX seconds, a date such as 2026-11-21T18:00 or 2026-11-21T18:00+01:00, or +2h, +30m, +90s"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    text = "plan, change, cancel or show the shutdown of this machine that its jobs are told of"
+    parser = subparsers.add_parser("shutdown", help=text, description=text)
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument("--at", metavar="TIME", help=f"plan it: {_EXPECTED.partition('expected ')[2]}")
+    change.add_argument("--cancel", action="store_true", help="drop the plan")
+    parser.add_argument("--file", metavar="PATH", help="the plan (default: the shutdown_file of the settings)")
+    parser.add_argument(
+        "--grace",
+        metavar="SECS",
+        type=int,
+        help=f"least notice (default: the grace_secs of the settings, else {DEFAULT_GRACE_SECS})",
+    )
+    parser.add_argument(
+        "--settings", metavar="PATH", default=DEFAULT_SETTINGS, help="the node's settings (default: %(default)s)"
+    )
+    parser.add_argument("--force", action="store_true", help="plan it although it is nearer than the grace")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan, cancel, or show; the exit code."""
+    now, settings = int(time.time()), node_settings(args.settings)
+    file = args.file or settings.shutdown_file
+    if args.at is not None:
+        grace = settings.whole("grace_secs") if args.grace is None else args.grace
+        grace = DEFAULT_GRACE_SECS if grace is None else grace
+        planned_shutdown.plan(file, parse_time(args.at, now), now, grace, args.force)
+    elif args.cancel:
+        planned_shutdown.cancel(file)
+    elif args.force:
+        raise UsageError("--force goes with --at TIME")
+    planned_shutdown.expire(file, now)
+    planned, remark = planned_shutdown.read(file, now)
+    if args.json:
+        print(json.dumps({"file": file, "shutdowntime": planned, "remark": remark}))
+    elif planned is None:
+        print("no shutdown is planned")
+    else:
+        print(f"shutdown planned for {local_time(planned)} ({planned}), in {duration(planned - now)}")
+    if remark is not None:
+        print(f"drainwise: {remark}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def node_settings(path: str) -> NodeSettings:
+    """What the site told this node, all defaults where it told nothing; raises ConfigurationError for a wrong file."""
+    try:
+        return load(path)
+    except FileNotFoundError:
+        return NodeSettings()
+
+
+def parse_time(text: str, now: int) -> int:
+    """Parse a time of a plan.
+
+    Parameters: `text` is UNIX seconds, an ISO 8601 date and time (local when it names no zone), or `+N` with a unit
+    of s, m, h or d, counted from `now` (UNIX seconds).
+    Returns: UNIX seconds. Raises: UsageError.
+    """
+    if text.isascii() and text.isdecimal() and len(text) <= 12:
+        return int(text)
+    if text.startswith("+"):
+        amount, unit = text[1:-1], text[-1]
+        if unit in _UNITS and amount.isascii() and amount.isdecimal() and len(amount) <= 9:
+            return now + int(amount) * _UNITS[unit]
+        raise UsageError(f"--at {text[:40]!a}: {_EXPECTED}")
+    try:
+        if not (len(text) > len("2026-11-21") and text[4] == text[7] == "-"):
+            # A day without an hour is a slip: midnight has often gone by. Newer Pythons also take "1111111111111".
+            raise ValueError(text)
+        moment = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+        return int(moment.timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"--at {text[:40]!a}: {_EXPECTED}") from None
+
+
+def local_time(time_secs: int) -> str:
+    """Print UNIX seconds as local date and time with zone."""
+    return datetime.datetime.fromtimestamp(time_secs).astimezone().isoformat(sep=" ")
+
+
+def duration(secs: int) -> str:
+    """Print seconds as hours and minutes.
+
+    >>> duration(7384), duration(59)
+    ('2 h 03 min', '59 s')
+    """
+    if secs < 60:
+        return f"{secs} s"
+    hours, minutes = secs // 3600, secs % 3600 // 60
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"

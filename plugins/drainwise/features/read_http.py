@@ -1,0 +1,239 @@
+"""Features from a web server, asked no more often than its cache headers want and never waited for long.
+
+The draft lets a server say by HTTP cache control how long a value holds. An answer is reused for `max-age` seconds (or
+until `Expires`), then asked for again with `If-None-Match` or `If-Modified-Since`; `no-store` is asked for each time.
+404 and 410 mean that the key is absent, and hold as long as any other answer.
+
+No proxy is used: a features server is the site's own, and a caching proxy in between would delay a shutdown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import io
+import socket
+import ssl
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from drainwise.errors import FeatureError, UsageError
+from drainwise.features.read import HTTP_PREFIXES, LARGEST_FILE, FeatureReader, table_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from email.message import Message
+
+    from _typeshed import WriteableBuffer
+
+TIMEOUT_SECS = 2.0
+"""For one key as a whole, redirects included; a server that drips byte by byte gains nothing."""
+MOST_REDIRECTS = 3
+_ABSENT = (404, 410)
+_MOVED = (301, 302, 303, 307, 308)
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: Message
+    body: bytes
+
+
+class _Cached(NamedTuple):
+    body: bytes | None
+    fresh_until: float
+    validators: dict[str, str]
+
+
+class HttpReader(FeatureReader):
+    """The keys under a base URL. Not for use by several threads at once."""
+
+    def __init__(
+        self, location: str, clock: Callable[[], float] = time.monotonic, timeout_secs: float = TIMEOUT_SECS
+    ) -> None:
+        super().__init__(location)
+        self._clock, self._timeout_secs = clock, timeout_secs
+        self._cache: dict[str, _Cached] = {}
+        parts = _split(location)
+        if parts.query or parts.fragment or parts.username is not None:
+            raise UsageError(f"features location {location[:80]!a}: expected a base URL without user, query, #")
+
+    def fetch(self, key: str) -> bytes | None:
+        """Read the raw content of a key, from the cache while it is fresh. Raises: FeatureError."""
+        cached = self._cache.get(key)
+        now = self._clock()
+        if cached is not None and now < cached.fresh_until:
+            return cached.body
+        place = self._place(key)
+        answer = _get(place, {} if cached is None else cached.validators, self._timeout_secs)
+        if answer.status == 304 and cached is not None:
+            body, validators = cached.body, _validators(answer.headers) or cached.validators
+        elif answer.status == 200:
+            body, validators = answer.body, _validators(answer.headers)
+        elif answer.status in _ABSENT:
+            body, validators = None, {}
+        else:
+            raise FeatureError(f"{place}: the server answered {answer.status}, expected 200, 304 or 404")
+        self._remember(key, body, now, validators, answer.headers)
+        return body
+
+    def _remember(self, key: str, body: bytes | None, now: float, validators: dict[str, str], headers: Message) -> None:
+        lifetime = lifetime_secs(headers)
+        if lifetime is None:
+            self._cache.pop(key, None)
+        else:
+            self._cache[key] = _Cached(body, now + lifetime, validators)
+
+    def names(self, directory: str | None = None) -> list[str]:
+        """List the keys of the table that the server has; http has no listing, so each one is asked for."""
+        return sorted(name for name in table_names(directory) if self.fetch(name) is not None)
+
+    def problem(self) -> str | None:
+        """Say why the server does not answer at all; whatever it answers for the base itself is an answer."""
+        try:
+            _get(self.location, {}, self._timeout_secs)
+        except FeatureError as error:
+            return str(error)
+        return None
+
+
+def lifetime_secs(headers: Message) -> float | None:
+    """Work out for how many seconds an answer may be reused without asking: 0 = ask again; None = do not keep it."""
+    directives: dict[str, str] = {}
+    for header in headers.get_all("Cache-Control", []):
+        for directive in header.split(","):
+            name, _, value = directive.partition("=")
+            directives.setdefault(name.strip().lower(), value.strip().strip('"'))
+    if "no-store" in directives:
+        return None
+    if "no-cache" in directives:
+        return 0.0
+    if "max-age" in directives:
+        age = headers.get("Age", "0").strip()
+        return float(max(0, _seconds(directives["max-age"]) - _seconds(age)))
+    try:
+        expires = parsedate_to_datetime(headers["Expires"])
+        return max(0.0, (expires - parsedate_to_datetime(headers["Date"])).total_seconds())
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return 0.0  # nothing said, or nothing that can be understood: ask each time
+
+
+def _seconds(text: str) -> int:
+    return min(int(text), 365 * 86400) if text.isascii() and text.isdecimal() and len(text) < 12 else 0
+
+
+def _validators(headers: Message) -> dict[str, str]:
+    given = {"If-None-Match": headers.get("ETag"), "If-Modified-Since": headers.get("Last-Modified")}
+    return {name: value for name, value in given.items() if value and value.isascii() and value.isprintable()}
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        sound = url.isascii() and url.isprintable() and " " not in url and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or not url.lower().startswith(HTTP_PREFIXES):
+        raise UsageError(f"{url[:80]!a}: expected a URL such as http://host:port/features")
+    return parts
+
+
+def _get(url: str, validators: dict[str, str], timeout_secs: float) -> _Answer:
+    """Ask for one URL, following few redirects, never from https to http. Raises: FeatureError."""
+    deadline = time.monotonic() + timeout_secs
+    place = url
+    for _ in range(MOST_REDIRECTS + 1):
+        try:
+            answer = _exchange(_split(url), validators, deadline)
+        except UsageError as error:
+            raise FeatureError(f"{place}: redirected to {error}") from None
+        except (TimeoutError, socket.timeout):
+            raise FeatureError(f"{place}: no answer within {timeout_secs:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise FeatureError(f"{place}: {ascii(reason[:100])[1:-1]}") from None
+        target = answer.headers.get("Location")
+        if answer.status not in _MOVED or target is None:
+            return answer
+        following = urljoin(url, target)
+        if url.startswith("https:") and not following.startswith("https:"):
+            raise FeatureError(f"{place}: redirected from https to {following[:80]!a}; not followed")
+        url = following
+    raise FeatureError(f"{place}: more than {MOST_REDIRECTS} redirects")
+
+
+def _exchange(parts: SplitResult, validators: dict[str, str], deadline: float) -> _Answer:
+    """Ask once. Raises: OSError (TimeoutError when the time is up), http.client.HTTPException."""
+    host = parts.hostname or ""
+    secure = parts.scheme == "https"
+    connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(host, parts.port)
+    with contextlib.closing(connection):
+        connection.sock = _TimedSocket(_connect(host, connection.port, secure, deadline), deadline)
+        headers = {"User-Agent": "drainwise", "Accept": "*/*", "Connection": "close", **validators}
+        connection.request("GET", parts.path or "/", headers=headers)
+        with connection.getresponse() as response:
+            body = response.read(LARGEST_FILE + 1)
+            if response.status == 200 and len(body) > LARGEST_FILE:
+                raise http.client.HTTPException(f"longer than {LARGEST_FILE} bytes")
+            if response.status == 200 and response.length:
+                raise http.client.HTTPException(f"cut off, {response.length} bytes are missing")
+            return _Answer(response.status, response.headers, body)
+
+
+def _remaining(deadline: float) -> float:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
+        raise TimeoutError
+    return remaining
+
+
+def _connect(host: str, port: int, secure: bool, deadline: float) -> socket.socket:
+    """Connect to the first address that answers. Only the name look-up is beyond the deadline's reach."""
+    failure = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(_remaining(deadline))
+            connection.connect(address)
+            connection.settimeout(_remaining(deadline))
+            return ssl.create_default_context().wrap_socket(connection, server_hostname=host) if secure else connection
+        except OSError as error:
+            connection.close()
+            failure = error
+    raise failure
+
+
+class _TimedSocket:
+    """What http.client needs of a socket, with one deadline for all reads and writes together."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._deadline = connection, deadline
+
+    def sendall(self, content: bytes) -> None:
+        self._connection.settimeout(_remaining(self._deadline))
+        self._connection.sendall(content)
+
+    def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - only ever asked for reading
+        return io.BufferedReader(_TimedStream(self._connection, self._deadline))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _TimedStream(io.RawIOBase):
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._deadline = connection, deadline
+        self._stream = connection.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        self._connection.settimeout(_remaining(self._deadline))
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
