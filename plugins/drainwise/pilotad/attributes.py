@@ -1,0 +1,79 @@
+"""THE table of the nine attributes a pilot may state, and the names around them.
+
+One row per attribute; every other module takes names, types and scaling from here.
+`.pilot.ad` states work in 1024ths of the whole lease, `$JOBSTATUS` in absolute cores and core-seconds.
+"""
+
+from __future__ import annotations
+
+from drainwise.pilotad.fact import Fact, set_field
+
+PILOT_AD = ".pilot.ad"
+SITE_AD = ".site.ad"
+JOBSTATUS = "$JOBSTATUS"
+
+VACATE_DESIRED = "VACATE_DESIRED"
+PAYLOAD_DEADLINE = "PAYLOAD_DEADLINE"
+
+HEARTBEAT = "PilotHeartbeat"
+"""Published name of the heartbeat: when the pilot last wrote, UNIX s."""
+
+TIME = "time"
+"""UNIX s, the same in both files."""
+CORES = "cores"
+"""Cores in use; `.pilot.ad`: fraction of the lease × 1024, 0…1024."""
+CORE_SECONDS = "core-seconds"
+"""Core-seconds; `.pilot.ad`: seconds of the whole lease × 1024."""
+PRIORITY = "priority"
+"""A whole number, higher is better, comparable within one user only."""
+FLAG = "flag"
+"""True or False."""
+
+SCALE = 1024
+"""What `1k` means in the `.pilot.ad` names."""
+
+
+class Attribute(Fact):
+    """One row: the attribute's `.pilot.ad` name, `$JOBSTATUS` file, `PilotReport` field, published name and kind."""
+
+    __slots__ = ("ad_name", "field", "kind", "published", "status_name")
+    ad_name: str
+    status_name: str
+    field: str
+    published: str
+    kind: str
+
+    def __init__(self, ad_name: str, status_name: str, field: str, published: str, kind: str) -> None:
+        set_field(self, "ad_name", ad_name)
+        set_field(self, "status_name", status_name)
+        set_field(self, "field", field)
+        set_field(self, "published", published)
+        set_field(self, "kind", kind)
+
+
+ATTRIBUTES = (
+    Attribute("LAST_JOB_START", "last_job_start", "last_job_start", "PilotLastJobStart", TIME),
+    Attribute("FIRST_EXP_JOB_END", "first_exp_job_end", "first_exp_job_end", "PilotFirstExpJobEnd", TIME),
+    Attribute("LAST_EXP_JOB_END", "last_exp_job_end", "last_exp_job_end", "PilotLastExpJobEnd", TIME),
+    Attribute("LAST_MAX_JOB_END", "last_max_job_end", "last_max_job_end", "PilotLastMaxJobEnd", TIME),
+    Attribute("USED_FRACTION1k", "used_CPU", "used_cpu", "PilotUsedCpu", CORES),
+    Attribute("ADD_UNCOM_TIME1k", "add_uncom_time", "add_uncom_time", "PilotAddUncomTime", CORE_SECONDS),
+    Attribute(
+        "ADD_FINAL_EXP_WASTE1k", "add_final_exp_waste", "add_final_exp_waste", "PilotAddFinalExpWaste", CORE_SECONDS
+    ),
+    Attribute("PRIORITY_FACTOR", "priority_factor", "priority_factor", "PilotPriorityFactor", PRIORITY),
+    Attribute(
+        "CAN_POSTPONE_LAST_JOB", "can_postpone_last_job", "can_postpone_last_job", "PilotCanPostponeLastJob", FLAG
+    ),
+)
+"""The nine rows in the order of the paper's table 1."""
+
+
+def absolute(scaled: float, cores: int) -> float:
+    """Cores or core-seconds of a `…1k` value: `scaled` / 1024 × `cores` (the lease's cores)."""
+    return scaled * cores / SCALE
+
+
+def scaled(value: float, cores: int) -> int:
+    """The `…1k` value nearest to `value` (cores or core-seconds) for a lease of `cores` ≥ 1."""
+    return round(value * SCALE / cores)

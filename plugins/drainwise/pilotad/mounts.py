@@ -1,0 +1,59 @@
+"""Which mounts lie where, as this process sees them (/proc/self/mountinfo, /proc/self/fdinfo).
+
+A FUSE server that never answers holds open() and stat() in a wait that only death interrupts, so such a mount has to be
+known before anything below it is touched.
+"""
+
+from __future__ import annotations
+
+import sys
+
+MOUNTINFO = "/proc/self/mountinfo"
+
+_ENCODING = sys.getfilesystemencoding()
+
+
+def fuse_mounts_below(base: str, mountinfo: str = MOUNTINFO) -> tuple[str, ...]:
+    """Mount points of FUSE file systems at or below `base` (a real path, no symlink in it), sorted.
+
+    Job directories that hold one are to be left alone. Empty when the kernel's list cannot be read.
+    """
+    try:
+        with open(mountinfo, "rb") as stream:
+            lines = stream.read().split(b"\n")
+    except OSError:
+        return ()
+    below = base.encode(_ENCODING, "surrogateescape").rstrip(b"/") + b"/"
+    found = []
+    for line in lines:
+        if b" - fuse" not in line:
+            continue
+        fields = line.split(b" ")
+        point = _unescaped(fields[4])
+        if (point + b"/").startswith(below):
+            found.append(point.decode(_ENCODING, "surrogateescape"))
+    return tuple(sorted(found))
+
+
+def same_mount(fd: int, other_fd: int) -> bool:
+    """Whether two descriptors were opened through the same mount; False when the kernel does not say."""
+    mount = _mount_id(fd)
+    return mount is not None and mount == _mount_id(other_fd)
+
+
+def _mount_id(fd: int) -> bytes | None:
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", "rb") as stream:
+            lines = stream.read().split(b"\n")
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith(b"mnt_id:"):
+            return line[7:].strip()
+    return None
+
+
+def _unescaped(field: bytes) -> bytes:
+    """Blank, tab, newline and backslash stand as \\ooo in the kernel's list."""
+    parts = field.split(b"\\")
+    return parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:])

@@ -1,0 +1,71 @@
+"""What one job's pilot says, from whichever of the two sources is newer: the one call for whoever publishes it."""
+
+from __future__ import annotations
+
+import posix
+
+from drainwise.errors import RefusedFile
+from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD
+from drainwise.pilotad.jobstatus import read_jobstatus
+from drainwise.pilotad.parse import parse_pilot_ad
+from drainwise.pilotad.report import newest
+from drainwise.pilotad.safe_open import open_dir, read_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from drainwise.pilotad.patience import Patience
+    from drainwise.pilotad.report import PilotReport
+
+PILOT_AD_LIMIT = 16384
+"""Bytes a `.pilot.ad` may hold."""
+LINE_LIMIT = 200
+
+
+def read_report(
+    dir_fd: int, uid: int, cores: int, jobstatus_name: str | None = None, patience: Patience | None = None
+) -> tuple[PilotReport | None, tuple[str, ...]]:
+    """The newest report in the job's directory, not bounded yet, and what was refused.
+
+    dir_fd: from `open_dir`. uid: the job's user, who must own what is read. cores: of the lease.
+    patience: share one between the jobs of a round, so that the waiting of all together is bounded (None: own).
+    jobstatus_name: the $JOBSTATUS directory below dir_fd, "a" or "a/b"; None: not looked for.
+    (None, ()) means that the job says nothing. Raises nothing for anything the user can do.
+    """
+    reasons = []
+    from_ad = from_status = None
+    try:
+        data, heartbeat = read_file(dir_fd, PILOT_AD, uid, PILOT_AD_LIMIT, patience)
+        from_ad, rejected = parse_pilot_ad(data, cores, heartbeat)
+        if rejected:
+            reasons.append(f"{PILOT_AD}: not sound: {' '.join(rejected)}")
+    except RefusedFile as refused:
+        if refused.reason != "absent":
+            reasons.append(f"{PILOT_AD}: {refused.reason}")
+    if jobstatus_name is not None:
+        try:
+            from_status, rejected = _jobstatus_at(dir_fd, uid, jobstatus_name, patience)
+            if rejected:
+                reasons.append(f"{JOBSTATUS}: not sound: {' '.join(rejected)}")
+        except RefusedFile as refused:
+            if refused.reason != "absent":
+                reasons.append(f"{JOBSTATUS}: {refused.reason}")
+    return newest(from_ad, from_status), tuple(reasons)
+
+
+def reasons_line(reasons: tuple[str, ...]) -> str:
+    """`reasons` as one printable line of at most 200 characters, for a log."""
+    return "; ".join(reasons)[:LINE_LIMIT]
+
+
+def _jobstatus_at(dir_fd: int, uid: int, path: str, patience: Patience | None) -> tuple[PilotReport, tuple[str, ...]]:
+    fd = dir_fd
+    try:
+        for name in path.split("/"):
+            below = open_dir(name, fd, uid)
+            if fd != dir_fd:
+                posix.close(fd)
+            fd = below
+        return read_jobstatus(fd, uid, patience)
+    finally:
+        if fd != dir_fd:
+            posix.close(fd)

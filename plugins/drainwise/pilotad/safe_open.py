@@ -1,0 +1,151 @@
+"""Reading a file in a directory its user controls, as a reader with other rights than the user's.
+
+What openat2(RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS | NO_XDEV) promises is had here without it, which Python
+cannot call cheaply: names are single components opened below a directory descriptor (so nothing leads out, and a
+renamed or swapped parent does not matter), O_NOFOLLOW refuses every symlink, magic ones too, and another file system
+is seen by comparing devices. Nothing is believed before the open: kind, owner, links and size come from the descriptor.
+O_NONBLOCK keeps FIFOs, devices and write leases from making us wait.
+"""
+
+from __future__ import annotations
+
+import errno
+import posix
+import stat
+
+from drainwise.errors import RefusedFile
+from drainwise.pilotad.mounts import same_mount
+from drainwise.pilotad.patience import Patience
+
+READ_FLAGS = posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC
+# O_PATH: searching needs no read permission, and a directory's own file system is not asked to open anything.
+_DIRECTORY_FLAGS = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
+
+_TRIES = 3
+_PAUSE = 0.001
+
+_REASONS = {
+    errno.ENOENT: "absent",
+    errno.ESTALE: "absent",
+    errno.ELOOP: "symlink",
+    errno.ENXIO: "not a regular file",
+    errno.ENODEV: "not a regular file",
+    errno.ENOTDIR: "not a directory",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EAGAIN: "lease held",
+    errno.EMFILE: "no file descriptors",
+    errno.ENFILE: "no file descriptors",
+    errno.ENAMETOOLONG: "bad name",
+}
+
+
+def open_dir(name: str, dir_fd: int | None = None, uid: int | None = None) -> int:
+    """A descriptor of the directory `name`, for `dir_fd` arguments only; the caller closes it.
+
+    name: one component below `dir_fd`; without it a trusted path whose last component may not be a symlink.
+    uid: the owner it must have (None: any). Raises RefusedFile.
+    """
+    if dir_fd is not None:
+        _one_component(name)
+    try:
+        fd = posix.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
+    except OSError as error:
+        raise RefusedFile(reason_of(error)) from error
+    try:
+        owner = posix.fstat(fd).st_uid
+    except OSError as error:
+        posix.close(fd)
+        raise RefusedFile(reason_of(error)) from error
+    if uid is not None and owner != uid:
+        posix.close(fd)
+        raise RefusedFile("not the job's user")
+    return fd
+
+
+def read_file(
+    dir_fd: int, name: str, uid: int | None, limit: int, patience: Patience | None = None
+) -> tuple[bytes, int]:
+    """Content and mtime (UNIX s) of the regular file `name` in `dir_fd`, as they were at one moment.
+
+    uid: the owner it must have (None: any). limit: bytes it may hold. A file being written is tried three times in all,
+    1 ms apart, as far as `patience` (None: enough) goes.
+    Raises RefusedFile: "absent", "symlink", "not a regular file", "not the job's user", "hard link", "too large",
+    "permission denied", "other file system", "torn", "empty", "lease held", "no file descriptors", "bad name", or the
+    name of another errno.
+    """
+    verdict = "torn"
+    for attempt in range(_TRIES):
+        if attempt and not (patience or Patience(_PAUSE)).pause(_PAUSE):
+            break
+        fd = open_file(dir_fd, name)
+        try:
+            found = read_settled(fd, dir_fd, uid, limit)
+        finally:
+            posix.close(fd)
+        if found is not None and found[0]:
+            return found
+        # An empty file may be one that was just truncated to be written again.
+        verdict = "torn" if found is None else "empty"
+    raise RefusedFile(verdict)
+
+
+def open_file(dir_fd: int, name: str) -> int:
+    """A descriptor of whatever `name` in `dir_fd` is, unless a symlink; nothing else is checked. Raises RefusedFile."""
+    _one_component(name)
+    try:
+        return posix.open(name, READ_FLAGS, dir_fd=dir_fd)
+    except OSError as error:
+        raise RefusedFile(reason_of(error)) from error
+
+
+def read_settled(fd: int, dir_fd: int, uid: int | None, limit: int) -> tuple[bytes, int] | None:
+    """As `read_file`, of a file already open; None when it changed meanwhile.
+
+    Two reads must agree: clocks of files tick in ms on older kernels, so an equal mtime alone proves nothing.
+    """
+    before = check_file(fd, dir_fd, uid, limit)
+    size = before.st_size
+    try:
+        data = posix.pread(fd, size + 1, 0)
+        again = posix.pread(fd, size + 1, 0)
+        after = posix.fstat(fd)
+    except OSError as error:
+        raise RefusedFile(reason_of(error)) from error
+    if len(data) == size == after.st_size and again == data and before.st_mtime_ns == after.st_mtime_ns:
+        return data, before.st_mtime_ns // 1_000_000_000
+    return None
+
+
+def check_file(fd: int, dir_fd: int, uid: int | None, limit: int) -> posix.stat_result:
+    """Refuse an open file that is not a small plain one of `uid`'s own, on its directory's file system.
+
+    Returns what was found. Raises RefusedFile as `read_file`.
+    """
+    try:
+        found, device = posix.fstat(fd), posix.fstat(dir_fd).st_dev
+    except OSError as error:
+        raise RefusedFile(reason_of(error)) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise RefusedFile("not a regular file")
+    if uid is not None and found.st_uid != uid:
+        raise RefusedFile("not the job's user")
+    if found.st_nlink > 1:
+        raise RefusedFile("hard link")
+    if found.st_size > limit:
+        raise RefusedFile("too large")
+    # overlayfs may show another device within one mount: then the mount itself is asked.
+    if found.st_dev != device and not same_mount(fd, dir_fd):
+        raise RefusedFile("other file system")
+    return found
+
+
+def _one_component(name: str) -> None:
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise RefusedFile("bad name")
+
+
+def reason_of(error: OSError) -> str:
+    """One short phrase for `error`; never a path or a value."""
+    number = error.errno or 0
+    return _REASONS.get(number) or errno.errorcode.get(number, "unknown error")

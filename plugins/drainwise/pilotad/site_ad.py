@@ -1,0 +1,95 @@
+"""`.site.ad`: the site's word to one pilot. Written as the job's user into the job's directory; read by the pilot."""
+
+from __future__ import annotations
+
+import posix
+
+from drainwise.errors import RefusedFile
+from drainwise.features.local_file import replace_file
+from drainwise.pilotad.attributes import PAYLOAD_DEADLINE, SITE_AD, VACATE_DESIRED
+from drainwise.pilotad.fact import Fact, set_field
+from drainwise.pilotad.job_directory import JobDirectory, not_written
+from drainwise.pilotad.parse import known_values
+from drainwise.pilotad.safe_open import open_dir, read_file
+from drainwise.pilotad.values import flag, unix_time
+
+SITE_AD_LIMIT = 4096
+"""Bytes the file may hold."""
+
+_ROWS = {VACATE_DESIRED.encode(): (VACATE_DESIRED, flag), PAYLOAD_DEADLINE.encode(): (PAYLOAD_DEADLINE, unix_time)}
+
+
+class SiteAd(Fact):
+    """The paper's table 2. vacate_desired: start draining. payload_deadline: the lease's new end, UNIX s, or None."""
+
+    __slots__ = ("payload_deadline", "vacate_desired")
+    vacate_desired: bool
+    payload_deadline: int | None
+
+    def __init__(self, vacate_desired: bool, payload_deadline: int | None = None) -> None:
+        set_field(self, "vacate_desired", vacate_desired)
+        set_field(self, "payload_deadline", payload_deadline)
+
+
+def write_site_ad(directory: int | str, vacate_desired: bool, payload_deadline: int | None = None) -> bool:
+    """Make `.site.ad` in `directory` (a descriptor or a path) say this; True when it had to be written.
+
+    payload_deadline: UNIX s. A file that says it already is left alone, so its mtime is the time of the order; one that
+    the user deleted, changed or replaced by something else is written again. Raises FeatureError.
+    """
+    content = f"{VACATE_DESIRED} = {vacate_desired}\n"
+    if payload_deadline is not None:
+        content += f"{PAYLOAD_DEADLINE} = {payload_deadline}\n"
+    wanted = content.encode("ascii")
+    with JobDirectory(directory) as dir_fd:
+        try:
+            if read_file(dir_fd, SITE_AD, posix.geteuid(), SITE_AD_LIMIT)[0] == wanted:
+                return False
+        except RefusedFile:
+            pass  # absent, or nothing we wrote: the rename puts ours in its place
+        try:
+            replace_file(SITE_AD, wanted, dir_fd)
+        except OSError as error:
+            raise not_written(SITE_AD, error) from error
+    return True
+
+
+def remove_site_ad(directory: int | str) -> bool:
+    """Remove `.site.ad`: no draining is requested (any more); True when there was one. Raises FeatureError."""
+    with JobDirectory(directory) as dir_fd:
+        try:
+            posix.unlink(SITE_AD, dir_fd=dir_fd)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise not_written(SITE_AD, error) from error
+    return True
+
+
+def read_site_ad(directory: int | str, uid: int | None = None) -> tuple[SiteAd | None, str]:
+    """What the site asks of the pilot in `directory`, and what was wrong ("" when nothing); for pilots, never raises.
+
+    uid: the owner the file must have (None: any). No file: (None, "absent"), no draining is requested.
+    A deadline that makes no sense is left out and named; without a sound VACATE_DESIRED there is no order.
+    """
+    try:
+        dir_fd = directory if isinstance(directory, int) else open_dir(directory)
+        try:
+            data = read_file(dir_fd, SITE_AD, uid, SITE_AD_LIMIT)[0]
+        finally:
+            if dir_fd != directory:
+                posix.close(dir_fd)
+    except RefusedFile as refused:
+        return None, refused.reason
+    return parse_site_ad(data)
+
+
+def parse_site_ad(data: bytes) -> tuple[SiteAd | None, str]:
+    """As `read_site_ad`, from the file's bytes. Pure."""
+    values = known_values(data, _ROWS)
+    vacate = values.get(VACATE_DESIRED)
+    if vacate is None:
+        return None, f"no sound {VACATE_DESIRED}"
+    deadline = values.get(PAYLOAD_DEADLINE, 0)
+    ad = SiteAd(bool(vacate), int(deadline) if deadline else None)
+    return ad, f"no sound {PAYLOAD_DEADLINE}" if deadline is None else ""

@@ -1,0 +1,109 @@
+"""`.site.ad`, written and read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.errors import FeatureError
+from drainwise.pilotad.site_ad import SiteAd, parse_site_ad, read_site_ad, remove_site_ad, write_site_ad
+
+DEADLINE = 1_795_256_200
+
+
+def test_the_order_is_written_as_the_paper_has_it(tmp_path: Path) -> None:
+    """Two lines; the deadline only when there is one."""
+    assert write_site_ad(str(tmp_path), True, DEADLINE)
+    assert (tmp_path / ".site.ad").read_text() == "VACATE_DESIRED = True\nPAYLOAD_DEADLINE = 1795256200\n"
+    assert write_site_ad(str(tmp_path), False)
+    assert (tmp_path / ".site.ad").read_text() == "VACATE_DESIRED = False\n"
+    assert os.listdir(tmp_path) == [".site.ad"]
+
+
+def test_the_same_order_is_not_written_again(tmp_path: Path) -> None:
+    """A pilot that watches the mtime sees the time of the order."""
+    write_site_ad(str(tmp_path), True, DEADLINE)
+    before = (tmp_path / ".site.ad").stat()
+    assert not write_site_ad(str(tmp_path), True, DEADLINE)
+    after = (tmp_path / ".site.ad").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert write_site_ad(str(tmp_path), True, DEADLINE + 1)
+
+
+def test_an_order_is_taken_back(tmp_path: Path) -> None:
+    """No file, no draining."""
+    assert not remove_site_ad(str(tmp_path))
+    write_site_ad(str(tmp_path), True)
+    assert remove_site_ad(str(tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_descriptor_stays_open(tmp_path: Path) -> None:
+    """The caller who opened it closes it."""
+    fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        write_site_ad(fd, True, DEADLINE)
+        assert read_site_ad(fd) == (SiteAd(True, DEADLINE), "")
+        assert remove_site_ad(fd)
+        assert read_site_ad(fd) == (None, "absent")
+    finally:
+        os.close(fd)
+
+
+def test_a_directory_that_went_away(tmp_path: Path) -> None:
+    """A reader is told, a writer gets one line."""
+    gone = str(tmp_path / "gone")
+    assert read_site_ad(gone) == (None, "absent")
+    with pytest.raises(FeatureError, match="gone': absent; expected the job's directory, no symlink"):
+        write_site_ad(gone, True)
+    with pytest.raises(FeatureError, match="gone': absent; expected the job's directory, no symlink"):
+        remove_site_ad(gone)
+
+
+@pytest.mark.parametrize(
+    "data, expected",
+    [
+        (b"VACATE_DESIRED=true\r\n", (SiteAd(True), "")),
+        (b"vacate_desired = FALSE\nPAYLOAD_DEADLINE = 1795256200", (SiteAd(False, DEADLINE), "")),
+        (b"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = soon\n", (SiteAd(True), "no sound PAYLOAD_DEADLINE")),
+        (b"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = 5\n", (SiteAd(True), "no sound PAYLOAD_DEADLINE")),
+        (b"PAYLOAD_DEADLINE = 1795256200\n", (None, "no sound VACATE_DESIRED")),
+        (b"VACATE_DESIRED = True\nVACATE_DESIRED = False\n", (None, "no sound VACATE_DESIRED")),
+        (b"VACATE_DESIRED = 1\n", (None, "no sound VACATE_DESIRED")),
+        (b"\0\xff garbage", (None, "no sound VACATE_DESIRED")),
+    ],
+)
+def test_what_a_pilot_makes_of_it(data: bytes, expected: tuple[SiteAd | None, str]) -> None:
+    """Tolerant of blanks and case; garbage is no order, and the reason is named."""
+    assert parse_site_ad(data) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_raise_nothing(data: bytes) -> None:
+    """A pilot that reads its order cannot be stopped by it."""
+    ad, reason = parse_site_ad(data)
+    assert ad is not None or reason == "no sound VACATE_DESIRED"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another owner")
+def test_an_order_that_somebody_else_wrote_is_replaced(tmp_path: Path) -> None:
+    """The same words in a file that its owner may change at any time are not ours."""
+    write_site_ad(str(tmp_path), True, DEADLINE)
+    os.chown(tmp_path / ".site.ad", 12345, -1)
+    assert write_site_ad(str(tmp_path), True, DEADLINE)
+    assert (tmp_path / ".site.ad").stat().st_uid == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another owner")
+def test_a_pilot_may_insist_on_the_owner(tmp_path: Path) -> None:
+    """Somebody else's order in a shared directory is not the site's."""
+    write_site_ad(str(tmp_path), True)
+    os.chown(tmp_path / ".site.ad", 12345, -1)
+    assert read_site_ad(str(tmp_path), uid=0) == (None, "not the job's user")
+    assert read_site_ad(str(tmp_path), uid=12345) == (SiteAd(True), "")
+    assert read_site_ad(str(tmp_path)) == (SiteAd(True), "")

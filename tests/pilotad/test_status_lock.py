@@ -1,0 +1,95 @@
+"""The lock in both kinds."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import RefusedFile
+from drainwise.pilotad.patience import Patience
+from drainwise.pilotad.status_lock import is_at, lock
+
+
+@contextmanager
+def held_by_another_process(path: Path) -> Iterator[None]:
+    """An fcntl lock of somebody else's."""
+    ready, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            fcntl.lockf(os.open(path, os.O_RDWR), fcntl.LOCK_EX)
+            os.write(told, b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
+    try:
+        os.read(ready, 1)
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(ready)
+        os.close(told)
+
+
+@pytest.fixture
+def seal(tmp_path: Path) -> Path:
+    """A file to lock."""
+    path = tmp_path / "used_CPU"
+    path.write_bytes(b"6\n")
+    return path
+
+
+def test_readers_share_and_a_writer_does_not(seal: Path) -> None:
+    """Two readers at once; a writer only alone."""
+    with open(seal, "r+b") as one, open(seal, "r+b") as two:
+        lock(one.fileno(), exclusive=False, timeout=0)
+        lock(two.fileno(), exclusive=False, timeout=0)
+        with open(seal, "r+b") as three, pytest.raises(RefusedFile, match=r"^locked$"):
+            lock(three.fileno(), exclusive=True, timeout=0.003)
+
+
+def test_who_gets_only_one_kind_keeps_none(seal: Path) -> None:
+    """Two honest ones that take them in different order must not stop each other for good."""
+    with held_by_another_process(seal), open(seal, "r+b") as ours, open(seal, "r+b") as other:
+        with pytest.raises(RefusedFile, match=r"^locked$"):
+            lock(ours.fileno(), exclusive=False, timeout=0.003)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_waiting_is_bounded_by_timeout_and_patience(seal: Path) -> None:
+    """Whichever is less."""
+    with held_by_another_process(seal), open(seal, "r+b") as ours:
+        for timeout, patience in ((0.02, None), (0.02, Patience(10)), (10, Patience(0.02))):
+            begun = time.monotonic()
+            with pytest.raises(RefusedFile, match=r"^locked$"):
+                lock(ours.fileno(), exclusive=False, timeout=timeout, patience=patience)
+            assert 0.01 < time.monotonic() - begun < 1
+
+
+def test_a_file_system_without_locks_is_told(seal: Path) -> None:
+    """An errno's name, not a wait."""
+    fd = os.open(seal.parent, os.O_RDONLY | os.O_PATH)
+    with pytest.raises(RefusedFile, match=r"^EBADF$"):
+        lock(fd, exclusive=False, timeout=10)
+    os.close(fd)
+
+
+def test_is_at(seal: Path) -> None:
+    """The name leads to the open file until it is replaced or removed."""
+    place = os.open(seal.parent, os.O_RDONLY | os.O_DIRECTORY)
+    with open(seal, "rb") as stream:
+        assert is_at(stream.fileno(), place, "used_CPU")
+        os.rename(seal, seal.parent / "old")
+        assert not is_at(stream.fileno(), place, "used_CPU")
+        seal.write_bytes(b"7\n")
+        assert not is_at(stream.fileno(), place, "used_CPU")
+        assert is_at(stream.fileno(), place, "old")
+    os.close(place)
