@@ -1,0 +1,82 @@
+"""What `drainwise check htcondor` knows of a pool before it judges (the answers of its daemons, slots and files), and
+what a verdict is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DaemonFacts:
+    """One daemon: the `role` it plays (execute, access, central), its `machine`, and its knobs by lower-case name.
+
+    The knobs' values are as the daemon uses them, with all macros resolved; a knob that is not set is not there.
+    `version` is HTCondor's, such as (25, 14, 1), empty when unknown. `fault` says why it did not answer.
+    """
+
+    role: str
+    machine: str
+    version: tuple[int, ...]
+    knobs: Mapping[str, str]
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class SlotFacts:
+    """One slot: its name and machine, its startd's clock when it sent the ad, and what the node published on it.
+
+    Times are UNIX seconds. `cron_heartbeat` is None when no cron has published there; `orders_visible` says whether the
+    slot has the attribute PilotReclaimDeadline, whatever its value.
+    """
+
+    name: str
+    machine: str
+    clock: int
+    startd_started: int
+    cron_heartbeat: int | None
+    orders_visible: bool
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """A file on the node itself: `fault` says why it cannot be looked at; else mode, owner's uid and mtime (UNIX s).
+
+    `exposed` is the first directory above it that somebody else than root can write to, empty when there is none.
+    """
+
+    path: str
+    fault: str = ""
+    mode: int = 0
+    owner: int = 0
+    modified: int = 0
+    exposed: str = ""
+
+
+@dataclass(frozen=True)
+class PoolFacts:
+    """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node."""
+
+    daemons: tuple[DaemonFacts, ...]
+    slots: tuple[SlotFacts, ...]
+    local_machine: str = ""
+    files: tuple[FileFacts, ...] = ()
+
+
+OK, MISSING, DANGEROUS = "ok", "missing", "dangerous"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One verdict: its severity, on which machine, about what (a knob or a file), why it matters, and the line to add.
+
+    `value` is what was found there, as far as there is something to show.
+    """
+
+    severity: str
+    machine: str
+    what: str
+    why: str
+    line: str = ""
+    value: str = ""

@@ -1,0 +1,183 @@
+"""Verdicts on the knobs of one daemon: those of its drop-in, and those that make orders or sandboxes dangerous."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, DaemonFacts, Finding
+from drainwise.htcondor.knobs import Knob, knobs
+from drainwise.htcondor.render import drop_in_path, render
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.units import format_duration
+
+OLDEST = (23, 0)  # what the drop-ins do was measured on 23.9.6 and 25.14.1
+
+_WORDS = re.compile(r"[^\s,]+")
+_PRODUCT = re.compile(r"\d{1,9}(\s*\*\s*\d{1,9})*")
+_ORDER_LIST = re.compile(r"\s*([A-Za-z0-9._#@:+-]+@[0-9]+=[0-9]+(\s+|$))*")
+_ANYONE = re.compile(r"\*(@.*|/\*)?")  # any user, here or of a whole domain; a bare host name is not meant
+
+
+def expected_knobs(site: SiteConfig, role: str) -> tuple[Knob, ...]:
+    """The knobs that the site's drop-in for `role` sets."""
+    return tuple(knobs(next(file.text for file in render(site, role) if file.path == drop_in_path(role))))
+
+
+def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) -> Iterator[Finding]:
+    """Every verdict on one daemon, which must have the knobs `wanted`; what is dangerous is not also called missing."""
+    if daemon.fault:
+        yield Finding(MISSING, daemon.machine, f"{daemon.role} daemon", f"it did not answer: {daemon.fault}")
+        return
+    if daemon.version and daemon.version < OLDEST:
+        shown, oldest = (".".join(map(str, numbers)) for numbers in (daemon.version, OLDEST))
+        yield Finding(MISSING, daemon.machine, "HTCondor", f"older than {oldest}: never tried there", value=shown)
+    dangers = [finding for rule in _RULES[daemon.role] for finding in rule(daemon, site)]
+    yield from dangers
+    told = {finding.what for finding in dangers}
+    for knob in wanted:
+        if knob.name not in told:
+            value = daemon.knobs.get(knob.name.casefold())
+            severity = OK if knob.in_force(value) else MISSING
+            yield Finding(severity, daemon.machine, knob.name, knob.why, knob.line, value or "")
+
+
+def _seconds(daemon: DaemonFacts, name: str) -> int | None:
+    """A knob's value in seconds; None where it is an expression of its own."""
+    value = daemon.knobs.get(name.casefold(), "").strip()
+    if _PRODUCT.fullmatch(value) is None:
+        return None
+    product = 1
+    for factor in value.split("*"):
+        product *= int(factor)
+    return product
+
+
+def _exit_hook(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    for name, value in daemon.knobs.items():
+        if name.endswith("_hook_job_exit") and value.strip():
+            why = "jobs with file transfer start again after their end (25.14.1)"
+            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, f"{name.upper()} =", value)
+
+
+def _open_sandboxes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    value = daemon.knobs.get("job_execdir_permissions", "user").strip()
+    if value.casefold() in {"group", "world"}:
+        why = "other users of the node can read the jobs' directories; publishing the reports does not need it"
+        name = "JOB_EXECDIR_PERMISSIONS"
+        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = user", value)
+
+
+def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    for name, value in daemon.knobs.items():
+        prefix, found, level = name.partition("settable_attrs_")
+        if not found or (prefix and not prefix.endswith(".")):
+            continue
+        words = _WORDS.findall(value)
+        if level == "administrator":
+            wide = [word for word in words if word.startswith("*")]
+            why = "with ENABLE_RUNTIME_CONFIG an administrator's token sets any knob of the node from afar"
+        else:
+            wide = [word for word in words if fnmatchcase("pilot_reclaim", word.casefold())]
+            why = f"everyone with the level {level.upper()} can end any pilot"
+        if wide:
+            rest = [word for word in words if word not in wide] + ["PILOT_RECLAIM"] * (level == "administrator")
+            line = f"{name.upper()} = {' '.join(dict.fromkeys(rest))}".rstrip()
+            yield Finding(DANGEROUS, daemon.machine, name.upper(), why, line, value)
+
+
+def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    names = ("ALLOW_ADMINISTRATOR", "ALLOW_ADMINISTRATOR_STARTD", "STARTD.ALLOW_ADMINISTRATOR")
+    lists = {name: daemon.knobs.get(name.casefold(), "").strip() for name in names}
+    line = "ALLOW_ADMINISTRATOR = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
+    if not any(lists.values()):
+        why = "nobody may give orders to this node; name the agent's identity, too"
+        yield Finding(MISSING, daemon.machine, names[0], why, line)
+    for name, value in lists.items():
+        if any(_ANYONE.fullmatch(word) for word in _WORDS.findall(value)):
+            why = "any user can end any pilot, and stop the node"
+            yield Finding(DANGEROUS, daemon.machine, name, why, line.replace(names[0], name), value)
+
+
+def _busy_cron(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    name = f"STARTD_CRON_{site.htcondor.hook_keyword}_MODE"
+    mode = daemon.knobs.get(name.casefold(), "").strip()
+    period = daemon.knobs.get(f"startd_cron_{site.htcondor.hook_keyword}_period".casefold(), "").strip()
+    if mode.casefold() == "waitforexit" and period.rstrip("smhSMH") in {"", "0"}:
+        why = "a cron that fails at once is started again hundreds of times a second"
+        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = Periodic", mode)
+
+
+def _deaf_pilots(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    name, interval, grace = "STARTER_UPDATE_INTERVAL", _seconds(daemon, "STARTER_UPDATE_INTERVAL"), site.reclaim.grace
+    if interval is not None and interval >= grace:
+        why = f"a pilot may hear of an order only after its deadline ([reclaim] grace {format_duration(grace)})"
+        yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {site.htcondor.update_interval}", str(interval))
+
+
+def _early_signal(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    name, before, grace = "MachineMaxVacateTime", _seconds(daemon, "MachineMaxVacateTime"), site.reclaim.grace
+    if before is not None and before >= grace:
+        why = (
+            f"SIGTERM comes that long before the deadline, so at once: nothing drains within [reclaim] grace"
+            f" {format_duration(grace)}"
+        )
+        line = f"{name} = {site.htcondor.max_vacate_time or min(600, grace // 2)}"
+        yield Finding(DANGEROUS, daemon.machine, name, why, line, format_duration(before))
+
+
+def _users_attributes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    for name in ("STARTD_JOB_ATTRS", "STARTD_JOB_EXPRS"):
+        words = _WORDS.findall(daemon.knobs.get(name.casefold(), ""))
+        copied = [word for word in words if word.casefold().startswith("pilot")]
+        if copied:
+            rest = " ".join(word for word in words if word not in copied)
+            why = f"copies {', '.join(copied)} from the user's job over what the node publishes"
+            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {rest}".rstrip(), " ".join(words))
+
+
+def _broken_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    value = daemon.knobs.get("pilot_reclaim", "")
+    if _ORDER_LIST.fullmatch(value) is None:
+        why = "not a list of <GlobalJobId>@<JobStart>=<deadline>: no slot of the node can read its order"
+        line = f'condor_config_val -name {daemon.machine} -startd -rset "PILOT_RECLAIM ="'
+        yield Finding(DANGEROUS, daemon.machine, "PILOT_RECLAIM", why, line, value[:80])
+
+
+def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    requirements = daemon.knobs.get("preemption_requirements", "False").strip()
+    on = requirements.casefold() != "false"
+    by_waste = site.htcondor.negotiator_policy == "least-waste" or "pilot" in requirements.casefold()
+    rank = daemon.knobs.get("negotiator_pre_job_rank", "")
+    policy = dataclasses.replace(site.htcondor, negotiator_policy="least-waste")
+    if on and by_waste and "pilotkillwaste" not in rank.casefold():
+        lines = expected_knobs(dataclasses.replace(site, htcondor=policy), "central")
+        name = "NEGOTIATOR_PRE_JOB_RANK"
+        line = "\n".join(knob.line for knob in lines if knob.name in {"DRAINWISE_WASTE", name})
+        why = "it is asked before PREEMPTION_RANK, and its -Cpus and -Memory take the most wasteful slot first"
+        yield Finding(DANGEROUS, daemon.machine, name, why, line, rank)
+    if by_waste and not daemon.knobs.get("group_names", "").strip():
+        why = "the negotiator's policy moves cores between groups by their quotas; without groups it does nothing"
+        line = "GROUP_NAMES = group_a, group_b   (and GROUP_QUOTA_group_a = ... for each)"
+        yield Finding(MISSING, daemon.machine, "GROUP_NAMES", why, line)
+
+
+Rule = Callable[[DaemonFacts, SiteConfig], Iterator[Finding]]
+
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "execute": (
+        _exit_hook,
+        _open_sandboxes,
+        _who_may_order,
+        _who_is_administrator,
+        _busy_cron,
+        _deaf_pilots,
+        _early_signal,
+        _users_attributes,
+        _broken_orders,
+    ),
+    "access": (),
+    "central": (_wasteful_negotiator,),
+}

@@ -1,0 +1,75 @@
+"""Verdicts on what the nodes publish, and on the files of the node on which the check runs."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Sequence
+
+from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, FileFacts, Finding, PoolFacts, SlotFacts
+from drainwise.htcondor.check_knobs import expected_knobs
+from drainwise.htcondor.render import drop_in_path
+from drainwise.siteconfig import SiteConfig
+
+_LATE = 3  # periods of the cron: its silence is then no chance any more
+
+
+def judge_slots(slots: Sequence[SlotFacts], site: SiteConfig) -> Iterator[Finding]:
+    """Whether each node's cron publishes, and whether its slots show their orders."""
+    lines = {knob.name: knob.line for knob in expected_knobs(site, "execute")}
+    period = site.htcondor.cron_period
+    by_machine: dict[str, list[SlotFacts]] = {}
+    for slot in slots:
+        by_machine.setdefault(slot.machine, []).append(slot)
+    for machine, own in sorted(by_machine.items()):
+        ages = [slot.clock - slot.cron_heartbeat for slot in own if slot.cron_heartbeat is not None]
+        what, line = "PilotCronHeartbeat", lines["STARTD_CRON_JOBLIST"]
+        if not ages:
+            why = "the cron has never published here, so every pilot counts as silent; see STARTD_CRON in the StartLog"
+            yield Finding(MISSING, machine, what, why, line)
+        elif min(ages) > _LATE * period:
+            why = f"the cron does not run any more (its period is {period} s); see STARTD_CRON in the StartLog"
+            yield Finding(MISSING, machine, what, why, line, f"{min(ages)} s old")
+        else:
+            yield Finding(OK, machine, what, "the cron publishes", line, f"{min(ages)} s old")
+        hidden = [slot.name for slot in own if not slot.orders_visible]
+        why = "the reclaim agent reads its orders back from the slots"
+        severity = MISSING if hidden else OK
+        yield Finding(severity, machine, "PilotReclaimDeadline", why, lines["STARTD_ATTRS"], " ".join(hidden))
+
+
+def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
+    """Whether hooks, settings and package are there and safe; nothing when the check does not run on a node."""
+    machine = facts.local_machine
+    drop_in = drop_in_path("execute")
+    for file in facts.files:
+        if file.path == drop_in:
+            yield from _not_restarted(file, facts)
+            continue
+        runs = file.path == site.htcondor.python or file.path.startswith(site.htcondor.libexec_dir + "/")
+        wanted = stat.S_IXOTH | stat.S_IROTH if runs or stat.S_ISDIR(file.mode) else stat.S_IROTH
+        what, shown = file.path, f"{stat.S_IMODE(file.mode):04o}"
+        if file.fault:
+            why = f"{file.fault}; while a hook is missing no job starts on the node"
+            yield Finding(MISSING, machine, what, why, "drainwise config htcondor --role execute --out /")
+        elif file.owner != 0 or file.mode & (stat.S_IWGRP | stat.S_IWOTH):
+            why = "who can change it runs code as every job's user"
+            line = f"chown root {what} && chmod go-w {what}"
+            yield Finding(DANGEROUS, machine, what, why, line, f"uid {file.owner} mode {shown}")
+        elif file.exposed:
+            why = f"{file.exposed} above it can be changed by others than root, who then run code as every job's user"
+            yield Finding(DANGEROUS, machine, what, why, f"chown root {file.exposed} && chmod go-w {file.exposed}")
+        elif file.mode & wanted != wanted:
+            why = "the jobs' users and HTCondor's own must be able to use it"
+            line = f"chmod a+r{'x' if wanted & stat.S_IXOTH else ''} {what}"
+            yield Finding(MISSING, machine, what, why, line, f"mode {shown}")
+        else:
+            yield Finding(OK, machine, what, "there, root's own, usable", value=f"mode {shown}")
+
+
+def _not_restarted(file: FileFacts, facts: PoolFacts) -> Iterator[Finding]:
+    """ENABLE_RUNTIME_CONFIG counts from the daemon's start: a startd older than the drop-in may be without it."""
+    started = [slot.startd_started for slot in facts.slots if slot.machine == facts.local_machine]
+    if started and not file.fault and file.modified > min(started):
+        why = f"the startd is older than {file.path}, and this takes effect only when it starts"
+        line = f"condor_restart -startd {facts.local_machine}"
+        yield Finding(MISSING, facts.local_machine, "ENABLE_RUNTIME_CONFIG", why, line)

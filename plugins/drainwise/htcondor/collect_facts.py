@@ -1,0 +1,147 @@
+"""Getting the facts that a check judges: from the collector, from each daemon itself, and from the node's own files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import classad2
+import htcondor2
+
+from drainwise.errors import PoolError, PoolUnreachable
+from drainwise.htcondor.check_facts import DaemonFacts, FileFacts, PoolFacts, SlotFacts
+from drainwise.htcondor.check_knobs import expected_knobs
+from drainwise.htcondor.render import ROLES, render
+from drainwise.htcondor.time_limit import within
+from drainwise.siteconfig import SiteConfig
+
+Ad = Mapping[str, object]
+
+_ADDRESS = ["Name", "Machine", "MyAddress", "AddressV1", "CondorVersion", "CondorPlatform"]
+_PUBLISHED = [
+    "MyCurrentTime",
+    "DaemonStartTime",
+    "PilotCronHeartbeat",
+    "PilotReclaimDeadline",
+    "GlobalJobId",
+    "JobStart",
+]
+_AD_TYPES = {
+    "execute": htcondor2.AdType.Startd,
+    "access": htcondor2.AdType.Schedd,
+    "central": htcondor2.AdType.Negotiator,
+}
+# What the rules ask beyond the drop-ins' own knobs; the patterns are for knobs whose names the site chose.
+_ASKED = re.compile(
+    r".*_hook_job_exit|(.*\.)?settable_attrs_.*|(.*\.)?allow_administrator(_startd)?|job_execdir_permissions|pilot_reclaim"
+    r"|starter_update_interval|machinemaxvacatetime|startd_job_(attrs|exprs)|startd_cron_\w+_(mode|period)"
+    r"|preemption_requirements|negotiator_pre_job_rank|group_names"
+)
+_COLLECTOR_SECONDS, _DAEMON_SECONDS = 30.0, 10.0
+_UNSET = "Not defined"  # what a daemon answers for a knob that has just gone
+
+
+def collect(site: SiteConfig, roles: Sequence[str] = ROLES, node: str | None = None) -> PoolFacts:
+    """Ask the pool of this machine's HTCondor configuration; READ suffices.
+
+    `node` restricts the execute nodes to one, by its full or short name. Raises PoolUnreachable when the collector does
+    not answer or knows no such daemon; a single daemon that does not answer is a fact of its own.
+    """
+    daemons: list[DaemonFacts] = []
+    slots: list[SlotFacts] = []
+    for role in roles:
+        ads = _advertised(role, node if role == "execute" else None)
+        if role == "execute":
+            slots = [_slot(ad) for ad in ads]
+        wanted = frozenset(knob.name.casefold() for knob in expected_knobs(site, role))
+        by_machine = {str(ad["Machine"]): ad for ad in ads}
+        daemons += [_daemon(role, machine, ad, wanted) for machine, ad in sorted(by_machine.items())]
+    here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
+    local = here if any(slot.machine == here for slot in slots) else ""
+    files = tuple(file_facts(paths_on_node(site))) if local else ()
+    return PoolFacts(tuple(daemons), tuple(slots), local, files)
+
+
+def _advertised(role: str, node: str | None) -> list[Ad]:
+    """The ads of a role's daemons, of one machine if it is named; raises PoolUnreachable if there are none."""
+
+    def query() -> list[Ad]:
+        projection = _ADDRESS + (_PUBLISHED if role == "execute" else [])
+        return [_plain(ad) for ad in htcondor2.Collector().query(_AD_TYPES[role], projection=projection)]
+
+    ads = [ad for ad in within(_COLLECTOR_SECONDS, query, "the collector") if isinstance(ad.get("Machine"), str)]
+    if node is not None:
+        ads = [ad for ad in ads if _is_called(str(ad["Machine"]), node)]
+    if not ads:
+        what = f"no execute node {node!r}" if node else f"no daemon of the role {role}"
+        raise PoolUnreachable(f"the collector knows {what}; is it up, and may this identity READ?")
+    return ads
+
+
+def _is_called(machine: str, name: str) -> bool:
+    return name.casefold() in {machine.casefold(), machine.casefold().partition(".")[0]}
+
+
+def _plain(ad: Ad) -> Ad:
+    """The ad without its expressions' text: whether an attribute is there, and its value when that is a plain one."""
+    return {name: value if type(value) in {int, str} else None for name, value in ad.items()}
+
+
+def _daemon(role: str, machine: str, ad: Ad, wanted: frozenset[str]) -> DaemonFacts:
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", str(ad.get("CondorVersion")))
+    version = tuple(int(number) for number in match.groups()) if match else ()
+    location = {name: ad[name] for name in _ADDRESS if ad.get(name) is not None}
+    try:
+        knobs = within(_DAEMON_SECONDS, lambda: _knobs(location, wanted), "the daemon")
+    except PoolError as fault:
+        return DaemonFacts(role, machine, version, {}, str(fault))
+    return DaemonFacts(role, machine, version, knobs)
+
+
+def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
+    """The knobs that the check asks of one daemon, by lower-case name."""
+    remote = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+    asked = [name for name in remote if name.casefold() in wanted or _ASKED.fullmatch(name.casefold())]
+    values = {name.casefold(): str(remote[name]) for name in asked}
+    return {name: value for name, value in values.items() if value != _UNSET}
+
+
+def _slot(ad: Ad) -> SlotFacts:
+    clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", "PilotCronHeartbeat"))
+    return SlotFacts(
+        name=str(ad.get("Name")),
+        machine=str(ad["Machine"]),
+        clock=clock if isinstance(clock, int) else 0,
+        startd_started=started if isinstance(started, int) else 0,
+        cron_heartbeat=heartbeat if isinstance(heartbeat, int) else None,
+        orders_visible="PilotReclaimDeadline" in ad,
+    )
+
+
+def paths_on_node(site: SiteConfig) -> Iterable[str]:
+    """What an execute node must have: the interpreter, the package, the settings, the hooks and the drop-in."""
+    installed = [file.path for file in render(site, "execute")]
+    return [site.htcondor.python, f"{site.htcondor.library_dir}/drainwise", *installed]
+
+
+def file_facts(paths: Iterable[str], root: str = "") -> Iterator[FileFacts]:
+    """Look at each path, below the directory `root` when the node's file system is mounted elsewhere."""
+    for path in paths:
+        try:
+            status = os.stat(root + path)
+        except OSError as fault:
+            yield FileFacts(path, fault.strerror or "cannot be looked at")
+            continue
+        yield FileFacts(path, "", status.st_mode, status.st_uid, int(status.st_mtime), _exposed(path, root))
+
+
+def _exposed(path: str, root: str) -> str:
+    directory = os.path.dirname(path)
+    while directory not in {"", "/"}:
+        status = os.stat(root + directory)
+        if status.st_uid != 0 or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return directory
+        directory = os.path.dirname(directory)
+    return ""

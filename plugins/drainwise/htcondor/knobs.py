@@ -1,0 +1,75 @@
+"""The knobs of a rendered drop-in, and whether a running daemon has them.
+
+The drop-in is the one table: its lines are what is asked of the daemons, and each line's comment says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_ASSIGNMENT = re.compile(r"(\w+)\s*=\s*(.*)")
+_MACRO = re.compile(r"\$\([^()]*\)")
+_BLANKS = re.compile(r"[\s,]+")
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One assignment of a drop-in: its name, its right side as written there, and why it is there."""
+
+    name: str
+    text: str
+    why: str
+
+    @property
+    def line(self) -> str:
+        """The line as it stands in the drop-in."""
+        return f"{self.name} = {self.text}"
+
+    @property
+    def appended(self) -> tuple[str, ...]:
+        """The words that a line such as `LIST = $(LIST) word word` appends to a list; empty for another line."""
+        own, _, words = self.text.partition(" ")
+        return tuple(words.split()) if own.casefold() == f"$({self.name})".casefold() else ()
+
+    def in_force(self, value: str | None) -> bool:
+        """Whether `value`, which a daemon gave for this knob with all macros resolved, does what this line asks.
+
+        A list must have the appended words, wherever they stand. A line without macros must be equal. In another line
+        what stands around the macros must stand in the value in this order: a later file of the site may have built
+        upon it.
+        """
+        if value is None:
+            return False
+        if self.appended:
+            present = {word.casefold() for word in _BLANKS.split(value)}
+            return all(word.casefold() in present for word in self.appended)
+        live, pieces = _plain(value), [_plain(piece) for piece in _MACRO.split(self.text)]
+        if len(pieces) == 1:
+            return live == pieces[0]
+        position = 0
+        for piece in pieces:
+            found = live.find(piece, position)
+            if found < 0:
+                return False
+            position = found + len(piece)
+        return True
+
+
+def knobs(drop_in: str) -> Iterator[Knob]:
+    """The assignments in the text of a drop-in, each with the comment directly above it."""
+    comment: list[str] = []
+    for line in drop_in.splitlines():
+        match = _ASSIGNMENT.fullmatch(line)
+        if line.startswith("#"):
+            comment.append(line.lstrip("# "))
+            continue
+        if match:
+            yield Knob(match[1], match[2], " ".join(comment))
+        comment = []
+
+
+def _plain(text: str) -> str:
+    """The text without differences that HTCondor does not see: case, blanks, commas in lists."""
+    return _BLANKS.sub(" ", text).strip().casefold()

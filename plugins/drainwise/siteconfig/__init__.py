@@ -1,0 +1,22 @@
+"""The site file: one table of keys, their units and ranges, and the reader that refuses everything else."""
+
+from __future__ import annotations
+
+from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load
+from drainwise.siteconfig.schema import (
+    FeaturesSection,
+    HTCondorSection,
+    PilotSection,
+    ReclaimSection,
+    SiteConfig,
+)
+
+__all__ = [
+    "DEFAULT_SITE_FILE",
+    "FeaturesSection",
+    "HTCondorSection",
+    "PilotSection",
+    "ReclaimSection",
+    "SiteConfig",
+    "load",
+]

@@ -1,0 +1,154 @@
+"""The one table of the site file's keys: name, kind, default, range and meaning, as typed frozen sections.
+
+The fields below *are* the table: the reader checks a file against it, `drainwise config keys` prints it, and whoever
+uses a value gets it typed. Durations are held in seconds and sizes in bytes.
+"""
+
+# ruff: noqa: RUF009 - key() and optional() are dataclasses.field() with a typed default
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeVar, cast
+
+from drainwise.siteconfig.kinds import Kind, choice, decimal, duration, integer, path, size, word
+
+T = TypeVar("T")
+
+
+def key(kind: Kind[T], default: T, meaning: str) -> T:
+    """A key with a default value."""
+    return field(default=default, metadata={"kind": kind, "meaning": meaning})
+
+
+def optional(kind: Kind[T], example: str, meaning: str) -> T | None:
+    """A key that a site may leave out: what it would say is then unknown or not wanted."""
+    return field(default=None, metadata={"kind": kind, "meaning": meaning, "example": example})
+
+
+@dataclass(frozen=True)
+class FeaturesSection:
+    """What the site alone knows of its nodes and limits (Machine/Job Features)."""
+
+    hs06: Decimal | None = optional(decimal("0.01", "10000000"), "380.5", "HS06 of a whole node")
+    hs23: Decimal | None = optional(
+        decimal("0.01", "10000000"), "391.2", "HEPScore23 of a whole node; also told as hs06"
+    )
+    cpufactor_lrms: Decimal | None = optional(
+        decimal("0.000001", "1000"), "1.15", "the batch system's normalisation of time; 1 is the reference machine"
+    )
+    wall_limit: int | None = optional(
+        duration("1m", "365d"), "3d", "longest elapsed time of a job; also the end of a pilot's lease on its node"
+    )
+    cpu_limit_per_core: int | None = optional(
+        duration("1m", "365d"), "3d", "CPU time limit of a job for each of its cores"
+    )
+    max_swap: int | None = optional(size("0B", "1000TB"), "4GiB", "swap limit of a job")
+    scratch_limit: int | None = optional(
+        size("1MB", "1000TB"), "20GB", "scratch limit of a job where its request names none"
+    )
+    jobslots: int | None = optional(integer(1, 100000), "24", "job slots of a node")
+    shutdown_command: str | None = optional(
+        path(), "/usr/sbin/poweroff", "on virtual machines: what a job may run to shut the machine down"
+    )
+    grace: int | None = optional(duration("0s", "30d"), "1h", "least notice before a planned shutdown of a node")
+    grace_job: int | None = optional(
+        duration("0s", "30d"), "1h", "least notice before the end of a pilot that must leave"
+    )
+
+
+@dataclass(frozen=True)
+class PilotSection:
+    """How far a pilot's word is believed."""
+
+    heartbeat_limit: int = key(duration("1m", "7d"), 3600, "a pilot's report older than this has lost its protection")
+
+
+@dataclass(frozen=True)
+class HTCondorSection:
+    """How the HTCondor nodes are set up."""
+
+    hook_keyword: str = key(word(), "DRAINWISE", "name of the job hooks and of the startd cron in HTCondor's knobs")
+    cron_period: int = key(duration("1s", "1h"), 60, "how often a node publishes what its pilots report")
+    update_interval: int = key(duration("1s", "1h"), 60, "how often a running pilot is told what the site wants of it")
+    initial_update_interval: int = key(duration("1s", "1h"), 10, "how soon after its start a pilot is told first")
+    python: str = key(path(100), "/usr/bin/python3", "the nodes' Python, 3.9 or later")
+    library_dir: str = key(path(), "/usr/share/drainwise", "directory on the nodes that holds the drainwise package")
+    libexec_dir: str = key(path(), "/usr/libexec/drainwise", "directory on the nodes for the hooks and the cron")
+    node_file: str = key(path(), "/etc/drainwise/node.conf", "settings on the nodes for the hooks and the cron")
+    state_dir: str = key(path(), "/var/lib/drainwise", "directory on the nodes where a planned shutdown is noted")
+    retirement: int | None = optional(
+        duration("0s", "365d"),
+        "0s",
+        "how long after its start a job may go on when its slot is preempted without an order;"
+        " left out: the node's own MAXJOBRETIREMENTTIME stays",
+    )
+    negotiator_policy: str = key(
+        choice("none", "least-waste"), "none", "least-waste: the negotiator itself preempts where the least is lost"
+    )
+    max_vacate_time: int | None = optional(
+        duration("1s", "1d"),
+        "10m",
+        "how long before its deadline a pilot gets SIGTERM; left out: the node's own MachineMaxVacateTime stays",
+    )
+
+
+@dataclass(frozen=True)
+class ReclaimSection:
+    """How cores are taken back, and the bounds of every act."""
+
+    policy: str = key(choice("least-waste", "paper"), "least-waste", "how the pilots that must leave are chosen")
+    horizon: int = key(duration("0s", "30d"), 7200, "policy paper: pilots that can leave within this are drained first")
+    grace: int = key(duration("5s", "30d"), 7200, "time a pilot gets between the order to leave and its deadline")
+    max_grace: int = key(duration("5s", "30d"), 86400, "longest time a pilot may get, whatever it says")
+    min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this is not asked: its start must be over")
+    max_pilots_per_cycle: int = key(integer(1, 10000), 10, "most pilots that one cycle may ask to leave")
+    max_cores_per_user_per_cycle: int = key(integer(1, 1000000), 128, "most cores that one cycle takes from one user")
+
+
+@dataclass(frozen=True)
+class SiteConfig:
+    """The whole site file; `file` is where it was read from."""
+
+    file: str = ""
+    features: FeaturesSection = FeaturesSection()
+    pilot: PilotSection = PilotSection()
+    htcondor: HTCondorSection = HTCondorSection()
+    reclaim: ReclaimSection = ReclaimSection()
+
+
+SECTIONS: dict[str, type[Any]] = {
+    "features": FeaturesSection,
+    "pilot": PilotSection,
+    "htcondor": HTCondorSection,
+    "reclaim": ReclaimSection,
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One row of the table; `default` is the text that a site file would have, empty when there is none.
+
+    `example` is what a key without a default may look like.
+    """
+
+    section: str
+    name: str
+    kind: Kind[Any]
+    default: str
+    meaning: str
+    example: str
+
+
+def keys() -> Iterator[Key]:
+    """The table of all keys in the order of the sections."""
+    for section, table in SECTIONS.items():
+        for row in dataclasses.fields(table):
+            kind = cast("Kind[Any]", row.metadata["kind"])
+            default = "" if row.default is None else kind.show(row.default)
+            yield Key(
+                section, row.name, kind, default, str(row.metadata["meaning"]), str(row.metadata.get("example", ""))
+            )

@@ -1,0 +1,87 @@
+"""`drainwise check htcondor`: findings that can be read and acted on, and a clear end without a pool."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from drainwise.cli import check
+from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, Finding
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+
+
+def test_findings_are_ordered_and_what_machines_share_stands_once() -> None:
+    """The dangerous first; a pool of many nodes with one fault is one paragraph."""
+    findings = [
+        Finding(OK, "n0", "A", "fine"),
+        *(Finding(MISSING, f"n{number}", "B", "because", "B = 1", "0") for number in range(6)),
+        Finding(DANGEROUS, "n1", "C", "oh", "C =\nD = 2"),
+        Finding(MISSING, "n7", "B", "because", "B = 1", "7"),
+    ]
+    assert check.as_text(findings).split("\n") == [
+        "dangerous C on n1",
+        "          why:   oh",
+        "          add:   C =",
+        "                 D = 2",
+        "",
+        "missing   B on n0, n1, n2, n3 and 2 more",
+        "          found: 0",
+        "          why:   because",
+        "          add:   B = 1",
+        "",
+        "missing   B on n7",
+        "          found: 7",
+        "          why:   because",
+        "          add:   B = 1",
+        "",
+        "ok        A on n0",
+        "          why:   fine",
+        "",
+    ]
+
+
+def test_nothing_is_cut_off() -> None:
+    """The line to add can be copied, however long it is."""
+    line = "X = " + "y" * 500
+    assert line in check.as_text([Finding(MISSING, "n", "X", "w" * 300, line)])
+
+
+def test_what_a_daemon_answered_cannot_steer_the_terminal() -> None:
+    """Hostile case 41: control characters of a value or a name are not printed."""
+    text = check.as_text([Finding(MISSING, "n\x1b[2J", "X", "why", "line", "a\rb\x1b]0;x\x07")])
+    assert text.replace("\n", "").isprintable()
+
+
+def test_json_has_every_finding() -> None:
+    """Whole, with what is in order."""
+    findings = [Finding(OK, "n", "A", "fine"), Finding(DANGEROUS, "n", "C", "oh", "C =", "1")]
+    assert [Finding(**one) for one in json.loads(check.as_json(findings))["findings"]] == findings
+
+
+@pytest.mark.parametrize("kind", ["refused", "unknown name", "no collector configured"])
+def test_a_pool_that_is_not_there_is_one_line(kind: str, tmp_path: Path) -> None:
+    """Exit code 1, nothing on standard output, no traceback."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    hosts = {"refused": f"127.0.0.1:{port}", "unknown name": "collector.invalid", "no collector configured": ""}
+    (tmp_path / "condor_config").write_text(f"COLLECTOR_HOST = {hosts[kind]}\nLOCAL_CONFIG_DIR =\n")
+    (tmp_path / "site.ini").write_text("")
+    program = f"import sys; sys.path.insert(0, {str(PLUGINS)!r}); from drainwise.cli.main import main; sys.exit(main())"
+    ran = subprocess.run(
+        [sys.executable, "-B", "-c", program, "check", "htcondor", "--site", str(tmp_path / "site.ini")],
+        env={**os.environ, "CONDOR_CONFIG": str(tmp_path / "condor_config")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("drainwise: the collector ")

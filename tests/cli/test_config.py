@@ -1,0 +1,82 @@
+"""`drainwise config`: what a machine needs, printed or installed; a wrong site file writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drainwise.cli.main import main
+from drainwise.htcondor.render import render
+from drainwise.siteconfig import load
+from drainwise.siteconfig.documentation import example, markdown
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    file = tmp_path / "site.ini"
+    file.write_text("[features]\nwall_limit = 3d\n[htcondor]\nnegotiator_policy = least-waste\n")
+    return file
+
+
+@pytest.mark.parametrize("role", ["execute", "access", "central", "all"])
+def test_each_file_is_printed_under_a_header(role: str, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --out everything goes to standard output, in the order of installation."""
+    assert main(["config", "htcondor", "--role", role, "--site", str(site)]) == 0
+    expected = "".join(
+        f"##### {file.path} (mode {file.mode:04o})\n{file.text}" for file in render(load(str(site)), role)
+    )
+    assert capsys.readouterr().out == expected
+
+
+def test_a_tree_is_written_and_told(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --out the files lie where a machine has them, and each is named."""
+    out = tmp_path / "out"
+    assert main(["config", "htcondor", "--role", "execute", "--site", str(site), "--out", str(out)]) == 0
+    written = capsys.readouterr().out.split()[1::2]
+    assert written == [f"{out}{file.path}" for file in render(load(str(site)), "execute")]
+    assert all(Path(path).is_file() for path in written)
+    assert written[-1].endswith("/etc/condor/config.d/50-drainwise-execute.conf")
+
+
+def test_a_wrong_site_file_writes_nothing(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fault is told with its place, the exit code is 2, and not even a directory is made."""
+    site.write_text("[htcondor]\ncron_period = 60\n")
+    out = tmp_path / "out"
+    assert main(["config", "htcondor", "--role", "all", "--site", str(site), "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"drainwise: {site}: [htcondor] cron_period = '60': expected a duration from")
+    assert not out.exists()
+
+
+def test_a_tree_that_cannot_be_written_is_wrong_usage(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file in the way: one line that names it."""
+    (tmp_path / "etc").write_text("in the way")
+    assert main(["config", "htcondor", "--role", "execute", "--site", str(site), "--out", str(tmp_path)]) == 2
+    assert f"drainwise: {tmp_path}/etc" in capsys.readouterr().err
+
+
+def test_a_site_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No defaults are taken for a file that was named and does not exist."""
+    assert main(["config", "htcondor", "--role", "execute", "--site", str(tmp_path / "none.ini")]) == 2
+    assert f"{tmp_path}/none.ini: 'No such file or directory'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--role", "worker"], [], ["--role"]])
+def test_wrong_words_are_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The role must be named, and be one of them."""
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "htcondor", *words])
+    assert ended.value.code == 2
+    assert "--role" in capsys.readouterr().err
+
+
+def test_the_table_of_keys_and_the_example_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Documentation and code have one source."""
+    assert main(["config", "keys"]) == 0
+    assert capsys.readouterr().out == markdown()
+    assert main(["config", "example"]) == 0
+    assert capsys.readouterr().out == example()

@@ -1,0 +1,565 @@
+"""The rendered files: right for HTCondor's own libraries, safe to install in their order, and all or nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import classad2
+import htcondor2  # noqa: F401 - with it, MY. is bound in an ad as it is in the daemons
+import jinja2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.errors import UsageError
+from drainwise.htcondor import node_settings, render
+from drainwise.htcondor.knobs import knobs
+from drainwise.htcondor.render import ROLES, RenderedFile, drop_in_path, template_dir, write_tree
+from drainwise.siteconfig import FeaturesSection, HTCondorSection, PilotSection, SiteConfig
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+SITE = SiteConfig(file="/etc/drainwise/site.ini")
+FULL = replace(
+    SITE,
+    features=FeaturesSection(
+        hs06=Decimal("380.50"),
+        hs23=Decimal(391),
+        cpufactor_lrms=Decimal("0.000001"),
+        wall_limit=36000,
+        cpu_limit_per_core=35000,
+        max_swap=4 << 30,
+        scratch_limit=20 * 10**9,
+        jobslots=24,
+        shutdown_command="/usr/sbin/poweroff",
+        grace=3600,
+        grace_job=1800,
+    ),
+    pilot=PilotSection(heartbeat_limit=1800),
+    htcondor=HTCondorSection(negotiator_policy="least-waste", retirement=600, max_vacate_time=60, state_dir="/srv/dw"),
+)
+
+
+def text_of(site: SiteConfig, role: str, end: str) -> str:
+    """The text of the file of a role whose path ends so."""
+    return next(file.text for file in render.render(site, role) if file.path.endswith(end))
+
+
+def drop_in(site: SiteConfig, role: str) -> dict[str, str]:
+    """The assignments of a role's drop-in."""
+    return {knob.name: knob.text for knob in knobs(text_of(site, role, drop_in_path(role)))}
+
+
+@pytest.mark.parametrize("role", [*ROLES, "all"])
+@pytest.mark.parametrize("site", [SITE, FULL])
+def test_the_drop_ins_come_last(role: str, site: SiteConfig) -> None:
+    """A hook that a configuration names before it is there would stop every job on the node."""
+    paths = [file.path for file in render.render(site, role)]
+    drop_ins = [path for path in paths if path.startswith("/etc/condor/config.d/")]
+    assert drop_ins == paths[-len(drop_ins) :] == [drop_in_path(one) for one in (ROLES if role == "all" else [role])]
+    assert len(set(paths)) == len(paths)
+
+
+def test_another_role_is_refused() -> None:
+    """A wrong word is wrong usage, not an empty tree."""
+    with pytest.raises(UsageError, match="expected one of execute, access, central, all"):
+        render.render(SITE, "worker")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_knob_says_why_it_is_there(role: str) -> None:
+    """Each assignment has its comment directly above it."""
+    assert [knob.name for knob in knobs(text_of(FULL, role, drop_in_path(role))) if len(knob.why) < 20] == []
+
+
+def test_there_is_no_exit_hook_and_no_open_sandbox() -> None:
+    """HOOK_JOB_EXIT makes jobs start again after their end; the sandboxes stay private."""
+    for role in ROLES:
+        assert not [name for name in drop_in(FULL, role) if "JOB_EXIT" in name or "PERMISSIONS" in name]
+
+
+def test_hooks_and_cron_are_what_the_files_are() -> None:
+    """Every program that the drop-in names is one of the executables rendered before it."""
+    site = replace(SITE, htcondor=HTCondorSection(hook_keyword="SITE_X", libexec_dir="/opt/dw/libexec"))
+    knob = drop_in(site, "execute")
+    programs = {file.path for file in render.render(site, "execute") if file.mode == 0o755}
+    named = ("SITE_X_HOOK_PREPARE_JOB", "SITE_X_HOOK_UPDATE_JOB_INFO", "STARTD_CRON_SITE_X_EXECUTABLE")
+    assert {knob[name] for name in named} == programs
+    assert knob["STARTER_JOB_HOOK_KEYWORD"] == "SITE_X"
+    assert knob["STARTD_CRON_JOBLIST"] == "$(STARTD_CRON_JOBLIST) SITE_X"
+    assert knob["STARTD_CRON_SITE_X_MODE"] == "Periodic"
+
+
+def test_node_settings_are_what_the_node_reads() -> None:
+    """The reader on the node finds every value of the site file, in seconds and bytes."""
+    read = node_settings.parse(text_of(FULL, "execute", "node.conf"), "node.conf")
+    assert (read.decimal("hs06"), read.decimal("hs23"), read.decimal("cpufactor_lrms")) == (380.5, 391, 1e-06)
+    assert (read.whole("wall_limit_secs"), read.whole("cpu_limit_secs_per_core")) == (36000, 35000)
+    assert (read.whole("max_swap_bytes"), read.whole("scratch_limit_bytes")) == (4 << 30, 20 * 10**9)
+    assert (read.whole("jobslots"), read.text("shutdown_command")) == (24, "/usr/sbin/poweroff")
+    assert (read.whole("grace_secs"), read.whole("grace_secs_job")) == (3600, 1800)
+    assert (read.heartbeat_limit, read.shutdown_file) == (1800, "/srv/dw/shutdowntime")
+
+
+def test_what_the_site_leaves_out_stays_unknown_on_the_node() -> None:
+    """A limit that nobody stated is not invented."""
+    read = node_settings.parse(text_of(SITE, "execute", "node.conf"), "node.conf")
+    assert read.decimal("hs06") is None
+    assert read.whole("wall_limit_secs") is None
+    assert read.shutdown_file == node_settings.DEFAULT_SHUTDOWN_FILE
+
+
+@pytest.mark.parametrize("name", ["a\nEVIL = 1", 'a"""\nimport os', "a\\", "ü", "a\x1b[0m", "$(EVIL)"])
+def test_the_name_of_the_site_file_is_only_a_comment(name: str) -> None:
+    """Hostile cases 15 and 41: the one text that no kind has checked adds no line and no code to any file."""
+    for file, plain in zip(render.render(replace(SITE, file=name), "all"), render.render(SITE, "all")):
+        assert file.text.isascii()
+        assert len(file.text.splitlines()) == len(plain.text.splitlines())
+        assert "EVIL =" not in file.text
+        assert "$(EVIL)" not in file.text
+
+
+def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A slip in a template never becomes an empty value."""
+    shutil.copytree(template_dir(), tmp_path / "templates")
+    (tmp_path / "templates" / "node.conf.j2").write_text("hs06 = {{ features.hs60 }}\n")
+    monkeypatch.setattr(render, "template_dir", lambda: str(tmp_path / "templates"))
+    with pytest.raises(jinja2.UndefinedError, match="hs60"):
+        render.render(SITE, "execute")
+
+
+def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
+    """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
+    shutil.copytree(PLUGINS / "drainwise", tmp_path / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(template_dir(), tmp_path / "drainwise" / "condor_config.d")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from drainwise.htcondor.render import render, template_dir\n"
+        "from drainwise.siteconfig import SiteConfig\n"
+        "print(template_dir()); print(len(render(SiteConfig(), 'all')))"
+    )
+    command = [sys.executable, "-B", "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
+    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/condor_config.d", "9"]
+
+
+# ---- the scripts on the node ----
+
+
+def run_script(text: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a rendered script as HTCondor does: by its own first line."""
+    script = tmp_path / "script"
+    script.write_text(text)
+    script.chmod(0o755)
+    return subprocess.run(
+        [str(script), *arguments], capture_output=True, text=True, check=False, input="", env={}, cwd=tmp_path
+    )
+
+
+@pytest.mark.parametrize("name", ["prepare-hook", "update-hook", "pilot-cron"])
+def test_a_script_without_its_package_stops_no_job(name: str, tmp_path: Path) -> None:
+    """A missing or broken package costs one printable line and nothing else: another exit code would hold the job."""
+    site = replace(SITE, htcondor=HTCondorSection(library_dir=str(tmp_path / "nowhere")))
+    ran = run_script(text_of(site, "execute", name), tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"drainwise: {name} does nothing: ")
+    assert len(line) <= 200
+
+
+@pytest.mark.parametrize("name", ["prepare-hook", "update-hook", "pilot-cron"])
+def test_a_script_with_everything_closed_stops_no_job(name: str, tmp_path: Path) -> None:
+    """The starter runs the update hook without output descriptors; a script that cannot even complain ends with 0."""
+    site = replace(SITE, htcondor=HTCondorSection(library_dir=str(tmp_path / "nowhere")))
+    script = tmp_path / "script"
+    script.write_text(text_of(site, "execute", name))
+    closed = subprocess.run(["/bin/sh", "-c", '"$0" "$1" <&- >&- 2>&-', sys.executable, str(script)], check=False)
+    assert closed.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["prepare-hook", "update-hook", "pilot-cron"])
+def test_a_script_finds_the_package_and_its_settings(name: str, tmp_path: Path) -> None:
+    """The scripts call the code that is there, and end with 0 whatever it meets."""
+    (tmp_path / "library").mkdir()
+    shutil.copytree(
+        PLUGINS / "drainwise", tmp_path / "library" / "drainwise", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    settings = tmp_path / "node.conf"
+    settings.write_text("nonsense = 1\n")
+    site = replace(SITE, htcondor=HTCondorSection(library_dir=str(tmp_path / "library"), node_file=str(settings)))
+    arguments = ("--execute", str(tmp_path), "--state", str(tmp_path / "state"), "--settings", str(settings))
+    ran = run_script(text_of(site, "execute", name), tmp_path, *(arguments if name == "pilot-cron" else ()))
+    assert ran.returncode == 0
+    assert "nonsense" in ran.stderr, "the hook did not read the settings that the drop-in's files name"
+
+
+@pytest.mark.parametrize("name", ["prepare-hook", "update-hook", "pilot-cron"])
+def test_a_script_takes_nothing_from_its_users_environment(name: str) -> None:
+    """Hostile case 46: isolated mode, without site: PYTHONPATH and a user's packages reach no hook."""
+    assert text_of(SITE, "execute", name).splitlines()[0] == "#!/usr/bin/python3 -IS"
+
+
+# ---- the expressions, in HTCondor's own libraries ----
+
+
+@pytest.fixture(scope="module")
+def deadline(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Callable[[str, dict[str, object]], object]:
+    """PilotReclaimDeadline on a slot under a list of orders, resolved and evaluated by HTCondor's own libraries."""
+    lines = "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
+    names = ["PilotReclaimDeadline", "PilotReclaimOrders", "PREEMPT"]
+    resolved = answers(f"{lines}\nPILOT_RECLAIM = ORDERS-OF-THE-NODE\n", names)
+    assert resolved["pilotreclaimorders"] == '"ORDERS-OF-THE-NODE"'
+
+    def evaluate(orders: str, slot: dict[str, object]) -> object:
+        ad = classad2.ClassAd(slot)
+        ad["PilotReclaimOrders"] = orders
+        ad["PilotReclaimDeadline"] = classad2.ExprTree(resolved["pilotreclaimdeadline"])
+        ad["Preempt"] = classad2.ExprTree(resolved["preempt"])
+        value = ad.eval("PilotReclaimDeadline")
+        assert ad.eval("Preempt") is (type(value) is int)
+        return value
+
+    return evaluate
+
+
+JOB = "central.pool.test#28.0#1795258311"
+SLOT = {"GlobalJobId": JOB, "JobStart": 1795258515}
+NONE = classad2.Value.Undefined
+
+
+@pytest.mark.parametrize(
+    ("orders", "value"),
+    [
+        ("", NONE),
+        (f"{JOB}@1795258515=1795259000", 1795259000),
+        (f"{JOB}@1795258515=1795259000 ", 1795259000),
+        (f"other#1.0#1@5=6 {JOB}@1795258515=1795259000 third#2.0#2@7=8", 1795259000),
+        (f"{JOB}@1795258515=1 {JOB}@1795258515=2", 2),
+        (f"{JOB}@1795258514=1795259000", NONE),
+        (f"{JOB}@17952585150=1795259000", NONE),
+        (f"x{JOB}@1795258515=1795259000", NONE),
+        (f"{JOB.replace('.', 'x')}@1795258515=1795259000", NONE),
+        (f"{JOB.replace('28.0', '28.1')}@1795258515=1795259000", NONE),
+        (f"{JOB}@1795258515=", NONE),
+        (f"{JOB}@1795258515=soon", NONE),
+        (f"{JOB}@1795258515=12x", NONE),
+        (f"{JOB}", NONE),
+    ],
+)
+def test_an_order_fits_its_run_and_no_other(
+    orders: str, value: object, deadline: Callable[[str, dict[str, object]], object]
+) -> None:
+    """Hostile case 50: another run, another job, a longer or a similar name never match; garbage never counts."""
+    assert deadline(orders, dict(SLOT)) == value
+
+
+@pytest.mark.parametrize(
+    "slot",
+    [
+        {},
+        {"GlobalJobId": NONE, "JobStart": NONE},
+        {"GlobalJobId": JOB},
+        {"JobStart": 1795258515},
+        {"GlobalJobId": 7, "JobStart": "x"},
+        {"GlobalJobId": ".*", "JobStart": 1795258515},
+        {"GlobalJobId": "[", "JobStart": 1795258515},
+        {"GlobalJobId": JOB, "JobStart": classad2.Value.Error},
+    ],
+)
+def test_a_slot_without_a_sound_run_has_no_order(
+    slot: dict[str, object], deadline: Callable[[str, dict[str, object]], object]
+) -> None:
+    """Unclaimed, half a claim, or an id that is a pattern: PREEMPT stays false, whatever the expression meets."""
+    ad = dict(slot)
+    value = deadline(f"{JOB}@1795258515=1795259000", ad)
+    if slot.get("GlobalJobId") != ".*":  # a user's own odd id may only ever end that user's own pilot
+        assert value in {NONE, classad2.Value.Error}
+
+
+@given(
+    cluster=st.integers(1, 10**6), proc=st.integers(0, 99), start=st.integers(10**9, 2**31), others=st.integers(0, 5)
+)
+@settings(max_examples=50)
+def test_exactly_the_ordered_run_is_found_among_its_like(
+    cluster: int, proc: int, start: int, others: int, deadline: Callable[[str, dict[str, object]], object]
+) -> None:
+    """Orders for neighbours of a run (other proc, start, cluster with a common prefix) never reach it."""
+    job = f"sched@a.b-c.d#{cluster}.{proc}#1795258311"
+    near = [
+        f"sched@a.b-c.d#{cluster}.{proc + 100 + number}#1795258311@{start}=7 "
+        f"sched@a.b-c.d#1{cluster}.{proc}#1795258311@{start}=8 {job}@{start + 1 + number}=9"
+        for number in range(others)
+    ]
+    slot: dict[str, object] = {"GlobalJobId": job, "JobStart": start}
+    assert deadline(" ".join(near), slot) is NONE
+    assert deadline(" ".join([*near, f"{job}@{start}=1795259000", *near]), slot) == 1795259000
+
+
+@pytest.mark.parametrize(
+    ("site", "before", "without_order"),
+    [
+        (SITE, "", 0),
+        (SITE, "MAXJOBRETIREMENTTIME = 3600\n", 3600),
+        (replace(SITE, htcondor=HTCondorSection(retirement=600)), "MAXJOBRETIREMENTTIME = 3600\n", 600),
+    ],
+)
+def test_retirement_lasts_to_the_deadline_and_else_as_before(
+    site: SiteConfig, before: str, without_order: int, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Counted from the job's start; the node's own value is kept unless the site file states one."""
+    lines = before + "\n".join(f"{name} = {text}" for name, text in drop_in(site, "execute").items())
+    expression = classad2.ExprTree(answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"])
+    for known, value in (({"PilotReclaimDeadline": 5000}, 4000), ({}, without_order)):
+        ad = classad2.ClassAd({"JobStart": 1000, **known})
+        ad["Result"] = expression
+        assert ad.eval("Result") == value
+
+
+@pytest.mark.parametrize(
+    ("before", "preempts"),
+    [("", False), ("PREEMPT = True", True), ("PREEMPT = NoSuch > 5", NONE), ("PREEMPT = A =?= 1 || False", False)],
+)
+def test_the_nodes_own_preempt_stays(
+    before: str, preempts: object, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """With an order the slot is preempted even if the old expression is undefined; without one nothing changes."""
+    lines = "\n".join([before, *(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())])
+    expression = classad2.ExprTree(answers(lines, ["PREEMPT"])["preempt"])
+    for known, value in (({"PilotReclaimDeadline": 5000}, True), ({}, preempts)):
+        ad = classad2.ClassAd(known)
+        ad["Result"] = expression
+        assert ad.eval("Result") == value
+
+
+@pytest.mark.parametrize(
+    ("limit", "known", "value"),
+    [
+        (None, {"PilotReclaimDeadline": 5000, "JobStart": 1000}, 5000),
+        (None, {"JobStart": 1000}, NONE),
+        (36000, {"PilotReclaimDeadline": 5000, "JobStart": 1000}, 5000),
+        (36000, {"PilotReclaimDeadline": 50000, "JobStart": 1000}, 37000),
+        (36000, {"JobStart": 1000}, 37000),
+        (36000, {}, NONE),
+    ],
+)
+def test_a_lease_ends_by_order_or_by_the_wall_limit(limit: int | None, known: dict[str, object], value: object) -> None:
+    """Whichever comes first; without a job, or without either, it is unknown."""
+    ad = classad2.ClassAd(known)
+    site = replace(SITE, features=FeaturesSection(wall_limit=limit))
+    ad["PilotLeaseEnd"] = classad2.ExprTree(drop_in(site, "execute")["PilotLeaseEnd"])
+    assert ad.eval("PilotLeaseEnd") == value
+
+
+def test_slots_without_a_job_say_so() -> None:
+    """Both are on every slot: else GlobalJobId would part the pool's jobs into as many kinds as there are jobs."""
+    knob = drop_in(SITE, "execute")
+    assert (knob["GlobalJobId"], knob["JobStart"]) == ("undefined", "undefined")
+    assert {"GlobalJobId", "JobStart", "PilotReclaimOrders", "PilotReclaimDeadline", "PilotLeaseEnd"} <= set(
+        knob["STARTD_ATTRS"].split()
+    )
+
+
+# ---- the negotiator's policy ----
+
+
+def policy(answers: Callable[[str, Iterable[str]], dict[str, str]], name: str) -> classad2.ExprTree:
+    """A knob of the central manager, resolved."""
+    lines = "\n".join(f"{knob} = {text}" for knob, text in drop_in(FULL, "central").items())
+    return classad2.ExprTree(answers(lines, [name])[name.casefold()])
+
+
+NEGOTIATED_SLOT: dict[str, object] = {
+    "Cpus": 8,
+    "Memory": 16000,
+    "JobStart": 1000,
+    "RemoteOwner": "alice",
+    "PilotKillWaste": 35034,
+    "RemoteGroupResourcesInUse": 48,
+    "RemoteGroupQuota": 24,
+    "Rank": 0.0,
+}
+REQUEST: dict[str, object] = {"RequestCpus": 8, "SubmitterGroupResourcesInUse": 8, "SubmitterGroupQuota": 24}
+
+
+def negotiated(expression: classad2.ExprTree, slot: dict[str, object], request: dict[str, object]) -> object:
+    """What the negotiator finds for this slot (MY) and this waiting job (TARGET)."""
+    return classad2.ExprTree(str(expression)).eval(classad2.ClassAd(slot), classad2.ClassAd(request))
+
+
+@pytest.mark.parametrize(
+    ("slot", "request_", "taken"),
+    [
+        ({}, {}, True),
+        ({"PilotCronHeartbeat": 0}, {}, False),
+        ({"PilotCronHeartbeat": NONE}, {}, False),
+        ({"Cpus": 4}, {}, False),
+        ({"RemoteGroupResourcesInUse": 31}, {}, False),
+        ({"RemoteGroupResourcesInUse": 32}, {}, True),
+        ({"RemoteGroupQuota": NONE}, {}, False),
+        ({"RemoteGroupQuota": NONE}, {"RemoteGroupQuota": 0}, False),
+        ({}, {"SubmitterGroupResourcesInUse": 17}, False),
+        ({}, {"SubmitterGroupResourcesInUse": 16}, True),
+        ({}, {"SubmitterGroupQuota": NONE}, False),
+        ({"SubmitterGroupQuota": 999}, {"SubmitterGroupQuota": NONE}, False),
+    ],
+)
+def test_the_negotiator_takes_from_the_rich_for_the_poor_and_no_further(
+    slot: dict[str, object],
+    request_: dict[str, object],
+    taken: bool,
+    answers: Callable[[str, Iterable[str]], dict[str, str]],
+) -> None:
+    """Only on a node that speaks, only a slot of the size asked for, and neither group crosses its quota by it."""
+    expression = policy(answers, "PREEMPTION_REQUIREMENTS")
+    mine = {**NEGOTIATED_SLOT, "PilotCronHeartbeat": int(time.time()), **slot}
+    assert negotiated(expression, mine, {**REQUEST, **request_}) is taken
+
+
+@pytest.mark.parametrize(
+    ("slot", "waste"),
+    [
+        ({}, 35034),
+        ({"PilotKillWaste": 12.5}, 12.5),
+        ({"PilotKillWaste": NONE}, "cores x elapsed"),
+        ({"PilotKillWaste": classad2.Value.Error}, "cores x elapsed"),
+        ({"PilotKillWaste": "0"}, "cores x elapsed"),
+        ({"PilotKillWaste": NONE, "JobStart": NONE}, 0),
+    ],
+)
+def test_the_negotiator_ranks_by_live_waste(
+    slot: dict[str, object], waste: object, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """The published waste; what HTCondor itself knows where a pilot is silent; never undefined or the job's word."""
+
+    lying_job = {**REQUEST, "PilotKillWaste": -5, "JobStart": 1}
+    for name in ("NEGOTIATOR_PRE_JOB_RANK", "PREEMPTION_RANK"):
+        rank = negotiated(policy(answers, name), {**NEGOTIATED_SLOT, **slot}, lying_job)
+        if waste == "cores x elapsed":
+            assert isinstance(rank, (int, float))
+            assert abs(-rank - 8 * (time.time() - 1000)) < 8 * 5
+        else:
+            assert rank == -1 * waste  # type: ignore[operator]
+
+
+def test_free_slots_come_first_and_the_machines_rank_before_all(
+    answers: Callable[[str, Iterable[str]], dict[str, str]],
+) -> None:
+    """A free slot of any size beats every claimed one; among free ones the tightest fit is first, as by default."""
+    expression = policy(answers, "NEGOTIATOR_PRE_JOB_RANK")
+
+    def rank(**slot: object) -> float:
+        value = negotiated(expression, {**NEGOTIATED_SLOT, **slot}, REQUEST)
+        assert isinstance(value, (int, float))
+        return value
+
+    free = {"RemoteOwner": NONE, "PilotKillWaste": NONE, "JobStart": NONE}
+    huge = rank(**free, Cpus=4096, Memory=10**8)
+    assert huge > rank(PilotKillWaste=0)
+    assert rank(**free, Cpus=8) > rank(**free, Cpus=16) > huge
+    assert rank(Rank=1.0, PilotKillWaste=10**9) > rank(**free, Cpus=8)
+    assert rank(Rank=NONE, PilotKillWaste=5) == rank(PilotKillWaste=5)
+
+
+def test_without_the_policy_the_negotiator_is_left_alone() -> None:
+    """negotiator_policy = none sets no knob there at all."""
+    assert drop_in(SITE, "central") == {}
+
+
+@pytest.mark.parametrize(("retirement", "early"), [(None, True), (600, True), (0, False)])
+def test_retirement_does_not_hold_the_negotiator_up(retirement: int | None, early: bool) -> None:
+    """Where slots may have retirement time left, it matches them before that has passed."""
+    site = replace(SITE, htcondor=HTCondorSection(negotiator_policy="least-waste", retirement=retirement))
+    assert ("NEGOTIATOR_CONSIDER_EARLY_PREEMPTION" in drop_in(site, "central")) is early
+
+
+# ---- writing ----
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Path and content of every file below a directory."""
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def test_the_tree_is_what_was_rendered(tmp_path: Path) -> None:
+    """Every file lies below DIR at its path, with its mode, whatever the umask is."""
+    old = os.umask(0o077)
+    try:
+        write_tree(render.render(FULL, "all"), str(tmp_path / "out"))
+    finally:
+        os.umask(old)
+    assert tree(tmp_path / "out") == {file.path.lstrip("/"): file.text for file in render.render(FULL, "all")}
+    for file in render.render(FULL, "all"):
+        place = tmp_path / "out" / file.path.lstrip("/")
+        assert stat.S_IMODE(place.stat().st_mode) == file.mode
+        assert stat.S_IMODE(place.parent.stat().st_mode) == 0o755
+
+
+def test_a_machine_of_two_roles_has_their_files_once(tmp_path: Path) -> None:
+    """What two roles share is written once, and both are complete."""
+    write_tree([*render.render(FULL, "access"), *render.render(FULL, "central")], str(tmp_path))
+    files = {*render.render(FULL, "access"), *render.render(FULL, "central")}
+    assert tree(tmp_path) == {file.path.lstrip("/"): file.text for file in files}
+
+
+def test_writing_again_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Hostile case 51: what a killed run left beside a file does not stay and does not disturb."""
+    write_tree(render.render(SITE, "execute"), str(tmp_path))
+    (tmp_path / "etc/drainwise/.node.conf.new").write_text("half of")
+    (tmp_path / "usr/libexec/drainwise/.prepare-hook.new").symlink_to("/etc/passwd")
+    write_tree(render.render(FULL, "execute"), str(tmp_path))
+    assert tree(tmp_path) == {file.path.lstrip("/"): file.text for file in render.render(FULL, "execute")}
+
+
+def test_a_link_in_a_files_place_is_replaced_not_followed(tmp_path: Path) -> None:
+    """Hostile case 1: another file is never overwritten through a link."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "out/etc/drainwise").mkdir(parents=True)
+    (tmp_path / "out/etc/drainwise/node.conf").symlink_to(victim)
+    write_tree(render.render(SITE, "execute"), str(tmp_path / "out"))
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "out/etc/drainwise/node.conf").is_symlink()
+
+
+@pytest.mark.parametrize("obstacle", ["directory in the last file's place", "file in a directory's place"])
+def test_a_tree_that_cannot_be_written_stays_as_it_was(tmp_path: Path, obstacle: str) -> None:
+    """Nothing half written: the files before the obstacle are not replaced either, and the fault names the place."""
+    write_tree(render.render(SITE, "execute"), str(tmp_path))
+    drop = tmp_path / drop_in_path("execute").lstrip("/")
+    drop.unlink()
+    if obstacle.startswith("directory"):
+        drop.mkdir()
+    else:
+        drop.parent.rmdir()
+        drop.parent.write_text("")
+    before = tree(tmp_path)
+    with pytest.raises(UsageError, match=re.escape(str(drop.parent))):
+        write_tree(render.render(FULL, "execute"), str(tmp_path))
+    assert tree(tmp_path) == before
+
+
+def test_a_full_disk_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
+    """Hostile case 27: the last file does not fit any more; none of the others was replaced."""
+    write_tree([RenderedFile("/a", "old"), RenderedFile("/b", "old")], str(tmp_path))
+    program = (
+        f"import resource, signal, sys; sys.path.insert(0, {str(PLUGINS)!r})\n"
+        "from drainwise.htcondor.render import RenderedFile, write_tree\n"
+        "from drainwise.errors import UsageError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n"
+        f"    write_tree([RenderedFile('/a', 'new'), RenderedFile('/b', 'x' * 200)], {str(tmp_path)!r})\n"
+        "except UsageError as fault:\n"
+        "    sys.exit(str(fault))"
+    )
+    ran = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, text=True, check=False)
+    assert "cannot be written: File too large" in ran.stderr
+    assert tree(tmp_path) == {"a": "old", "b": "old"}

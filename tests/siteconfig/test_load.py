@@ -1,0 +1,214 @@
+"""The site file: what is right is read with its units, and every fault is refused with its place."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.errors import ConfigurationError
+from drainwise.siteconfig import SiteConfig, load
+from drainwise.siteconfig.schema import Key, keys
+
+GOOD = """\
+; A site.
+[features]
+hs06 = 380.50      # measured
+wall_limit=3d
+scratch_limit = 20GB
+
+[htcondor]
+  cron_period = 30s
+\tpython = /opt/python3.9/bin/python3
+negotiator_policy = least-waste
+[reclaim]
+grace = 1h30m ; as agreed
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    return tmp_path / "site.ini"
+
+
+def fault_of(site: Path, text: str | bytes) -> ConfigurationError:
+    """The refusal of this file."""
+    site.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(ConfigurationError) as caught:
+        load(str(site))
+    return caught.value
+
+
+def test_values_are_read_with_their_units(site: Path) -> None:
+    """Durations are seconds, sizes bytes, decimals exact; the rest has its defaults."""
+    site.write_text(GOOD)
+    config = load(str(site))
+    assert config.file == str(site)
+    assert config.features.hs06 == Decimal("380.50")
+    assert (config.features.wall_limit, config.features.scratch_limit) == (259200, 20 * 10**9)
+    assert (config.htcondor.cron_period, config.htcondor.python) == (30, "/opt/python3.9/bin/python3")
+    assert (config.htcondor.negotiator_policy, config.reclaim.grace) == ("least-waste", 5400)
+    assert config.pilot == SiteConfig().pilot
+    assert config.htcondor.retirement is None
+
+
+@pytest.mark.parametrize("text", ["", "\n\n# nothing\n", "[features]\n", "\ufeff[pilot]\r\nheartbeat_limit = 2h\r\n"])
+def test_a_file_may_leave_everything_out(site: Path, text: str) -> None:
+    """Defaults serve a site that says nothing; a byte-order mark and CR LF do no harm."""
+    site.write_bytes(text.encode())
+    assert load(str(site)).htcondor == SiteConfig().htcondor
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value", "expected"),
+    [
+        ("grace = 90", "grace", "90", "with its unit"),
+        ("grace = 2 hours", "grace", "2 hours", "with its unit"),
+        ("grace = -2h", "grace", "-2h", "from 5s to 30d"),
+        ("grace = 31d", "grace", "31d", "from 5s to 30d"),
+        ("grace =", "grace", "", "a duration"),
+        ("grace = %(x)s", "grace", "%(x)s", "a duration"),
+        ("policy = cheapest", "policy", "cheapest", "one of least-waste, paper"),
+        ("max_pilots_per_cycle = 1.5", "max_pilots_per_cycle", "1.5", "a whole number from 1"),
+        ("max_pilots_per_cycle = ten", "max_pilots_per_cycle", "ten", "a whole number from 1"),
+        ("max_pilot_per_cycle = 5", "max_pilot_per_cycle", "5", "perhaps max_pilots_per_cycle"),
+        ("Grace = 2h", "Grace", "2h", "perhaps grace"),
+        ("heartbeat_limit = 1h", "heartbeat_limit", "1h", "in section [pilot]"),
+        ("zzz = 1", "zzz", "1", "one of the keys policy, horizon"),
+        ("grace = 2h\ngrace = 3h", "grace", "3h", "the key once (again on line 3)"),
+    ],
+)
+def test_a_wrong_key_or_value_is_refused_with_its_place(
+    site: Path, line: str, key: str, value: str, expected: str
+) -> None:
+    """File, section, key, value and expectation are all in the message, and the exit code is 2."""
+    fault = fault_of(site, f"[reclaim]\n{line}\n")
+    assert (fault.file, fault.section, fault.key, fault.value, fault.exit_code) == (str(site), "reclaim", key, value, 2)
+    assert expected in fault.expected
+    assert str(fault) == f"{site}: [reclaim] {key} = {value!r}: expected {fault.expected}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "python = usr/bin/python3",
+        "python = /usr/bin/python3\x00",
+        "python = /usr/bin/\x1b[31mpython3",
+        'python = /usr/bin/"python3"',
+        "python = /usr/bin/python3$(id)",
+        "python = ${HOME}/python3",
+        "python = /usr/bin/`id`",
+        "python = /usr/bin/python3 -S",
+        "hook_keyword = X\x0bY",
+        "hook_keyword = 'X'",
+        "retirement = 1h\u2028",
+        "cron_period = 1m\x85",
+    ],
+)
+def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
+    """Hostile cases 15, 41 and 44: nothing that would break out of a configuration line, a shebang or a log line."""
+    key = line.partition(" ")[0]
+    fault = fault_of(site, f"[htcondor]\n{line}\n")
+    assert (fault.section, fault.key) == ("htcondor", key)
+    assert str(fault).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("[reclaims]\n", "[reclaims]", "[reclaim] on line 1"),
+        ("[xyz]\n", "[xyz]", "[features], [pilot], [htcondor], [reclaim] on line 1"),
+        ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
+        ("[features\n", "[features", "on line 1"),
+        ("[pilot]\n[features]\n[pilot]\n", "[pilot]", "the section once (again on line 3)"),
+        ("grace = 1h\n", "grace = 1h", "a [section] before the first key on line 1"),
+        ("[pilot]\nnonsense\n", "nonsense", "key = value on line 2"),
+        ("[pilot]\n= 3\n", "= 3", "key = value on line 2"),
+        ("[pilot]\nheartbeat_limit : 1h\n", "heartbeat_limit : 1h", "key = value on line 2"),
+    ],
+)
+def test_a_line_that_is_not_understood_is_refused_with_its_number(
+    site: Path, text: str, value: str, expected: str
+) -> None:
+    """Unknown, double and broken sections, keys outside of a section, lines that are no assignment."""
+    fault = fault_of(site, text)
+    assert fault.value == value
+    assert expected in fault.expected
+    assert str(fault).startswith(f"{site}: ")
+
+
+def test_a_continued_value_is_not_taken_over(site: Path) -> None:
+    """An indented line is a line of its own, so no value ever holds a newline."""
+    assert fault_of(site, "[reclaim]\ngrace = 2h\n   and more\n").value == "and more"
+
+
+@pytest.mark.parametrize(
+    ("text", "section", "key", "expected"),
+    [
+        ("[reclaim]\ngrace = 2d\n", "reclaim", "grace", "at most max_grace, 1d"),
+        ("[features]\ngrace_job = 3h\n", "reclaim", "grace", "at least [features] grace_job, 3h"),
+        ("[htcondor]\nmax_vacate_time = 2h\n", "htcondor", "max_vacate_time", "less than [reclaim] grace, 2h"),
+        ("[pilot]\nheartbeat_limit = 1m\n", "htcondor", "cron_period", "less than [pilot] heartbeat_limit, 1m"),
+        ("[htcondor]\nupdate_interval = 5s\n", "htcondor", "initial_update_interval", "at most update_interval, 5s"),
+        ("[reclaim]\ngrace = 1m\n", "htcondor", "update_interval", "less than [reclaim] grace, 1m"),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused(
+    site: Path, text: str, section: str, key: str, expected: str
+) -> None:
+    """Each value is right by itself; together they would make a drain impossible."""
+    fault = fault_of(site, text)
+    assert (fault.section, fault.key, fault.expected) == (section, key, expected)
+
+
+def test_a_file_that_is_not_utf_8_is_refused_with_the_line(site: Path) -> None:
+    """The byte and its line are named."""
+    fault = fault_of(site, b"[features]\nhs06 = 3\xff\n")
+    assert (fault.value, fault.expected) == ("byte 0xff", "UTF-8 text on line 2")
+
+
+def test_an_enormous_file_is_refused(site: Path) -> None:
+    """Hostile case 20: a site file of megabytes is no site file."""
+    assert "more than" in fault_of(site, "#" * ((1 << 20) + 1)).value
+
+
+def test_a_long_value_is_shown_in_short(site: Path) -> None:
+    """Hostile case 21: a long line does not become a long message."""
+    fault = fault_of(site, "[reclaim]\npolicy = " + "x" * 100000)
+    assert len(str(fault)) < 400
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "device", "name with NUL"])
+def test_a_file_that_cannot_be_read_is_refused(site: Path, kind: str) -> None:
+    """Hostile cases 5, 7 and 8: a clear line at once, no wait, no traceback."""
+    path = str(site)
+    if kind == "directory":
+        site.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(site)
+    elif kind == "device":
+        path = "/dev/null"
+    elif kind == "name with NUL":
+        path += "\0"
+    with pytest.raises(ConfigurationError) as caught:
+        load(path)
+    assert "a readable text file" in str(caught.value)
+
+
+@given(key=st.sampled_from(list(keys())), text=st.text(st.characters(codec="utf-8"), max_size=30))
+@settings(max_examples=200)
+def test_any_value_is_read_or_refused_at_its_place(
+    tmp_path_factory: pytest.TempPathFactory, key: Key, text: str
+) -> None:
+    """Whatever stands behind a key: a configuration or a ConfigurationError, never another exception."""
+    site = tmp_path_factory.getbasetemp() / "any.ini"
+    site.write_bytes(f"[{key.section}]\n{key.name} = {text}\n".encode())
+    try:
+        load(str(site))
+    except ConfigurationError as fault:
+        assert str(fault).isprintable()
+        assert fault.file == str(site)
