@@ -1,0 +1,79 @@
+"""`drainwise`: finds the command, runs it, and turns what went wrong into one line and an exit code.
+
+A command's module is imported only when it is asked for: on a worker node `drainwise features` needs the standard
+library alone. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from drainwise import __version__
+from drainwise.cli.text import printable
+from drainwise.errors import DrainwiseError
+
+COMMANDS = {
+    "status": "who is owed and uses what, and every pilot with its waste",
+    "plan": "what a reclaim cycle would do now, and why",
+    "reclaim": "ask the pilots that cost least to give back cores that others are owed",
+    "features": "show, check or serve machine and job features",
+    "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
+    "config": "write the batch system's configuration from the site file",
+    "check": "inspect a live pool: what is missing or dangerous, with the line to add",
+}
+"""The commands, each a module of this package with `add_parser(subparsers)` and `run(args)`."""
+
+_POOL_SIDE = {"rich", "htcondor2", "classad2", "jinja2"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (`sys.argv` by default) and return its exit code.
+
+    Wrong usage, --help and --version leave by SystemExit, as argparse does.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except DrainwiseError as fault:
+        return _say(str(fault), fault.exit_code)
+    except ModuleNotFoundError as fault:
+        if fault.name is None or fault.name.partition(".")[0] not in _POOL_SIDE:
+            raise
+        return _say(f"this command needs the Python package {fault.name}: pip install 'drainwise[htcondor]'", 1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The interpreter would complain when it flushes what nobody reads.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="drainwise", description="Pilots live long and still give their cores back quickly and cheaply."
+    )
+    parser.add_argument("--version", action="version", version=f"drainwise {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    asked = next((word for word in words if not word.startswith("-")), None)
+    module = None
+    for name, text in COMMANDS.items():
+        if name == asked:
+            module = importlib.import_module(f"drainwise.cli.{name}")
+            module.add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=text)
+    args = parser.parse_args(words)
+    if module is None:
+        parser.error("a command is needed")
+    return int(module.run(args))
+
+
+def _say(text: str, code: int) -> int:
+    print(f"drainwise: {printable(' '.join(text.split()))}", file=sys.stderr)
+    return code

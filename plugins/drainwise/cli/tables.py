@@ -1,0 +1,129 @@
+"""Tables for people: complete also when they go into a pipe or a file, where nothing is cut or folded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from drainwise.cli.text import printable
+from drainwise.pool import Principal, Snapshot
+from drainwise.reclaim.action import Outcome
+from drainwise.reclaim.candidates import KILL, Candidate
+from drainwise.reclaim.plan import Order, Plan, UserPlan
+from drainwise.reclaim.words import core_hours, duration
+
+_ENDLESS = 10_000  # columns; what is no terminal has no width
+
+_FIGURES = (">cores", ">used", "report", ">remaining", ">draining waste", ">kill waste", ">priority")
+"""Headings; `>` stands before a column of numbers."""
+
+_FOLDED = "because"
+"""The heading of the one column whose text is long."""
+
+
+def console() -> Console:
+    """Where tables go; in a terminal, or where COLUMNS is set, what is too wide is folded: nothing is left out."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(file=sys.stdout, width=None if known else _ENDLESS, highlight=False, markup=False)
+
+
+def show(out: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print one table; where the window is too narrow the longest column is folded, then the terminal wraps."""
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title, style="bold"), title_justify="left", pad_edge=False)
+    cells = [[Text(printable(cell)) for cell in row] for row in rows]
+    for place, heading in enumerate(headings):
+        name = heading.lstrip(">")
+        longest = max([len(name), *(row[place].cell_len for row in cells)])
+        table.add_column(
+            name,
+            justify="right" if heading.startswith(">") else "left",
+            min_width=min(longest, 30) if name == _FOLDED else longest,
+            overflow="fold",
+        )
+    for row in cells:
+        table.add_row(*row)
+    out.print(table, crop=False)
+
+
+def show_accounts(out: Console, snapshot: Snapshot) -> None:
+    """Who is owed, uses and wants how many cores."""
+    headings = ("account", ">owed", ">in use", ">wanted", ">over/under", ">priority")
+    show(out, "Accounts (cores)", headings, (_account(one) for one in snapshot.principals))
+
+
+def _account(one: Principal) -> tuple[str, ...]:
+    figures = (one.cores_owed, one.cores_in_use, one.cores_wanted)
+    over = one.cores_in_use - one.cores_owed
+    return (one.name, *(f"{cores:.1f}" for cores in figures), f"{over:+.1f}", f"{one.priority:.1f}")
+
+
+def show_pilots(out: Console, candidates: Iterable[Candidate], now: int) -> None:
+    """Every pilot with its figures at `now` (UNIX s)."""
+    rows = ((one.pilot.name, one.pilot.user, *_figures(one, now), _state(one, now)) for one in candidates)
+    show(out, "Pilots", ("pilot", "user", *_FIGURES, "state"), rows)
+
+
+def _figures(one: Candidate, now: int) -> tuple[str, ...]:
+    """A pilot's figures as text; `?` is what is not known or not believed."""
+    report, standing = one.pilot.report, one.standing
+    used, priority = (None, None) if report is None else (report.used_cpu, report.priority_factor)
+    if report is not None:
+        standing = f"{standing}, {duration(now - report.heartbeat)} old"
+    return (
+        str(one.pilot.cores),
+        "?" if used is None else f"{used:g}",
+        standing,
+        "?" if one.remaining is None else duration(one.remaining),
+        "?" if one.draining_waste is None else core_hours(one.draining_waste),
+        core_hours(one.kill_waste),
+        "?" if priority is None else str(priority),
+    )
+
+
+def _state(one: Candidate, now: int) -> str:
+    pilot = one.pilot
+    if pilot.deadline is not None:
+        left = pilot.deadline - now
+        return f"asked, {duration(left)} left" if left >= 0 else f"asked, {duration(-left)} overdue"
+    if pilot.leaving:
+        return "leaving"
+    return "draining by itself" if one.draining else "running"
+
+
+def show_plan(out: Console, plan: Plan, now: int) -> None:
+    """The plan: the balance, then per user who is asked and who is spared, each with figures and rule."""
+    balance = plan.balance
+    out.print(Text(f"policy {plan.policy}: {plan.summary}", style="bold"))
+    out.print(
+        f"cores: {balance.demand:.1f} owed to those who wait, {balance.free:.1f} of them free,"
+        f" {balance.leaving} on their way, {balance.surplus:.1f} held beyond the quotas:"
+        f" {balance.deficit} to give back now"
+    )
+    for user in plan.users:
+        _show_user(out, user, now)
+
+
+def _show_user(out: Console, user: UserPlan, now: int) -> None:
+    title = printable(f"{user.user} gives back {user.cores_given} of {user.cores} cores of {user.principal}")
+    rows = [
+        (order.pilot.name, *_figures(order.candidate, now), _decision(order, now), order.reason)
+        for order in user.orders
+    ]
+    rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in user.spared]
+    show(out, title, ("pilot", *_FIGURES, "decision", _FOLDED), rows)
+
+
+def _decision(order: Order, now: int) -> str:
+    return f"{'vacate' if order.kind == KILL else 'ask'}, {duration(order.deadline - now)} left"
+
+
+def show_outcome(out: Console, outcome: Outcome) -> None:
+    """What became of each order."""
+    rows = ((act.order.pilot.name, act.order.pilot.run, act.outcome, act.detail) for act in outcome.acts)
+    show(out, "Orders", ("pilot", "run", "outcome", "detail"), rows)

@@ -1,0 +1,100 @@
+"""Who is owed how many cores: group quotas, and fair shares by effective priority where there are none.
+
+A principal is an accounting group where the pool has group quotas. Users outside of groups share what the quotas leave
+(the quota of `<none>`), all users of a pool without groups share the whole pool: in proportion to 1/priority, and
+nobody more than it uses and wants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from drainwise.htcondor.pool_ads import Ad, number, text
+
+NO_GROUP = "<none>"
+_NEW_USER = 0.5  # the real priority of whoever has not used anything; the effective one is this times the factor
+_DEFAULT_FACTOR = 1000.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """One line of the accountant: `quota` and `used` in slot weight, `slots` used; `priority` is the effective one."""
+
+    name: str
+    is_group: bool
+    quota: float
+    priority: float
+    factor: float
+    used: float
+    slots: float
+
+
+@dataclass(frozen=True)
+class Use:
+    """What one principal uses and waits for, in cores; `jobs` that wait; what the accountant says it uses."""
+
+    in_use: float
+    wanted: float
+    jobs: float
+    accounted: float
+    priority: float
+
+
+def account_of(ad: Ad) -> Account | None:
+    """An Accounting ad; None when it has no name or priority."""
+    name, priority = text(ad, "Name"), number(ad, "Priority")
+    if name is None or priority is None:
+        return None
+    return Account(
+        name,
+        ad.get("IsAccountingGroup") is True,
+        quota=number(ad, "EffectiveQuota") or 0.0,
+        priority=priority,
+        factor=number(ad, "PriorityFactor") or _DEFAULT_FACTOR,
+        used=number(ad, "WeightedResourcesUsed") or 0.0,
+        slots=number(ad, "ResourcesUsed") or 0.0,
+    )
+
+
+def groups(accounts: Iterable[Account]) -> dict[str, Account]:
+    """The pool's accounting groups by their lower-case name (HTCondor's compare without case); none without quotas."""
+    named = {one.name.lower(): one for one in accounts if one.is_group and one.name != NO_GROUP}
+    return named if any(one.quota > 0 for one in named.values()) else {}
+
+
+def principal_of(submitter: str, known: Mapping[str, Account]) -> str:
+    """The principal of a submitter (`group_a.sub.alice@pool`): its longest group, else the submitter itself."""
+    lower = submitter.lower()
+    inside = [group for group in known if lower == group or lower.startswith(f"{group}.")]
+    return known[max(inside, key=len)].name if inside else submitter
+
+
+def new_user_priority(accounts: Iterable[Account]) -> float:
+    """The effective priority of a user that the accountant does not know yet."""
+    return _NEW_USER * next((one.factor for one in accounts if one.name == NO_GROUP), _DEFAULT_FACTOR)
+
+
+def fair_shares(cores: float, uses: Mapping[str, Use]) -> dict[str, float]:
+    """Cores owed to each principal when `cores` are shared in proportion to 1/priority.
+
+    Whoever uses and wants less than its share gets that; the rest is shared among the others in the same proportion, as
+    the negotiator does when it goes round again with what is left.
+    """
+    owed: dict[str, float] = {}
+    waiting = dict(uses)
+    while waiting:
+        weights = {name: 1.0 / max(use.priority, _NEW_USER) for name, use in waiting.items()}
+        part = max(0.0, cores) / math.fsum(weights.values())
+        content = {
+            name: use.in_use + use.wanted
+            for name, use in waiting.items()
+            if use.in_use + use.wanted <= part * weights[name]
+        }
+        if not content:
+            return {**owed, **{name: part * weight for name, weight in weights.items()}}
+        owed.update(content)
+        cores -= math.fsum(content.values())
+        waiting = {name: use for name, use in waiting.items() if name not in content}
+    return owed

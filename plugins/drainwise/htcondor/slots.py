@@ -1,0 +1,106 @@
+"""One slot of the pool, and the pilot that runs in it, out of the slot's ad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drainwise.htcondor.orders import run_name
+from drainwise.htcondor.pool_ads import (
+    DEADLINE,
+    LEASE_END,
+    Ad,
+    contradicts_itself,
+    moment,
+    number,
+    report_of,
+    text,
+    whole,
+)
+from drainwise.pool import Pilot
+
+SILENT_AFTER = 900
+"""Seconds after which the collector's word on a daemon is too old; the collector itself forgets it about then."""
+
+CLOCKS_DIFFER = 60
+"""Seconds that the clocks of two machines may differ."""
+
+_LEAVING = ("Retiring", "Vacating", "Killing")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One slot as far as every slot has it: `cores`, its slot weight, whether it was heard of lately.
+
+    `submitter` (the name that is charged) is set while the slot is claimed for a known user.
+    """
+
+    ad: Ad
+    name: str
+    machine: str
+    cores: int
+    weight: float
+    state: str
+    heard: bool
+    submitter: str | None
+
+    @property
+    def owner(self) -> str:
+        """The user whose job runs here, "" when there is none."""
+        return text(self.ad, "RemoteOwner") or text(self.ad, "RemoteUser") or self.submitter or ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether a new job could start on its cores: free, heard of lately, with memory left."""
+        return self.state == "Unclaimed" and self.heard and whole(self.ad, "Memory") != 0
+
+
+def heard_lately(ad: Ad, now: int) -> bool:
+    """Whether the collector heard this daemon in the last SILENT_AFTER seconds; `now` in UNIX s."""
+    heard = moment(ad, "LastHeardFrom")
+    return heard is None or now - heard <= SILENT_AFTER
+
+
+def slot_of(ad: Ad, now: int) -> Slot | None:
+    """A slot; None for another kind of ad, a machine that sleeps, or an ad without the least that a slot has."""
+    name, machine, state, cores = text(ad, "Name"), text(ad, "Machine"), text(ad, "State"), whole(ad, "Cpus")
+    if text(ad, "MyType") not in {None, "Machine"} or ad.get("Offline") is True:
+        return None
+    if name is None or machine is None or state is None or cores is None:
+        return None
+    submitter = None
+    if state in {"Claimed", "Preempting"} and cores > 0 and ad.get("PartitionableSlot") is not True:
+        submitter = text(ad, "AccountingGroup") or text(ad, "RemoteUser") or text(ad, "RemoteOwner")
+    weight = number(ad, "SlotWeight")
+    return Slot(ad, name, machine, cores, cores if weight is None else weight, state, heard_lately(ad, now), submitter)
+
+
+def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
+    """The run in a claimed slot; None between two runs, and for a run that cannot be asked.
+
+    That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
+    of ours would be over before it is set.
+    """
+    start = moment(slot.ad, "JobStart")
+    run = run_name(text(slot.ad, "GlobalJobId"), start)
+    if run is None or start is None or start > now + CLOCKS_DIFFER:
+        return None
+    activity, lease_end = text(slot.ad, "Activity"), moment(slot.ad, LEASE_END)
+    leaving = slot.state == "Preempting" or activity in _LEAVING
+    if leaving:
+        rest = whole(slot.ad, "RetirementTimeRemaining")
+        end = now + (rest if rest is not None and activity == "Retiring" else 0)
+        lease_end = end if lease_end is None else min(lease_end, end)
+    return Pilot(
+        run=run,
+        name=slot.name,
+        node=slot.machine,
+        principal=principal,
+        user=slot.owner,
+        cores=slot.cores,
+        started=start,
+        lease_end=lease_end,
+        report=report_of(slot.ad),
+        contradictory=contradicts_itself(slot.ad),
+        deadline=moment(slot.ad, DEADLINE),
+        leaving=leaving,
+    )

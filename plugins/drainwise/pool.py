@@ -1,0 +1,87 @@
+"""What a batch system tells the reclaim agent and what it can be asked: the facts and the `Pool` protocol.
+
+Every batch system's pool side gives these facts; `reclaim` decides on them and knows no batch system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drainwise.pilotad.report import PilotReport
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """One running pilot job: a lease of cores on one node.
+
+    `run` names this run of the job and no other (job id and start), so that an order can never reach the next run or
+    the next job in the same place. `name` is what an admin types to find it. `principal` is the account whose quota it
+    uses, `user` its owner. Times are UNIX seconds; `deadline` is set when it was already asked to be gone by then,
+    `leaving` when the batch system already ends it. `report` is None when the pilot is silent; the report is a user's
+    word and not yet bounded. `contradictory` when the node found that it contradicts itself and kept its values back.
+    """
+
+    run: str
+    name: str
+    node: str
+    principal: str
+    user: str
+    cores: int
+    started: int
+    lease_end: int | None = None
+    report: PilotReport | None = None
+    contradictory: bool = False
+    deadline: int | None = None
+    leaving: bool = False
+
+
+@dataclass(frozen=True)
+class Principal:
+    """One account (accounting group or user) among which the site shares its cores.
+
+    `cores_in_use` and `cores_owed` are in cores; `cores_owed` is the quota, or the fair share where there are none.
+    `cores_wanted` is its idle demand that would run now if cores were free, in jobs of `cores_per_job` on average.
+    `priority` is the batch system's effective priority: a larger number is a worse priority, as in HTCondor.
+    """
+
+    name: str
+    cores_in_use: float
+    cores_owed: float
+    cores_wanted: float
+    priority: float
+    cores_per_job: float = 1.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One consistent answer of the batch system, taken at `taken` (UNIX seconds).
+
+    `free_cores` are unclaimed cores that the waiting demand could use as they lie (a node's free cores count in whole
+    requests). `user_priorities` gives each pilot owner's effective priority (larger is worse): within one principal the
+    user with the worst gives back first, since claims may only order pilots of the same user.
+    """
+
+    taken: int
+    pilots: tuple[Pilot, ...]
+    principals: tuple[Principal, ...]
+    free_cores: float = 0.0
+    user_priorities: Mapping[str, float] = field(default_factory=dict)
+
+
+class Pool(Protocol):
+    """The whole of what the agent may do to a batch system."""
+
+    def snapshot(self, now: int) -> Snapshot:
+        """Who runs what, who is owed what, who waits.
+
+        Raises PoolUnreachable on no answer, half an answer or a stale one.
+        """
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        """Shorten the lease of exactly this run to `deadline` (UNIX seconds); the batch system enforces it.
+
+        A deadline of now is a vacate. Raises ActionRefused when the batch system refuses, PoolUnreachable when it does
+        not answer or the run is no longer where it was.
+        """

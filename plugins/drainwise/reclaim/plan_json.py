@@ -1,0 +1,75 @@
+"""A plan as plain values for JSON: times in UNIX s, remaining in s, wastes in core-seconds, null where not known."""
+
+from __future__ import annotations
+
+from drainwise.reclaim.candidates import KILL, Candidate
+from drainwise.reclaim.plan import Order, Plan
+
+
+def as_json(plan: Plan) -> dict[str, object]:
+    """The whole plan: the balance, and per user who is asked and who is spared."""
+    balance = plan.balance
+    return {
+        "taken": plan.taken,
+        "policy": plan.policy,
+        "summary": plan.summary,
+        "cores": {
+            "demand": balance.demand,
+            "free": balance.free,
+            "leaving": balance.leaving,
+            "surplus": balance.surplus,
+            "deficit": balance.deficit,
+        },
+        "expected_waste": plan.waste,
+        "users": [
+            {
+                "principal": user.principal,
+                "user": user.user,
+                "cores": user.cores,
+                "cores_given": user.cores_given,
+                "cores_later": user.later,
+                "orders": [order_as_json(order) for order in user.orders],
+                "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
+            }
+            for user in plan.users
+        ],
+    }
+
+
+def order_as_json(order: Order) -> dict[str, object]:
+    """One order as plain values."""
+    return {
+        **candidate_as_json(order.candidate),
+        "act": "vacate" if order.kind == KILL else "ask",
+        "kind": order.kind,
+        "deadline": order.deadline,
+        "expected_waste": order.waste,
+        "reason": order.reason,
+    }
+
+
+def candidate_as_json(one: Candidate) -> dict[str, object]:
+    """One pilot's identity and figures as plain values; null = not known or not believed."""
+    pilot, report = one.pilot, one.pilot.report
+    return {
+        "run": pilot.run,
+        "name": pilot.name,
+        "node": pilot.node,
+        "principal": pilot.principal,
+        "user": pilot.user,
+        "cores": pilot.cores,
+        "used_cpu": None if report is None else report.used_cpu,
+        "started": pilot.started,
+        "lease_end": pilot.lease_end,
+        "heartbeat": None if report is None else report.heartbeat,
+        "standing": one.standing,
+        "rule": one.rule,
+        "remaining": one.remaining,
+        "draining_waste": one.draining_waste,
+        "kill_waste": one.kill_waste,
+        "waste_if_asked": one.asked.waste,
+        "priority_factor": one.priority_factor,
+        "draining": one.draining,
+        "asked_deadline": pilot.deadline,
+        "leaving": pilot.leaving,
+    }

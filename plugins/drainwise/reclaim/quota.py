@@ -1,0 +1,121 @@
+"""Who is over quota and by how many cores, who waits and for how many: figures of the batch system alone.
+
+Nothing a pilot says enters here, so no claim can change how many cores anyone has to give back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from drainwise.errors import PoolUnreachable
+from drainwise.pool import Pilot, Principal, Snapshot
+
+_CLOCKS_DIFFER = 60  # seconds a start may lie ahead of us
+_ROUNDING = 1e-6  # cores; quotas and weights are sums of floats
+
+
+@dataclass(frozen=True)
+class Over:
+    """A principal over its quota: `cores` it can still give back, and its users, who gives back first at the front."""
+
+    principal: str
+    cores: int
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The cores (not core-seconds) of one snapshot.
+
+    demand: owed to those under quota who wait. free: unclaimed cores they can use. leaving: on their way out already.
+    surplus: held beyond the quotas. deficit: what must be given back now. over: by whom, in this order.
+    """
+
+    demand: float
+    free: float
+    leaving: int
+    surplus: float
+    deficit: int
+    over: tuple[Over, ...]
+
+
+def whole_cores(cores: float) -> int:
+    """Cores rounded down, as no part of a core can be given back."""
+    return max(0, math.floor(cores + _ROUNDING))
+
+
+def owed(principal: Principal) -> float:
+    """Cores that a principal under its quota waits for and has a right to: min(wanted, owed − in use), in whole jobs.
+
+    A part of a job's cores would be of no use to it: taking them back would be waste without a gain.
+    """
+    room = min(principal.cores_wanted, principal.cores_owed - principal.cores_in_use)
+    job = max(principal.cores_per_job, 1.0)
+    return whole_cores(room / job) * job
+
+
+def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
+    """Whether a pilot's cores come back without a new order.
+
+    A pilot that was asked counts whatever its deadline, so that nobody is asked twice for one reason. One that the
+    batch system ends for another reason (a node that drains for a day) counts when that is within `horizon` seconds.
+    """
+    if pilot.deadline is not None:
+        return True
+    return pilot.leaving and (pilot.lease_end is None or pilot.lease_end <= now + horizon)
+
+
+def require_whole(snapshot: Snapshot) -> None:
+    """Raise PoolUnreachable for a snapshot that cannot be a whole and true answer: nothing may be decided on it."""
+    names = Counter(principal.name for principal in snapshot.principals)
+    for name, count in names.items():
+        if count > 1:
+            raise PoolUnreachable(f"half an answer from the batch system: account {name!r} is there {count} times")
+    for principal in snapshot.principals:
+        figures = (principal.cores_in_use, principal.cores_owed, principal.cores_wanted, principal.priority)
+        if not all(math.isfinite(figure) and figure >= 0 for figure in (*figures, principal.cores_per_job)):
+            raise PoolUnreachable(f"half an answer from the batch system: figures of account {principal.name!r}")
+    if not (math.isfinite(snapshot.free_cores) and snapshot.free_cores >= 0):
+        raise PoolUnreachable("half an answer from the batch system: its free cores")
+    runs = Counter(pilot.run for pilot in snapshot.pilots)
+    for pilot in snapshot.pilots:
+        if pilot.principal not in names:
+            raise PoolUnreachable(
+                f"half an answer from the batch system: nothing is known of account {pilot.principal!r}"
+                f" that pilot {pilot.name} runs under"
+            )
+        if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > snapshot.taken + _CLOCKS_DIFFER:
+            raise PoolUnreachable(f"half an answer from the batch system: pilot {pilot.name} is there twice or unsound")
+
+
+def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
+    """The balance of a snapshot at `now` (UNIX s); `horizon` (s) as in `on_its_way`.
+
+    deficit = min(demand − free − leaving, Σ (surplus − leaving) of those over quota): the worst priority (the largest
+    number) gives back first, within a principal the user with the worst priority. Raises PoolUnreachable as
+    `require_whole` does.
+    """
+    require_whole(snapshot)
+    leaving: Counter[str] = Counter()
+    for pilot in snapshot.pilots:
+        if on_its_way(pilot, now, horizon):
+            leaving[pilot.principal] += pilot.cores
+    on_the_way = sum(leaving.values())  # Counter.total() is not in Python 3.9
+    demand = sum(owed(principal) for principal in snapshot.principals)
+    surplus, over = 0.0, []
+    for principal in sorted(snapshot.principals, key=lambda one: (-one.priority, one.name)):
+        beyond = principal.cores_in_use - principal.cores_owed
+        if beyond > _ROUNDING:
+            surplus += beyond
+            cores = whole_cores(beyond - leaving[principal.name])
+            over.append(Over(principal.name, cores, _worst_first(snapshot, principal.name)))
+    needed = whole_cores(demand - snapshot.free_cores - on_the_way)
+    deficit = min(needed, sum(one.cores for one in over))
+    return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over))
+
+
+def _worst_first(snapshot: Snapshot, principal: str) -> tuple[str, ...]:
+    users = {pilot.user for pilot in snapshot.pilots if pilot.principal == principal}
+    return tuple(sorted(users, key=lambda user: (-snapshot.user_priorities.get(user, 0.0), user)))

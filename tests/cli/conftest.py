@@ -1,0 +1,67 @@
+"""A pool in memory for the commands: alice is over her quota, bob waits for 16 cores in jobs of 8."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from drainwise.cli import pool_options
+from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool import Pilot, Principal, Snapshot
+
+
+def pilot(number: int, now: int, used: float | None, user: str = "alice@pool") -> Pilot:
+    """An 8-core pilot that has 8 − `used` cores idle for the next 1000 s, or one that says nothing."""
+    report = None
+    if used is not None:
+        report = PilotReport(
+            now - 65,
+            used_cpu=used,
+            last_job_start=now - 600,
+            first_exp_job_end=now + 1000,
+            last_exp_job_end=now + 1000,
+            add_uncom_time=0.0,
+            add_final_exp_waste=0.0,
+            priority_factor=3,
+        )
+    start = now - 7200
+    run = f"ce.pool#{number}.0#{start - 5}@{start}"
+    return Pilot(run, f"slot1_{number}@node1", "node1", "group_a", user, 8, start, report=report)
+
+
+class MemoryPool:
+    """A batch system in memory that remembers what it was asked."""
+
+    def __init__(self, wanted: float = 16.0, user: str = "alice@pool") -> None:
+        self.wanted, self.user = wanted, user
+        self.asked: dict[str, int] = {}
+        self.refusing = self.unreachable = False
+        self.now = int(time.time())
+
+    def snapshot(self, now: int) -> Snapshot:
+        if self.unreachable:
+            raise PoolUnreachable("the collector did not answer within 8 s")
+        pilots = tuple(pilot(n, self.now, used, self.user) for n, used in enumerate((7.0, 2.0, 5.0, None), 1))
+        accounts = (
+            Principal("group_a", 32.0, 16.0, 0.0, 900.0),
+            Principal("group_b", 0.0, 16.0, self.wanted, 500.0, 8.0),
+        )
+        return Snapshot(now, pilots, accounts, 0.0, {self.user: 900.0})
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        if self.refusing:
+            raise ActionRefused("node1 refused the order")
+        self.asked[pilot.name] = deadline
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryPool]:
+    """The pool that the commands open as `htcondor`; no site file of this machine counts."""
+    memory = MemoryPool()
+    monkeypatch.setitem(pool_options.POOLS, "htcondor", lambda: memory)
+    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    yield memory

@@ -1,0 +1,139 @@
+"""The command line as a whole: exit codes, one line per error, and what a command may import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import drainwise
+from drainwise import errors
+from drainwise.cli import main as command_line
+from drainwise.cli.main import COMMANDS, main
+
+PLUGINS = str(Path(drainwise.__file__).parents[1])
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+def ran(*words: str, python: str = sys.executable, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [python, *options, "-m", "drainwise", *words]
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+def command(monkeypatch: pytest.MonkeyPatch, what: object) -> None:
+    """Make `status` a command that raises or returns `what`."""
+
+    def run(args: object) -> object:
+        if isinstance(what, BaseException):
+            raise what
+        return what
+
+    module = types.SimpleNamespace(add_parser=lambda subparsers: subparsers.add_parser("status"), run=run)
+    monkeypatch.setattr(command_line.importlib, "import_module", lambda name: module)  # type: ignore[attr-defined]
+
+
+def test_help_lists_every_command() -> None:
+    shown = ran("--help")
+    assert shown.returncode == 0
+    assert all(f"    {name} " in shown.stdout for name in COMMANDS)
+
+
+def test_version() -> None:
+    assert ran("--version").stdout == f"drainwise {drainwise.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("nonsense",), ("status", "--nonsense"), ("reclaim",), ("status", "--pool", "x")]
+)
+def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
+    shown = ran(*words)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "drainwise" in shown.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["features", "shutdown"])
+def test_commands_of_a_worker_node_need_the_standard_library_alone(name: str) -> None:
+    """They run with the system's Python and load nothing of the pool's side."""
+    program = (
+        f"import sys; sys.path.insert(0, {PLUGINS!r}); sys.dont_write_bytecode = True\n"
+        "from drainwise.cli.main import main\n"
+        f"try: main([{name!r}, '--help'])\n"
+        "except SystemExit as end: code = end.code\n"
+        "print(code, *sys.modules, file=sys.stderr)"
+    )
+    shown = subprocess.run([SYSTEM_PYTHON, "-I", "-c", program], capture_output=True, text=True, check=True)
+    code, *modules = shown.stderr.split()
+    assert code == "0"
+    for pool_side in ("rich", "htcondor2", "classad2", "jinja2", "drainwise.reclaim", "drainwise.siteconfig"):
+        assert pool_side not in modules
+
+
+def test_a_missing_package_is_named_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(monkeypatch, ModuleNotFoundError("No module named 'rich'", name="rich.table"))
+    assert main(["status"]) == 1
+    assert capsys.readouterr().err == (
+        "drainwise: this command needs the Python package rich.table: pip install 'drainwise[htcondor]'\n"
+    )
+
+
+def test_a_module_of_our_own_that_is_missing_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    command(monkeypatch, ModuleNotFoundError("No module named 'drainwise.x'", name="drainwise.x"))
+    with pytest.raises(ModuleNotFoundError):
+        main(["status"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (errors.PoolUnreachable("a\nb"), 1),
+        (errors.ActionRefused("a\x1b b"), 1),
+        (errors.ConfigurationError("f", "s", "k", "v", "x"), 2),
+    ],
+)
+def test_an_error_is_one_printable_line_and_its_exit_code(
+    fault: errors.DrainwiseError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """HOSTILE 41: whatever name an error quotes."""
+    command(monkeypatch, fault)
+    assert main(["status"]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("drainwise: ")
+    assert err.endswith("\n")
+    assert err[:-1].isprintable()
+
+
+def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    command(monkeypatch, KeyboardInterrupt())
+    assert main(["status"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_commands_exit_code_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    command(monkeypatch, 7)
+    assert main(["status"]) == 7
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`drainwise … | head`: no traceback, nothing said."""
+    environment = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        program = (
+            "import sys, types\nfrom drainwise.cli import main as m\n"
+            "m.importlib = types.SimpleNamespace(import_module=lambda name: types.SimpleNamespace(\n"
+            "    add_parser=lambda s: s.add_parser('status'), run=lambda args: print('x' * 100000) or 0))\n"
+            "sys.exit(m.main(['status']))"
+        )
+        shown = subprocess.run(
+            [sys.executable, "-c", program], env=environment, stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert (shown.returncode, shown.stderr) == (141, b"")

@@ -1,0 +1,51 @@
+"""`drainwise plan` shows what a cycle would do, with reasons, and touches nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from drainwise.cli.main import main
+
+if TYPE_CHECKING:
+    from .conftest import MemoryPool
+
+
+def test_chosen_and_spared_each_with_its_reason(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan"]) == 0
+    shown = capsys.readouterr().out
+    assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 1.11 core-h" in shown
+    lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith(" slot1_")}
+    assert "ask, 2h left" in lines["slot1_1@node1"]
+    assert "gone by itself in 16m40s, 0.278 core-h idle until then; in the least wasteful set" in lines["slot1_1@node1"]
+    assert "spare" in lines["slot1_4@node1"]
+    assert "not needed; asking it would waste 16.0 core-h" in lines["slot1_4@node1"]
+    assert pool.asked == {}
+
+
+def test_the_policy_can_be_named(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--policy", "paper"]) == 0
+    assert "least draining waste of those that can go away within 2h" in capsys.readouterr().out
+
+
+def test_json(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [order["name"] for order in shown["users"][0]["orders"]] == ["slot1_1@node1", "slot1_3@node1"]
+    assert pool.asked == {}
+
+
+def test_a_pool_that_does_not_answer_is_one_line(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    pool.unreachable = True
+    assert main(["plan", "--json"]) == 1
+    assert capsys.readouterr() == ("", "drainwise: the collector did not answer within 8 s\n")
+
+
+def test_an_impossible_site_file_ends_with_2(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--site", "/nonexistent.ini"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("drainwise: /nonexistent.ini: ")
+    assert err.count("\n") == 1

@@ -1,0 +1,39 @@
+"""Names of users and nodes cannot speak to a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.cli.text import json_text, printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("alice@pool", "alice@pool"),
+        ("al\x1b[2Jice\r\n", "al[2Jice"),
+        ("\x9b31m", "31m"),
+        ("a\u202eb\u2066", "ab"),
+        ("žluťoučký kůň", "žluťoučký kůň"),
+        ("\x7f\x00", ""),
+    ],
+)
+def test_what_is_not_printable_is_left_out(text: str, shown: str) -> None:
+    """HOSTILE 15, 41."""
+    assert printable(text) == shown
+
+
+@given(st.text())
+def test_the_result_is_one_printable_line(text: str) -> None:
+    assert printable(text).isprintable()
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_json_has_no_raw_control_character_but_line_feeds_and_reads_back_the_same(value: dict[str, str]) -> None:
+    shown = json_text(value)
+    assert all(" " <= letter <= "~" or letter == "\n" for letter in shown)
+    assert json.loads(shown) == value

@@ -1,0 +1,158 @@
+"""Carrying out a plan: the right run, once, written down, and no further than needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping
+
+import pytest
+
+from drainwise.errors import ActionRefused, DrainwiseError, PoolError, PoolUnreachable
+from drainwise.pool import Pilot, Snapshot
+from drainwise.reclaim.action import Outcome, carry_out
+from drainwise.reclaim.plan import Plan, make_plan
+
+from .facts import NOW, SETTINGS, pilot, report, snapshot
+
+
+class MemoryPool:
+    """A batch system in memory: what it is asked, it remembers; `refuses` says for which run it raises what."""
+
+    def __init__(self, *snapshots: Snapshot, refuses: Mapping[str, PoolError] | None = None) -> None:
+        self._answers = iter(snapshots)
+        self._refuses = refuses or {}
+        self.asked: list[tuple[str, int]] = []
+
+    def snapshot(self, now: int) -> Snapshot:
+        try:
+            return next(self._answers)
+        except StopIteration:
+            raise PoolUnreachable("no answer") from None
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        if pilot.run in self._refuses:
+            raise self._refuses[pilot.run]
+        self.asked.append((pilot.run, deadline))
+
+
+class Memory:
+    """A journal in memory that fails after `room` lines."""
+
+    def __init__(self, room: int = 100) -> None:
+        self.lines: list[Mapping[str, object]] = []
+        self._room = room
+
+    def write(self, act: Mapping[str, object]) -> None:
+        if len(self.lines) >= self._room:
+            raise DrainwiseError("full")
+        self.lines.append(act)
+
+
+def pool_of(*pilots: Pilot, deficit: int = 16) -> Snapshot:
+    return snapshot(*pilots, deficit=deficit)
+
+
+FIRST, SECOND, THIRD = pilot(1, report(8.0)), pilot(2, report(7.0)), pilot(3, report(6.0))
+BEFORE = pool_of(FIRST, SECOND, THIRD)
+PLAN = make_plan(BEFORE, NOW, SETTINGS)
+DEADLINE = NOW + 7200
+
+
+def carried_out(pool: MemoryPool, journal: Memory | None = None, plan: Plan = PLAN) -> Outcome:
+    ticks = itertools.count(NOW)
+    return carry_out(plan, pool, SETTINGS, lambda: next(ticks), journal or Memory())
+
+
+def test_every_order_of_the_plan_is_given_once_and_written_down() -> None:
+    pool, journal = MemoryPool(BEFORE), Memory()
+    outcome = carried_out(pool, journal)
+    assert pool.asked == [(FIRST.run, DEADLINE), (SECOND.run, DEADLINE)]
+    assert [(line["run"], line["outcome"], line["deadline"]) for line in journal.lines] == [
+        (FIRST.run, "done", DEADLINE),
+        (SECOND.run, "done", DEADLINE),
+    ]
+    assert all(line["reason"] and line["expected_waste"] is not None for line in journal.lines)
+    assert outcome.exit_code == 0
+
+
+def test_a_run_that_has_ended_is_not_asked() -> None:
+    """HOSTILE 50: neither is the next run of the same job in the same slot, nor anything else in its place."""
+    next_run = dataclasses.replace(FIRST, run=FIRST.run[:-1] + "9", started=FIRST.started + 9)
+    pool = MemoryPool(pool_of(next_run, SECOND, THIRD))
+    outcome = carried_out(pool)
+    assert pool.asked == [(SECOND.run, DEADLINE)]
+    assert [(act.outcome, act.detail) for act in outcome.acts] == [
+        ("skipped", "this run has ended since the plan was made"),
+        ("done", "asked to be gone by 2026-11-21 10:16:40Z"),
+    ]
+    assert outcome.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"cores": 4}, {"user": "bea"}, {"node": "node2"}],
+    ids=["fewer cores", "another user", "another node"],
+)
+def test_a_pilot_that_is_not_what_was_planned_is_not_asked(changed: dict[str, object]) -> None:
+    pool = MemoryPool(pool_of(dataclasses.replace(FIRST, **changed), SECOND, THIRD))  # type: ignore[arg-type]
+    carried_out(pool)
+    assert FIRST.run not in dict(pool.asked)
+
+
+@pytest.mark.parametrize("changed", [{"deadline": NOW + 50}, {"leaving": True}])
+def test_a_pilot_that_is_on_its_way_by_now_is_not_asked_again(changed: dict[str, object]) -> None:
+    pool = MemoryPool(pool_of(dataclasses.replace(FIRST, **changed), SECOND, THIRD))  # type: ignore[arg-type]
+    outcome = carried_out(pool)
+    assert (FIRST.run, DEADLINE) not in pool.asked
+    assert outcome.acts[0].detail == "it is on its way out already"
+
+
+def test_no_more_is_taken_than_is_still_needed() -> None:
+    """Another agent, or the users themselves, may have been quicker: bob still waits for 8 of his 16 cores."""
+    pool = MemoryPool(pool_of(FIRST, SECOND, THIRD, deficit=8))
+    outcome = carried_out(pool)
+    assert pool.asked == [(FIRST.run, DEADLINE)]
+    assert outcome.acts[1].detail == "enough cores are free or on their way by now"
+
+
+def test_nobody_is_asked_when_bob_has_left() -> None:
+    pool = MemoryPool(pool_of(FIRST, SECOND, THIRD, deficit=0))
+    assert carried_out(pool).exit_code == 0
+    assert pool.asked == []
+
+
+def test_one_failure_does_not_stop_the_others_and_the_exit_code_tells() -> None:
+    pool, journal = MemoryPool(BEFORE, refuses={FIRST.run: ActionRefused("node1 refused the order")}), Memory()
+    outcome = carried_out(pool, journal)
+    assert pool.asked == [(SECOND.run, DEADLINE)]
+    assert [line["outcome"] for line in journal.lines] == ["failed", "done"]
+    assert journal.lines[0]["detail"] == "node1 refused the order"
+    assert outcome.exit_code == 1
+
+
+def test_nothing_is_done_when_the_pool_does_not_answer_again() -> None:
+    """HOSTILE 54: the plan stands on an answer that can no longer be had."""
+    pool, journal = MemoryPool(), Memory()
+    with pytest.raises(PoolUnreachable):
+        carried_out(pool, journal)
+    assert (pool.asked, journal.lines) == ([], [])
+
+
+def test_nothing_is_done_on_half_an_answer() -> None:
+    pool = MemoryPool(dataclasses.replace(BEFORE, principals=BEFORE.principals[1:]))
+    with pytest.raises(PoolUnreachable, match="half an answer"):
+        carried_out(pool)
+    assert pool.asked == []
+
+
+def test_when_the_journal_is_full_no_further_order_is_given() -> None:
+    pool = MemoryPool(BEFORE)
+    with pytest.raises(DrainwiseError):
+        carried_out(pool, Memory(room=0))
+    assert pool.asked == [(FIRST.run, DEADLINE)]
+
+
+def test_an_empty_plan_asks_the_pool_nothing() -> None:
+    nothing = make_plan(pool_of(FIRST, deficit=0), NOW, SETTINGS)
+    assert carried_out(MemoryPool(), plan=nothing).acts == ()

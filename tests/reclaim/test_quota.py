@@ -1,0 +1,145 @@
+"""Who has to give back how many cores: the batch system's figures alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.errors import PoolUnreachable
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool import Snapshot
+from drainwise.reclaim.quota import Balance, on_its_way, owed, weigh, whole_cores
+
+from .facts import NOW, pilot, principal, reports, snapshot
+
+HORIZON = 7200
+
+
+def balance(seen: Snapshot) -> Balance:
+    return weigh(seen, NOW, HORIZON)
+
+
+def test_the_deficit_is_the_demand_of_those_under_quota_that_is_not_free() -> None:
+    pilots = [pilot(number) for number in range(9)]
+    assert balance(snapshot(*pilots, deficit=24, surplus=40)).deficit == 24
+    assert balance(snapshot(*pilots, deficit=24, surplus=40, free=16)).deficit == 8
+    assert balance(snapshot(*pilots, deficit=24, surplus=40, free=24)).deficit == 0
+
+
+def test_nobody_gives_back_more_than_is_held_beyond_the_quota() -> None:
+    pilots = [pilot(number) for number in range(9)]
+    assert balance(snapshot(*pilots, deficit=64, surplus=16)).deficit == 16
+
+
+def test_a_principal_without_demand_is_not_owed_anything() -> None:
+    """Being under quota alone takes nothing from anybody."""
+    seen = Snapshot(NOW, (), (principal("idle", 0, 36), principal("busy", 72, 36)))
+    assert balance(seen).deficit == 0
+
+
+def test_waiting_over_ones_quota_takes_nothing_from_anybody() -> None:
+    seen = Snapshot(NOW, (), (principal("greedy", 40, 36, wanted=100), principal("busy", 72, 36)))
+    assert balance(seen).demand == 0
+
+
+def test_demand_counts_in_whole_jobs() -> None:
+    """36 cores are owed, jobs have 8: the fifth could not start, so its 4 cores are not taken from anybody."""
+    assert owed(principal("b", 0, 36, wanted=72, per_job=8)) == 32
+    assert owed(principal("b", 30, 36, wanted=72, per_job=8)) == 0
+    assert owed(principal("b", 0, 36, wanted=72, per_job=1)) == 36
+
+
+def test_parts_of_a_core_are_not_taken() -> None:
+    seen = Snapshot(NOW, (), (principal("a", 72, 36.5), principal("b", 0, 35.9, wanted=80, per_job=0.5)))
+    assert balance(seen).deficit == 35
+
+
+@pytest.mark.parametrize("float_sum", [0.1 * 3 * 10, 2.9999999999])
+def test_rounding_of_floats_costs_no_core(float_sum: float) -> None:
+    assert whole_cores(float_sum) == 3
+
+
+def test_cores_on_their_way_out_are_counted_first() -> None:
+    """The paper: if enough are draining, pick nothing. Here two of three times 8 cores are on their way."""
+    pilots = [pilot(1, deadline=NOW + 100), pilot(2, leaving=True), pilot(3), pilot(4)]
+    seen = balance(snapshot(*pilots, deficit=24, surplus=32))
+    assert (seen.leaving, seen.deficit) == (16, 8)
+    assert balance(snapshot(*pilots, deficit=16, surplus=32)).deficit == 0
+
+
+def test_a_pilot_that_was_asked_is_never_counted_twice() -> None:
+    """Also when its deadline is further away than the horizon: else each cycle would ask one more for one reason."""
+    assert on_its_way(pilot(1, deadline=NOW + 10 * HORIZON), NOW, HORIZON)
+    assert on_its_way(pilot(1, deadline=NOW - 10), NOW, HORIZON)
+
+
+def test_a_pilot_that_leaves_too_late_is_no_help() -> None:
+    """A node that an admin drains gives its jobs days: their cores do not come back within the horizon."""
+    assert on_its_way(pilot(1, leaving=True), NOW, HORIZON)
+    assert on_its_way(pilot(1, leaving=True, lease_end=NOW + HORIZON), NOW, HORIZON)
+    assert not on_its_way(pilot(1, leaving=True, lease_end=NOW + HORIZON + 1), NOW, HORIZON)
+
+
+def test_surplus_that_is_on_its_way_is_not_taken_again() -> None:
+    """alice is over by 16 and 16 are leaving: bob's further demand is nobody's debt any more."""
+    pilots = [pilot(1, deadline=NOW + 5), pilot(2, leaving=True), pilot(3)]
+    assert balance(snapshot(*pilots, deficit=64, surplus=16)).deficit == 0
+
+
+def test_the_worst_priority_gives_back_first() -> None:
+    """Principals, and users within a principal; a larger number is a worse priority. Then by name."""
+    pilots = (
+        pilot(1, user="ann", principal="mild"),
+        pilot(2, user="bea", principal="bad"),
+        pilot(3, user="zoe", principal="bad"),
+        pilot(4, user="cleo", principal="bad"),
+    )
+    accounts = (
+        principal("mild", 8, 0, priority=500),
+        principal("bad", 24, 0, priority=900),
+        principal("b", 0, 24, wanted=24),
+    )
+    seen = balance(Snapshot(NOW, pilots, accounts, 0.0, {"ann": 500, "bea": 700, "cleo": 700, "zoe": 800}))
+    assert [(one.principal, one.users) for one in seen.over] == [
+        ("bad", ("zoe", "bea", "cleo")),
+        ("mild", ("ann",)),
+    ]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(reports(), reports()), min_size=1, max_size=8), st.integers(0, 12))
+def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, PilotReport | None]], jobs: int) -> None:
+    """The same pool, its pilots saying one thing or another: the same balance (HOSTILE 38, 40)."""
+    one, other = (
+        balance(snapshot(*(pilot(n, pair[side]) for n, pair in enumerate(claims)), deficit=8 * jobs)) for side in (0, 1)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Snapshot(NOW, (pilot(1),), (principal("other", 8, 0),)),
+        Snapshot(NOW, (), (principal("a", 1, 1), principal("a", 2, 2))),
+        Snapshot(NOW, (), (principal("a", math.nan, 1),)),
+        Snapshot(NOW, (), (principal("a", 8, math.inf),)),
+        Snapshot(NOW, (), (principal("a", 8, -1),)),
+        Snapshot(NOW, (), (), free_cores=math.nan),
+        snapshot(pilot(1), pilot(1)),
+        snapshot(pilot(1, cores=0)),
+        snapshot(dataclasses.replace(pilot(1), started=NOW + 3600)),
+    ],
+    ids=["unknown account", "account twice", "nan", "inf", "negative", "free nan", "run twice", "no cores", "future"],
+)
+def test_half_an_answer_decides_nothing(broken: Snapshot) -> None:
+    """HOSTILE 54: what cannot be a whole and true answer is refused, whoever wrote it."""
+    with pytest.raises(PoolUnreachable, match="half an answer"):
+        balance(broken)
+
+
+def test_an_empty_pool_owes_nothing() -> None:
+    assert balance(Snapshot(NOW, (), ())).deficit == 0
