@@ -1,8 +1,9 @@
-"""The metrics are right as numbers, as arrays and as the ClassAd expressions that every reader of the pool evaluates."""
+"""The metrics are right as numbers, as arrays and as the ClassAd expressions that every reader evaluates."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import classad2
 import numpy as np
@@ -76,7 +77,7 @@ def test_arrays_give_what_numbers_give() -> None:
         assert leaving[at] == waste.bounded_remaining(one[2], NOW, one[4])
 
 
-def evaluate(attributes: dict[str, object], now: int = NOW) -> dict[str, object]:
+def evaluate(attributes: Mapping[str, object], now: int = NOW) -> dict[str, object]:
     """The live expressions over a slot's ad by the real ClassAd library, with its clock set to `now`."""
     ad = classad2.ClassAd({name: value for name, value in attributes.items() if value is not None})
     for name, text in waste.classad_expressions(3600).items():

@@ -1,0 +1,122 @@
+"""What the starter's hooks and the cron share: bounded input, whole output, a bounded time, and one line when something
+is not as it should be.
+
+A hook never stops a job: whatever goes wrong becomes one line, and the hook ends with 0. The line goes to the system's
+log and to standard error, because the starter writes only the prepare hook's standard error to its own log.
+"""
+
+from __future__ import annotations
+
+import errno
+import posix
+import syslog
+
+from drainwise.errors import ConfigurationError
+from drainwise.htcondor.node_settings import NodeSettings, load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+    from typing import NoReturn
+else:
+    import _signal  # the module behind `signal`, which itself costs more than all the rest of a hook
+
+LINE_LIMIT = 200
+TIME_LIMIT = 20.0  # seconds; the work takes milliseconds, the rest is patience with a machine under load
+
+_READ = posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC
+
+
+def printable(text: str) -> str:
+    """At most 200 characters of `text`, printable ASCII."""
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in text[:LINE_LIMIT])
+
+
+def say(text: str) -> None:
+    """One line to the system's log and to standard error; a closed or full standard error is no reason to fail."""
+    line = printable(f"drainwise: {text}")
+    syslog.syslog(syslog.LOG_WARNING, line)
+    try:
+        posix.write(2, (line + "\n").encode("ascii"))
+    except OSError:
+        return
+
+
+def variable(name: str) -> str:
+    """A variable that the starter set for the hook; raises KeyError."""
+    return posix.environ[name.encode("ascii")].decode("ascii")
+
+
+def _read_whole(descriptor: int, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    while limit >= 0:
+        piece = posix.read(descriptor, min(limit + 1, 1 << 16))
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+        limit -= len(piece)
+    raise OSError(errno.EFBIG, posix.strerror(errno.EFBIG))
+
+
+def read_bounded(path: str, limit: int, dir_fd: int | None = None) -> bytes:
+    """The content of a small file, never following a link nor waiting on a pipe.
+
+    Raises OSError, also for a file of more than `limit` bytes: half an ad would be taken for a whole one.
+    """
+    descriptor = posix.open(path, _READ, dir_fd=dir_fd)
+    try:
+        return _read_whole(descriptor, limit)
+    finally:
+        posix.close(descriptor)
+
+
+def read_input(limit: int) -> bytes:
+    """What stands on standard input; raises OSError when it has more than `limit` bytes."""
+    return _read_whole(0, limit)
+
+
+def write_output(data: bytes) -> None:
+    """Write all of `data` to standard output; raises OSError."""
+    while data:
+        data = data[posix.write(1, data) :]
+
+
+def settings_or_defaults(path: str) -> NodeSettings:
+    """The node's settings; a missing or wrong file costs its values, not the job."""
+    try:
+        return load(path)
+    except (ConfigurationError, OSError) as error:
+        say(f"the node's settings were not used: {error}")
+        return NodeSettings()
+
+
+def _occupy_standard_descriptors() -> None:
+    """The starter runs the update hook with 1 and 2 closed: no file that is opened later may be taken for them."""
+    while (descriptor := posix.open("/dev/null", posix.O_RDWR)) <= 2:
+        pass
+    posix.close(descriptor)
+
+
+def _give_up(*_: object) -> NoReturn:
+    say(f"not done after {TIME_LIMIT:.0f} s; given up")
+    posix._exit(0)
+
+
+def run_to_end(step: Callable[[], None], orderly: bool = False) -> NoReturn:
+    """Run the work of a hook or of the cron for at most TIME_LIMIT, then end this process.
+
+    It ends with 0 whatever happened: any other code puts the job on hold. One that is not done in time dies by SIGALRM,
+    because only a death ends every kind of wait; `orderly` makes it end with 0 then, too, because the starter starts a
+    job again and again whose prepare hook dies by a signal. The interpreter's own clean-up is left out: it costs as
+    much as the work.
+    """
+    try:
+        _occupy_standard_descriptors()
+        if orderly:
+            _signal.signal(_signal.SIGALRM, _give_up)
+        _signal.setitimer(_signal.ITIMER_REAL, TIME_LIMIT)
+        step()
+    except Exception as error:  # the outermost guard: the job must run whatever happens here
+        say(f"{type(error).__name__}: {error}")
+    posix._exit(0)

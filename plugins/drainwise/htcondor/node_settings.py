@@ -1,0 +1,101 @@
+"""What the site told its nodes: the flat file of `key = value` lines that hooks and cron read.
+
+`drainwise config` renders it from the site file, checked there; here it is read with what costs a hook least.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from drainwise.errors import ConfigurationError
+
+_WHOLE = (
+    "wall_limit_secs",
+    "cpu_limit_secs_per_core",
+    "max_swap_bytes",
+    "scratch_limit_bytes",
+    "jobslots",
+    "grace_secs",
+    "grace_secs_job",
+    "heartbeat_limit_secs",
+)
+_DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
+_PATH = ("shutdown_command", "shutdown_file")
+
+_SIZE_LIMIT = 65536  # bytes; the file has one page
+
+DEFAULT_SHUTDOWN_FILE = "/var/lib/drainwise/shutdowntime"
+DEFAULT_HEARTBEAT_LIMIT = 3600
+
+
+class NodeSettings:
+    """The settings by key; a key that the site left out is None."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: dict[str, str] | None = None) -> None:
+        self._values = values or {}
+
+    def whole(self, key: str) -> int | None:
+        """A whole number (seconds, bytes or a count)."""
+        value = self._values.get(key)
+        return None if value is None else int(value)
+
+    def decimal(self, key: str) -> float | None:
+        """A rating or factor; whole where the site wrote it so."""
+        value = self._values.get(key)
+        if value is None:
+            return None
+        return float(value) if "." in value else int(value)
+
+    def text(self, key: str) -> str | None:
+        """A path, as written."""
+        return self._values.get(key)
+
+    @property
+    def heartbeat_limit(self) -> int:
+        """Seconds after which a pilot's report is stale."""
+        limit = self.whole("heartbeat_limit_secs")
+        return DEFAULT_HEARTBEAT_LIMIT if limit is None else limit
+
+    @property
+    def shutdown_file(self) -> str:
+        """Where the machine's planned shutdown stands."""
+        return self.text("shutdown_file") or DEFAULT_SHUTDOWN_FILE
+
+
+def parse(text: str, file: str) -> NodeSettings:
+    """The settings in `text`; raises ConfigurationError naming `file` and the key that is wrong."""
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        key, equals, value = (part.strip() for part in line.partition("="))
+        if not key or key.startswith("#"):
+            continue
+        expected = _fault(key, value) if equals else "key = value"
+        if expected:
+            raise ConfigurationError(file, "node", key[:60], value[:60], expected)
+        values[key] = value
+    return NodeSettings(values)
+
+
+def _fault(key: str, value: str) -> str | None:
+    digits = value.isascii() and value.isdigit() and len(value) <= 18
+    if key in _WHOLE:
+        return None if digits else "a whole number"
+    if key in _DECIMAL:
+        whole, _, part = value.partition(".")
+        plain = value.isascii() and whole.isdigit() and (part.isdigit() or "." not in value)
+        return None if plain else "a decimal number"
+    if key in _PATH:
+        return None if value.startswith("/") and value.isascii() and value.isprintable() else "an absolute path"
+    return "a key that this version knows; render the file again with `drainwise config htcondor`"
+
+
+def load(path: str) -> NodeSettings:
+    """Read the file; raises ConfigurationError, or OSError when it cannot be read."""
+    descriptor = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
+    try:
+        content = posix.read(descriptor, _SIZE_LIMIT)
+    finally:
+        posix.close(descriptor)
+    return parse(content.decode("ascii", "replace"), path)

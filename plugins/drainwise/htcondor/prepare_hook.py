@@ -1,0 +1,164 @@
+"""The starter's prepare hook: before a job starts, make its feature directories and export their names.
+
+Runs as the job's user, in the job's directory, with the job ad on standard input; what it prints is merged into the
+starter's copy of that ad. It makes everything inside the job's own directory, so nothing is left to clean up.
+"""
+
+from __future__ import annotations
+
+import posix
+import stat
+import time
+
+from drainwise.errors import FeatureError
+from drainwise.features import host, planned_shutdown
+from drainwise.features.facts import HostFacts, JobFacts
+from drainwise.features.values import deadline_values, job_values, machine_values
+from drainwise.features.write import write_directory
+from drainwise.htcondor import acl, sandbox
+from drainwise.htcondor.ad_text import literals, raw_values, string, whole
+from drainwise.htcondor.hook_io import (
+    read_bounded,
+    read_input,
+    run_to_end,
+    say,
+    settings_or_defaults,
+    variable,
+    write_output,
+)
+from drainwise.htcondor.job_environment import with_variables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from drainwise.htcondor.ad_text import Literal
+    from drainwise.htcondor.node_settings import NodeSettings
+
+MIB = 1 << 20
+JOB_ATTRIBUTES = ("GlobalJobId", "JobCurrentStartDate", "AllowedExecuteDuration", "AllowedJobDuration")
+MACHINE_ATTRIBUTES = ("Cpus", "Memory", "Disk", "TotalCpus", "DetectedPhysicalCpus", "DetectedCpus")
+CONTAINER_PREFIXES = ("", "APPTAINERENV_", "SINGULARITYENV_")
+
+
+def host_facts(machine: dict[str, Literal], settings: NodeSettings) -> HostFacts:
+    """What this host is, from the slot's ad and the site's settings."""
+    total = whole(machine, "TotalCpus")
+    physical, logical = whole(machine, "DetectedPhysicalCpus"), whole(machine, "DetectedCpus")
+    if not physical or not logical:
+        physical, logical = host.cores()
+    elif logical == physical:
+        logical = 0  # the draft's way of saying that hyper-threading is off
+    return HostFacts(
+        total_cpu=total,
+        jobslots=settings.whole("jobslots") or total,
+        phys_cores=physical,
+        log_cores=logical,
+        hs06=settings.decimal("hs06"),
+        hs23=settings.decimal("hs23"),
+        shutdown_command=settings.text("shutdown_command"),
+        grace_secs=settings.whole("grace_secs"),
+    )
+
+
+def job_facts(job: dict[str, Literal], machine: dict[str, Literal], settings: NodeSettings, now: int) -> JobFacts:
+    """What this job was given: the slot's cores, memory and disk, and the tightest limit on its run time.
+
+    The CPU limit is the site's per-core limit, else what the run time limit lets all cores use. `now` is UNIX seconds.
+    """
+    cores = whole(machine, "Cpus")
+    limits = [whole(job, "AllowedExecuteDuration"), whole(job, "AllowedJobDuration"), settings.whole("wall_limit_secs")]
+    wall = min((limit for limit in limits if limit), default=None)
+    per_core = settings.whole("cpu_limit_secs_per_core") or wall
+    memory, disk = whole(machine, "Memory"), whole(machine, "Disk")
+    return JobFacts(
+        allocated_cpu=cores,
+        jobstart_secs=whole(job, "JobCurrentStartDate") or now,
+        job_id=string(job, "GlobalJobId"),
+        wall_limit_secs=wall,
+        cpu_limit_secs=per_core * cores if per_core and cores else None,
+        cpufactor_lrms=settings.decimal("cpufactor_lrms"),
+        max_rss_bytes=memory * MIB if memory else None,
+        max_swap_bytes=settings.whole("max_swap_bytes"),
+        scratch_limit_bytes=settings.whole("scratch_limit_bytes") or (disk * 1024 if disk else None),
+        grace_secs_job=settings.whole("grace_secs_job"),
+    )
+
+
+def machine_ad() -> dict[str, Literal]:
+    """What the starter says of the slot; empty, and said, when it cannot be read: that costs some keys, no more."""
+    try:
+        return literals(read_bounded(variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES)
+    except (KeyError, OSError) as error:
+        say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
+        return {}
+
+
+def lend_passage(scratch: str) -> None:
+    """Let the daemon's user, who owns the directory above, pass through the job's directory to its reports.
+
+    Where root owns that one, the daemon's user is who wrote the machine ad. In a pool without root it is the job's user
+    and needs no passage.
+    """
+    owner = posix.stat(sandbox.parent(scratch)).st_uid or posix.stat(variable("_CONDOR_MACHINE_AD")).st_uid
+    if owner == posix.geteuid():
+        return
+    try:
+        acl.lend(scratch, owner, acl.PASS_THROUGH)
+    except (OSError, ValueError) as error:
+        say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(posix.stat(path, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def make_directories(scratch: str, contents: dict[str, tuple[str, dict[str, str | None]]]) -> dict[str, str]:
+    """Write each directory; returns the variables that name them. One that cannot be made is said and left out."""
+    variables = {}
+    for name, (directory, values) in contents.items():
+        path = f"{scratch}/{directory}"
+        try:
+            write_directory(path, values)
+        except FeatureError as error:
+            say(str(error))
+            if not _is_directory(path):
+                continue
+        for prefix in CONTAINER_PREFIXES:
+            variables[prefix + name] = path
+    return variables
+
+
+def prepare(settings_path: str) -> None:
+    """Make the three directories and print the job's new environment."""
+    settings, now = settings_or_defaults(settings_path), int(time.time())
+    scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
+    lend_passage(scratch)
+    ad, machine = read_input(sandbox.AD_LIMIT), machine_ad()
+    host_side = host_facts(machine, settings)
+    job_side = job_facts(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
+    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
+    refused = [*host_side.refused, *job_side.refused, *((remark,) if remark else ())]
+    if refused:
+        say(f"left out of the features: {', '.join(refused)}")
+    machine_deadline, job_deadline = deadline_values(planned, None, now)
+    contents = {
+        "MACHINEFEATURES": (sandbox.MACHINE_FEATURES, {**machine_values(host_side), **machine_deadline}),
+        "JOBFEATURES": (sandbox.JOB_FEATURES, {**job_values(job_side, host_side), **job_deadline}),
+        "JOBSTATUS": (sandbox.JOB_STATUS, {}),
+    }
+    variables = make_directories(scratch, contents)
+    if not variables:
+        return
+    raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
+    delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
+    line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables)
+    write_output((line + "\n").encode("latin-1"))
+
+
+def main(settings_path: str) -> NoReturn:
+    """The hook; ends this process."""
+    run_to_end(lambda: prepare(settings_path), orderly=True)

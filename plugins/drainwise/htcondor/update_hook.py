@@ -1,0 +1,140 @@
+"""The starter's update hook: turns what the batch system decided about a slot into what its pilot can read.
+
+Runs as the job's user every STARTER_UPDATE_INTERVAL. The slot's refreshed ad says whether the slot is retiring and
+until when; the pilot learns it by `.site.ad` (the paper's channel) and by both shutdown files (Machine/Job Features).
+"""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from drainwise.errors import FeatureError
+from drainwise.features import planned_shutdown
+from drainwise.features.values import deadline_values, earlier_deadline
+from drainwise.features.write import update_directory
+from drainwise.htcondor import sandbox
+from drainwise.htcondor.ad_text import literals, string, whole
+from drainwise.htcondor.hook_io import read_bounded, run_to_end, say, settings_or_defaults, variable
+from drainwise.pilotad.site_ad import read_site_ad, remove_site_ad, write_site_ad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from drainwise.htcondor.ad_text import Literal
+    from drainwise.pilotad.site_ad import SiteAd
+
+SLOT_ATTRIBUTES = (
+    "Activity",
+    "State",
+    "RetirementTimeRemaining",
+    "MyCurrentTime",
+    "PilotReclaimOrders",
+    "GlobalJobId",
+    "JobStart",
+)
+JITTER = 5  # seconds; a deadline derived from a countdown moves by the age of the ad
+
+
+def ordered_deadline(slot: dict[str, Literal]) -> int | None:
+    """The deadline that the node's list of orders (`<GlobalJobId>@<JobStart>=<deadline> …`) gives to this run."""
+    orders, job, start = string(slot, "PilotReclaimOrders"), string(slot, "GlobalJobId"), whole(slot, "JobStart")
+    for order in orders.split(" ") if orders else ():
+        run, _, deadline = order.rpartition("=")
+        if run == f"{job}@{start}" and deadline.isascii() and deadline.isdigit() and len(deadline) <= 12:
+            return int(deadline)
+    return None
+
+
+def slot_deadline(slot: dict[str, Literal], now: int) -> int | None:
+    """When this slot must be empty, UNIX seconds; None while nobody asked for it.
+
+    An order of the reclaim agent states its deadline. A slot that retires for another reason (drained by the admin,
+    preempted by the negotiator) has what is left of its retirement; one that is being vacated has no time left.
+    """
+    ordered = ordered_deadline(slot)
+    if ordered is not None:
+        return ordered
+    if string(slot, "State") == "Preempting":
+        return now
+    if string(slot, "Activity") == "Retiring":
+        left = whole(slot, "RetirementTimeRemaining")
+        seen = whole(slot, "MyCurrentTime")
+        return now if left is None else min(seen or now, now) + left
+    return None
+
+
+def job_deadline(slot: dict[str, Literal], told: SiteAd | None, now: int) -> int | None:
+    """When the job must be gone: what the slot says, in the words used before where only the ad's age differs.
+
+    While the slot's ad is missing (not written yet) or broken, what was said before stands.
+    """
+    said = told.payload_deadline if told else None
+    if not string(slot, "State") or not string(slot, "Activity"):
+        return said if told and told.vacate_desired else None
+    deadline = slot_deadline(slot, now)
+    if deadline is not None and said is not None and abs(deadline - said) <= JITTER:
+        return said
+    return deadline
+
+
+def slot_ad(scratch: str) -> dict[str, Literal]:
+    """The slot's refreshed ad; empty when there is none (yet)."""
+    try:
+        return literals(read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT), SLOT_ATTRIBUTES)
+    except OSError:
+        return {}
+
+
+def _exists(path: str) -> bool:
+    try:
+        posix.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def tell(scratch: str, deadline: int | None, planned: int | None, now: int) -> None:
+    """Bring `.site.ad` and the shutdown files of one job up to date; raises FeatureError after having tried all three.
+
+    `deadline` is the job's own, `planned` the machine's. A planned shutdown of the machine shortens the lease without
+    asking to drain now: VACATE_DESIRED stays False. A features directory that is not there (the prepare hook has not
+    run yet, or the job removed it) is passed over.
+    """
+    faults: list[str] = []
+    machine_values, job_values = deadline_values(planned, deadline, now)
+    for directory, values in ((sandbox.MACHINE_FEATURES, machine_values), (sandbox.JOB_FEATURES, job_values)):
+        path = f"{scratch}/{directory}"
+        try:
+            if _exists(path):
+                update_directory(path, values)
+        except FeatureError as error:
+            faults.append(str(error))
+    overdue = deadline is not None and deadline <= now
+    lease_end = deadline if overdue else earlier_deadline(planned, deadline, now)
+    try:
+        if lease_end is None:
+            remove_site_ad(scratch)
+        else:
+            write_site_ad(scratch, deadline is not None, lease_end)
+    except FeatureError as error:
+        faults.append(str(error))
+    if faults:
+        raise FeatureError("; ".join(faults))
+
+
+def update(settings_path: str) -> None:
+    """One round for the job whose directory the environment names."""
+    settings, now = settings_or_defaults(settings_path), int(time.time())
+    scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
+    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
+    if remark:
+        say(remark)
+    told, _ = read_site_ad(scratch, posix.geteuid())
+    tell(scratch, job_deadline(slot_ad(scratch), told, now), planned, now)
+
+
+def main(settings_path: str) -> NoReturn:
+    """The hook; ends this process."""
+    run_to_end(lambda: update(settings_path))

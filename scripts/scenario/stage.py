@@ -1,0 +1,222 @@
+"""The stage: a real pool with drainwise installed as a site would, two groups with quotas, and the players' jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from condor_pool import CondorPool
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKAGE = os.path.join(REPOSITORY, "plugins", "drainwise")
+PILOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sleeping_pilot.py")
+
+NODES, CPUS, PILOT_CORES = 3, 24, 8
+SITE_FILE = """\
+[features]
+hs06 = 240.5
+wall_limit = 2d
+grace_job = 10s
+[pilot]
+heartbeat_limit = 1h
+[htcondor]
+cron_period = 5s
+update_interval = 5s
+initial_update_interval = 2s
+max_vacate_time = 10s
+negotiator_policy = {negotiator_policy}
+[reclaim]
+policy = least-waste
+grace = 1m
+"""
+QUOTAS = """\
+GROUP_NAMES = group_alice, group_bob
+GROUP_QUOTA_group_alice = 48
+GROUP_QUOTA_group_bob = 24
+GROUP_ACCEPT_SURPLUS = True
+"""
+# What alice runs: payloads (cores x seconds) of each of nine pilots. Those that end soon cost least when drained; the
+# longer a payload has still to run, the more is lost at the deadline. The deaf one looks as cheap as the first two.
+MIXES = {
+    "short-1": "4x20 4x25",
+    "short-2": "8x22",
+    "deaf": "--deaf 4x21 4x24",
+    "long-1": "8x1500",
+    "long-2": "8x1800",
+    "long-3": "7x1200",
+    "long-4": "4x900 4x2700",
+    "long-5": "6x3000",
+    "long-6": "2x600 6x3600",
+}
+CHEAPEST = frozenset({"short-1", "short-2", "deaf"})
+
+# The same for the negotiator, which kills: those whose running payloads are few or young lose least.
+MIXES_BY_KILL = {
+    "idle-1": "1x900",
+    "idle-2": "2x900",
+    "young": "8x9",
+    "busy-1": "6x1500",
+    "busy-2": "7x1500",
+    "busy-3": "8x1500",
+    "busy-4": "8x1800",
+    "busy-5": "8x2400",
+    "busy-6": "8x3000",
+}
+CHEAPEST_TO_KILL = frozenset({"idle-1", "idle-2", "young"})
+
+SUBMIT_PILOT = """\
+executable = /usr/share/drainwise/sleeping_pilot.py
+transfer_executable = False
+arguments = "{arguments}"
+accounting_group = group_alice
+request_cpus = {cores}
+request_memory = 64
+request_disk = 1MB
+should_transfer_files = YES
+when_to_transfer_output = ON_EXIT
+transfer_output_files = told.json
+transfer_output_remaps = "told.json=told-{name}.json"
++PilotMix = "{name}"
+error = {name}.err
+queue
+"""
+SUBMIT_DEMAND = """\
+executable = /bin/sleep
+transfer_executable = False
+arguments = {seconds}
+accounting_group = group_bob
+request_cpus = {cores}
+request_memory = 64
+request_disk = 1MB
+should_transfer_files = YES
+when_to_transfer_output = ON_EXIT
+queue {count}
+"""
+
+
+def install(pool: CondorPool, negotiator_policy: str = "none") -> str:
+    """Install the package and the rendered configuration in the pool, and restart its daemons.
+
+    Returns the path of the site file, as this machine sees it. Nodes get what an execute node gets, the central machine
+    what an access point and a central manager get.
+    """
+    pool.copy_in(PACKAGE, "/usr/share/drainwise/drainwise")
+    pool.copy_in(PILOT, "/usr/share/drainwise/sleeping_pilot.py")
+    os.makedirs(f"{pool.root}/var/lib/drainwise", exist_ok=True)
+    site_file = f"{pool.root}/etc/drainwise/site.ini"
+    os.makedirs(os.path.dirname(site_file), exist_ok=True)
+    with open(site_file, "w", encoding="ascii") as stream:
+        stream.write(SITE_FILE.format(negotiator_policy=negotiator_policy))
+    for role, machines in (("execute", pool.node_names), ("access", ("central",)), ("central", ("central",))):
+        with tempfile.TemporaryDirectory() as tree:
+            command(["config", "htcondor", "--role", role, "--site", site_file, "--out", tree])
+            place_tree(pool, tree, machines)
+    pool.configure("central", "40-groups.conf", QUOTAS)
+    for name in ("central", *pool.node_names):
+        pool.restart(name)
+    return site_file
+
+
+def place_tree(pool: CondorPool, tree: str, machines: tuple[str, ...]) -> None:
+    """Put a rendered tree into the pool: its drop-ins to the config.d of each machine, the rest where it belongs."""
+    for folder, _, names in os.walk(tree):
+        for name in names:
+            source = os.path.join(folder, name)
+            target = source[len(tree) :]
+            if target.startswith("/etc/condor/config.d/"):
+                with open(source, encoding="ascii") as stream:
+                    text = stream.read()
+                for machine in machines:
+                    pool.configure(machine, name, text)
+            else:
+                pool.copy_in(source, target)
+
+
+def command(arguments: list[str]) -> str:
+    """Run `drainwise` on this machine and return what it printed; raises CalledProcessError."""
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE)}
+    ran = subprocess.run(
+        [sys.executable, "-m", "drainwise", *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        raise RuntimeError(f"drainwise {' '.join(arguments)} ended with {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return ran.stdout
+
+
+def in_pool(
+    pool: CondorPool, arguments: list[str], identity: str | None = None, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run `drainwise` in the pool's network, as its administrator or with another identity's token."""
+    environment = {"PYTHONPATH": os.path.dirname(PACKAGE), "COLUMNS": "160"}
+    argv = [sys.executable, "-m", "drainwise", *arguments]
+    if identity is None:
+        return pool.run_outside(argv, check=check, environment=environment)
+    return pool.run_outside(argv, identity=identity, check=check, environment=environment)
+
+
+def in_pool_json(pool: CondorPool, arguments: list[str]) -> Any:
+    """As `in_pool`, with --json, parsed."""
+    return json.loads(in_pool(pool, [*arguments, "--json"]).stdout)
+
+
+def submit_pilots(pool: CondorPool, mixes: Mapping[str, str] = MIXES) -> dict[str, int]:
+    """Alice submits one pilot for each mix; returns the cluster of each."""
+    return {
+        name: pool.submit(SUBMIT_PILOT.format(arguments=mix, cores=PILOT_CORES, name=name), user="alice")
+        for name, mix in mixes.items()
+    }
+
+
+def submit_demand(pool: CondorPool, count: int = 3, seconds: int = 20) -> int:
+    """Bob, under his quota, submits jobs as large as a pilot; returns their cluster."""
+    return pool.submit(SUBMIT_DEMAND.format(cores=PILOT_CORES, count=count, seconds=seconds), user="bob")
+
+
+def all_pilots_report(pool: CondorPool, count: int) -> bool:
+    """Whether that many claimed slots show a fresh report."""
+    return len(pool.slots('PilotReportStanding == "fresh"', ["Name"])) == count
+
+
+def mix_in_slot(pool: CondorPool, clusters: Mapping[str, int]) -> dict[str, str]:
+    """Which mix runs in which slot now."""
+    names = {cluster: name for name, cluster in clusters.items()}
+    running = pool.queue('JobStatus == 2 && Owner == "alice"', ["ClusterId", "RemoteHost"])
+    return {ad.text("RemoteHost"): names[ad.integer("ClusterId")] for ad in running if "RemoteHost" in ad}
+
+
+def planned(pool: CondorPool, site: list[str]) -> dict[str, int]:
+    """The slots that a plan would ask now, with the deadline of each."""
+    return orders(in_pool_json(pool, ["plan", *site]))
+
+
+def orders(plan: Any) -> dict[str, int]:
+    """The slots that a plan (as JSON) asks, with the deadline of each."""
+    return {order["name"]: order["deadline"] for user in plan["users"] for order in user["orders"]}
+
+
+def finished(pool: CondorPool, cluster: int) -> int:
+    """How many jobs of a cluster have ended by themselves with code 0."""
+    return len(pool.history(f"ClusterId == {cluster} && JobStatus == 4 && ExitCode == 0", ["ProcId"]))
+
+
+def what_became(pool: CondorPool, clusters: Mapping[str, int]) -> dict[str, str]:
+    """One line for each of alice's pilots: left by itself and what it was told, vacated, or untouched."""
+    lines = {}
+    for name, cluster in clusters.items():
+        gone = pool.history(f"ClusterId == {cluster}", ["CompletionDate", "JobCurrentStartExecutingDate"])
+        here = pool.queue(f"ClusterId == {cluster}", ["LastVacateTime", "JobStatus"])
+        if gone:
+            told = f"{pool.root}/home/alice/told-{name}.json"
+            with open(told, encoding="ascii") as stream:
+                site_ad = json.load(stream)[".site.ad"].strip().replace("\n", ", ")
+            lines[name] = f"drained and left by itself; its .site.ad said: {site_ad}"
+        elif here and here[0].get("LastVacateTime"):
+            lines[name] = "took no notice; vacated by its deadline, back in the queue or running anew"
+        else:
+            lines[name] = "untouched, still running"
+    return lines

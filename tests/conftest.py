@@ -1,0 +1,37 @@
+"""A made-up execute node in both layouts, and the installed programs that run on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from made_up_node import PYTHON, Node, Programs, install, public_directory
+
+PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
+SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"
+DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """Hooks and cron as installed on a node; its planned shutdown stands in a file beside the settings."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: hooks run as the job's user and the cron as HTCondor's")
+    if not os.path.exists(PYTHON):
+        pytest.skip(f"needs {PYTHON}")
+    with public_directory() as base:
+        yield install(str(PACKAGE), base, f"{SETTINGS}shutdown_file = {base}/shutdowntime\n")
+
+
+@pytest.fixture(params=["before 25.4", "since 25.4"])
+def node(request: pytest.FixtureRequest, programs: Programs) -> Iterator[Node]:
+    """An empty node in each layout."""
+    with public_directory() as base:
+        made = Node(base, request.param == "since 25.4", DAEMON)
+        try:
+            yield made
+        finally:
+            made.close()

@@ -1,0 +1,271 @@
+"""Orders on a real pool: exactly the run that was asked goes, by its deadline, and only an administrator can ask."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import drainwise
+from condor_pool import CondorPool
+from drainwise.htcondor.render import drop_in_path, render
+from drainwise.siteconfig import SiteConfig, load
+
+PLUGINS = str(Path(drainwise.__file__).parents[1])
+ENVIRONMENT = {"PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
+VACATE_SECONDS = 3
+GRACE = 15
+
+QUOTAS = """\
+GROUP_NAMES = group_alice, group_bob
+GROUP_QUOTA_group_alice = 16
+GROUP_QUOTA_group_bob = 16
+GROUP_ACCEPT_SURPLUS = True
+"""
+SITE = (
+    f"[htcondor]\nmax_vacate_time = {VACATE_SECONDS}s\nretirement = 0s\nupdate_interval = 10s\n[reclaim]\ngrace = 1m\n"
+)
+JOBS = """\
+executable = /bin/sleep
+transfer_executable = False
+arguments = {seconds}
+accounting_group = group_{user}
+request_cpus = 8
+request_memory = 64
+request_disk = 1MB
+queue {count}
+"""
+# Asks the pilot in a slot to leave; prints what came of it.
+# Arguments: slot, deadline, run ("" = the one that is there), seconds for the order.
+ASK = """
+import dataclasses, json, sys, time
+from drainwise.errors import PoolError
+from drainwise.htcondor.pool import HTCondorPool
+pool = HTCondorPool(order_seconds=float(sys.argv[4]))
+[pilot] = [one for one in pool.snapshot(int(time.time())).pilots if one.name == sys.argv[1]]
+pilot = dataclasses.replace(pilot, run=sys.argv[3] or pilot.run)
+try:
+    pool.ask_to_leave(pilot, int(sys.argv[2]), "test")
+except PoolError as fault:
+    print(json.dumps([type(fault).__name__, str(fault)]))
+else:
+    print(json.dumps(["asked", pilot.run]))
+"""
+
+
+def node_config(site: SiteConfig) -> str:
+    """What the execute node's drop-in says of orders; hooks and cron, whose files are not there, are left out."""
+    [drop_in] = [file.text for file in render(site, "execute") if file.path == drop_in_path("execute")]
+    foreign = ("HOOK", "STARTD_CRON", "STARTER_")
+    return "\n".join(line for line in drop_in.splitlines() if not any(word in line for word in foreign))
+
+
+@pytest.fixture(scope="module")
+def site_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("site") / "site.ini"
+    path.write_text(SITE)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def full_pool(release: str, site_file: str) -> Iterator[CondorPool]:
+    """Two nodes of 16 cores that take orders."""
+    config = {"execute": node_config(load(site_file)), "central": QUOTAS}
+    with CondorPool(nodes=2, cpus=16, release=release, config=config) as pool:
+        yield pool
+
+
+@pytest.fixture
+def pool(full_pool: CondorPool) -> CondorPool:
+    """The same, with four pilots of alice's that never end, none of them asked: those of the last test, or new ones."""
+    if deadlines(full_pool) or len(runs(full_pool)) != 4 or len(full_pool.queue()) != 4:
+        full_pool.run(["condor_rm", "-all"])
+        full_pool.wait_for(lambda: not full_pool.queue() and not runs(full_pool), 60, "an empty pool")
+        full_pool.submit(JOBS.format(user="alice", seconds=3000, count=4), user="alice")
+        full_pool.wait_for(lambda: len(runs(full_pool)) == 4, 90, "four running pilots")
+    return full_pool
+
+
+def runs(pool: CondorPool) -> dict[str, str]:
+    """Slot → the run in it, of busy and retiring slots."""
+    names = ["Name", "GlobalJobId", "JobStart"]
+    ads = pool.slots('Activity == "Busy" || Activity == "Retiring"', names)
+    return {ad.text("Name"): f"{ad['GlobalJobId']}@{ad['JobStart']}" for ad in ads if "JobStart" in ad}
+
+
+def retiring(pool: CondorPool) -> list[str]:
+    return [ad.text("Name") for ad in pool.slots('Activity == "Retiring"', ["Name"])]
+
+
+def deadlines(pool: CondorPool) -> dict[str, int]:
+    """Slot → deadline, of slots with an order, as any user's condor_status evaluates it."""
+    rows = pool.run(["condor_status", "-af", "Name", "PilotReclaimDeadline"]).stdout.split()
+    return {name: int(deadline) for name, deadline in zip(rows[::2], rows[1::2]) if deadline != "undefined"}
+
+
+def orders(pool: CondorPool) -> list[str]:
+    """Each node's list of orders, as the node has it."""
+    asked = ["condor_config_val", "-startd", "PILOT_RECLAIM", "-name"]
+    return [pool.run([*asked, pool.node(name).host], check=False).stdout.strip() for name in pool.node_names]
+
+
+def asking(slot: str, deadline: int, run: str = "", seconds: float = 20) -> list[str]:
+    return [sys.executable, "-c", ASK, slot, str(deadline), run, str(seconds)]
+
+
+def ask(pool: CondorPool, slot: str, deadline: int, run: str = "", **options: str) -> tuple[str, str]:
+    answer = pool.run_outside(asking(slot, deadline, run), environment=ENVIRONMENT, **options)  # type: ignore[arg-type]
+    outcome, detail = json.loads(answer.stdout)
+    return outcome, detail
+
+
+def drainwise_command(pool: CondorPool, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "drainwise", *words]
+    return pool.run_outside(argv, environment=ENVIRONMENT, check=False)
+
+
+def daemon(pool: CondorPool, name: str, node: str) -> str:
+    """The number, inside the pool, of a daemon of one machine."""
+    rows = pool.run(["ps", "-eo", "pid=,args="]).stdout.splitlines()
+    for pid, _, args in (row.strip().partition(" ") for row in rows):
+        if args.split()[0].endswith(name) and host_name(pool, pid) == node:
+            return pid
+    raise AssertionError(f"no {name} on {node}:\n" + "\n".join(rows))
+
+
+def host_name(pool: CondorPool, pid: str) -> str:
+    """The name of the machine that a process of the pool runs on."""
+    return pool.run(["nsenter", f"--uts=/proc/{pid}/ns/uts", "hostname"]).stdout.strip().partition(".")[0]
+
+
+def test_a_plain_user_is_refused_and_nothing_changes(pool: CondorPool) -> None:
+    """alice may read the pool, and run jobs in it, but with her own token she asks nobody to go."""
+    before, slot = orders(pool), sorted(runs(pool))[0]
+    outcome, detail = ask(pool, slot, int(time.time()) + GRACE, identity="alice@pool.test")
+    assert outcome == "ActionRefused"
+    assert "ALLOW_ADMINISTRATOR" in detail
+    assert orders(pool) == before
+    assert (deadlines(pool), retiring(pool)) == ({}, [])
+
+
+def test_a_run_that_is_not_there_any_more_is_not_asked(pool: CondorPool) -> None:
+    """HOSTILE 48, 50: the slot has another run by now, or the same job another start."""
+    before, (slot, run) = orders(pool), sorted(runs(pool).items())[0]
+    ended = run[:-1] + str((int(run[-1]) + 1) % 10)
+    outcome, detail = ask(pool, slot, int(time.time()) + GRACE, ended)
+    assert (outcome, "does not run on" in detail) == ("PoolUnreachable", True)
+    assert orders(pool) == before
+
+
+def test_a_node_that_does_not_answer_holds_nobody(pool: CondorPool) -> None:
+    """Its startd is stopped: the order fails in the time that it was given."""
+    slot = next(slot for slot in sorted(runs(pool)) if slot.endswith("@node1.pool.test"))
+    startd = daemon(pool, "condor_startd", "node1")
+    pool.run(["kill", "-STOP", startd])
+    try:
+        began = time.monotonic()
+        answer = pool.run_outside(asking(slot, int(time.time()) + 60, seconds=2), environment=ENVIRONMENT)
+        assert json.loads(answer.stdout) == ["PoolUnreachable", "node node1.pool.test did not answer within 2 s"]
+        assert time.monotonic() - began < 10
+    finally:
+        pool.run(["kill", "-CONT", startd])
+
+
+def test_a_collector_that_does_not_answer_is_one_line_and_no_act(pool: CondorPool, site_file: str) -> None:
+    """HOSTILE 54: exit code 1 within ten seconds."""
+    before, collector = orders(pool), daemon(pool, "condor_collector", "central")
+    pool.run(["kill", "-STOP", collector])
+    try:
+        began = time.monotonic()
+        ended = drainwise_command(pool, "reclaim", "--once", "--act", "--site", site_file)
+        assert time.monotonic() - began < 10
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert ended.stderr == "drainwise: the collector did not answer within 8 s\n"
+    finally:
+        pool.run(["kill", "-CONT", collector])
+    assert pool.wait_for(lambda: orders(pool), 30, "an answer") == before
+
+
+def test_a_collector_that_is_not_there_is_one_line(pool: CondorPool) -> None:
+    ended = pool.run_outside(
+        [sys.executable, "-m", "drainwise", "status"],
+        environment={**ENVIRONMENT, "_CONDOR_COLLECTOR_HOST": "127.0.0.10:9"},
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("drainwise: the collector (COLLECTOR_HOST of HTCondor's configuration)")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_exactly_the_run_that_was_asked_goes_by_its_deadline(pool: CondorPool) -> None:
+    """It retires without a signal, is gone by the deadline, its next run stays, and nobody else notices."""
+    before = runs(pool)
+    slot = sorted(before)[0]
+    deadline = int(time.time()) + GRACE
+    assert ask(pool, slot, deadline) == ("asked", before[slot])
+    pool.wait_for(lambda: retiring(pool) == [slot], GRACE - VACATE_SECONDS, "one slot that retires")
+    assert deadlines(pool) == {slot: deadline}
+    assert runs(pool) == before, "nobody was ended yet"
+
+    pool.wait_for(lambda: before[slot] not in runs(pool).values(), GRACE + 10, "the end of the run")
+    assert time.time() <= deadline + 6  # the collector hears of it within a few seconds
+    again = pool.wait_for(lambda: set(runs(pool).values()) - set(before.values()), 60, "the next run of the same job")
+    [next_run] = again
+    assert next_run.partition("@")[0] == before[slot].partition("@")[0], "the same job, another start"
+
+    later = time.time() + 10
+    pool.wait_for(lambda: time.time() > later, 15, "ten seconds of the next run")
+    assert deadlines(pool) == {}
+    assert set(runs(pool).values()) == {next_run} | {run for name, run in before.items() if name != slot}
+
+
+def test_a_deadline_is_shortened_and_never_put_off(pool: CondorPool) -> None:
+    slot, run = sorted(runs(pool).items())[0]
+    now = int(time.time())
+    assert ask(pool, slot, now + 600) == ("asked", run)
+    assert ask(pool, slot, now + 600) == ("asked", run), "the same once more is no fault"
+    assert ask(pool, slot, now + 700)[0] == "ActionRefused"
+    assert ask(pool, slot, now + 500) == ("asked", run)
+    pool.wait_for(lambda: deadlines(pool) == {slot: now + 500}, 20, "the shorter deadline")
+
+
+def test_two_agents_at_once_lose_no_order(pool: CondorPool) -> None:
+    """Both read, change and write the same node's list; each reads back what became of it."""
+    here = sorted(slot for slot in runs(pool) if slot.endswith("@node1.pool.test"))
+    deadline = int(time.time()) + 600
+    environment = {**pool.outside_env(), **ENVIRONMENT}
+    agents = [
+        subprocess.Popen(
+            ["nsenter", f"--target={pool.pid}", "--net", "--", *asking(slot, deadline, seconds=40)],
+            env=environment,
+            stdout=subprocess.PIPE,
+        )
+        for slot in here
+    ]
+    outcomes = [json.loads(agent.communicate(timeout=60)[0])[0] for agent in agents]
+    assert outcomes == ["asked", "asked"]
+    pool.wait_for(lambda: deadlines(pool) == dict.fromkeys(here, deadline), 20, "both deadlines")
+
+
+def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, site_file: str) -> None:
+    """bob is owed 8 of his 16 cores: one pilot of alice's retires; a second cycle at once adds none."""
+    pool.submit(JOBS.format(user="bob", seconds=1, count=1), user="bob")
+
+    def planned() -> list[str]:
+        shown = json.loads(drainwise_command(pool, "plan", "--json", "--site", site_file).stdout)
+        return [order["name"] for user in shown["users"] for order in user["orders"]]
+
+    [slot] = pool.wait_for(planned, 60, "a plan")
+    cycle = ("reclaim", "--once", "--act", "--site", site_file)
+    first = drainwise_command(pool, *cycle)
+    assert first.returncode == 0, first.stderr
+    assert json.loads(first.stderr)["outcome"] == "done"
+    second = drainwise_command(pool, *cycle)
+    assert (second.returncode, second.stderr) == (0, "")
+    pool.wait_for(lambda: list(deadlines(pool)) == [slot], 20, "one deadline")
+    assert planned() == []

@@ -1,0 +1,99 @@
+"""The main job on a real pool: the group over quota gives back the cores that cost least, nobody else is touched."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from condor_pool import CondorPool
+from scenario import stage
+
+
+def told(pool: CondorPool, name: str) -> dict[str, str]:
+    """What a pilot saw of the site's channels when it began to drain."""
+    with open(f"{pool.root}/home/alice/told-{name}.json", encoding="ascii") as stream:
+        return {key: str(value) for key, value in json.load(stream).items()}
+
+
+def starts(pool: CondorPool, cluster: int) -> int:
+    """The start of the run of a pilot that is running now, UNIX seconds; 0 when it does not run."""
+    found = pool.queue(f"ClusterId == {cluster} && JobStatus == 2", ["JobCurrentStartDate"])
+    return found[0].integer("JobCurrentStartDate") if found else 0
+
+
+def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
+    """Nine pilots of alice, three jobs of bob: exactly the three that cost least leave, bob runs, old orders die."""
+    with CondorPool(nodes=stage.NODES, cpus=stage.CPUS, release=release) as pool:
+        site = ["--site", stage.install(pool)]
+        clusters = stage.submit_pilots(pool)
+        pool.wait_for(lambda: stage.all_pilots_report(pool, len(clusters)), 90, "nine pilots that report")
+        growing = waste_by_slot(pool)
+        pool.wait_for(lambda: all(waste_by_slot(pool)[slot] > lost for slot, lost in growing.items()), 20, "live waste")
+
+        assert stage.planned(pool, site) == {}, "nobody waits yet, so nobody is asked"
+        demand = stage.submit_demand(pool)
+        pool.wait_for(lambda: len(stage.planned(pool, site)) == 3, 120, "a plan for three pilots")
+        mixes = stage.mix_in_slot(pool, clusters)
+        first_runs = {name: starts(pool, cluster) for name, cluster in clusters.items()}
+
+        dry = stage.in_pool_json(pool, ["reclaim", "--once", *site])
+        assert not pool.slots("PilotReclaimDeadline isnt undefined", ["Name"]), f"a dry run acted: {dry}"
+
+        acted = stage.in_pool_json(pool, ["reclaim", "--once", "--act", *site])
+        asked = stage.orders(acted)
+        assert {mixes[slot] for slot in asked} == stage.CHEAPEST, acted
+        assert [act["outcome"] for act in acted["acts"]] == ["done"] * 3
+        assert stage.planned(pool, site) == {}, "what is on its way out is not asked for again"
+
+        deaf_deadline = asked[next(slot for slot in asked if mixes[slot] == "deaf")]
+        gone = pool.wait_for(
+            lambda: starts(pool, clusters["deaf"]) != first_runs["deaf"] and int(time.time()), 150, "the deaf one's end"
+        )
+        assert gone <= deaf_deadline + 10
+        pool.wait_for(lambda: stage.finished(pool, demand) == 3, 180, "bob's three jobs")
+
+        for name in ("short-1", "short-2"):
+            assert stage.finished(pool, clusters[name]) == 1
+            seen = told(pool, name)
+            deadline = asked[next(slot for slot in asked if mixes[slot] == name)]
+            assert seen[".site.ad"].splitlines() == ["VACATE_DESIRED = True", f"PAYLOAD_DEADLINE = {deadline}"]
+            assert seen["shutdowntime_job"] == seen["shutdowntime"] == f"{deadline}\n"
+        for name in set(clusters) - stage.CHEAPEST:
+            assert starts(pool, clusters[name]) == first_runs[name], f"{name} was touched"
+
+        # The deaf pilot runs again on the cores that bob has left; the old order names its first run and must not hit.
+        again = pool.wait_for(lambda: starts(pool, clusters["deaf"]), 120, "the deaf one's next run")
+        pool.wait_for(lambda: time.time() > again + 30, 40, "thirty seconds of it")
+        assert starts(pool, clusters["deaf"]) == again
+        assert not pool.slots("PilotReclaimDeadline isnt undefined", ["Name"])
+
+
+def waste_by_slot(pool: CondorPool) -> dict[str, float]:
+    """The live kill waste of every slot that has one, as any user's condor_status shows it."""
+    rows = pool.run(["condor_status", "-af", "Name", "PilotKillWaste"], user="bob").stdout.splitlines()
+    pairs = (row.split() for row in rows)
+    return {name: float(waste) for name, waste in pairs if waste != "undefined"}
+
+
+@pytest.fixture
+def negotiating_pool(release: str) -> Iterator[CondorPool]:
+    """A pool whose negotiator takes the least wasteful slots by configuration alone."""
+    with CondorPool(nodes=stage.NODES, cpus=stage.CPUS, release=release) as pool:
+        stage.install(pool, negotiator_policy="least-waste")
+        yield pool
+
+
+def test_the_negotiator_takes_the_least_wasteful_slots(negotiating_pool: CondorPool) -> None:
+    """With the pure-configuration policy the under-quota group gets its quota from the slots of least kill waste."""
+    pool = negotiating_pool
+    clusters = stage.submit_pilots(pool, stage.MIXES_BY_KILL)
+    pool.wait_for(lambda: stage.all_pilots_report(pool, len(clusters)), 90, "nine pilots that report")
+    first_runs = {name: starts(pool, cluster) for name, cluster in clusters.items()}
+    pool.wait_for(lambda: time.time() > max(first_runs.values()) + 40, 60, "wastes that differ")
+    demand = stage.submit_demand(pool, seconds=300)
+    pool.wait_for(lambda: len(pool.queue(f"ClusterId == {demand} && JobStatus == 2", ["ProcId"])) == 3, 180, "bob runs")
+    touched = {name for name, cluster in clusters.items() if starts(pool, cluster) != first_runs[name]}
+    assert touched == stage.CHEAPEST_TO_KILL

@@ -1,0 +1,269 @@
+"""Which job lies in which directory, and in which slot: only from what a user cannot forge."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.errors import RefusedFile
+from drainwise.htcondor.job_directories import (
+    identity,
+    job_directory_names,
+    open_job_directory,
+    starter_slot,
+)
+from made_up_node import (
+    HOST,
+    Node,
+    ad_text,
+    machine_attributes,
+    make_directory,
+    public_directory,
+    wait_for_command_line,
+    write,
+)
+
+if TYPE_CHECKING:
+    from drainwise.htcondor.ad_text import Literal
+
+USER = 54321
+STARTED = 1795249000
+JOB_ID = "central.pool.test#7.0#1795248000"
+
+# The daemon that runs these tests in its own uid: reading needs no other.
+Found = tuple[str, str, int, int, "int | None"]
+
+
+@pytest.fixture
+def made() -> Iterator[Node]:
+    """An older node whose daemon is this process's own user."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give directories to other users")
+    with public_directory() as base:
+        node = Node(base, False, os.geteuid())
+        try:
+            yield node
+        finally:
+            node.close()
+
+
+@contextmanager
+def opened(node: Node) -> Iterator[int]:
+    """The open $(EXECUTE)."""
+    descriptor = os.open(node.execute, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def look(node: Node, name: str) -> Found | None:
+    """What is found in one directory, without its descriptor; every other descriptor is closed again."""
+    before = len(os.listdir("/proc/self/fd"))
+    try:
+        with opened(node) as execute:
+            job = open_job_directory(execute, name, os.getpid())
+            if job is None:
+                return None
+            os.close(job.descriptor)
+            return job.slot, job.job, job.uid, job.cores, job.started
+    finally:
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+def top(path: str) -> str:
+    """The name `dir_<pid>` in a path."""
+    return next(part for part in path.split("/") if part.startswith("dir_"))
+
+
+# ---- the older layout ----
+
+
+def test_a_job_of_the_older_layout(made: Node) -> None:
+    """Slot and cores by the slot's ad, the job by its own."""
+    job = made.start("slot1_1", USER, STARTED, cores=4)
+    assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", job.job_id, USER, 4, STARTED)
+
+
+def test_static_and_renamed_slots(made: Node) -> None:
+    """`slot2@node`, and `slot1_1@name@node` of a startd with a name of its own."""
+    job = made.start("slot2", USER, STARTED)
+    found = look(made, top(job.scratch))
+    assert found is not None
+    assert found[0] == f"slot2@{HOST}"
+    job = made.start("slot1_1", USER, STARTED)
+    write(job.machine_ad, ad_text({**machine_attributes("slot1_1@second", 8)}), 0)
+    found = look(made, top(job.scratch))
+    assert found is not None
+    assert found[0] == f"slot1_1@second@{HOST}"
+
+
+@pytest.mark.parametrize("served", ["slot1_1", "slot1_2", "slot1", "slot11", "slot1_10"])
+def test_the_slot_is_the_starters(made: Node, served: str) -> None:
+    """HOSTILE 31: an ad that names another slot, also one that begins alike, is of no slot."""
+    job = made.start(served, USER, STARTED)
+    write(job.machine_ad, ad_text(machine_attributes("slot1_1", 8)), 0)
+    found = look(made, top(job.scratch))
+    assert (found is not None) == (served == "slot1_1")
+
+
+def test_a_job_cannot_name_its_slot_and_cores(made: Node) -> None:
+    """`+Name` and `+Cpus` in the submit file stand in the job's ad; they count nowhere."""
+    job = made.start("slot1_1", USER, STARTED, Name=f"slot1_2@{HOST}", Cpus=10**6)
+    assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", job.job_id, USER, 8, STARTED)
+
+
+def test_the_jobs_ad_in_the_place_of_the_slots(made: Node) -> None:
+    """The forgery: the job's ad names another's slot and is renamed over the slot's. The starter says otherwise."""
+    job = made.start("slot1_1", USER, STARTED, Name=f"slot1_2@{HOST}", Cpus=8)
+    os.rename(f"{job.scratch}/.job.ad", job.machine_ad)
+    write(f"{job.scratch}/.job.ad", ad_text({"GlobalJobId": JOB_ID}), USER)
+    assert look(made, top(job.scratch)) is None
+
+
+@pytest.mark.parametrize("missing", [".machine.ad", ".job.ad"])
+def test_without_one_of_its_ads(made: Node, missing: str) -> None:
+    """A directory that is being made or taken down is refused, as absent."""
+    job = made.start("slot1_1", USER, STARTED)
+    os.unlink(f"{job.scratch}/{missing}")
+    with pytest.raises(RefusedFile, match="absent"):
+        look(made, top(job.scratch))
+
+
+@pytest.mark.parametrize("kind", ["link", "FIFO", "directory", "huge", "garbage"])
+def test_ads_that_are_none(made: Node, kind: str) -> None:
+    """HOSTILE 1, 5, 8, 19, 24: what a user puts in an ad's place is refused or says nothing, without a wait."""
+    job = made.start("slot1_1", USER, STARTED)
+    os.unlink(job.machine_ad)
+    if kind == "link":
+        write(f"{made.base}/ad", ad_text(machine_attributes("slot1_1", 8)), 0)
+        os.symlink(f"{made.base}/ad", job.machine_ad)
+    elif kind == "FIFO":
+        os.mkfifo(job.machine_ad)
+    elif kind == "directory":
+        make_directory(job.machine_ad, 0o755, USER)
+    elif kind == "huge":
+        with open(job.machine_ad, "wb") as stream:
+            stream.truncate(1 << 40)
+    else:
+        write(job.machine_ad, "\0\xff\n" * 10_000, USER)
+    try:
+        assert look(made, top(job.scratch)) is None
+    except RefusedFile as refused:
+        assert refused.reason in {"symlink", "EISDIR", "EFBIG"}
+
+
+# ---- whose process a starter is ----
+
+
+def test_a_starter_of_our_startd(made: Node) -> None:
+    """Its command line says which slot it serves."""
+    assert starter_slot(str(made.pose_starter("slot1_1")), os.getpid(), 0) == "slot1_1"
+
+
+def test_no_starter_of_ours(made: Node) -> None:
+    """HOSTILE 48: a process with another parent, without the option, or with a strange slot; a pid that is free."""
+    pid = str(made.pose_starter("slot1_1"))
+    assert starter_slot(pid, os.getppid(), 0) is None
+    assert starter_slot(str(made.pose_starter("slot1_1\nName")), os.getpid(), 0) is None
+    assert starter_slot(str(made.pose_starter('slot1" || true || "')), os.getpid(), 0) is None
+    assert starter_slot(str(made.pose_starter("")), os.getpid(), 0) is None
+    made.close()
+    assert starter_slot(pid, os.getpid(), 0) is None
+
+
+def test_a_users_process_is_no_starter() -> None:
+    """HOSTILE 48: with a reused pid, a starter's command line and even our startd for a parent."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    line = ["condor_starter", "-c", "read wait", "sh", "-a", "slot1_2"]
+    posed = subprocess.Popen(line, executable="/bin/sh", stdin=subprocess.PIPE, user=USER, group=USER, extra_groups=[])
+    try:
+        wait_for_command_line(posed.pid)
+        assert starter_slot(str(posed.pid), os.getpid(), 1) is None
+        assert starter_slot(str(posed.pid), os.getpid(), USER) == "slot1_2"  # a pool without root is one user's
+    finally:
+        posed.communicate()
+
+
+def test_a_directory_left_by_a_starter_that_has_gone(made: Node) -> None:
+    """HOSTILE 48: its pid is free or somebody else's now: no slot."""
+    job = made.start("slot1_1", USER, STARTED)
+    made.close()
+    assert look(made, top(job.scratch)) is None
+
+
+# ---- since 25.4 ----
+
+
+def test_a_job_of_the_newer_layout(made: Node) -> None:
+    """All of it by the daemon's own refreshed ad; the ads in the user's directory do not count."""
+    made.since_25_4 = True
+    job = made.start("slot1_1", USER, STARTED, pid=1, cores=4)
+    write(job.machine_ad, ad_text(machine_attributes("slot1_2", 400)), USER)
+    assert look(made, "dir_1") == (f"slot1_1@{HOST}", job.job_id, USER, 4, STARTED)
+
+
+def test_an_ad_that_a_user_could_write_is_not_the_daemons(made: Node) -> None:
+    """A directory of the user's in the place of the daemon's is refused."""
+    made.since_25_4 = True
+    job = made.start("slot1_1", USER, STARTED, pid=1)
+    os.chown(os.path.dirname(job.update_ad), USER, USER)
+    with pytest.raises(RefusedFile, match="not the job's user"):
+        look(made, "dir_1")
+
+
+def test_between_two_jobs(made: Node) -> None:
+    """The slot's ad names no job yet: nothing is found."""
+    made.since_25_4 = True
+    job = made.start("slot1_1", USER, STARTED, pid=1)
+    text = ad_text({**machine_attributes("slot1_1", 8)}) + "GlobalJobId = undefined\nJobStart = undefined\n"
+    write(job.update_ad, text, 0)
+    assert look(made, "dir_1") is None
+
+
+def test_a_pool_without_root(made: Node) -> None:
+    """In the older layout the job's directory is then the daemon's own, and is still found."""
+    job = made.start("slot1_1", made.daemon, STARTED)
+    assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", job.job_id, made.daemon, 8, STARTED)
+
+
+# ---- all of them ----
+
+
+def test_only_directories_of_starters_are_looked_at(made: Node) -> None:
+    """Whatever else lies in $(EXECUTE) is passed over."""
+    for name in ("dir_12", "dir_7", "dir_", "dir_x", "dir_1.old", "dir_\u0661", "htcondor", ".new"):
+        make_directory(f"{made.execute}/{name}", 0o700, USER)
+    with opened(made) as execute:
+        assert list(job_directory_names(execute)) == ["dir_12", "dir_7"]
+
+
+words = st.text("abz019_-.@#:+/ \"'\\\n;|&()\u0661", max_size=12)
+
+
+@given(words, words, st.one_of(st.integers(-1, 2**64), st.booleans(), st.floats(), words))
+def test_an_identity_can_stand_in_a_constraint(name: str, job: str, cores: Literal) -> None:
+    """HOSTILE 31, 32: no quotes, blanks, newlines or anything else that would end a string; cores are a number ≥ 1."""
+    found = identity({"Name": name, "Cpus": cores}, {"GlobalJobId": job})
+    if found is not None:
+        assert found[:2] == (name, job)
+        assert not set(name + job) & set(" \"'\\\n;|&()\u0661")
+        assert name
+        assert job
+        assert found[2] >= 1
+
+
+@pytest.mark.parametrize("change", [{"Name": "x" * 256}, {"Name": 7}, {"Cpus": 0}, {"Cpus": "8"}, {"Cpus": True}])
+def test_an_unsound_slot_is_none(change: dict[str, Literal]) -> None:
+    """HOSTILE 15, 36: too long, of another type, without cores."""
+    slot: dict[str, Literal] = {"Name": f"slot1@{HOST}", "Cpus": 8}
+    assert identity(slot, {"GlobalJobId": JOB_ID}) is not None
+    assert identity({**slot, **change}, {"GlobalJobId": JOB_ID}) is None

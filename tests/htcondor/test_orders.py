@@ -1,0 +1,98 @@
+"""The list of orders on a node: strict in what it takes, short, and never putting a deadline off."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.errors import ActionRefused
+from drainwise.htcondor.orders import Order, orders_text, parse_orders, run_name, with_order
+
+JOB, START, DEADLINE = "ce01.example.org#12.0#1795249000", 1795249100, 1795260000
+RUN = f"{JOB}@{START}"
+OTHER = "schedd@ce01.example.org#7.3#1795240000@1795240009"
+order = Order(RUN, DEADLINE)
+
+
+def test_an_order_names_job_start_and_deadline() -> None:
+    assert orders_text([order, Order(OTHER, DEADLINE + 1)]) == f"{RUN}={DEADLINE} {OTHER}={DEADLINE + 1}"
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(10**8, 10**10 - 1)), max_size=5))
+def test_what_is_written_reads_back_the_same(rows: list[tuple[int, int]]) -> None:
+    orders = tuple(Order(f"a.b#{number}.0#1795249000@1795249100", deadline) for number, deadline in rows)
+    assert parse_orders(orders_text(orders)) == orders
+
+
+def test_a_run_is_job_and_start() -> None:
+    assert run_name(JOB, START) == RUN
+    assert run_name(None, START) is None
+    assert run_name(JOB, None) is None
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        "",
+        "ce#1.0",
+        f"{JOB} x",
+        f'{JOB}"',
+        f"{JOB}\n",
+        f"\n{JOB}",
+        f"$(NUM_CPUS)#{JOB}",
+        JOB.replace("ce01", "ce*"),
+        JOB.replace("ce01", "ce[01]"),
+        JOB.replace("12", "\u0661\u0662"),  # arabic digits
+        f"{JOB}=1795260000",
+        "x" * 300 + JOB,
+    ],
+)
+def test_a_job_id_that_is_not_htcondors_is_no_run_and_never_an_order(job: str) -> None:
+    """HOSTILE 31, 32, 36, 44: blanks, quotes, macros, patterns and newlines would be more than an order."""
+    assert run_name(job, START) is None
+    with pytest.raises(ActionRefused):
+        orders_text([Order(f"{job}@{START}", DEADLINE)])
+
+
+@given(st.text(max_size=60))
+def test_only_orders_are_ever_written(text: str) -> None:
+    try:
+        written = orders_text([Order(text, DEADLINE)])
+    except ActionRefused:
+        return
+    assert parse_orders(written) == (Order(text, DEADLINE),)
+    assert " " not in written
+
+
+@pytest.mark.parametrize("deadline", [-1, 0, 10**12])
+def test_a_deadline_that_is_no_time_of_this_century_is_refused(deadline: int) -> None:
+    with pytest.raises(ActionRefused):
+        orders_text([Order(RUN, deadline)])
+
+
+@given(st.text())
+def test_whatever_stands_in_the_knob_can_be_read(text: str) -> None:
+    parse_orders(text)
+
+
+def test_what_is_no_order_is_passed_over() -> None:
+    assert parse_orders(f"  garbage {order}  x=1 {RUN}=soon\t") == (order,)
+
+
+def test_orders_of_runs_that_have_ended_are_dropped() -> None:
+    """The list stays as short as the node's list of jobs."""
+    ended = Order(OTHER, DEADLINE)
+    assert with_order([ended], order, running={RUN}) == (order,)
+    assert with_order([ended], order, running={RUN, OTHER}) == (ended, order)
+
+
+def test_a_deadline_may_come_nearer() -> None:
+    nearer = Order(RUN, DEADLINE - 100)
+    assert with_order([order], nearer, {RUN}) == (nearer,)
+    assert with_order([order], order, {RUN}) == (order,)
+
+
+def test_a_deadline_is_never_put_off() -> None:
+    with pytest.raises(ActionRefused, match=f"was asked to be gone by {DEADLINE} already"):
+        with_order([order], Order(RUN, DEADLINE + 1), {RUN})

@@ -1,0 +1,98 @@
+"""Who is owed how much: group quotas and fair shares."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.htcondor.shares import Account, Use, account_of, fair_shares, groups, new_user_priority, principal_of
+
+
+def account(name: str, quota: float = 0.0, is_group: bool = True, factor: float = 1000.0) -> Account:
+    return Account(name, is_group, quota, 500.0, factor, 0.0, 0.0)
+
+
+GROUPS = groups(
+    [account("<none>", 8), account("group_a", 30), account("group_a.sub", 6), account("bob@x", is_group=False)]
+)
+
+
+@pytest.mark.parametrize(
+    ("submitter", "name"),
+    [
+        ("group_a.alice@pool", "group_a"),
+        ("group_a.sub.alice@pool", "group_a.sub"),
+        ("group_a.john.doe@pool", "group_a"),
+        ("GROUP_A.Alice@pool", "group_a"),
+        ("group_ab.alice@pool", "group_ab.alice@pool"),
+        ("alice@pool", "alice@pool"),
+        ("group_a", "group_a"),
+    ],
+)
+def test_a_submitter_belongs_to_its_longest_group_or_to_itself(submitter: str, name: str) -> None:
+    assert principal_of(submitter, GROUPS) == name
+
+
+def test_groups_without_any_quota_are_no_principals() -> None:
+    """The pool then shares by priority among users, as the negotiator does."""
+    assert groups([account("<none>"), account("group_a"), account("group_b")]) == {}
+
+
+def test_the_root_group_is_not_one() -> None:
+    assert set(GROUPS) == {"group_a", "group_a.sub"}
+
+
+def test_who_is_new_has_the_best_priority_there_is() -> None:
+    assert new_user_priority([account("<none>", factor=100.0)]) == 50.0
+    assert new_user_priority([]) == 500.0
+
+
+def use(in_use: float, wanted: float = 0.0, priority: float = 500.0) -> Use:
+    return Use(in_use, wanted, 0.0, 0.0, priority)
+
+
+def test_equal_users_share_equally() -> None:
+    assert fair_shares(72, {"a": use(72), "b": use(0, 100)}) == {"a": 36, "b": 36}
+
+
+def test_twice_the_priority_value_is_half_the_share() -> None:
+    assert fair_shares(72, {"a": use(72, priority=1000), "b": use(0, 100)}) == pytest.approx({"a": 24, "b": 48})
+
+
+def test_what_one_does_not_want_is_shared_among_the_others() -> None:
+    """carol wants 4 cores of her 24: alice and bob share the other 68."""
+    assert fair_shares(72, {"a": use(72), "b": use(0, 100), "carol": use(0, 4)}) == pytest.approx(
+        {"a": 34, "b": 34, "carol": 4}
+    )
+
+
+uses = st.dictionaries(
+    st.sampled_from("abcdefg"),
+    st.builds(use, st.floats(0, 1000), st.floats(0, 1000), st.floats(0.0, 1e6)),
+    max_size=7,
+)
+
+
+@given(st.floats(0, 5000), uses)
+def test_shares_add_up_to_the_cores_or_to_what_is_wanted(cores: float, wanted: dict[str, Use]) -> None:
+    owed = fair_shares(cores, wanted)
+    everything = math.fsum(one.in_use + one.wanted for one in wanted.values())
+    assert set(owed) == set(wanted)
+    assert math.fsum(owed.values()) == pytest.approx(min(cores, everything), abs=1e-6)
+    for name, one in wanted.items():
+        assert -1e-9 <= owed[name] <= one.in_use + one.wanted + 1e-6
+
+
+@pytest.mark.parametrize("ad", [{}, {"Name": "x"}, {"Name": 7, "Priority": 1.0}, {"Name": "x", "Priority": math.inf}])
+def test_an_ad_without_name_or_priority_is_no_account(ad: dict[str, object]) -> None:
+    assert account_of(ad) is None
+
+
+def test_values_of_a_wrong_type_count_as_nothing() -> None:
+    odd = account_of(
+        {"Name": "g", "Priority": 5, "IsAccountingGroup": "true", "EffectiveQuota": "9", "ResourcesUsed": -1}
+    )
+    assert odd == Account("g", False, 0.0, 5, 1000.0, 0.0, 0.0)

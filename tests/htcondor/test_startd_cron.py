@@ -1,0 +1,357 @@
+"""The cron: one ad per pilot that reports, aimed at exactly its slot and job, and taken back when it has gone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import classad2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.htcondor.job_directories import JobDirectory
+from drainwise.htcondor.startd_cron import checksum, literal, output, remembered, report_ad, slot_ad
+from drainwise.pilotad.attributes import ATTRIBUTES
+from drainwise.pilotad.report import PilotReport
+from drainwise.waste import classad_expressions
+from made_up_node import HOST, Job, Node, Programs, Ran, pilot_ad, public_directory, run_as, write
+
+USER, OTHER = 54321, 54322
+NOW = 1795249000
+METRICS = list(classad_expressions(3600))
+OURS = ["PilotHeartbeat", "PilotReportStanding", *(row.published for row in ATTRIBUTES), *METRICS]
+
+
+class Piece(NamedTuple):
+    """One ad of the cron's output: its tag, whether it asks to be sent at once, its constraint, its attributes."""
+
+    tag: str
+    push: bool
+    constraint: str | None
+    ad: dict[str, object]
+
+
+def pieces(out: bytes) -> list[Piece]:
+    """The output as the startd takes it apart: a line that begins with `-` closes an ad."""
+    found, lines = [], list[str]()
+    text = out.decode("ascii")
+    assert text.endswith("\n")
+    for line in text[:-1].split("\n"):
+        if not line.startswith("-"):
+            lines.append(line)
+            continue
+        closing = re.fullmatch(r"- (\S+)( update:true)?", line)
+        assert closing, line
+        ad = classad2.parseOne("\n".join(lines))
+        assert len(ad) == len(lines), lines  # every line is one attribute
+        constraint = next((line.partition(" = ")[2] for line in lines if line.startswith("SlotMergeConstraint")), None)
+        found.append(Piece(closing[1], bool(closing[2]), constraint, {name: ad[name] for name in ad}))
+        lines = []
+    assert not lines, "the last ad is not closed"
+    return found
+
+
+def reports(ran: Ran) -> dict[str, Piece]:
+    """The pieces of the slots, by slot; the node's own heartbeat is there and first."""
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    first, *others = pieces(ran.stdout)
+    assert (first.tag, first.constraint, list(first.ad)) == ("drainwise", None, ["PilotCronHeartbeat"])
+    return {piece.tag: piece for piece in others}
+
+
+def aimed_at(job: Job) -> str:
+    """The constraint that fits this job in its slot and nothing else."""
+    return f'Name == "{job.slot}@{HOST}" && GlobalJobId =?= "{job.job_id}"'
+
+
+@pytest.fixture
+def pilot(node: Node, programs: Programs) -> Job:
+    """A prepared job whose pilot reports."""
+    return start_pilot(node, programs, "slot1_1")
+
+
+def start_pilot(node: Node, programs: Programs, slot: str, uid: int = USER) -> Job:
+    """A job that has run for ten minutes and reports."""
+    job = node.start(slot, uid, int(time.time()) - 600)
+    assert programs.prepare(job).returncode == 0
+    write(f"{job.scratch}/.pilot.ad", pilot_ad(int(time.time()) - 300), uid)
+    return job
+
+
+# ---- what is published ----
+
+
+def test_a_report_reaches_its_slot(node: Node, programs: Programs, pilot: Job) -> None:
+    """Nine attributes in absolute units, heartbeat, standing and the three live metrics; nothing else."""
+    [piece] = reports(programs.cron(node)).values()
+    assert (piece.tag, piece.push, piece.constraint) == (f"slot1_1@{HOST}", True, aimed_at(pilot))
+    assert sorted(piece.ad) == sorted(["SlotMergeConstraint", *OURS])
+    assert piece.ad["PilotUsedCpu"] == 6.0
+    assert piece.ad["PilotAddUncomTime"] == 28800.0 if pilot.cores * 600 >= 28800 else pilot.cores * 600
+    assert piece.ad["PilotReportStanding"] == "fresh"
+    assert piece.ad["PilotCanPostponeLastJob"] is True
+    assert piece.ad["PilotPriorityFactor"] == 3
+
+
+def test_the_published_metrics_are_the_formulas(node: Node, programs: Programs, pilot: Job) -> None:
+    """Evaluated in the slot's ad they are what SPEC's formulas give."""
+    [piece] = reports(programs.cron(node)).values()
+    slot = classad2.ClassAd({**piece.ad, "Cpus": 8, "JobStart": pilot.started})
+    del slot["SlotMergeConstraint"]
+    now = int(time.time())
+    start = piece.ad["PilotLastJobStart"]
+    assert isinstance(start, int)
+    assert slot.eval("PilotRemaining") == pytest.approx(start + 13000 - now, abs=2)
+    assert slot.eval("PilotDrainingWaste") == pytest.approx((8 - 6) * (start + 7000 - now) + 60000, abs=4)
+    added = piece.ad["PilotAddUncomTime"]
+    assert isinstance(added, float)
+    assert slot.eval("PilotKillWaste") == pytest.approx(
+        min(added + 6 * (now - start), 8 * (now - pilot.started)), abs=16
+    )
+
+
+def test_two_jobs_of_one_user(node: Node, programs: Programs) -> None:
+    """Each report goes to its own slot, and a job that says nothing is not mentioned."""
+    first, second = (start_pilot(node, programs, slot) for slot in ("slot1_1", "slot1_2"))
+    programs.prepare(node.start("slot1_3", USER, int(time.time())))
+    write(f"{second.scratch}/.pilot.ad", "PRIORITY_FACTOR = 7\n", USER)
+    found = reports(programs.cron(node))
+    assert {tag: piece.constraint for tag, piece in found.items()} == {
+        f"{job.slot}@{HOST}": aimed_at(job) for job in (first, second)
+    }
+    assert found[f"slot1_1@{HOST}"].ad["PilotPriorityFactor"] == 3
+    assert found[f"slot1_2@{HOST}"].ad["PilotPriorityFactor"] == 7
+    assert found[f"slot1_2@{HOST}"].ad["PilotReportStanding"] == "incomplete"
+
+
+def test_a_report_in_the_drafts_way(node: Node, programs: Programs) -> None:
+    """`$JOBSTATUS`, filled by the job in the directory that the hook made."""
+    job = node.start("slot1_1", USER, int(time.time()) - 600)
+    programs.prepare(job)
+    write(f"{job.scratch}/.jobstatus/priority_factor", "9\n", USER)
+    write(f"{job.scratch}/.jobstatus/used_CPU", "2.5\n", USER)
+    [piece] = reports(programs.cron(node)).values()
+    assert (piece.ad["PilotUsedCpu"], piece.ad["PilotPriorityFactor"]) == (2.5, 9)
+
+
+def test_a_heartbeat_from_before_the_job_is_stale(node: Node, programs: Programs, pilot: Job) -> None:
+    """HOSTILE 48: a report that an earlier run left behind does not count as this one's."""
+    before = pilot.started - 1000
+    os.utime(f"{pilot.scratch}/.pilot.ad", (before, before))
+    [piece] = reports(programs.cron(node)).values()
+    assert piece.ad["PilotReportStanding"] == "stale"
+
+
+def test_the_sites_limit_stands_in_the_metrics(node: Node, programs: Programs, pilot: Job) -> None:
+    """`heartbeat_limit_secs` of the settings."""
+    settings = f"{node.base}/node.conf"
+    write(settings, "heartbeat_limit_secs = 77\n", 0)
+    ran = programs.run("pilot-cron", node.cron_arguments(settings), node.daemon, {}, b"", "/")
+    assert b"PilotHeartbeat <= 77)" in ran.stdout
+
+
+# ---- pushing and taking back ----
+
+
+def test_only_a_change_is_pushed(node: Node, programs: Programs, pilot: Job) -> None:
+    """A report that stands goes with the startd's next update; one that changed is sent at once."""
+    assert reports(programs.cron(node))[f"slot1_1@{HOST}"].push
+    assert not reports(programs.cron(node))[f"slot1_1@{HOST}"].push
+    write(f"{pilot.scratch}/.pilot.ad", pilot_ad(int(time.time()) - 200), USER)
+    assert reports(programs.cron(node))[f"slot1_1@{HOST}"].push
+
+
+def test_what_has_gone_is_taken_back_once(node: Node, programs: Programs, pilot: Job) -> None:
+    """A tag that is no longer printed would keep its values for ever."""
+    programs.cron(node)
+    os.unlink(f"{pilot.scratch}/.pilot.ad")
+    assert reports(programs.cron(node)) == {
+        f"slot1_1@{HOST}": Piece(f"slot1_1@{HOST}", True, "false", {"SlotMergeConstraint": False})
+    }
+    assert reports(programs.cron(node)) == {}
+
+
+def test_a_job_that_has_ended_is_taken_back(node: Node, programs: Programs, pilot: Job) -> None:
+    """And the next job in its slot inherits nothing."""
+    programs.cron(node)
+    top = f"{node.execute}/{next(part for part in pilot.scratch.split('/') if part.startswith('dir_'))}"
+    subprocess.run(["rm", "-r", top], check=True)
+    assert reports(programs.cron(node))[f"slot1_1@{HOST}"].constraint == "false"
+    following = node.start("slot1_1", OTHER, int(time.time()))
+    programs.prepare(following)
+    assert reports(programs.cron(node)) == {}
+    write(f"{following.scratch}/.pilot.ad", pilot_ad(int(time.time())), OTHER)
+    assert reports(programs.cron(node))[f"slot1_1@{HOST}"].constraint == aimed_at(following)
+
+
+@pytest.mark.parametrize("node", ["since 25.4"], indirect=True)  # before, a starter that has gone gives no slot
+def test_of_two_directories_the_later_run_counts(node: Node, programs: Programs) -> None:
+    """HOSTILE 48: one that a killed starter left behind does not hide the slot's job, whatever their numbers."""
+    now = int(time.time())
+    for old, new in ((999999, 1000000), (1000001, 999998)):
+        for pid, started in ((old, now - 5000), (new, now - 600)):
+            job = node.start("slot1_1", USER, started, pid=pid)
+            programs.prepare(job)
+            write(f"{job.scratch}/.pilot.ad", pilot_ad(now), USER)
+        assert reports(programs.cron(node))[f"slot1_1@{HOST}"].constraint == aimed_at(job)
+        for pid in (old, new):
+            subprocess.run(["rm", "-r", f"{node.execute}/dir_{pid}"], check=True)
+
+
+def test_what_was_refused_is_said_once(node: Node, programs: Programs, pilot: Job) -> None:
+    """One line per change, with names that are ours; the report that was there before is taken back."""
+    programs.cron(node)
+    os.rename(f"{pilot.scratch}/.pilot.ad", f"{pilot.scratch}/real")
+    os.symlink("real", f"{pilot.scratch}/.pilot.ad")
+    ran = programs.cron(node)
+    assert ran.stderr.decode() == f"drainwise: slot1_1@{HOST}: .pilot.ad: symlink\n"
+    assert pieces(ran.stdout)[1].constraint == "false"
+    assert programs.cron(node).stderr == b""
+    os.rename(f"{pilot.scratch}/real", f"{pilot.scratch}/.pilot.ad")
+    assert list(reports(programs.cron(node))) == [f"slot1_1@{HOST}"]
+
+
+# ---- what is not as it should be ----
+
+
+def test_a_node_without_jobs(node: Node, programs: Programs) -> None:
+    """Its own heartbeat is published all the same."""
+    assert reports(programs.cron(node)) == {}
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\0\xff" * 5000, b"a b c\n" * 3, b"one two\n\n", b"x" * 3_000_000])
+def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, garbage: bytes) -> None:
+    """HOSTILE 51: it is as if nothing had been printed before; the round is whole and leaves a sound state."""
+    with open(node.state, "wb") as stream:
+        stream.write(garbage)
+    os.chown(node.state, node.daemon, node.daemon)
+    found = reports(programs.cron(node))
+    assert found[f"slot1_1@{HOST}"].constraint == aimed_at(pilot)
+    assert set(remembered(node.state)) == {f"slot1_1@{HOST}"}
+
+
+@pytest.mark.parametrize("kind", ["directory", "closed directory above"])
+def test_a_state_that_cannot_be_written(node: Node, programs: Programs, pilot: Job, kind: str) -> None:
+    """HOSTILE 8, 10: the reports are published, one line says what is wrong."""
+    if kind == "directory":
+        os.mkdir(node.state)
+    else:
+        os.chmod(os.path.dirname(node.state), 0o500)
+        os.chown(os.path.dirname(node.state), 0, 0)
+    ran = programs.cron(node)
+    assert ran.returncode == 0
+    assert pieces(ran.stdout)[1].constraint == aimed_at(pilot)
+    assert ran.stderr.count(b"\n") == 1
+
+
+def test_a_directory_of_jobs_that_cannot_be_read(node: Node, programs: Programs, pilot: Job) -> None:
+    """HOSTILE 10: no heartbeat either, so that every reader sees that nothing is known here."""
+    os.chmod(node.execute, 0o000)
+    os.chown(node.execute, 0, 0)
+    ran = programs.cron(node)
+    assert (ran.returncode, ran.stdout) == (0, b"")
+    assert b"PermissionError" in ran.stderr
+    assert ran.stderr.count(b"\n") == 1
+
+
+def test_wrong_arguments(node: Node, programs: Programs) -> None:
+    """One line, no output."""
+    ran = programs.run("pilot-cron", ["--execute", node.execute, "--state"], node.daemon, {}, b"", "/")
+    assert (ran.returncode, ran.stdout) == (0, b"")
+    assert ran.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full", "| head -c 1 >/dev/null"])
+def test_output_that_nobody_reads(node: Node, programs: Programs, pilot: Job, closed: str) -> None:
+    """HOSTILE 27, 54: it ends at once and with 0, and a later round publishes everything."""
+    line = f'sh -c \'"$@" {closed}; test $? = 0\' sh "$0" "$@"'
+    command = ["/bin/sh", "-c", line, f"{programs.directory}/pilot-cron", *node.cron_arguments(programs.settings)]
+    begin = time.monotonic()
+    ran = run_as(node.daemon, command)
+    assert ran.returncode == 0
+    assert time.monotonic() - begin < 2
+    assert list(reports(programs.cron(node))) == [f"slot1_1@{HOST}"]
+
+
+# ---- the pure parts ----
+
+numbers = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**31), 2**40),
+    st.floats(0, 1e20, allow_nan=False),
+)
+
+
+@given(numbers)
+def test_a_literal_is_read_back(value: float | bool | None) -> None:
+    """HTCondor reads the same value and type, and unknown as undefined."""
+    found = classad2.parseOne(f"A = {literal(value)}").eval("A")
+    assert found == (classad2.Value.Undefined if value is None else value)
+    assert isinstance(found, bool) == isinstance(value, bool)
+
+
+@given(
+    st.builds(
+        PilotReport,
+        heartbeat=st.integers(NOW - 10**5, NOW + 10**3),
+        used_cpu=st.one_of(st.none(), st.floats(-(10**19), 10**19)),
+        last_job_start=st.one_of(st.none(), st.integers(0, 2**32)),
+        first_exp_job_end=st.one_of(st.none(), st.integers(0, 2**32)),
+        last_exp_job_end=st.one_of(st.none(), st.integers(0, 2**32)),
+        add_uncom_time=st.one_of(st.none(), st.floats(-(10**19), 10**19)),
+        add_final_exp_waste=st.one_of(st.none(), st.floats(-(10**19), 10**19)),
+        priority_factor=st.one_of(st.none(), st.integers(-(2**31), 2**31 - 1)),
+        can_postpone_last_job=st.one_of(st.none(), st.booleans()),
+    )
+)
+def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
+    """HOSTILE 29, 36–39: our attributes, each once, within SPEC's bounds; contradictory ones keep no value."""
+    job = JobDirectory(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW - 1000)
+    ad = classad2.parseOne(slot_ad(report_ad(report, job, NOW, 3600), job))
+    assert set(ad) == {"SlotMergeConstraint", *OURS} - set(METRICS)
+    used, added = ad.eval("PilotUsedCpu"), ad.eval("PilotAddUncomTime")
+    undefined = classad2.Value.Undefined
+    assert used == undefined or 0 <= used <= 8
+    assert added == undefined or 0 <= added <= 8 * 1000
+    if ad["PilotReportStanding"] == "contradictory":
+        assert {ad.eval(row.published) for row in ATTRIBUTES} == {undefined}
+
+
+slots = st.sampled_from([f"slot1_{number}@{HOST}" for number in range(6)])
+rounds = st.lists(st.dictionaries(slots, st.sampled_from(["", "A = 1", "A = 2"]), max_size=6), min_size=1, max_size=6)
+
+
+@given(rounds)
+def test_the_startd_ends_up_with_what_the_last_round_saw(history: list[dict[str, str]]) -> None:
+    """Played through a startd that keeps every tag for ever, nothing that has gone is left."""
+    kept: dict[str, str] = {}
+    before: dict[str, tuple[str, str]] = {}
+    for seen in history:
+        published = {slot: (f"SlotMergeConstraint = true\n{ad}" if ad else "", "") for slot, ad in seen.items()}
+        text = output(published, before, NOW).encode()
+        for piece in pieces(text)[1:]:
+            if piece.constraint == "false":
+                assert piece.tag in kept
+                del kept[piece.tag]
+            else:
+                kept[piece.tag] = f"A = {piece.ad['A']}"
+        before = {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
+        assert kept == {slot: ad for slot, ad in seen.items() if ad}
+
+
+@pytest.fixture
+def state() -> Iterator[str]:
+    """A place for a state file."""
+    with public_directory() as base:
+        yield f"{base}/state"
+
+
+def test_no_state_yet(state: str) -> None:
+    """The first round of a node has nothing to take back."""
+    assert remembered(state) == {}

@@ -1,0 +1,78 @@
+"""A call that hangs, dies or fails costs the time that was given to it and is told in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import drainwise
+from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.htcondor.time_limit import within
+
+PLUGINS = str(Path(drainwise.__file__).parents[1])
+
+
+def test_the_value_comes_back() -> None:
+    assert within(5, lambda: {"a": [1, "x" * 3_000_000]}, "it")["a"][0] == 1
+
+
+def test_a_call_that_hangs_is_ended() -> None:
+    """In C code that holds the interpreter, as the bindings do, no Python handler would run."""
+    began = time.monotonic()
+    with pytest.raises(PoolUnreachable, match=r"^it did not answer within 0\.3 s$"):
+        within(0.3, signal.pause, "it")
+    assert time.monotonic() - began < 3
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_an_error_of_the_pool_is_the_callers() -> None:
+    def refuse() -> None:
+        raise ActionRefused("no")
+
+    with pytest.raises(ActionRefused, match=r"^no$"):
+        within(5, refuse, "it")
+
+
+def test_any_other_error_is_told() -> None:
+    with pytest.raises(PoolUnreachable, match=r"^it cannot be asked: ZeroDivisionError: division by zero$"):
+        within(5, lambda: 1 / 0, "it")
+
+
+def test_a_crash_of_the_bindings_is_not_ours() -> None:
+    with pytest.raises(PoolUnreachable, match="the process that asked died"):
+        within(5, lambda: os.kill(os.getpid(), signal.SIGKILL), "it")
+
+
+def test_what_the_bindings_print_stays_unseen(capfd: pytest.CaptureFixture[str]) -> None:
+    within(5, lambda: os.write(1, b"noise") + os.write(2, b"noise"), "it")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_collector_that_never_answers_holds_nobody(tmp_path: Path) -> None:
+    """HOSTILE 54: the real bindings against a real socket that takes connections and says nothing."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(16)
+        config = tmp_path / "condor_config"
+        config.write_text(f"COLLECTOR_HOST = 127.0.0.1:{server.getsockname()[1]}\nLOCAL_DIR = {tmp_path}\n")
+        program = "from drainwise.htcondor.pool import HTCondorPool; HTCondorPool(snapshot_seconds=1.0).snapshot(0)"
+        environment = {
+            **os.environ,
+            "CONDOR_CONFIG": str(config),
+            "PYTHONPATH": PLUGINS,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        began = time.monotonic()
+        ran = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        )
+    assert ran.stderr.splitlines()[-1].endswith("PoolUnreachable: the collector did not answer within 1 s")
+    assert time.monotonic() - began < 8

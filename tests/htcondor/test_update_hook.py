@@ -1,0 +1,275 @@
+"""The update hook: what the batch system decided about a slot reaches the pilot, and only while it stands."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.htcondor.update_hook import JITTER, job_deadline, ordered_deadline, slot_deadline
+from drainwise.pilotad.site_ad import SiteAd
+from made_up_node import Job, Node, Programs, make_directory, run_as, write
+
+USER = 54321
+NOW = 1795249000
+RUNNING: dict[str, str | int | float | bool] = {
+    "Activity": "Busy",
+    "State": "Claimed",
+    "GlobalJobId": "central#7.0#1795240000",
+    "JobStart": 1795241000,
+    "MyCurrentTime": NOW,
+    "RetirementTimeRemaining": 3600,
+}
+times = st.integers(NOW - 10_000, NOW + 100_000)
+
+
+# ---- the decision ----
+
+
+def test_a_busy_slot_has_no_deadline() -> None:
+    """Retirement time that is left over is no order."""
+    assert slot_deadline(RUNNING, NOW) is None
+
+
+def test_an_order_is_the_deadline() -> None:
+    """The list of the node names this run among others; its deadline comes before the countdown."""
+    orders = f"central#6.0#1@2={NOW} central#7.0#1795240000@1795241000={NOW + 600} x#1@2=3"
+    assert slot_deadline({**RUNNING, "PilotReclaimOrders": orders, "Activity": "Retiring"}, NOW) == NOW + 600
+
+
+@pytest.mark.parametrize(
+    "orders",
+    [
+        "",
+        f"central#7.0#1795240000@1795241001={NOW}",
+        f"central#7.0#1795240000={NOW}",
+        f"entral#7.0#1795240000@1795241000={NOW}",
+        "central#7.0#1795240000@1795241000=soon",
+        "central#7.0#1795240000@1795241000=",
+        "central#7.0#1795240000@1795241000=-5",
+        "central#7.0#1795240000@1795241000=" + "9" * 13,
+        "central#7.0#1795240000@1795241000=\u0661",
+        f"central#7.0#1795240000@1795241000\t={NOW}",
+    ],
+)
+def test_an_order_for_another_run_is_none(orders: str) -> None:
+    """HOSTILE 36, 50: another run of the same job, another job, a deadline that is no time."""
+    assert ordered_deadline({**RUNNING, "PilotReclaimOrders": orders}) is None
+
+
+def test_no_order_for_a_slot_without_a_run() -> None:
+    """Between two jobs the slot's ad names none."""
+    slot = {"PilotReclaimOrders": f"None@None={NOW} @={NOW}", "Activity": "Idle", "State": "Claimed"}
+    assert ordered_deadline({**slot, "GlobalJobId": ""}) is None
+
+
+@given(st.integers(0, 10**6), times)
+def test_what_is_left_counts_from_when_the_ad_was_written(left: int, seen: int) -> None:
+    """An old ad does not put the deadline off; one from the future does not, either."""
+    slot = {**RUNNING, "Activity": "Retiring", "RetirementTimeRemaining": left, "MyCurrentTime": seen}
+    assert slot_deadline(slot, NOW) == min(seen, NOW) + left
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"State": "Preempting", "Activity": "Vacating"},
+        {"Activity": "Retiring", "RetirementTimeRemaining": -5},
+        {"Activity": "Retiring", "RetirementTimeRemaining": "soon"},
+    ],
+)
+def test_no_time_left(change: dict[str, str | int | float | bool]) -> None:
+    """A slot that is being vacated, or retires without a sound countdown, is wanted now."""
+    assert slot_deadline({**RUNNING, **change}, NOW) == NOW
+
+
+@given(times, times)
+def test_a_deadline_that_trembles_is_told_once(deadline: int, said: int) -> None:
+    """A countdown read later gives another second: the pilot keeps the first, and a real change gets through."""
+    slot = {**RUNNING, "PilotReclaimOrders": f"central#7.0#1795240000@1795241000={deadline}"}
+    told = job_deadline(slot, SiteAd(True, said), NOW)
+    assert told == (said if abs(said - deadline) <= JITTER else deadline)
+
+
+@pytest.mark.parametrize("slot", [{}, {"State": "Claimed"}, {"Activity": "Busy"}, {**RUNNING, "State": 7}])
+def test_while_the_slots_ad_is_missing_nothing_is_taken_back(slot: dict[str, str | int | float | bool]) -> None:
+    """Half an ad says nothing: an order stands until the slot itself says otherwise."""
+    assert job_deadline(slot, SiteAd(True, NOW + 60), NOW) == NOW + 60
+    assert job_deadline(slot, SiteAd(False, NOW + 60), NOW) is None
+    assert job_deadline(slot, None, NOW) is None
+
+
+# ---- the real hook ----
+
+
+@pytest.fixture
+def job(node: Node, programs: Programs) -> Job:
+    """A running job whose features are made."""
+    made = node.start("slot1_1", USER, int(time.time()) - 100)
+    assert programs.prepare(made).returncode == 0
+    return made
+
+
+def told(job: Job) -> dict[str, str]:
+    """What stands in the three channels to the pilot."""
+    found = {}
+    for name in (".site.ad", ".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job"):
+        if os.path.isfile(f"{job.scratch}/{name}"):
+            with open(f"{job.scratch}/{name}", encoding="ascii") as stream:
+                found[name] = stream.read()
+    return found
+
+
+def asked(deadline: int, vacate: bool = True) -> dict[str, str]:
+    """All three channels naming one deadline."""
+    return {
+        ".site.ad": f"VACATE_DESIRED = {vacate}\nPAYLOAD_DEADLINE = {deadline}\n",
+        ".machinefeatures/shutdowntime": f"{deadline}\n",
+        ".jobfeatures/shutdowntime_job": f"{deadline}\n",
+    }
+
+
+def order(job: Job, deadline: int) -> dict[str, object]:
+    """What the slot's ad says under an order."""
+    return {"PilotReclaimOrders": f"{job.job_id}@{job.started}={deadline}", "Activity": "Retiring"}
+
+
+def test_an_order_comes_changes_and_goes(node: Node, programs: Programs, job: Job) -> None:
+    """All channels follow, and nothing is left when nobody asks any more."""
+    first, second = int(time.time()) + 600, int(time.time()) + 300
+    for change, expected in (
+        ({}, {}),
+        (order(job, first), asked(first)),
+        (order(job, first), asked(first)),
+        (order(job, second), asked(second)),
+        ({}, {}),
+    ):
+        node.refresh(job, **change)
+        ran = programs.update(job)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+        assert told(job) == expected
+
+
+def test_an_order_that_stands_is_not_written_again(node: Node, programs: Programs, job: Job) -> None:
+    """The files' mtimes are the time of the order."""
+    node.refresh(job, **order(job, int(time.time()) + 600))
+    programs.update(job)
+    before = {name: os.stat(f"{job.scratch}/{name}").st_mtime_ns for name in told(job)}
+    programs.update(job)
+    assert {name: os.stat(f"{job.scratch}/{name}").st_mtime_ns for name in told(job)} == before
+
+
+def test_a_deadline_that_has_passed_stays_an_order(node: Node, programs: Programs, job: Job) -> None:
+    """The shutdown files exist only while their time lies ahead; `.site.ad` still says to go."""
+    past = int(time.time()) - 5
+    node.refresh(job, **order(job, past))
+    programs.update(job)
+    assert told(job) == {".site.ad": asked(past)[".site.ad"]}
+
+
+def test_a_planned_shutdown_comes_and_goes(node: Node, programs: Programs, job: Job) -> None:
+    """It shortens the lease without asking to drain now; with an order the earlier of both counts."""
+    shutdown_file, now = f"{os.path.dirname(programs.settings)}/shutdowntime", int(time.time())
+    write(shutdown_file, f"{now + 900}\n", 0)
+    try:
+        programs.update(job)
+        assert told(job) == asked(now + 900, vacate=False)
+        node.refresh(job, **order(job, now + 600))
+        programs.update(job)
+        assert told(job) == asked(now + 600)
+        node.refresh(job, **order(job, now + 1200))
+        programs.update(job)
+        assert told(job) == asked(now + 900)
+    finally:
+        os.unlink(shutdown_file)
+    node.refresh(job)
+    programs.update(job)
+    assert told(job) == {}
+
+
+def test_before_the_prepare_hook_has_run(node: Node, programs: Programs) -> None:
+    """HTCondor's first call comes that early: nothing is made, nothing is said."""
+    job = node.start("slot1_1", USER, int(time.time()))
+    os.unlink(job.update_ad)
+    before = sorted(os.listdir(job.scratch))
+    ran = programs.run("update-hook", [], USER, job.environment(), b"", "/")
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert sorted(os.listdir(job.scratch)) == before
+
+
+def test_a_job_that_removed_its_features(node: Node, programs: Programs, job: Job) -> None:
+    """HOSTILE 49: it gets no half of them back, but its order; what it deletes or forges is written again."""
+    deadline = int(time.time()) + 600
+    for name in (".machinefeatures", ".jobfeatures"):
+        os.rename(f"{job.scratch}/{name}", f"{job.scratch}/gone{name}")
+    node.refresh(job, **order(job, deadline))
+    for forgery in (None, "VACATE_DESIRED = False\n", "\0" * 100):
+        if forgery is None:
+            assert not os.path.exists(f"{job.scratch}/.site.ad")
+        else:
+            write(f"{job.scratch}/.site.ad", forgery, USER)
+        ran = programs.update(job)
+        assert (ran.returncode, ran.stderr) == (0, b"")
+        assert told(job) == {".site.ad": asked(deadline)[".site.ad"]}
+
+
+@pytest.mark.parametrize("kind", ["link", "FIFO", "directory"])
+def test_what_stands_in_the_site_ads_place(node: Node, programs: Programs, job: Job, kind: str) -> None:
+    """HOSTILE 1, 5, 8, 49: a link, FIFO or directory of that name is replaced, not followed nor waited for."""
+    victim, place, deadline = f"{node.base}/victim", f"{job.scratch}/.site.ad", int(time.time()) + 600
+    write(victim, "precious\n", USER)
+    if kind == "link":
+        os.symlink(victim, place)
+    elif kind == "FIFO":
+        os.mkfifo(place)
+    else:
+        make_directory(place, 0o755, USER)
+    node.refresh(job, **order(job, deadline))
+    begin = time.monotonic()
+    assert programs.update(job).returncode == 0
+    assert time.monotonic() - begin < 2
+    assert told(job) == asked(deadline)
+    with open(victim, encoding="ascii") as stream:
+        assert stream.read() == "precious\n"
+
+
+@pytest.mark.parametrize("text", ["", 'Activity = "Reti', 'State = "Claimed"\n', "x" * 5_000_000])
+def test_half_a_slot_ad_takes_no_order_back(node: Node, programs: Programs, job: Job, text: str) -> None:
+    """HOSTILE 17, 20, 25: what was said stands until a whole ad says otherwise."""
+    deadline = int(time.time()) + 600
+    node.refresh(job, **order(job, deadline))
+    programs.update(job)
+    write(job.update_ad, text, node.daemon if node.since_25_4 else USER)
+    ran = programs.update(job)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert told(job) == asked(deadline)
+
+
+def test_another_users_ad_beside_the_job_is_not_read(node: Node, programs: Programs, job: Job) -> None:
+    """HOSTILE 11: in the older layout the place of the newer one's ad lies in the directory of all jobs."""
+    if not node.since_25_4:
+        make_directory(f"{node.execute}/htcondor", 0o755, 54322)
+        write(f"{node.execute}/htcondor/.update.ad", 'State = "Preempting"\nActivity = "Vacating"\n', 54322)
+    else:
+        write(f"{job.scratch}/.update.ad", 'State = "Preempting"\nActivity = "Vacating"\n', USER)
+    programs.update(job)
+    assert told(job) == {}
+
+
+def test_closed_descriptors(node: Node, programs: Programs, job: Job) -> None:
+    """The starter runs this hook with 1 and 2 closed: no file that it writes is mistaken for them."""
+    make_directory(f"{job.scratch}/.jobfeatures/shutdowntime_job", 0o755, USER)
+    write(f"{job.scratch}/.jobfeatures/shutdowntime_job/full", "x", USER)
+    deadline = int(time.time()) + 600
+    node.refresh(job, **order(job, deadline))
+    ran = programs.run("update-hook", [], USER, job.environment(), b"", "/")
+    assert ran.returncode == 0
+    assert b"shutdowntime_job" in ran.stderr
+    command = ["/bin/sh", "-c", 'exec "$0" >&- 2>&-', f"{programs.directory}/update-hook"]
+    closed = run_as(USER, command, job.environment())
+    assert closed.returncode == 0
+    assert told(job)[".site.ad"] == asked(deadline)[".site.ad"]
+    assert told(job)[".machinefeatures/shutdowntime"] == f"{deadline}\n"
