@@ -33,6 +33,7 @@ negotiator_policy = {negotiator_policy}
 [reclaim]
 policy = least-waste
 grace = 1m
+min_age = 5s
 """
 QUOTAS = """\
 GROUP_NAMES = group_alice, group_bob

@@ -29,6 +29,7 @@ def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch)
         grace=defaults.reclaim.grace,
         max_grace=defaults.reclaim.max_grace,
         heartbeat_limit=defaults.pilot.heartbeat_limit,
+        min_age=defaults.reclaim.min_age,
         max_pilots=defaults.reclaim.max_pilots_per_cycle,
         max_cores_per_user=defaults.reclaim.max_cores_per_user_per_cycle,
     )

@@ -27,9 +27,15 @@ GROUP_QUOTA_group_alice = 16
 GROUP_QUOTA_group_bob = 16
 GROUP_ACCEPT_SURPLUS = True
 """
-SITE = (
-    f"[htcondor]\nmax_vacate_time = {VACATE_SECONDS}s\nretirement = 0s\nupdate_interval = 10s\n[reclaim]\ngrace = 1m\n"
-)
+SITE = f"""\
+[htcondor]
+max_vacate_time = {VACATE_SECONDS}s
+retirement = 0s
+update_interval = 10s
+[reclaim]
+grace = 1m
+min_age = 0s
+"""
 JOBS = """\
 executable = /bin/sleep
 transfer_executable = False

@@ -125,6 +125,15 @@ def test_a_cycle_takes_no_more_cores_from_one_user_than_the_site_allows() -> Non
     assert [(user.user, user.cores_given, user.later) for user in plan.users] == [("alice", 16, 16)]
 
 
+def test_a_pilot_that_has_hardly_begun_is_left_alone() -> None:
+    """However cheap it is, also for a policy that would kill it first."""
+    young, old = pilot(1, started=NOW - 59), pilot(2, started=NOW - 60)
+    for policy in ("least-waste", "paper"):
+        plan = planned(snapshot(young, old, deficit=8), policy=policy)
+        assert asked(plan) == [old.run]
+        assert plan.users[0].spared[0].reason == "left alone for the first 1m of its run"
+
+
 def test_a_kill_is_due_after_the_sites_notice() -> None:
     [order] = planned(snapshot(pilot(1), deficit=8), policy="paper", notice=5).orders
     assert (order.kind, order.deadline) == ("kill", NOW + 5)

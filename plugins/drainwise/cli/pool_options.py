@@ -43,6 +43,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         grace=reclaim.grace,
         max_grace=reclaim.max_grace,
         heartbeat_limit=site.pilot.heartbeat_limit,
+        min_age=reclaim.min_age,
         max_pilots=reclaim.max_pilots_per_cycle,
         max_cores_per_user=reclaim.max_cores_per_user_per_cycle,
     )

@@ -23,7 +23,7 @@ def raw_values(ad: bytes, wanted: Iterable[str]) -> dict[str, str]:
     for name in wanted:
         text, key = ad, b"\n%b = " % name.encode("ascii")
         start = ad.find(key)
-        if start < 0:  # as HTCondor writes it only the first line has no newline before it
+        if start < 0:  # in another case, or on the first line
             text, key = b"\n" + ad, key.lower()
             lowered = lowered or text.lower()
             start = lowered.find(key)
@@ -34,22 +34,23 @@ def raw_values(ad: bytes, wanted: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def literal(raw: str | None) -> Literal | None:
+def literal(raw: str) -> Literal | None:
     """The value of an integer, real, boolean or string literal; None for anything else.
 
     In the long form only the quotation mark is escaped inside a string; a backslash elsewhere stands for itself.
     """
-    if raw is None:
-        return None
-    if len(raw) >= 2 and raw[0] == raw[-1] == '"':
-        parts = raw[1:-1].split('\\"')
-        return None if any('"' in part for part in parts) else '"'.join(parts)
+    if raw[:1] == '"' == raw[-1:] and len(raw) >= 2:
+        inside = raw[1:-1]
+        if '"' in inside:
+            inside = inside.replace('\\"', "\0")  # a NUL cannot stand in an ad
+            return None if '"' in inside else inside.replace("\0", '"')
+        return inside
+    digits = raw[1:] if raw[:1] == "-" else raw
+    if digits.isdigit() and digits.isascii() and len(digits) <= 19:
+        return int(raw)
     lower = raw.lower()
     if lower in {"true", "false"}:
         return lower == "true"
-    digits = raw[1:] if raw[:1] == "-" else raw
-    if digits.isascii() and digits.isdigit() and len(digits) <= 19:
-        return int(raw)
     if raw.isascii() and digits[:1].isdigit() and ("." in raw or "e" in lower) and "_" not in raw and len(raw) <= 40:
         try:
             return float(raw)
@@ -60,8 +61,12 @@ def literal(raw: str | None) -> Literal | None:
 
 def literals(ad: bytes, wanted: Iterable[str]) -> dict[str, Literal]:
     """The wanted attributes of an ad that are literals."""
-    values = {name: literal(raw) for name, raw in raw_values(ad, wanted).items()}
-    return {name: value for name, value in values.items() if value is not None}
+    values = {}
+    for name, raw in raw_values(ad, wanted).items():
+        value = literal(raw)
+        if value is not None:
+            values[name] = value
+    return values
 
 
 def whole(ad: dict[str, Literal], name: str) -> int | None:

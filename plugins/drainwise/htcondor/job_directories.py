@@ -89,16 +89,12 @@ def identity(slot: dict[str, Literal], job: dict[str, Literal]) -> tuple[str, st
     return name, job_id, cores, whole(job, "JobStart") or whole(job, "JobCurrentStartDate")
 
 
-def _since_25_4(above: int) -> JobDirectory | None:
-    ads = open_dir(sandbox.ADS, above, posix.geteuid())
-    try:
-        slot = _read_ad(ads, sandbox.UPDATE_AD, _SLOT)
-    finally:
-        posix.close(ads)
+def _since_25_4(directory: int) -> JobDirectory | None:
+    slot = _read_ad(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}", _SLOT)
     found = identity(slot, slot)
     if found is None:
         return None
-    scratch = open_dir(sandbox.SCRATCH, above)
+    scratch = open_dir(sandbox.SCRATCH, directory)
     return JobDirectory(scratch, posix.fstat(scratch).st_uid, *found)
 
 
@@ -119,7 +115,7 @@ def open_job_directory(execute: int, name: str, startd: int) -> JobDirectory | N
     found = None
     try:
         uid = posix.fstat(directory).st_uid
-        if uid == posix.geteuid():
+        if uid == posix.geteuid():  # nobody else can have put anything into it
             try:
                 return _since_25_4(directory)
             except RefusedFile as refused:

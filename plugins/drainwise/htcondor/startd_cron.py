@@ -12,14 +12,14 @@ import posix
 import time
 
 from drainwise.errors import RefusedFile
-from drainwise.htcondor.hook_io import run_to_end, say, settings_or_defaults, write_output
+from drainwise.htcondor.hook_io import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.htcondor.job_directories import job_directory_names, open_job_directory
 from drainwise.htcondor.sandbox import JOB_STATUS
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
 from drainwise.pilotad.mounts import fuse_mounts_below
 from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.patience import Patience
-from drainwise.pilotad.report import CONTRADICTORY, bounded, standing
+from drainwise.pilotad.report import CONTRADICTORY, PilotReport, bounded, standing
 from drainwise.waste import classad_expressions
 
 TYPE_CHECKING = False
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from drainwise.htcondor.job_directories import JobDirectory
-    from drainwise.pilotad.report import PilotReport
 
     Published = dict[str, tuple[str, str]]  # slot name -> (text of its ad, what was refused in its report)
     Remembered = dict[str, tuple[str, str]]  # slot name -> (checksum of its ad, checksum of what was refused)
@@ -51,12 +50,11 @@ def report_ad(report: PilotReport, job: JobDirectory, now: int, heartbeat_limit:
     A report that contradicts itself keeps its heartbeat and its standing only: it lost its protection.
     """
     state = standing(report, now, heartbeat_limit, job.started)
+    if state == CONTRADICTORY:
+        report = PilotReport(report.heartbeat)
     known = bounded(report, job.cores, job.started or 0, None, now)
-    lines = [f"{HEARTBEAT} = {report.heartbeat}", f'PilotReportStanding = "{state}"']
-    for attribute in ATTRIBUTES:
-        value = None if state == CONTRADICTORY else getattr(known, attribute.field)
-        lines.append(f"{attribute.published} = {literal(value)}")
-    return "\n".join(lines)
+    lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
+    return f'{HEARTBEAT} = {report.heartbeat}\nPilotReportStanding = "{state}"\n{"".join(lines)}'
 
 
 def slot_ad(body: str, job: JobDirectory) -> str:
@@ -99,7 +97,7 @@ def collect(execute: str, startd: int, now: int, heartbeat_limit: int) -> Publis
                 continue
             started[job.slot] = start
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
-            body = "" if report is None else f"{report_ad(report, job, now, heartbeat_limit)}\n{live}"
+            body = "" if report is None else report_ad(report, job, now, heartbeat_limit) + live
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
     finally:
         posix.close(descriptor)
@@ -114,34 +112,37 @@ def checksum(text: str) -> str:
 def remembered(state: str) -> Remembered:
     """What the last round printed; empty when there was none or its record is broken."""
     try:
-        with open(state, "rb", 0) as stream:
-            lines = (stream.read(STATE_LIMIT) or b"").decode("ascii", "replace").splitlines()
+        lines = read_bounded(state, STATE_LIMIT).decode("ascii", "replace").splitlines()
     except OSError:
         return {}
     rows = (line.split(" ") for line in lines)
     return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
 
 
-def remember(state: str, published: Published) -> None:
+def remember(state: str, marks: Remembered) -> None:
     """Keep what this round printed, as a whole or not at all; raises OSError."""
-    rows = [f"{slot} {checksum(ad)} {checksum(refused)}\n" for slot, (ad, refused) in published.items()]
     with open(f"{state}.new", "wb") as stream:
-        stream.write("".join(rows).encode("ascii"))
+        stream.write("".join([f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]).encode("ascii"))
     posix.rename(f"{state}.new", state)
 
 
-def output(published: Published, before: Remembered, now: int) -> str:
+def marks_of(published: Published) -> Remembered:
+    """What a round remembers of what it prints."""
+    return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
+
+
+def output(published: Published, marks: Remembered, before: Remembered, now: int) -> str:
     """The whole of a round's output: the node's own heartbeat, the reports, and the retractions.
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
     parts = [f"PilotCronHeartbeat = {now}\n- {NODE_TAG}"]
+    nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
-            push = "" if before.get(slot, ("",))[0] == checksum(ad) else " update:true"
+            push = "" if before.get(slot, nothing)[0] == marks[slot][0] else " update:true"
             parts.append(f"{ad}\n- {slot}{push}")
-    nothing = checksum("")
-    gone = [slot for slot, (ad, _) in before.items() if ad != nothing and not published.get(slot, ("",))[0]]
+    gone = [slot for slot, (ad, _) in before.items() if ad != nothing[0] and not published.get(slot, ("",))[0]]
     parts += [f"SlotMergeConstraint = false\n- {slot} update:true" for slot in gone]
     return "\n".join(parts) + "\n"
 
@@ -151,11 +152,13 @@ def run(execute: str, state: str, settings_path: str) -> None:
     settings, now = settings_or_defaults(settings_path), int(time.time())
     before = remembered(state)
     published = collect(execute, posix.getppid(), now, settings.heartbeat_limit)
-    write_output(output(published, before, now).encode("ascii"))
+    marks = marks_of(published)
+    write_output(output(published, marks, before, now).encode("ascii"))
     for slot, (_, refused) in published.items():
-        if refused and before.get(slot, ("", ""))[1] != checksum(refused):
+        if refused and before.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")
-    remember(state, published)
+    if marks != before:
+        remember(state, marks)
 
 
 def main(arguments: list[str]) -> NoReturn:

@@ -10,7 +10,7 @@ from drainwise.reclaim.candidates import Candidate, assess
 from drainwise.reclaim.policy import Choice, Need, policy_called
 from drainwise.reclaim.quota import Balance, on_its_way, weigh
 from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.words import clock, core_hours
+from drainwise.reclaim.words import clock, core_hours, duration
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ def _user_plan(
     bounded = Need(min(need.cores, limit), min(need.most, limit))
     candidates = [assess(pilot, now, settings) for pilot in pilots]
     open_to_choice = [
-        one for one in candidates if not (one.pilot.leaving or on_its_way(one.pilot, now, settings.horizon))
+        one
+        for one in candidates
+        if not (one.pilot.leaving or on_its_way(one.pilot, now, settings.horizon) or _too_young(one, now, settings))
     ]
     chosen = policy_called(settings.policy).choose(open_to_choice, bounded, now, settings)
     orders = tuple(_order(choice) for choice in chosen[:pilots_left])
@@ -122,7 +124,7 @@ def _user_plan(
     too_many = {choice.candidate.pilot.run for choice in chosen[pilots_left:]}
     asked = {order.pilot.run for order in orders}
     spared = tuple(
-        Spared(one, _why_spared(one, one.pilot.run in too_many, settings))
+        Spared(one, _why_spared(one, one.pilot.run in too_many, now, settings))
         for one in candidates
         if one.pilot.run not in asked
     )
@@ -134,11 +136,17 @@ def _order(choice: Choice) -> Order:
     return Order(choice.candidate, option.kind, option.deadline, option.waste, choice.reason)
 
 
-def _why_spared(one: Candidate, too_many: bool, settings: Settings) -> str:
+def _too_young(one: Candidate, now: int, settings: Settings) -> bool:
+    return now - one.pilot.started < settings.min_age
+
+
+def _why_spared(one: Candidate, too_many: bool, now: int, settings: Settings) -> str:
     if one.pilot.deadline is not None:
         return f"asked already to be gone by {clock(one.pilot.deadline)}"
     if one.pilot.leaving:
         return "the batch system ends it already"
+    if _too_young(one, now, settings):
+        return f"left alone for the first {duration(settings.min_age)} of its run"
     if too_many:
         return f"left to the next cycle: one cycle asks {settings.max_pilots} pilots at most"
     return f"not needed; asking it would waste {core_hours(one.asked.waste)}"
