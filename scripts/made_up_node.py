@@ -49,9 +49,9 @@ def pilot_ad(now: int) -> str:
 
 
 @contextlib.contextmanager
-def public_directory() -> Iterator[str]:
+def public_directory(below: str | None = None) -> Iterator[str]:
     """A temporary directory that other users may enter."""
-    path = tempfile.mkdtemp(prefix="drainwise-")
+    path = tempfile.mkdtemp(prefix="drainwise-", dir=below)
     try:
         os.chmod(path, 0o755)  # noqa: S103 - the job's user and the daemon's go there
         yield path

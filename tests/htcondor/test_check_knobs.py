@@ -127,6 +127,8 @@ def test_an_administrator_whom_anyone_can_be_is_dangerous(configured: PoolFacts,
     for name in ("allow_administrator", "allow_administrator_startd", "startd__allow_administrator"):
         findings = bad(judge(with_knobs(configured, "node2.pool.test", "execute", **{name: who}), SITE))
         assert [(one.severity, one.what) for one in findings] == [(DANGEROUS, name.replace("__", ".").upper())]
+        # The line to add keeps whom the site has named.
+        assert ("root@pool.test" in who) == findings[0].line.endswith("= root@pool.test")
 
 
 @pytest.mark.parametrize("who", ["root@pool.test", "central.pool.test", "10.0.0.*", "condor@pool.test/*.pool.test"])

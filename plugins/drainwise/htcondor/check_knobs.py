@@ -91,14 +91,16 @@ def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
 def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     names = ("ALLOW_ADMINISTRATOR", "ALLOW_ADMINISTRATOR_STARTD", "STARTD.ALLOW_ADMINISTRATOR")
     lists = {name: daemon.knobs.get(name.casefold(), "").strip() for name in names}
-    line = "ALLOW_ADMINISTRATOR = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
+    usual = ["root@$(UID_DOMAIN)", "condor@$(UID_DOMAIN)"]
     if not any(lists.values()):
         why = "nobody may give orders to this node; name the agent's identity, too"
-        yield Finding(MISSING, daemon.machine, names[0], why, line)
+        yield Finding(MISSING, daemon.machine, names[0], why, f"{names[0]} = {', '.join(usual)}")
     for name, value in lists.items():
-        if any(_ANYONE.fullmatch(word) for word in _WORDS.findall(value)):
+        words = _WORDS.findall(value)
+        named = [word for word in words if not _ANYONE.fullmatch(word)]
+        if len(named) < len(words):
             why = "any user can end any pilot, and stop the node"
-            yield Finding(DANGEROUS, daemon.machine, name, why, line.replace(names[0], name), value)
+            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {', '.join(named or usual)}", value)
 
 
 def _busy_cron(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:

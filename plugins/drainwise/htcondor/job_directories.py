@@ -1,8 +1,8 @@
 """Which running job lies in which directory of $(EXECUTE), and in which slot: only from what a user cannot forge.
 
-Since 25.4 the daemon's own `htcondor/.update.ad` says it. Before, the ads lie in the user's directory, who can replace
-them: there the slot is what the starter serves whose pid names the directory and whose parent is our own startd. A job
-that forges its name or its slot's then only loses its own report, because an ad reaches a slot by slot name *and* job;
+The slot's refreshed ad says it. Since 25.4 it lies in the daemon's directory. Before, it lies in the user's, who can
+replace it: there the slot must be the one of the starter whose pid names the directory and whose parent is our startd.
+A job that forges its id or its slot then only loses its own report, since an ad reaches a slot by slot name *and* job;
 one that forges its cores spoils its own figures, which whoever reads them bounds by the slot's own cores again.
 """
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from drainwise.htcondor.ad_text import Literal
 
 _SLOT = ("Name", "Cpus", "GlobalJobId", "JobStart")
-_MACHINE = ("Name", "Cpus")
-_JOB = ("GlobalJobId", "JobCurrentStartDate")
 _SLOT_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@"
 _JOB_ID = _SLOT_NAME + "#:+/"
 _LONGEST = 255
@@ -50,66 +48,74 @@ def _made_of(text: str, letters: str) -> bool:
     return len(text) <= _LONGEST and not text.strip(letters)
 
 
-def starter_slot(pid: str, startd: int, daemon_uid: int, proc: str = "/proc") -> str | None:
-    """The slot (`slot1_1`) that the starter with this pid serves; None when it is not a starter of our startd.
+def children_of(startd: int) -> frozenset[str]:
+    """The pids of the processes that our startd started, as far as the kernel lists them at once.
 
-    A starter is a child of `startd` whose real uid is root's or, in a pool without root, `daemon_uid`: no process of a
-    user is that, whatever its command line says.
+    None if the startd is PID 1, which inherits every orphan: then each process has to be asked who it is.
     """
+    if startd == 1:
+        return frozenset()
     try:
-        status = read_bounded(f"{proc}/{pid}/status", _PROC_LIMIT)
-        if b"\nPPid:\t%d\n" % startd not in status:
+        return frozenset(read_bounded(f"/proc/{startd}/task/{startd}/children", _PROC_LIMIT).decode("ascii").split())
+    except OSError:
+        return frozenset()
+
+
+def is_starter(pid: str, startd: int, daemon_uid: int) -> bool:
+    """Whether this process is a child of `startd` whose real uid is root's or, in a pool without root, `daemon_uid`.
+
+    No process of a user is that, whatever its command line says. Raises OSError.
+    """
+    status = read_bounded(f"/proc/{pid}/status", _PROC_LIMIT)
+    if b"\nPPid:\t%d\n" % startd not in status:
+        return False
+    return b"\nUid:\t0\t" in status or b"\nUid:\t%d\t" % daemon_uid in status
+
+
+def starter_slot(pid: str, startd: int, daemon_uid: int, children: frozenset[str]) -> str | None:
+    """The slot (`slot1_1`) that the starter with this pid serves; None when it is not a starter of our startd."""
+    try:
+        if pid not in children and not is_starter(pid, startd, daemon_uid):
             return None
-        if b"\nUid:\t0\t" not in status and b"\nUid:\t%d\t" % daemon_uid not in status:
-            return None
-        words = read_bounded(f"{proc}/{pid}/cmdline", _PROC_LIMIT).split(b"\0")
+        words = read_bounded(f"/proc/{pid}/cmdline", _PROC_LIMIT).split(b"\0")
         slot = words[words.index(b"-a") + 1].decode("ascii")
     except (OSError, ValueError, IndexError):
         return None
     return slot if slot and _made_of(slot, _SLOT_NAME) else None
 
 
-def _read_ad(directory: int, name: str, wanted: tuple[str, ...]) -> dict[str, Literal]:
+def identity(slot: dict[str, Literal]) -> tuple[str, str, int, int | None] | None:
+    """Slot name, job, cores and start of the run by a slot's ad; None when one of the first three is not sound."""
+    name, job, cores = string(slot, "Name"), string(slot, "GlobalJobId"), whole(slot, "Cpus")
+    if not name or not job or not cores or not _made_of(name, _SLOT_NAME) or not _made_of(job, _JOB_ID):
+        return None
+    return name, job, cores, whole(slot, "JobStart")
+
+
+def _found(directory: int, ad: str) -> tuple[str, str, int, int | None] | None:
     try:
-        return literals(read_bounded(name, sandbox.AD_LIMIT, directory), wanted)
+        return identity(literals(read_bounded(ad, sandbox.AD_LIMIT, directory), _SLOT))
     except OSError as error:
         raise RefusedFile(reason_of(error)) from error
 
 
-def identity(slot: dict[str, Literal], job: dict[str, Literal]) -> tuple[str, str, int, int | None] | None:
-    """Slot name, job, cores and start of the run; None when one of the first three is missing or unsound.
-
-    `slot` holds the literals of the slot's ad, `job` those of the job's (the same ad where that names the job).
-    """
-    name, job_id, cores = string(slot, "Name"), string(job, "GlobalJobId"), whole(slot, "Cpus")
-    if not name or not job_id or not cores:
-        return None
-    if not _made_of(name, _SLOT_NAME) or not _made_of(job_id, _JOB_ID):
-        return None
-    return name, job_id, cores, whole(job, "JobStart") or whole(job, "JobCurrentStartDate")
-
-
 def _since_25_4(directory: int) -> JobDirectory | None:
-    slot = _read_ad(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}", _SLOT)
-    found = identity(slot, slot)
+    found = _found(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}")
     if found is None:
         return None
     scratch = open_dir(sandbox.SCRATCH, directory)
     return JobDirectory(scratch, posix.fstat(scratch).st_uid, *found)
 
 
-def _before_25_4(directory: int, uid: int, pid: str, startd: int) -> JobDirectory | None:
-    served = starter_slot(pid, startd, posix.geteuid())
-    if served is None:
-        return None
-    slot = _read_ad(directory, sandbox.MACHINE_AD, _MACHINE)
-    found = identity(slot, _read_ad(directory, sandbox.JOB_AD, _JOB))
-    if found is None or not found[0].startswith(served + "@"):
+def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: frozenset[str]) -> JobDirectory | None:
+    served = starter_slot(pid, startd, posix.geteuid(), children)
+    found = None if served is None else _found(directory, sandbox.UPDATE_AD)
+    if found is None or not found[0].startswith(f"{served}@"):
         return None
     return JobDirectory(directory, uid, *found)
 
 
-def open_job_directory(execute: int, name: str, startd: int) -> JobDirectory | None:
+def open_job_directory(execute: int, name: str, startd: int, children: frozenset[str]) -> JobDirectory | None:
     """The job in `dir_<pid>` below the open $(EXECUTE); None when it holds no job of ours (yet). Raises RefusedFile."""
     directory = open_dir(name, execute)
     found = None
@@ -121,7 +127,7 @@ def open_job_directory(execute: int, name: str, startd: int) -> JobDirectory | N
             except RefusedFile as refused:
                 if refused.reason != "absent":
                     raise  # else perhaps a pool without root, where the user's directory is the daemon's, too
-        found = _before_25_4(directory, uid, name[len("dir_") :], startd)
+        found = _before_25_4(directory, uid, name[len("dir_") :], startd, children)
         return found
     finally:
         if found is None:
@@ -132,6 +138,3 @@ def job_directory_names(execute: int) -> Iterator[str]:
     """The names `dir_<pid>` below the open $(EXECUTE), in order."""
     names = sorted(posix.listdir(execute))
     return (name for name in names if name.isascii() and name.startswith("dir_") and name[4:].isdigit())
-
-
-__all__ = ["JobDirectory", "RefusedFile", "identity", "job_directory_names", "open_job_directory", "starter_slot"]

@@ -12,7 +12,7 @@ JOB_STATUS = ".jobstatus"
 
 SCRATCH = "scratch"
 ADS = "htcondor"
-UPDATE_AD, MACHINE_AD, JOB_AD = ".update.ad", ".machine.ad", ".job.ad"
+UPDATE_AD = ".update.ad"
 
 AD_LIMIT = 4 << 20  # bytes; twice the largest environment that a process can have
 

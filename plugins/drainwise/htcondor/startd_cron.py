@@ -13,7 +13,7 @@ import time
 
 from drainwise.errors import RefusedFile
 from drainwise.htcondor.hook_io import read_bounded, run_to_end, say, settings_or_defaults, write_output
-from drainwise.htcondor.job_directories import job_directory_names, open_job_directory
+from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
 from drainwise.htcondor.sandbox import JOB_STATUS
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
 from drainwise.pilotad.mounts import fuse_mounts_below
@@ -65,11 +65,12 @@ def slot_ad(body: str, job: JobDirectory) -> str:
 def _open_jobs(execute: int, startd: int) -> Iterator[JobDirectory]:
     """The jobs below the open $(EXECUTE), each open as long as the caller looks at it."""
     blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{execute}"))
+    children = children_of(startd)
     for name in job_directory_names(execute):
         if any(f"/{name}/" in f"{mount}/" for mount in blocked):
             continue  # a file system served by a user can hold us for ever
         try:
-            job = open_job_directory(execute, name, startd)
+            job = open_job_directory(execute, name, startd, children)
         except RefusedFile:
             continue  # the job has not begun, has just gone, or has no directory that we may enter
         if job is not None:

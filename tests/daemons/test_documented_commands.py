@@ -1,0 +1,148 @@
+"""Every command that the documents show works: installed from a wheel as a site does it, on a real pool."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from condor_pool import CondorPool
+from scenario import stage
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
+
+# Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
+# by the fixture below.
+THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
+THE_WHEEL = {"pip install 'drainwise[htcondor]'", "pip install drainwise"}
+THE_DEMONSTRATION = {"scripts/demo htcondor"}
+THE_BENCHMARK = {"scripts/bench", "scripts/bench --write"}
+FROM_A_CENTRAL_MACHINE = {
+    "drainwise config keys",
+    "drainwise config htcondor --role execute --site /etc/drainwise/site.ini --out node-tree",
+    "drainwise check htcondor",
+    "drainwise check htcondor --node NODE",
+    "drainwise status",
+    "drainwise plan",
+    "drainwise reclaim --once",
+}
+ON_A_MACHINE_OF_THE_POOL = {
+    "condor_status -af Name PilotKillWaste",
+    "condor_status -print-format /etc/drainwise/pilots.cpf",
+}
+ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
+IN_A_JOB = {"drainwise features show", "drainwise features check"}
+ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
+ALL |= ON_A_NODE | IN_A_JOB
+
+IN_JOB = """\
+executable = /bin/sh
+transfer_executable = False
+arguments = "-c 'PYTHONPATH=/usr/share/drainwise python3 -m drainwise {command}'"
+request_memory = 64
+request_disk = 1MB
+should_transfer_files = YES
+when_to_transfer_output = ON_EXIT
+output = {name}.out
+error = {name}.err
+queue
+"""
+
+
+def documented() -> set[str]:
+    """The commands in the documents: lines of sh fences and inline code that begins with one of our programs."""
+    found: set[str] = set()
+    for document in DOCUMENTS:
+        text = document.read_text()
+        for fence in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+            found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
+        found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
+    named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
+    return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
+
+
+def test_every_documented_command_is_run_by_a_test() -> None:
+    """The documents show exactly the commands of the lists above."""
+    assert documented() == ALL
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A directory with the package as a wheel brings it, templates included."""
+    wheels, target = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)], check=True)
+    [wheel] = wheels.glob("drainwise-*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(target), str(wheel)], check=True)
+    return str(target)
+
+
+@pytest.fixture(scope="module")
+def site_pool(release: str) -> Iterator[CondorPool]:
+    """A pool with drainwise on every machine and pilots in it."""
+    with CondorPool(nodes=stage.NODES, cpus=stage.CPUS, release=release) as pool:
+        stage.install(pool)
+        clusters = stage.submit_pilots(pool)
+        pool.wait_for(lambda: stage.all_pilots_report(pool, len(clusters)), 90, "nine pilots that report")
+        yield pool
+
+
+def test_commands_of_the_central_machine(site_pool: CondorPool, installed: str, tmp_path: Path) -> None:
+    """The pool side's commands, from the installed wheel, end with 0 and print something."""
+    site_file = f"{site_pool.root}/etc/drainwise/site.ini"
+    environment = {"PYTHONPATH": installed}
+    for command in sorted(FROM_A_CENTRAL_MACHINE):
+        words = shlex.split(command.replace("node-tree", str(tmp_path / "node-tree")))[1:]
+        words = [site_file if word == "/etc/drainwise/site.ini" else word for word in words]
+        words = ["node1.pool.test" if word == "NODE" else word for word in words]
+        if words[0] in {"check", "status", "plan", "reclaim"}:
+            words += ["--site", site_file]  # it lies in the pool's own file system, not in /etc of this machine
+        ran = site_pool.run_outside([f"{installed}/bin/drainwise", *words], check=False, environment=environment)
+        assert ran.returncode == 0 and ran.stdout.strip(), f"{command}: {ran.returncode}\n{ran.stdout}{ran.stderr}"
+    assert os.access(tmp_path / "node-tree/usr/libexec/drainwise/prepare-hook", os.X_OK)
+
+
+def test_commands_of_the_pools_machines(site_pool: CondorPool) -> None:
+    """HTCondor's own tools show the waste of all nine pilots; a node's shutdown is planned and cancelled."""
+    for command in sorted(ON_A_MACHINE_OF_THE_POOL):
+        shown = site_pool.run(shlex.split(command), user="bob").stdout
+        assert len(re.findall(r"^slot1_\d@node\d", shown, re.MULTILINE)) == len(stage.MIXES), shown
+    for command in ("drainwise shutdown --at +6h", "drainwise shutdown --cancel"):
+        words = ["python3", "-m", *shlex.split(command)]
+        ran = site_pool.run(words, node="node1", environment={"PYTHONPATH": "/usr/share/drainwise"})
+        assert "shutdown" in ran.stdout
+
+
+def test_commands_in_a_job(site_pool: CondorPool) -> None:
+    """A job sees its features and finds nothing wrong with them."""
+    site_pool.run(["condor_rm", "-all"])
+    site_pool.wait_for(lambda: not site_pool.queue("JobStatus == 2", ["ClusterId"]), 60, "an empty pool")
+    for command in sorted(IN_A_JOB):
+        words = command.partition(" ")[2]
+        name = words.replace(" ", "-")
+        cluster = site_pool.submit(IN_JOB.format(command=words, name=name), user="alice")
+        site_pool.wait_for(lambda: site_pool.history(f"ClusterId == {cluster}", ["ProcId"]), 60, f"the job {name}")  # noqa: B023 - called at once
+        printed = Path(f"{site_pool.root}/home/alice/{name}.out").read_text()
+        [job] = site_pool.history(f"ClusterId == {cluster}", ["ExitCode"])
+        assert job.integer("ExitCode") == 0, printed
+        assert "wall_limit_secs" in printed and "hs06" in printed
+
+
+def test_the_demonstration(release: str) -> None:
+    """`scripts/demo htcondor` plays the scenario to its end."""
+    command = [str(ROOT / "scripts" / "demo"), "htcondor", "--release", release]
+    if release != "trixie":
+        pytest.skip("the demonstration is the same on every release; the scenario's own tests run on all of them")
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.count("drained and left by itself") == 2
+    assert ran.stdout.count("vacated by its deadline") == 1
+    assert ran.stdout.count("untouched, still running") == 6
