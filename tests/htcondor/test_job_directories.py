@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from drainwise.errors import RefusedFile
 from drainwise.htcondor.job_directories import (
+    children_of,
     identity,
     job_directory_names,
     open_job_directory,
@@ -69,7 +70,7 @@ def look(node: Node, name: str) -> Found | None:
     before = len(os.listdir("/proc/self/fd"))
     try:
         with opened(node) as execute:
-            job = open_job_directory(execute, name, os.getpid())
+            job = open_job_directory(execute, name, os.getpid(), children_of(os.getpid()))
             if job is None:
                 return None
             os.close(job.descriptor)
@@ -87,7 +88,7 @@ def top(path: str) -> str:
 
 
 def test_a_job_of_the_older_layout(made: Node) -> None:
-    """Slot and cores by the slot's ad, the job by its own."""
+    """All of it by the slot's ad, and the slot as its starter says."""
     job = made.start("slot1_1", USER, STARTED, cores=4)
     assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", job.job_id, USER, 4, STARTED)
 
@@ -99,7 +100,7 @@ def test_static_and_renamed_slots(made: Node) -> None:
     assert found is not None
     assert found[0] == f"slot2@{HOST}"
     job = made.start("slot1_1", USER, STARTED)
-    write(job.machine_ad, ad_text({**machine_attributes("slot1_1@second", 8)}), 0)
+    made.refresh(job, Name=f"slot1_1@second@{HOST}")
     found = look(made, top(job.scratch))
     assert found is not None
     assert found[0] == f"slot1_1@second@{HOST}"
@@ -109,51 +110,50 @@ def test_static_and_renamed_slots(made: Node) -> None:
 def test_the_slot_is_the_starters(made: Node, served: str) -> None:
     """HOSTILE 31: an ad that names another slot, also one that begins alike, is of no slot."""
     job = made.start(served, USER, STARTED)
-    write(job.machine_ad, ad_text(machine_attributes("slot1_1", 8)), 0)
+    made.refresh(job, Name=f"slot1_1@{HOST}")
     found = look(made, top(job.scratch))
     assert (found is not None) == (served == "slot1_1")
 
 
-def test_a_job_cannot_name_its_slot_and_cores(made: Node) -> None:
-    """`+Name` and `+Cpus` in the submit file stand in the job's ad; they count nowhere."""
-    job = made.start("slot1_1", USER, STARTED, Name=f"slot1_2@{HOST}", Cpus=10**6)
-    assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", job.job_id, USER, 8, STARTED)
-
-
 def test_the_jobs_ad_in_the_place_of_the_slots(made: Node) -> None:
-    """The forgery: the job's ad names another's slot and is renamed over the slot's. The starter says otherwise."""
-    job = made.start("slot1_1", USER, STARTED, Name=f"slot1_2@{HOST}", Cpus=8)
-    os.rename(f"{job.scratch}/.job.ad", job.machine_ad)
-    write(f"{job.scratch}/.job.ad", ad_text({"GlobalJobId": JOB_ID}), USER)
+    """The forgery: `+Name` in the submit file names another's slot, and the job's ad is renamed over the slot's."""
+    job = made.start("slot1_1", USER, STARTED, Name=f"slot1_2@{HOST}", Cpus=8, JobStart=STARTED)
+    os.rename(f"{job.scratch}/.job.ad", job.update_ad)
     assert look(made, top(job.scratch)) is None
 
 
-@pytest.mark.parametrize("missing", [".machine.ad", ".job.ad"])
-def test_without_one_of_its_ads(made: Node, missing: str) -> None:
+def test_a_job_that_forges_its_own_id(made: Node) -> None:
+    """It stays in its own slot: what it says reaches nobody, because no such job is there."""
+    job = made.start("slot1_1", USER, STARTED)
+    made.refresh(job, GlobalJobId=JOB_ID)
+    assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", JOB_ID, USER, 8, STARTED)
+
+
+def test_before_the_slots_ad_is_written(made: Node) -> None:
     """A directory that is being made or taken down is refused, as absent."""
     job = made.start("slot1_1", USER, STARTED)
-    os.unlink(f"{job.scratch}/{missing}")
+    os.unlink(job.update_ad)
     with pytest.raises(RefusedFile, match="absent"):
         look(made, top(job.scratch))
 
 
 @pytest.mark.parametrize("kind", ["link", "FIFO", "directory", "huge", "garbage"])
 def test_ads_that_are_none(made: Node, kind: str) -> None:
-    """HOSTILE 1, 5, 8, 19, 24: what a user puts in an ad's place is refused or says nothing, without a wait."""
+    """HOSTILE 1, 5, 8, 19, 24: what a user puts in the ad's place is refused or says nothing, without a wait."""
     job = made.start("slot1_1", USER, STARTED)
-    os.unlink(job.machine_ad)
+    os.unlink(job.update_ad)
     if kind == "link":
-        write(f"{made.base}/ad", ad_text(machine_attributes("slot1_1", 8)), 0)
-        os.symlink(f"{made.base}/ad", job.machine_ad)
+        write(f"{made.base}/ad", ad_text(job.slot_attributes()), 0)
+        os.symlink(f"{made.base}/ad", job.update_ad)
     elif kind == "FIFO":
-        os.mkfifo(job.machine_ad)
+        os.mkfifo(job.update_ad)
     elif kind == "directory":
-        make_directory(job.machine_ad, 0o755, USER)
+        make_directory(job.update_ad, 0o755, USER)
     elif kind == "huge":
-        with open(job.machine_ad, "wb") as stream:
+        with open(job.update_ad, "wb") as stream:
             stream.truncate(1 << 40)
     else:
-        write(job.machine_ad, "\0\xff\n" * 10_000, USER)
+        write(job.update_ad, "\0\xff\n" * 10_000, USER)
     try:
         assert look(made, top(job.scratch)) is None
     except RefusedFile as refused:
@@ -162,33 +162,58 @@ def test_ads_that_are_none(made: Node, kind: str) -> None:
 
 # ---- whose process a starter is ----
 
+NONE: frozenset[str] = frozenset()
 
-def test_a_starter_of_our_startd(made: Node) -> None:
+
+@pytest.fixture(params=["listed by the kernel", "asked"])
+def children(request: pytest.FixtureRequest) -> Callable[[int], frozenset[str]]:
+    """Both ways of finding the processes of a startd."""
+    return children_of if request.param == "listed by the kernel" else lambda _: NONE
+
+
+def test_a_starter_of_our_startd(made: Node, children: Callable[[int], frozenset[str]]) -> None:
     """Its command line says which slot it serves."""
-    assert starter_slot(str(made.pose_starter("slot1_1")), os.getpid(), 0) == "slot1_1"
-
-
-def test_no_starter_of_ours(made: Node) -> None:
-    """HOSTILE 48: a process with another parent, without the option, or with a strange slot; a pid that is free."""
     pid = str(made.pose_starter("slot1_1"))
-    assert starter_slot(pid, os.getppid(), 0) is None
-    assert starter_slot(str(made.pose_starter("slot1_1\nName")), os.getpid(), 0) is None
-    assert starter_slot(str(made.pose_starter('slot1" || true || "')), os.getpid(), 0) is None
-    assert starter_slot(str(made.pose_starter("")), os.getpid(), 0) is None
+    assert starter_slot(pid, os.getpid(), 0, children(os.getpid())) == "slot1_1"
+
+
+def test_no_starter_of_ours(made: Node, children: Callable[[int], frozenset[str]]) -> None:
+    """HOSTILE 48: a process of another startd, without a slot, or with a strange one; a pid that is free."""
+    for slot in ("slot1_1\nName", 'slot1" || true || "', "", "x" * 256):
+        assert starter_slot(str(made.pose_starter(slot)), os.getpid(), 0, children(os.getpid())) is None
+    pid = str(made.pose_starter("slot1_1"))
+    assert starter_slot(pid, os.getppid(), 0, children(os.getppid())) is None
     made.close()
-    assert starter_slot(pid, os.getpid(), 0) is None
+    assert starter_slot(pid, os.getpid(), 0, children(os.getpid())) is None
+
+
+def test_a_process_without_the_option_is_no_starter(children: Callable[[int], frozenset[str]]) -> None:
+    """The cron itself is a child of the startd, too."""
+    with subprocess.Popen(["/bin/cat", "-"], stdin=subprocess.PIPE) as other:
+        wait_for_command_line(other.pid)
+        assert starter_slot(str(other.pid), os.getpid(), 0, children(os.getpid())) is None
+
+
+def test_the_kernels_list_is_of_children_alone(made: Node) -> None:
+    """It has our starters and neither their children nor strangers; a startd that is PID 1 inherits anybody's."""
+    pid = str(made.pose_starter("slot1_1"))
+    listed = children_of(os.getpid())
+    assert pid in listed
+    assert not {str(os.getpid()), str(os.getppid()), "1"} & listed
+    assert children_of(1) == NONE
+    assert children_of(2**22 + 1) == NONE
 
 
 def test_a_users_process_is_no_starter() -> None:
-    """HOSTILE 48: with a reused pid, a starter's command line and even our startd for a parent."""
+    """HOSTILE 48: a process that PID 1 inherited, with a reused pid and a starter's command line."""
     if os.geteuid() != 0:
         pytest.skip("needs root to become another user")
     line = ["condor_starter", "-c", "read wait", "sh", "-a", "slot1_2"]
     posed = subprocess.Popen(line, executable="/bin/sh", stdin=subprocess.PIPE, user=USER, group=USER, extra_groups=[])
     try:
         wait_for_command_line(posed.pid)
-        assert starter_slot(str(posed.pid), os.getpid(), 1) is None
-        assert starter_slot(str(posed.pid), os.getpid(), USER) == "slot1_2"  # a pool without root is one user's
+        assert starter_slot(str(posed.pid), os.getpid(), 1, NONE) is None
+        assert starter_slot(str(posed.pid), os.getpid(), USER, NONE) == "slot1_2"  # a pool without root is one user's
     finally:
         posed.communicate()
 
@@ -211,13 +236,15 @@ def test_a_job_of_the_newer_layout(made: Node) -> None:
     assert look(made, "dir_1") == (f"slot1_1@{HOST}", job.job_id, USER, 4, STARTED)
 
 
-def test_an_ad_that_a_user_could_write_is_not_the_daemons(made: Node) -> None:
-    """A directory of the user's in the place of the daemon's is refused."""
-    made.since_25_4 = True
-    job = made.start("slot1_1", USER, STARTED, pid=1)
-    os.chown(os.path.dirname(job.update_ad), USER, USER)
-    with pytest.raises(RefusedFile, match="not the job's user"):
-        look(made, "dir_1")
+def test_a_user_cannot_make_its_directory_a_newer_one(made: Node) -> None:
+    """`htcondor/.update.ad` in a job's own directory is not believed: the directory above is not the daemon's."""
+    job = made.start("slot1_1", USER, STARTED)
+    make_directory(f"{job.scratch}/htcondor", 0o755, USER)
+    make_directory(f"{job.scratch}/scratch", 0o755, USER)
+    write(f"{job.scratch}/htcondor/.update.ad", ad_text(job.slot_attributes(Name=f"slot1_2@{HOST}")), USER)
+    assert look(made, top(job.scratch)) == (f"slot1_1@{HOST}", job.job_id, USER, 8, STARTED)
+    made.close()
+    assert look(made, top(job.scratch)) is None
 
 
 def test_between_two_jobs(made: Node) -> None:
@@ -252,7 +279,7 @@ words = st.text("abz019_-.@#:+/ \"'\\\n;|&()\u0661", max_size=12)
 @given(words, words, st.one_of(st.integers(-1, 2**64), st.booleans(), st.floats(), words))
 def test_an_identity_can_stand_in_a_constraint(name: str, job: str, cores: Literal) -> None:
     """HOSTILE 31, 32: no quotes, blanks, newlines or anything else that would end a string; cores are a number ≥ 1."""
-    found = identity({"Name": name, "Cpus": cores}, {"GlobalJobId": job})
+    found = identity({"Name": name, "Cpus": cores, "GlobalJobId": job})
     if found is not None:
         assert found[:2] == (name, job)
         assert not set(name + job) & set(" \"'\\\n;|&()\u0661")
@@ -261,9 +288,11 @@ def test_an_identity_can_stand_in_a_constraint(name: str, job: str, cores: Liter
         assert found[2] >= 1
 
 
-@pytest.mark.parametrize("change", [{"Name": "x" * 256}, {"Name": 7}, {"Cpus": 0}, {"Cpus": "8"}, {"Cpus": True}])
+@pytest.mark.parametrize(
+    "change", [{"Name": "x" * 256}, {"Name": 7}, {"Cpus": 0}, {"Cpus": "8"}, {"Cpus": True}, {"GlobalJobId": ""}]
+)
 def test_an_unsound_slot_is_none(change: dict[str, Literal]) -> None:
-    """HOSTILE 15, 36: too long, of another type, without cores."""
-    slot: dict[str, Literal] = {"Name": f"slot1@{HOST}", "Cpus": 8}
-    assert identity(slot, {"GlobalJobId": JOB_ID}) is not None
-    assert identity({**slot, **change}, {"GlobalJobId": JOB_ID}) is None
+    """HOSTILE 15, 36: too long, of another type, without cores or a job."""
+    slot: dict[str, Literal] = {"Name": f"slot1@{HOST}", "Cpus": 8, "GlobalJobId": JOB_ID}
+    assert identity(slot) is not None
+    assert identity({**slot, **change}) is None

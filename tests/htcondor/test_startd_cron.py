@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.job_directories import JobDirectory
-from drainwise.htcondor.startd_cron import checksum, literal, output, remembered, report_ad, slot_ad
+from drainwise.htcondor.startd_cron import literal, marks_of, output, remembered, report_ad, slot_ad
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
 from drainwise.waste import classad_expressions
@@ -334,14 +334,15 @@ def test_the_startd_ends_up_with_what_the_last_round_saw(history: list[dict[str,
     before: dict[str, tuple[str, str]] = {}
     for seen in history:
         published = {slot: (f"SlotMergeConstraint = true\n{ad}" if ad else "", "") for slot, ad in seen.items()}
-        text = output(published, before, NOW).encode()
+        marks = marks_of(published)
+        text = output(published, marks, before, NOW).encode()
         for piece in pieces(text)[1:]:
             if piece.constraint == "false":
                 assert piece.tag in kept
                 del kept[piece.tag]
             else:
                 kept[piece.tag] = f"A = {piece.ad['A']}"
-        before = {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
+        before = marks
         assert kept == {slot: ad for slot, ad in seen.items() if ad}
 
 

@@ -14,7 +14,7 @@ from drainwise.errors import RefusedFile
 from drainwise.htcondor import sandbox
 from drainwise.htcondor.ad_text import literals, string, whole
 from drainwise.htcondor.hook_io import read_bounded
-from drainwise.pilotad.safe_open import open_dir, reason_of
+from drainwise.pilotad.safe_open import reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _SLOT = ("Name", "Cpus", "GlobalJobId", "JobStart")
 _SLOT_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@"
 _JOB_ID = _SLOT_NAME + "#:+/"
 _LONGEST = 255
+_DIRECTORY = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _PROC_LIMIT = 1 << 16  # bytes; a starter's command line is short
 
 
@@ -99,12 +100,18 @@ def _found(directory: int, ad: str) -> tuple[str, str, int, int | None] | None:
         raise RefusedFile(reason_of(error)) from error
 
 
+def _open_owned(name: str, below: int) -> tuple[int, int]:
+    """A descriptor of a directory in a place of the daemon's, and its owner. Raises RefusedFile."""
+    try:
+        descriptor = posix.open(name, _DIRECTORY, dir_fd=below)
+    except OSError as error:
+        raise RefusedFile(reason_of(error)) from error
+    return descriptor, posix.fstat(descriptor).st_uid
+
+
 def _since_25_4(directory: int) -> JobDirectory | None:
     found = _found(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}")
-    if found is None:
-        return None
-    scratch = open_dir(sandbox.SCRATCH, directory)
-    return JobDirectory(scratch, posix.fstat(scratch).st_uid, *found)
+    return None if found is None else JobDirectory(*_open_owned(sandbox.SCRATCH, directory), *found)
 
 
 def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: frozenset[str]) -> JobDirectory | None:
@@ -117,10 +124,9 @@ def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: froz
 
 def open_job_directory(execute: int, name: str, startd: int, children: frozenset[str]) -> JobDirectory | None:
     """The job in `dir_<pid>` below the open $(EXECUTE); None when it holds no job of ours (yet). Raises RefusedFile."""
-    directory = open_dir(name, execute)
+    directory, uid = _open_owned(name, execute)
     found = None
     try:
-        uid = posix.fstat(directory).st_uid
         if uid == posix.geteuid():  # nobody else can have put anything into it
             try:
                 return _since_25_4(directory)

@@ -67,7 +67,7 @@ def _open_jobs(execute: int, startd: int) -> Iterator[JobDirectory]:
     blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{execute}"))
     children = children_of(startd)
     for name in job_directory_names(execute):
-        if any(f"/{name}/" in f"{mount}/" for mount in blocked):
+        if blocked and any(f"/{name}/" in f"{mount}/" for mount in blocked):
             continue  # a file system served by a user can hold us for ever
         try:
             job = open_job_directory(execute, name, startd, children)
