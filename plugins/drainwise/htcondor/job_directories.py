@@ -111,7 +111,10 @@ def _open_owned(name: str, below: int) -> tuple[int, int]:
 
 def _since_25_4(directory: int) -> JobDirectory | None:
     found = _found(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}")
-    return None if found is None else JobDirectory(*_open_owned(sandbox.SCRATCH, directory), *found)
+    if found is None:
+        return None
+    scratch, uid = _open_owned(sandbox.SCRATCH, directory)
+    return JobDirectory(scratch, uid, *found)
 
 
 def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: frozenset[str]) -> JobDirectory | None:

@@ -1,0 +1,519 @@
+"""What runs on an HTCondor node, in a real pool: hooks, variables, features, and the cron's word in exactly its slot.
+
+node1 has a partitionable slot, node2 three static ones, both installed as a site would; node3 has an installation of its
+own that the tests break.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from condor_pool import Ad, CondorPool
+from drainwise.features import planned_shutdown
+from drainwise.features.check import check
+from drainwise.features.read import open_features
+from drainwise.features.verdict import ERROR
+from drainwise.htcondor.render import drop_in_path, render, write_tree
+from drainwise.pilotad.attributes import ATTRIBUTES
+from drainwise.siteconfig import FeaturesSection, HTCondorSection, SiteConfig, load
+from scenario.stage import PACKAGE, place_tree
+
+SITE = """\
+[features]
+hs06 = 240.5
+cpufactor_lrms = 1.25
+wall_limit = 1d
+max_swap = 4GiB
+scratch_limit = 20GB
+grace_job = 1m
+[htcondor]
+cron_period = 1s
+update_interval = 2s
+initial_update_interval = 1s
+"""
+STATIC_SLOTS = """\
+NUM_SLOTS_TYPE_1 = 3
+SLOT_TYPE_1 = cpus=8, mem=30%, swap=30%, disk=30%
+SLOT_TYPE_1_PARTITIONABLE = False
+"""
+JOB = """\
+executable = /bin/sh
+transfer_executable = False
+arguments = "-c '{script}'"
+requirements = Machine == "{node}.pool.test"
+request_cpus = {cores}
+request_memory = 64
+request_disk = 1MB
+should_transfer_files = YES
+when_to_transfer_output = ON_EXIT
+{more}
+queue {count}
+"""
+REPORT = """\
+LAST_JOB_START = {now}
+FIRST_EXP_JOB_END = {first}
+LAST_EXP_JOB_END = {last}
+LAST_MAX_JOB_END = {last}
+USED_FRACTION1k = 768
+ADD_UNCOM_TIME1k = 0
+ADD_FINAL_EXP_WASTE1k = 7680000
+PRIORITY_FACTOR = {priority}
+CAN_POSTPONE_LAST_JOB = True
+"""
+WAIT_SECS = 40.0
+METRICS = ("PilotRemaining", "PilotDrainingWaste", "PilotKillWaste")
+SICK = HTCondorSection(
+    cron_period=1,
+    update_interval=2,
+    initial_update_interval=1,
+    library_dir="/usr/share/sick",
+    libexec_dir="/usr/libexec/sick",
+    node_file="/etc/sick/node.conf",
+    state_dir="/var/lib/sick",
+)
+
+
+def install(pool: CondorPool) -> None:
+    """Install node1 and node2 from a site file, node3 from another with all paths of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        with open(f"{place}/site.ini", "w", encoding="ascii") as stream:
+            stream.write(SITE)
+        sites = ((load(f"{place}/site.ini"), ("node1", "node2")), (SiteConfig(htcondor=SICK), ("node3",)))
+        for site, machines in sites:
+            pool.copy_in(PACKAGE, f"{site.htcondor.library_dir}/drainwise")
+            os.makedirs(pool.root + site.htcondor.state_dir)
+            write_tree(render(site, "execute"), f"{place}/{machines[0]}")
+            place_tree(pool, f"{place}/{machines[0]}", machines)
+    for name in pool.node_names:
+        pool.restart(name)
+
+
+@pytest.fixture(scope="module")
+def pool(release: str) -> Iterator[CondorPool]:
+    """The pool of this module, one for each release."""
+    config = {"node2": STATIC_SLOTS, "execute": "STARTD_DEBUG = D_CATEGORY\n"}
+    with CondorPool(nodes=3, cpus=24, release=release, config=config) as running:
+        install(running)
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(pool: CondorPool) -> Iterator[None]:
+    """No job of one test is there in the next, and none was ever held."""
+    yield
+    held = pool.queue("JobStatus == 5", ["ClusterId", "HoldReason"])
+    pool.run(["condor_rm", "-all"], check=False)
+    pool.wait_for(lambda: not pool.queue() and not pool.slots('State != "Unclaimed"'), WAIT_SECS, "an empty pool")
+    assert held == []
+
+
+# ---- helpers ----
+
+
+def submit(pool: CondorPool, script: str, node: str, cores: int = 8, count: int = 1, more: str = "") -> int:
+    """Submit as alice a shell script (without single quotes) to one node; returns the cluster."""
+    text = JOB.format(script=script.replace('"', '""'), node=node, cores=cores, count=count, more=more)
+    return pool.submit(text, user="alice")
+
+
+def home(pool: CondorPool, name: str) -> str:
+    """A file in alice's home, as this machine sees it."""
+    return f"{pool.root}/home/alice/{name}"
+
+
+def submit_pilot(pool: CondorPool, node: str, priority: int) -> int:
+    """A job of eight cores that reports once and then sleeps."""
+    now = int(time.time())
+    with open(home(pool, f"report{priority}"), "w", encoding="ascii") as stream:
+        stream.write(REPORT.format(now=now, first=now + 7000, last=now + 13000, priority=priority))
+    script = f"cat report{priority} > .new; mv .new .pilot.ad; exec sleep 900"
+    return submit(pool, script, node, more=f"transfer_input_files = report{priority}")
+
+
+def slot_of(pool: CondorPool, cluster: int) -> Ad | None:
+    """The slot in which a job runs, as the collector has it, every value evaluated."""
+    names = ["Name", "Cpus", "JobStart", "GlobalJobId", "PilotHeartbeat", "PilotReportStanding", "PilotCronHeartbeat"]
+    names += [*(row.published for row in ATTRIBUTES), *METRICS]
+    expression = f'regexp("#{cluster}[.]0#", GlobalJobId ?: "")'
+    values = pool.run(["condor_status", "-constraint", expression, "-af:jr", *names], check=False)
+    del values
+    return next(iter(pool.slots(expression, names)), None)
+
+
+def reporting_slot(pool: CondorPool, cluster: int) -> Ad:
+    """The slot of a pilot, as soon as its report is there."""
+
+    def found() -> Ad | None:
+        slot = slot_of(pool, cluster)
+        return slot if slot is not None and "PilotHeartbeat" in slot else None
+
+    return pool.wait_for(found, WAIT_SECS, f"the report of {cluster} in its slot") or Ad()
+
+
+def running(pool: CondorPool, cluster: int) -> Ad:
+    """A job, as soon as it runs."""
+
+    def found() -> Ad | None:
+        return next(iter(pool.queue(f"ClusterId == {cluster} && JobStatus == 2")), None)
+
+    return pool.wait_for(found, WAIT_SECS, f"the start of {cluster}") or Ad()
+
+
+def ended(pool: CondorPool, cluster: int, count: int = 1) -> list[Ad]:
+    """The ads of jobs that have all completed."""
+
+    def found() -> list[Ad] | None:
+        gone = pool.history(f"ClusterId == {cluster} && JobStatus == 4")
+        return gone if len(gone) == count else None
+
+    return pool.wait_for(found, WAIT_SECS + count, f"the end of {cluster}") or []
+
+
+class Sandbox(NamedTuple):
+    """A job's own directory, in the pool and as this machine's root sees it."""
+
+    inside: str
+    outside: str
+
+
+def sandbox(pool: CondorPool, node: str, cluster: int) -> Sandbox:
+    """The directory of a running job whose features are made."""
+    execute = pool.node(node).execute_dir
+
+    def found() -> Sandbox | None:
+        for name in os.listdir(pool.root + execute):
+            for inside in (f"{execute}/{name}", f"{execute}/{name}/scratch"):
+                try:
+                    with open(f"{pool.root}{inside}/.jobfeatures/job_id", encoding="ascii") as stream:
+                        if f"#{cluster}.0#" in stream.read():
+                            return Sandbox(inside, pool.root + inside)
+                except OSError:
+                    continue
+        return None
+
+    return pool.wait_for(found, WAIT_SECS, f"the directory of {cluster}") or Sandbox("", "")
+
+
+def contents(directory: str) -> dict[str, str]:
+    """What stands in a features directory."""
+    found = {}
+    for name in os.listdir(directory):
+        with open(f"{directory}/{name}", encoding="ascii") as stream:
+            found[name] = stream.read()
+    return found
+
+
+def variables(path: str) -> dict[str, str]:
+    """The output of `env -0`."""
+    with open(path, "rb") as stream:
+        text = stream.read().decode("utf-8", "surrogateescape")
+    return {name: value for name, _, value in (line.partition("=") for line in text.split("\0") if line)}
+
+
+# ---- the environment ----
+
+NEW_SYNTAX = (
+    "\"A=1 'B=two  words' C=it''''s Q=\"\"q\"\" 'D=\"\"a b\"\"' E= F=\\back\\slash\\ G=$HOME;`id`|&() 'T=a\tb'"
+    ' MACHINEFEATURES=/evil JOBFEATURES=/evil APPTAINERENV_JOBSTATUS=/evil LD_LIBRARY_PATH=/evil"'
+)
+NEW_VARIABLES = {
+    "A": "1",
+    "B": "two  words",
+    "C": "it's",
+    "Q": '"q"',
+    "D": '"a b"',
+    "E": "",
+    "F": "\\back\\slash\\",
+    "G": "$HOME;`id`|&()",
+    "T": "a\tb",
+    "LD_LIBRARY_PATH": "/evil",
+}
+OLD_SYNTAX = "A=1;B=two  words;C=it's;F=\\back\\slash\\;E=;JOBFEATURES=/evil"
+OLD_VARIABLES = {"A": "1", "B": "two  words", "C": "it's", "F": "\\back\\slash\\", "E": ""}
+
+
+@pytest.mark.parametrize(
+    ("syntax", "expected"), [(NEW_SYNTAX, NEW_VARIABLES), (OLD_SYNTAX, OLD_VARIABLES)], ids=["new", "old"]
+)
+@pytest.mark.parametrize("node", ["node1", "node2"])
+def test_the_users_environment_survives(pool: CondorPool, syntax: str, expected: dict[str, str], node: str) -> None:
+    """Odd quoting included, letter by letter; of the names that are ours, ours win."""
+    more = f"environment = {syntax}\noutput = env.out"
+    ended(pool, submit(pool, "exec /usr/bin/env -0", node, cores=1, more=more))
+    found = variables(home(pool, "env.out"))
+    assert {name: found.get(name) for name in expected} == expected
+    scratch = found["_CONDOR_SCRATCH_DIR"]
+    for name in ("MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS"):
+        for prefix in ("", "APPTAINERENV_", "SINGULARITYENV_"):
+            assert found[prefix + name] == f"{scratch}/.{name.lower()}"
+
+
+def test_a_large_environment_survives(pool: CondorPool) -> None:
+    """100 kB, as `getenv = True` may give: HTCondor must keep all that the hook prints."""
+    more = f"environment = BIG={'x' * 100_000}\noutput = env.out"
+    ended(pool, submit(pool, "exec /usr/bin/env -0", "node1", cores=1, more=more))
+    found = variables(home(pool, "env.out"))
+    assert found["BIG"] == "x" * 100_000
+    assert found["JOBFEATURES"].endswith("/.jobfeatures")
+
+
+def test_the_users_environment_does_not_reach_the_hooks(pool: CondorPool) -> None:
+    """HOSTILE 46: LD_PRELOAD, PYTHONPATH, PATH and the rest are the job's alone."""
+    hook, seen = f"{pool.root}{SICK.libexec_dir}/prepare-hook", f"{pool.root}/var/tmp/seen"
+    os.rename(hook, f"{hook}.real")
+    try:
+        with open(hook, "w", encoding="ascii") as stream:
+            stream.write(f"#!/bin/sh\nenv > /var/tmp/seen\nexec {SICK.libexec_dir}/prepare-hook.real\n")
+        os.chmod(hook, 0o755)
+        evil = "LD_PRELOAD=/evil PYTHONPATH=/evil PYTHONHOME=/evil PATH=/evil IFS=/evil BASH_ENV=/evil"
+        ended(pool, submit(pool, "exec /bin/true", "node3", cores=1, more=f'environment = "{evil}"'))
+        with open(seen, encoding="ascii") as stream:
+            text = stream.read()
+    finally:
+        os.rename(f"{hook}.real", hook)
+    assert "_CONDOR_SCRATCH_DIR=" in text
+    assert "/evil" not in text
+
+
+# ---- the features ----
+
+
+@pytest.mark.parametrize("node", ["node1", "node2"])
+def test_every_key_of_an_eight_core_job(pool: CondorPool, node: str) -> None:
+    """Of a dynamic and of a static slot, and the check finds no fault."""
+    cluster = submit(pool, "exec sleep 900", node)
+    place, job, now = sandbox(pool, node, cluster).outside, running(pool, cluster), int(time.time())
+    machine, own = f"{place}/.machinefeatures", f"{place}/.jobfeatures"
+    assert {"total_cpu": "24\n", "jobslots": "24\n", "hs06": "240.5\n"}.items() <= contents(machine).items()
+    slot = pool.slots(f'regexp("#{cluster}[.]0#", GlobalJobId ?: "")', ["Memory"])[0]
+    expected = {
+        "allocated_cpu": "8\n",
+        "allocated_CPU": "8\n",
+        "hs06_job": "80.166667\n",
+        "jobstart_secs": f"{job.integer('JobCurrentStartDate')}\n",
+        "job_id": f"{job.text('GlobalJobId')}\n",
+        "wall_limit_secs": "86400\n",
+        "wall_limit_secs_lrms": "108000\n",
+        "cpu_limit_secs": "691200\n",
+        "cpu_limit_secs_lrms": "864000\n",
+        "cpufactor_lrms": "1.25\n",
+        "max_rss_bytes": f"{slot.integer('Memory') << 20}\n",
+        "mem_limit_MB": f"{(slot.integer('Memory') << 20) // 10**6}\n",
+        "max_swap_bytes": f"{4 << 30}\n",
+        "scratch_limit_bytes": f"{20 * 10**9}\n",
+        "disk_limit_GB": "20\n",
+        "grace_secs_job": "60\n",
+    }
+    assert contents(own) == expected
+    assert [
+        verdict for verdict in check(open_features(machine), open_features(own), now) if verdict.level == ERROR
+    ] == []
+
+
+def test_a_planned_shutdown_reaches_running_jobs_and_goes(pool: CondorPool) -> None:
+    """Both shutdown files, and a shorter lease without an order to drain; all gone when it is taken back."""
+    cluster = submit(pool, "exec sleep 900", "node1", cores=1)
+    place = sandbox(pool, "node1", cluster).outside
+    when, file = int(time.time()) + 3600, f"{pool.root}/var/lib/drainwise/shutdowntime"
+
+    def told() -> dict[str, str]:
+        names = (".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job", ".site.ad")
+        found = {}
+        for name in names:
+            if os.path.exists(f"{place}/{name}"):
+                with open(f"{place}/{name}", encoding="ascii") as stream:
+                    found[name] = stream.read()
+        return found
+
+    assert told() == {}
+    planned_shutdown.plan(file, when, int(time.time()), 0)
+    try:
+        pool.wait_for(lambda: len(told()) == 3, WAIT_SECS, "the planned shutdown in the job")
+        assert told() == {
+            ".machinefeatures/shutdowntime": f"{when}\n",
+            ".jobfeatures/shutdowntime_job": f"{when}\n",
+            ".site.ad": f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {when}\n",
+        }
+    finally:
+        planned_shutdown.cancel(file)
+    pool.wait_for(lambda: not told(), WAIT_SECS, "the end of the planned shutdown")
+
+
+# ---- the cron ----
+
+
+def test_each_report_reaches_its_slot_alone(pool: CondorPool) -> None:
+    """Two pilots of one user on a node, dynamic and static: each slot has its own pilot's word, no other slot has any."""
+    clusters = {
+        (node, n): submit_pilot(pool, node, 10 * i + n) for i, node in enumerate(("node1", "node2")) for n in (1, 2)
+    }
+    quiet = submit(pool, "exec sleep 900", "node2")
+    for i, node in enumerate(("node1", "node2")):
+        for n in (1, 2):
+            slot = reporting_slot(pool, clusters[node, n])
+            assert slot.integer("PilotPriorityFactor") == 10 * i + n
+            assert slot.real("PilotUsedCpu") == 6.0
+            assert slot.text("PilotReportStanding") == "fresh"
+            assert slot["PilotCanPostponeLastJob"] is True
+            assert f"@{node}." in slot.text("Name")
+    others = pool.slots("PilotHeartbeat =?= undefined", ["Name", "PilotCronHeartbeat", "PilotUsedCpu", "GlobalJobId"])
+    names = {ad.text("Name") for ad in others}
+    assert names == {"slot1@node1.pool.test", silent_slot(pool, quiet), "slot1@node3.pool.test"}
+    assert [ad for ad in others if "PilotUsedCpu" in ad] == []
+    assert len(pool.slots("PilotHeartbeat =!= undefined", ["Name"])) == 4
+
+
+def silent_slot(pool: CondorPool, cluster: int) -> str:
+    """The name of the slot of a running job that says nothing."""
+    running(pool, cluster)
+    slot = pool.wait_for(lambda: slot_of(pool, cluster), WAIT_SECS, f"the slot of {cluster}")
+    return slot.text("Name") if slot else ""
+
+
+def test_every_slot_has_the_nodes_heartbeat(pool: CondorPool) -> None:
+    """Without a job, too: so a reader knows that silence is silence."""
+
+    def beating() -> bool:
+        now = time.time()
+        slots = pool.slots(attributes=["Name", "PilotCronHeartbeat"])
+        return len(slots) == 5 and all(now - float(str(ad.get("PilotCronHeartbeat", 0))) < 15 for ad in slots)
+
+    pool.wait_for(beating, WAIT_SECS, "the heartbeat of all five slots")
+
+
+def test_the_metrics_are_live(pool: CondorPool) -> None:
+    """Between two queries the kill waste grows by the cores in use and the rest shrinks, without any new report."""
+    cluster = submit_pilot(pool, "node1", 1)
+    reporting_slot(pool, cluster)
+
+    def metrics() -> tuple[float, list[float]]:
+        text = pool.run(["condor_status", "-constraint", "PilotHeartbeat > 0", "-af", *METRICS]).stdout
+        return time.time(), [float(word) for word in text.split()]
+
+    began, first = metrics()
+    pool.wait_for(lambda: time.time() > began + 3, 10, "three seconds")
+    ended_at, second = metrics()
+    passed = ended_at - began
+    assert second[0] - first[0] == pytest.approx(-passed, abs=1.5)
+    assert second[1] - first[1] == pytest.approx(-2 * passed, abs=3)
+    assert second[2] - first[2] == pytest.approx(6 * passed, abs=9)
+
+
+def test_a_report_that_is_taken_away_is_taken_back(pool: CondorPool) -> None:
+    """While the job goes on: no attribute of the pilot is left on its slot."""
+    cluster = submit_pilot(pool, "node2", 5)
+    reporting_slot(pool, cluster)
+    os.unlink(f"{sandbox(pool, 'node2', cluster).outside}/.pilot.ad")
+
+    def silent() -> bool:
+        slot = slot_of(pool, cluster)
+        return slot is not None and not {name for name in slot if name.startswith("Pilot")} - {"PilotCronHeartbeat"}
+
+    pool.wait_for(silent, WAIT_SECS, "the retraction")
+    assert running(pool, cluster)
+
+
+def test_the_next_job_in_a_slot_inherits_nothing(pool: CondorPool) -> None:
+    """A static slot whose pilot reported is given to a job that says nothing."""
+    clusters = [submit_pilot(pool, "node2", n) for n in (1, 2, 3)]
+    slots = {cluster: reporting_slot(pool, cluster).text("Name") for cluster in clusters}
+    pool.run(["condor_rm", str(clusters[0])])
+    following = submit(pool, "exec sleep 900", "node2")
+    running(pool, following)
+    seen = []
+
+    def watched() -> bool:
+        slot = slot_of(pool, following)
+        if slot is not None:
+            seen.append(slot)
+        return len(seen) >= 12
+
+    pool.wait_for(watched, WAIT_SECS, "the slot of the following job")
+    assert {slot.text("Name") for slot in seen} == {slots[clusters[0]]}
+    assert [slot for slot in seen if "PilotHeartbeat" in slot or "PilotUsedCpu" in slot] == []
+    assert reporting_slot(pool, clusters[1]).integer("PilotPriorityFactor") == 2
+
+
+@pytest.mark.parametrize("node", ["node1", "node2"])
+def test_a_jobs_directory_stays_closed(pool: CondorPool, node: str) -> None:
+    """HTCondor's own user reads the report by its name and cannot list; bob can do neither."""
+    cluster = submit_pilot(pool, node, 1)
+    reporting_slot(pool, cluster)
+    place = sandbox(pool, node, cluster).inside
+
+    def works(user: str, *command: str) -> bool:
+        return pool.run(command, user=user, node=node, check=False).returncode == 0
+
+    assert works("condor", "cat", f"{place}/.pilot.ad")
+    assert not works("condor", "ls", place)
+    assert not works("condor", "touch", f"{place}/new")
+    for path in (place, f"{place}/.jobfeatures", f"{place}/.pilot.ad"):
+        assert not works("bob", "ls", path)
+    assert not works("bob", "cat", f"{place}/.pilot.ad")
+    assert works("alice", "ls", place)
+
+
+# ---- what is broken on a node ----
+
+
+def _no_settings(root: str) -> None:
+    os.unlink(f"{root}{SICK.node_file}")
+
+
+def _wrong_settings(root: str) -> None:
+    with open(f"{root}{SICK.node_file}", "w", encoding="ascii") as stream:
+        stream.write("hs06 = fast\n")
+
+
+def _no_package(root: str) -> None:
+    shutil.rmtree(f"{root}{SICK.library_dir}/drainwise")
+
+
+def _half_a_package(root: str) -> None:
+    for name in ("errors.py", "features/values.py", "htcondor/hook_io.py"):
+        with open(f"{root}{SICK.library_dir}/drainwise/{name}", "w", encoding="ascii") as stream:
+            stream.write("def broken(:\n")
+
+
+@pytest.fixture
+def mended(pool: CondorPool) -> Iterator[None]:
+    """node3 is whole again afterwards."""
+    yield
+    shutil.rmtree(f"{pool.root}{SICK.library_dir}/drainwise", ignore_errors=True)
+    pool.copy_in(PACKAGE, f"{SICK.library_dir}/drainwise")
+    with tempfile.TemporaryDirectory() as tree:
+        write_tree([file for file in render(SiteConfig(htcondor=SICK), "execute") if file.path == SICK.node_file], tree)
+        pool.copy_in(f"{tree}{SICK.node_file}", SICK.node_file)
+
+
+@pytest.mark.parametrize("fault", [_no_settings, _wrong_settings, _no_package, _half_a_package])
+def test_jobs_run_on_a_broken_node(pool: CondorPool, mended: None, fault: Callable[[str], None]) -> None:
+    """Settings or package missing or wrong: the job runs once, with its own environment."""
+    fault(pool.root)
+    more = 'environment = "A=1"\noutput = env.out'
+    [job] = ended(pool, submit(pool, "/usr/bin/env -0; sleep 4", "node3", cores=1, more=more))
+    assert job.integer("NumJobStarts") == 1
+    found = variables(home(pool, "env.out"))
+    assert found["A"] == "1"
+    assert ("JOBFEATURES" in found) == (fault in (_no_settings, _wrong_settings))
+
+
+# ---- many jobs ----
+
+
+def test_short_jobs_are_neither_lost_nor_run_again(pool: CondorPool) -> None:
+    """Sixty jobs of a second or two, that end while update hooks run: each starts once and completes."""
+    script = "sleep 1.$((RANDOM % 10)); echo done >> out"
+    cluster = submit(pool, script, "node1", cores=1, count=60, more="request_disk = 1MB")
+    jobs = ended(pool, cluster, 60)
+    assert {job.integer("NumJobStarts") for job in jobs} == {1}
+    assert {job.integer("JobRunCount") for job in jobs} == {1}
+    assert {job.integer("ExitCode") for job in jobs} == {0}
