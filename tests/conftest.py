@@ -1,8 +1,9 @@
-"""A made-up execute node in both layouts, and the installed programs that run on it."""
+"""What all tests share: signals as in a terminal; a made-up execute node in both layouts, and its programs."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from made_up_node import PYTHON, Node, Programs, install, public_directory
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"
 DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
+
+
+def pytest_configure() -> None:
+    """A suite started in the background of a shell inherits that SIGINT is ignored; what it starts must not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -136,6 +136,13 @@ def test_commands_in_a_job(site_pool: CondorPool) -> None:
         assert "wall_limit_secs" in printed and "hs06" in printed
 
 
+def test_the_benchmark() -> None:
+    """`scripts/bench` measures and prints its table; how fast this machine is today is no promise."""
+    command = [sys.executable, str(ROOT / "scripts" / "bench"), "--runs", "30"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert ran.returncode in {0, 1} and "prepare hook" in ran.stdout, ran.stdout + ran.stderr
+
+
 def test_the_demonstration(release: str) -> None:
     """`scripts/demo htcondor` plays the scenario to its end."""
     command = [str(ROOT / "scripts" / "demo"), "htcondor", "--release", release]

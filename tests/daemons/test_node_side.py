@@ -1,7 +1,7 @@
 """What runs on an HTCondor node, in a real pool: hooks, variables, features, and the cron's word in exactly its slot.
 
-node1 has a partitionable slot, node2 three static ones, both installed as a site would; node3 has an installation of its
-own that the tests break.
+node1 has a partitionable slot, node2 three static ones, both installed as a site would; node3 has an installation of
+its own that the tests break.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
@@ -21,9 +20,9 @@ from drainwise.features import planned_shutdown
 from drainwise.features.check import check
 from drainwise.features.read import open_features
 from drainwise.features.verdict import ERROR
-from drainwise.htcondor.render import drop_in_path, render, write_tree
+from drainwise.htcondor.render import render, write_tree
 from drainwise.pilotad.attributes import ATTRIBUTES
-from drainwise.siteconfig import FeaturesSection, HTCondorSection, SiteConfig, load
+from drainwise.siteconfig import HTCondorSection, SiteConfig, load
 from scenario.stage import PACKAGE, place_tree
 
 SITE = """\
@@ -139,13 +138,15 @@ def submit_pilot(pool: CondorPool, node: str, priority: int) -> int:
 
 
 def slot_of(pool: CondorPool, cluster: int) -> Ad | None:
-    """The slot in which a job runs, as the collector has it, every value evaluated."""
-    names = ["Name", "Cpus", "JobStart", "GlobalJobId", "PilotHeartbeat", "PilotReportStanding", "PilotCronHeartbeat"]
-    names += [*(row.published for row in ATTRIBUTES), *METRICS]
-    expression = f'regexp("#{cluster}[.]0#", GlobalJobId ?: "")'
-    values = pool.run(["condor_status", "-constraint", expression, "-af:jr", *names], check=False)
-    del values
-    return next(iter(pool.slots(expression, names)), None)
+    """The slot in which a job runs, as the collector has it."""
+    names = ["Name", "PilotHeartbeat", "PilotReportStanding", "PilotCronHeartbeat"]
+    names += [row.published for row in ATTRIBUTES]
+    return next(iter(pool.slots(running_in(cluster), names)), None)
+
+
+def running_in(cluster: int) -> str:
+    """The constraint that finds the slot of a job."""
+    return f'regexp("#{cluster}[.]0#", GlobalJobId ?: "")'
 
 
 def reporting_slot(pool: CondorPool, cluster: int) -> Ad:
@@ -293,7 +294,7 @@ def test_every_key_of_an_eight_core_job(pool: CondorPool, node: str) -> None:
     place, job, now = sandbox(pool, node, cluster).outside, running(pool, cluster), int(time.time())
     machine, own = f"{place}/.machinefeatures", f"{place}/.jobfeatures"
     assert {"total_cpu": "24\n", "jobslots": "24\n", "hs06": "240.5\n"}.items() <= contents(machine).items()
-    slot = pool.slots(f'regexp("#{cluster}[.]0#", GlobalJobId ?: "")', ["Memory"])[0]
+    slot = pool.slots(running_in(cluster), ["Memory"])[0]
     expected = {
         "allocated_cpu": "8\n",
         "allocated_CPU": "8\n",
@@ -351,7 +352,7 @@ def test_a_planned_shutdown_reaches_running_jobs_and_goes(pool: CondorPool) -> N
 
 
 def test_each_report_reaches_its_slot_alone(pool: CondorPool) -> None:
-    """Two pilots of one user on a node, dynamic and static: each slot has its own pilot's word, no other slot has any."""
+    """Two pilots of one user on a node, dynamic and static: each slot has its own pilot's word, no other has one."""
     clusters = {
         (node, n): submit_pilot(pool, node, 10 * i + n) for i, node in enumerate(("node1", "node2")) for n in (1, 2)
     }

@@ -19,7 +19,7 @@ from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
 from drainwise.pilotad.mounts import fuse_mounts_below
 from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.patience import Patience
-from drainwise.pilotad.report import CONTRADICTORY, PilotReport, bounded, standing
+from drainwise.pilotad.report import CONTRADICTORY, STALE, PilotReport, bounded, standing
 from drainwise.waste import classad_expressions
 
 TYPE_CHECKING = False
@@ -47,10 +47,11 @@ def literal(value: float | bool | None) -> str:
 def report_ad(report: PilotReport, job: JobDirectory, now: int, heartbeat_limit: int) -> str:
     """The attributes of one slot as the pilot stated them, each bounded.
 
-    A report that contradicts itself keeps its heartbeat and its standing only: it lost its protection.
+    A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing only:
+    it lost its protection.
     """
     state = standing(report, now, heartbeat_limit, job.started)
-    if state == CONTRADICTORY:
+    if state in {CONTRADICTORY, STALE}:
         report = PilotReport(report.heartbeat)
     known = bounded(report, job.cores, job.started or 0, None, now)
     lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
