@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import posix
 import stat
+from abc import ABC, abstractmethod
 
 from drainwise.errors import FeatureError, UsageError
 from drainwise.features.facts import LONGEST_TEXT, sound_text
@@ -26,23 +27,23 @@ LARGEST_FILE = 4096
 HTTP_PREFIXES = ("http://", "https://")
 
 
-class FeatureReader:
+class FeatureReader(ABC):
     """The keys of one features directory; each call reads anew, so that a dynamic key is seen when it comes or goes."""
 
     def __init__(self, location: str) -> None:
         self.location = location
 
+    @abstractmethod
     def fetch(self, key: str) -> bytes | None:
         """Read the raw content of a key; None when it is absent. Raises: FeatureError when it cannot be read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def names(self, directory: str | None = None) -> list[str]:
         """List the keys there are, sorted; `directory` (machine or job) says which to ask for where nothing lists."""
-        raise NotImplementedError
 
+    @abstractmethod
     def problem(self) -> str | None:
         """Say why the location as a whole cannot be read; None when it can."""
-        raise NotImplementedError
 
     def text(self, key: str) -> str | None:
         """Read a key as text without its newline.
