@@ -7,11 +7,8 @@ range from there.
 
 from __future__ import annotations
 
+from drainwise.fact import Fact, set_field
 from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, LARGEST, LARGEST_DECIMAL, PATH, Key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 LONGEST_TEXT = 255
 """Characters of a job id or a path."""
@@ -39,17 +36,11 @@ def _shown(value: object) -> str:
     return ascii(value[:40] if isinstance(value, (str, bytes)) else value)[:40]
 
 
-class Facts:
+class Facts(Fact):
     """Base of both: set once, at construction. `refused` names what was given but not sound, as `field=value`."""
 
     __slots__ = ("refused",)
     refused: tuple[str, ...]
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} cannot be changed: {name}")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} cannot be changed: {name}")
 
     def __repr__(self) -> str:
         known = [f"{name}={getattr(self, name)!r}" for name in self.__slots__ if getattr(self, name) is not None]
@@ -61,8 +52,8 @@ class Facts:
             if value is not None and not is_sound(BY_NAME[name], value):
                 refused.append(f"{name}={_shown(value)}"[:60])
                 value = None  # noqa: PLW2901 - unsound and unknown are the same from here on
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "refused", tuple(refused))
+            set_field(self, name, value)
+        set_field(self, "refused", tuple(refused))
 
 
 class HostFacts(Facts):

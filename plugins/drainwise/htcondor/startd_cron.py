@@ -47,8 +47,8 @@ def literal(value: float | bool | None) -> str:
 def report_ad(report: PilotReport, job: JobDirectory, now: int, heartbeat_limit: int) -> str:
     """The attributes of one slot as the pilot stated them, each bounded.
 
-    A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing only:
-    it lost its protection.
+    A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
+    only: it lost its protection.
     """
     state = standing(report, now, heartbeat_limit, job.started)
     if state in {CONTRADICTORY, STALE}:

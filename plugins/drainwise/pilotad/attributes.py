@@ -6,7 +6,7 @@ One row per attribute; every other module takes names, types and scaling from he
 
 from __future__ import annotations
 
-from drainwise.pilotad.fact import Fact, set_field
+from drainwise.fact import Fact, set_field
 
 PILOT_AD = ".pilot.ad"
 SITE_AD = ".site.ad"

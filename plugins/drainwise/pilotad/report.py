@@ -5,8 +5,8 @@ Pure: time is an argument. Unknown is None and never zero.
 
 from __future__ import annotations
 
+from drainwise.fact import Fact, set_field
 from drainwise.pilotad.attributes import PILOT_AD
-from drainwise.pilotad.fact import Fact, set_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

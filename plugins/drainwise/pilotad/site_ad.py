@@ -5,9 +5,9 @@ from __future__ import annotations
 import posix
 
 from drainwise.errors import RefusedFile
+from drainwise.fact import Fact, set_field
 from drainwise.features.local_file import replace_file
 from drainwise.pilotad.attributes import PAYLOAD_DEADLINE, SITE_AD, VACATE_DESIRED
-from drainwise.pilotad.fact import Fact, set_field
 from drainwise.pilotad.job_directory import JobDirectory, not_written
 from drainwise.pilotad.parse import known_values
 from drainwise.pilotad.safe_open import open_dir, read_file
