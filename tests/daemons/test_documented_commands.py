@@ -22,7 +22,7 @@ PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
 # Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
 # by the fixture below.
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
-THE_WHEEL = {"pip install 'drainwise[htcondor]'", "pip install drainwise"}
+THE_WHEEL = {"pip install '.[htcondor]'", "pip install --no-deps --target /usr/share/drainwise ."}
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
 THE_BENCHMARK = {"scripts/bench", "scripts/bench --write"}
 FROM_A_CENTRAL_MACHINE = {
