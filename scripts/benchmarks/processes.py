@@ -81,24 +81,30 @@ def _set_aside(job: Job) -> None:
             os.rename(f"{job.scratch}/{name}", f"{aside}/{name}")
 
 
-def hooks(job: Job, programs: Programs, stdin: str, runs: int) -> list[Figure]:
-    """Both hooks, run as the job's user (this process already is)."""
+def hooks(job: Job, programs: Programs, stdin: str, where: str, runs: int) -> list[Figure]:
+    """Both hooks, run as the job's user (this process already is); `where` says what its directory lies on."""
     prepare = Command(
-        "prepare hook: three directories made, environment printed",
+        f"prepare hook: three directories made, variables printed; sandbox {where}",
         (f"{programs.directory}/prepare-hook",),
         1.6,
         job.environment(),
         stdin,
         lambda: _set_aside(job),
     )
-    update = Command("update hook: nothing new", (f"{programs.directory}/update-hook",), None, job.environment(), stdin)
+    update = Command(
+        f"update hook: nothing new; sandbox {where}",
+        (f"{programs.directory}/update-hook",),
+        None,
+        job.environment(),
+        stdin,
+    )
     return against_floor([prepare, update], runs)
 
 
 def cron(node: Node, programs: Programs, layout: str, runs: int) -> list[Figure]:
     """A round of the cron with a report in each of 64 slots (this process plays the startd and is HTCondor's user)."""
     argv = (f"{programs.directory}/pilot-cron", *node.cron_arguments(programs.settings))
-    command = Command(f"cron round, {SLOTS} slots that report, directories {layout}", argv, 2.0)
+    command = Command(f"cron round: {SLOTS} slots that report; directories {layout}", argv, 2.0)
     return against_floor([command], runs)[1:]
 
 

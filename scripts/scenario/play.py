@@ -54,6 +54,7 @@ def play(release: str) -> int:
         say("the pilots that cost least are asked to leave")
         show(pool, ["reclaim", "--once", "--act", *site])
         pool.wait_for(lambda: stage.finished(pool, demand) == 3, 240, "bob's jobs to run and end")
+        pool.wait_for(lambda: not stage.under_order(pool), 120, "the end of all pilots that were asked")
         show(pool, ["status", *site])
 
         say("what happened")

@@ -200,6 +200,11 @@ def orders(plan: Any) -> dict[str, int]:
     return {order["name"]: order["deadline"] for user in plan["users"] for order in user["orders"]}
 
 
+def under_order(pool: CondorPool) -> list[str]:
+    """The slots whose run was asked to leave and is still there."""
+    return [ad.text("Name") for ad in pool.slots("PilotReclaimDeadline isnt undefined", ["Name"])]
+
+
 def finished(pool: CondorPool, cluster: int) -> int:
     """How many jobs of a cluster have ended by themselves with code 0."""
     return len(pool.history(f"ClusterId == {cluster} && JobStatus == 4 && ExitCode == 0", ["ProcId"]))

@@ -16,10 +16,12 @@ _NEEDED = "trixie"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is marked `daemons`."""
+    """Everything in this folder is marked `daemons`; what shares a pool runs in one worker of the suite."""
     for item in items:
         if str(item.path).startswith(_HERE + os.sep):
             item.add_marker(pytest.mark.daemons)
+            parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+            item.add_marker(pytest.mark.xdist_group(str(parameters.get("release", _NEEDED))))
 
 
 @pytest.hookimpl(hookwrapper=True)

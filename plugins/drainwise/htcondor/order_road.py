@@ -8,6 +8,9 @@ called in a process of its own (`time_limit.within`), as the bindings may hang.
 
 from __future__ import annotations
 
+import random
+import time
+
 import classad2
 import htcondor2
 
@@ -16,7 +19,8 @@ from drainwise.htcondor.collector import startd_address, startd_slots
 from drainwise.htcondor.orders import KNOB, Order, orders_text, parse_orders, run_name, with_order
 from drainwise.htcondor.pool_ads import moment, text
 
-_TRIES = 3  # another agent may write between our reading and our writing
+_TRIES = 5  # another agent may write between our reading and our writing
+_SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
 _UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
 
 
@@ -36,7 +40,9 @@ def give_order(order: Order, slot: str, machine: str) -> None:
             return
         _set(address, orders_text(with_order(present, order, running)), machine)
         if order in parse_orders(_value(address)):
-            return
+            time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
+            if order in parse_orders(_value(address)):
+                return
     raise PoolUnreachable(f"{machine} did not keep the order for {order.run}: does another agent give orders, too?")
 
 

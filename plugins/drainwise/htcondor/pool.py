@@ -9,7 +9,7 @@ from drainwise.htcondor.time_limit import within
 from drainwise.pool import Pilot, Snapshot
 
 SNAPSHOT_SECONDS = 8.0
-ORDER_SECONDS = 20.0  # a startd is deaf for some seconds while it reconfigures
+ORDER_SECONDS = 30.0  # a startd is deaf for some seconds while it reconfigures
 
 
 class HTCondorPool:

@@ -97,13 +97,15 @@ def machine_ad() -> dict[str, Literal]:
 def lend_passage(scratch: str) -> None:
     """Let the daemon's user, who owns the directory above, pass through the job's directory to its reports.
 
-    Where root owns that one, the daemon's user is who wrote the machine ad. In a pool without root it is the job's user
-    and needs no passage.
+    In a pool without root that is the job's user itself, who needs no passage.
     """
-    owner = posix.stat(sandbox.parent(scratch)).st_uid or posix.stat(variable("_CONDOR_MACHINE_AD")).st_uid
+    above = sandbox.parent(scratch)
+    owner = posix.stat(above).st_uid
     if owner == posix.geteuid():
         return
     try:
+        if owner == 0:
+            raise ValueError(f"{above} belongs to root, not to HTCondor's own user")
         acl.lend(scratch, owner, acl.PASS_THROUGH)
     except (OSError, ValueError) as error:
         say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
