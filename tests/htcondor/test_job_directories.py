@@ -6,8 +6,8 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+import classad2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +30,6 @@ from made_up_node import (
     wait_for_command_line,
     write,
 )
-
-if TYPE_CHECKING:
-    from drainwise.htcondor.ad_text import Literal
 
 USER = 54321
 STARTED = 1795249000
@@ -273,26 +270,54 @@ def test_only_directories_of_starters_are_looked_at(made: Node) -> None:
         assert list(job_directory_names(execute)) == ["dir_12", "dir_7"]
 
 
-words = st.text("abz019_-.@#:+/ \"'\\\n;|&()\u0661", max_size=12)
+words = st.text("abz019_-.@#:+/ \"'\\;|&()\u0661\xff", max_size=12)
 
 
-@given(words, words, st.one_of(st.integers(-1, 2**64), st.booleans(), st.floats(), words))
-def test_an_identity_can_stand_in_a_constraint(name: str, job: str, cores: Literal) -> None:
-    """HOSTILE 31, 32: no quotes, blanks, newlines or anything else that would end a string; cores are a number ≥ 1."""
-    found = identity({"Name": name, "Cpus": cores, "GlobalJobId": job})
+@given(words, words, st.one_of(st.integers(-1, 2**64), st.floats(allow_nan=False), words))
+def test_an_identity_can_stand_in_a_constraint(name: str, job: str, cores: float | str) -> None:
+    """HOSTILE 31, 32: no quotes, blanks or anything else that would end a string; cores are a number ≥ 1."""
+    ad = classad2.ClassAd({"Name": name, "GlobalJobId": job, "Cpus": cores, "Other": 'x Name = "y"'})
+    found = identity(ad.printOld().encode())
     if found is not None:
-        assert found[:2] == (name, job)
-        assert not set(name + job) & set(" \"'\\\n;|&()\u0661")
+        assert found[:3] == (name, job, cores)
+        assert not set(name + job) & set(" \"'\\;|&()\u0661\xff")
         assert name
         assert job
         assert found[2] >= 1
 
 
+@given(st.binary(max_size=300))
+def test_any_bytes_are_an_identity_or_none(data: bytes) -> None:
+    """HOSTILE 24: garbage costs its own report and nothing else."""
+    for garbage in (data, b'Name = "slot1@x"\n' + data, data + b'\nName = "slot1@x"\nGlobalJobId = "j#1"\nCpus = '):
+        found = identity(garbage)
+        assert found is None or (found[0] and found[1] and found[2] >= 1)
+
+
 @pytest.mark.parametrize(
-    "change", [{"Name": "x" * 256}, {"Name": 7}, {"Cpus": 0}, {"Cpus": "8"}, {"Cpus": True}, {"GlobalJobId": ""}]
+    "change",
+    [
+        {"Name": "x" * 256},
+        {"Name": 7},
+        {"Name": ""},
+        {"Cpus": 0},
+        {"Cpus": -8},
+        {"Cpus": 8.0},
+        {"Cpus": "8"},
+        {"Cpus": True},
+        {"Cpus": 10**12},
+        {"GlobalJobId": ""},
+        {"GlobalJobId": "a b"},
+    ],
 )
-def test_an_unsound_slot_is_none(change: dict[str, Literal]) -> None:
+def test_an_unsound_slot_is_none(change: dict[str, object]) -> None:
     """HOSTILE 15, 36: too long, of another type, without cores or a job."""
-    slot: dict[str, Literal] = {"Name": f"slot1@{HOST}", "Cpus": 8, "GlobalJobId": JOB_ID}
-    assert identity(slot) is not None
-    assert identity({**slot, **change}) is None
+    slot: dict[str, object] = {"Name": f"slot1@{HOST}", "Cpus": 8, "GlobalJobId": JOB_ID, "JobStart": STARTED}
+    assert identity(ad_text(slot).encode()) == (f"slot1@{HOST}", JOB_ID, 8, STARTED)
+    assert identity(ad_text({**slot, **change}).encode()) is None
+
+
+def test_the_first_and_the_last_line_count_too() -> None:
+    """An ad need not be sorted, nor end with a newline."""
+    assert identity(b'Name = "slot1@x"\nCpus = 2\nGlobalJobId = "j#1"') == ("slot1@x", "j#1", 2, None)
+    assert identity(b'GlobalJobId = "j#1"\nName = "slot1@x"\nCpus = 2') == ("slot1@x", "j#1", 2, None)

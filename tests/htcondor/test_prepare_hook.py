@@ -20,6 +20,8 @@ from made_up_node import PYTHON, Node, Programs, Ran, ad_text, machine_attribute
 if TYPE_CHECKING:
     from drainwise.htcondor.ad_text import Literal
 
+# What does not depend on the layout of the directories is tried in one of them.
+ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER, STRANGER = 54321, 54323
 NOW = 1795249000
 NAMES = ("MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS")
@@ -167,12 +169,14 @@ def test_the_users_own_variables_do_not_count(node: Node, programs: Programs) ->
     assert text.index("MACHINEFEATURES=/evil") < text.index(f" MACHINEFEATURES={job.scratch}")
 
 
+@ONE_LAYOUT
 def test_the_old_syntax_too(node: Node, programs: Programs) -> None:
     """A job of an old submitter keeps its variables."""
     job = node.start("slot1_1", USER, NOW, Env="A=1|B=two words", EnvDelim="|")
     assert environment(programs.prepare(job)).startswith("A=1 'B=two words' MACHINEFEATURES=")
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize(
     "line", ['Environment = strcat("A=", "1")', "Environment = undefined", 'Env = "A=1" + "B=2"', 'Environment = "']
 )
@@ -185,6 +189,7 @@ def test_an_environment_that_is_no_string(node: Node, programs: Programs, line: 
     assert os.path.exists(f"{job.scratch}/.jobfeatures/allocated_cpu")
 
 
+@ONE_LAYOUT
 def test_a_large_environment_is_printed_whole(node: Node, programs: Programs) -> None:
     """More than a pipe holds."""
     job = node.start("slot1_1", USER, NOW, Environment="BIG=" + "x" * 1_000_000)
@@ -192,6 +197,7 @@ def test_a_large_environment_is_printed_whole(node: Node, programs: Programs) ->
     assert text.startswith("BIG=" + "x" * 1_000_000 + " MACHINEFEATURES=")
 
 
+@ONE_LAYOUT
 def test_an_ad_over_the_limit_is_not_read_in_half(node: Node, programs: Programs) -> None:
     """HOSTILE 20: half an ad might lack the environment, and printing ours would then lose the user's."""
     job = node.start("slot1_1", USER, NOW, Environment="BIG=" + "x" * (4 << 20))
@@ -262,6 +268,7 @@ def test_without_a_machine_ad(node: Node, programs: Programs, missing: str) -> N
     assert "allocated_cpu" not in found
 
 
+@ONE_LAYOUT
 def test_without_a_scratch_directory(node: Node, programs: Programs) -> None:
     """Nothing can be done, and the job runs."""
     job = node.start("slot1_1", USER, NOW)
@@ -271,6 +278,7 @@ def test_without_a_scratch_directory(node: Node, programs: Programs) -> None:
         one_line(ran)
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("stdin", ["", "\n", "Environment", "\0" * 1000, "x" * 100_000])
 def test_a_job_ad_that_is_none(node: Node, programs: Programs, stdin: str) -> None:
     """HOSTILE 21, 23, 24: features from the slot alone."""
@@ -281,6 +289,7 @@ def test_a_job_ad_that_is_none(node: Node, programs: Programs, stdin: str) -> No
     assert contents(f"{job.scratch}/.jobfeatures")["allocated_cpu"] == "8\n"
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("text", [None, "hs06 = fast\n", "\0\xff"])
 def test_settings_that_are_missing_or_wrong(node: Node, programs: Programs, text: str | None) -> None:
     """One line names the file; the values of the slot are written, those of the site are not."""
@@ -303,6 +312,7 @@ def hook_program(programs: Programs, settings: str, before: str = "") -> list[st
     return [PYTHON, "-I", "-S", "-c", text]
 
 
+@ONE_LAYOUT
 def test_a_wait_without_end_is_ended(node: Node, programs: Programs) -> None:
     """Standard input that is never closed: the hook gives up in time and with 0, else the job would wait for ever."""
     job = node.start("slot1_1", USER, NOW)
@@ -317,6 +327,7 @@ def test_a_wait_without_end_is_ended(node: Node, programs: Programs) -> None:
     assert "given up" in one_line(ran)
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_descriptors(node: Node, programs: Programs, closed: str) -> None:
     """None of them makes the hook fail, and no file of ours is taken for one of them."""
@@ -330,6 +341,7 @@ def test_closed_descriptors(node: Node, programs: Programs, closed: str) -> None
     )
 
 
+@ONE_LAYOUT
 def test_no_space_left(node: Node, programs: Programs) -> None:
     """HOSTILE 27: what cannot be written whole is not there at all, is not named, and the job runs."""
     job = node.start("slot1_1", USER, NOW)
@@ -343,6 +355,7 @@ def test_no_space_left(node: Node, programs: Programs) -> None:
     assert b".jobfeatures" in ran.stderr
 
 
+@ONE_LAYOUT
 def test_two_at_once(node: Node, programs: Programs) -> None:
     """HOSTILE 52: both end well and the directories are whole."""
     job = node.start("slot1_1", USER, NOW)
@@ -365,6 +378,7 @@ def test_two_at_once(node: Node, programs: Programs) -> None:
     assert {name for name in os.listdir(job.scratch) if name.startswith("..")} == set()
 
 
+@ONE_LAYOUT
 def test_the_slots_own_values_are_not_believed_blindly(node: Node, programs: Programs) -> None:
     """HOSTILE 36: numbers out of range cost their key and are said."""
     job = node.start("slot1_1", USER, NOW)
@@ -392,6 +406,7 @@ def squat(path: str, kind: str, elsewhere: str) -> None:
         os.chown(path, USER, USER)
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("kind", ["link to a directory", "dangling link", "file", "FIFO"])
 def test_what_stands_in_a_directorys_place_is_left_alone(node: Node, programs: Programs, kind: str) -> None:
     """HOSTILE 1, 5, 47: it is not followed, not named, and the other directories are made."""
@@ -407,6 +422,7 @@ def test_what_stands_in_a_directorys_place_is_left_alone(node: Node, programs: P
     assert not [word for word in words if word.partition("=")[0].endswith("JOBFEATURES")]
 
 
+@ONE_LAYOUT
 def test_a_directory_with_squatted_keys(node: Node, programs: Programs) -> None:
     """HOSTILE 47: links, FIFOs and directories under the names of keys are replaced, what they lead to is not."""
     job = node.start("slot1_1", USER, NOW)
@@ -426,6 +442,7 @@ def test_a_directory_with_squatted_keys(node: Node, programs: Programs) -> None:
         assert stream.read() == "precious\n"
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("name", ["posix", "drainwise", "sitecustomize", "errno"])
 def test_the_users_python_is_not_run(node: Node, programs: Programs, name: str) -> None:
     """HOSTILE 46: no module in the job's directory, on PYTHONPATH or PYTHONHOME is loaded, no program on PATH run."""

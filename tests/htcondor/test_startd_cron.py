@@ -21,6 +21,8 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.waste import classad_expressions
 from made_up_node import HOST, Job, Node, Programs, Ran, pilot_ad, public_directory, run_as, write
 
+# What does not depend on the layout of the directories is tried in one of them.
+ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER, OTHER = 54321, 54322
 NOW = 1795249000
 METRICS = list(classad_expressions(3600))
@@ -98,6 +100,7 @@ def test_a_report_reaches_its_slot(node: Node, programs: Programs, pilot: Job) -
     assert piece.ad["PilotPriorityFactor"] == 3
 
 
+@ONE_LAYOUT
 def test_the_published_metrics_are_the_formulas(node: Node, programs: Programs, pilot: Job) -> None:
     """Evaluated in the slot's ad they are what SPEC's formulas give."""
     [piece] = reports(programs.cron(node)).values()
@@ -139,6 +142,7 @@ def test_a_report_in_the_drafts_way(node: Node, programs: Programs) -> None:
     assert (piece.ad["PilotUsedCpu"], piece.ad["PilotPriorityFactor"]) == (2.5, 9)
 
 
+@ONE_LAYOUT
 def test_a_heartbeat_from_before_the_job_is_stale(node: Node, programs: Programs, pilot: Job) -> None:
     """HOSTILE 48: a report that an earlier run left behind does not count as this one's."""
     before = pilot.started - 1000
@@ -147,6 +151,7 @@ def test_a_heartbeat_from_before_the_job_is_stale(node: Node, programs: Programs
     assert piece.ad["PilotReportStanding"] == "stale"
 
 
+@ONE_LAYOUT
 def test_the_sites_limit_stands_in_the_metrics(node: Node, programs: Programs, pilot: Job) -> None:
     """`heartbeat_limit_secs` of the settings."""
     settings = f"{node.base}/node.conf"
@@ -158,6 +163,7 @@ def test_the_sites_limit_stands_in_the_metrics(node: Node, programs: Programs, p
 # ---- pushing and taking back ----
 
 
+@ONE_LAYOUT
 def test_only_a_change_is_pushed(node: Node, programs: Programs, pilot: Job) -> None:
     """A report that stands goes with the startd's next update; one that changed is sent at once."""
     assert reports(programs.cron(node))[f"slot1_1@{HOST}"].push
@@ -203,6 +209,7 @@ def test_of_two_directories_the_later_run_counts(node: Node, programs: Programs)
             subprocess.run(["rm", "-r", f"{node.execute}/dir_{pid}"], check=True)
 
 
+@ONE_LAYOUT
 def test_what_was_refused_is_said_once(node: Node, programs: Programs, pilot: Job) -> None:
     """One line per change, with names that are ours; the report that was there before is taken back."""
     programs.cron(node)
@@ -224,6 +231,7 @@ def test_a_node_without_jobs(node: Node, programs: Programs) -> None:
     assert reports(programs.cron(node)) == {}
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("garbage", [b"", b"\0\xff" * 5000, b"a b c\n" * 3, b"one two\n\n", b"x" * 3_000_000])
 def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, garbage: bytes) -> None:
     """HOSTILE 51: it is as if nothing had been printed before; the round is whole and leaves a sound state."""
@@ -235,6 +243,7 @@ def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, gar
     assert set(remembered(node.state)) == {f"slot1_1@{HOST}"}
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("kind", ["directory", "closed directory above"])
 def test_a_state_that_cannot_be_written(node: Node, programs: Programs, pilot: Job, kind: str) -> None:
     """HOSTILE 8, 10: the reports are published, one line says what is wrong."""
@@ -259,6 +268,7 @@ def test_a_directory_of_jobs_that_cannot_be_read(node: Node, programs: Programs,
     assert ran.stderr.count(b"\n") == 1
 
 
+@ONE_LAYOUT
 def test_wrong_arguments(node: Node, programs: Programs) -> None:
     """One line, no output."""
     ran = programs.run("pilot-cron", ["--execute", node.execute, "--state"], node.daemon, {}, b"", "/")
@@ -266,6 +276,7 @@ def test_wrong_arguments(node: Node, programs: Programs) -> None:
     assert ran.stderr.count(b"\n") == 1
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("closed", [">&-", ">/dev/full", "| head -c 1 >/dev/null"])
 def test_output_that_nobody_reads(node: Node, programs: Programs, pilot: Job, closed: str) -> None:
     """HOSTILE 27, 54: it ends at once and with 0, and a later round publishes everything."""

@@ -13,6 +13,8 @@ from drainwise.htcondor.update_hook import JITTER, job_deadline, ordered_deadlin
 from drainwise.pilotad.site_ad import SiteAd
 from made_up_node import Job, Node, Programs, make_directory, run_as, write
 
+# What does not depend on the layout of the directories is tried in one of them.
+ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER = 54321
 NOW = 1795249000
 RUNNING: dict[str, str | int | float | bool] = {
@@ -153,6 +155,7 @@ def test_an_order_comes_changes_and_goes(node: Node, programs: Programs, job: Jo
         assert told(job) == expected
 
 
+@ONE_LAYOUT
 def test_an_order_that_stands_is_not_written_again(node: Node, programs: Programs, job: Job) -> None:
     """The files' mtimes are the time of the order."""
     node.refresh(job, **order(job, int(time.time()) + 600))
@@ -162,6 +165,7 @@ def test_an_order_that_stands_is_not_written_again(node: Node, programs: Program
     assert {name: os.stat(f"{job.scratch}/{name}").st_mtime_ns for name in told(job)} == before
 
 
+@ONE_LAYOUT
 def test_a_deadline_that_has_passed_stays_an_order(node: Node, programs: Programs, job: Job) -> None:
     """The shutdown files exist only while their time lies ahead; `.site.ad` still says to go."""
     past = int(time.time()) - 5
@@ -216,6 +220,7 @@ def test_a_job_that_removed_its_features(node: Node, programs: Programs, job: Jo
         assert told(job) == {".site.ad": asked(deadline)[".site.ad"]}
 
 
+@ONE_LAYOUT
 @pytest.mark.parametrize("kind", ["link", "FIFO", "directory"])
 def test_what_stands_in_the_site_ads_place(node: Node, programs: Programs, job: Job, kind: str) -> None:
     """HOSTILE 1, 5, 8, 49: a link, FIFO or directory of that name is replaced, not followed nor waited for."""
@@ -259,6 +264,7 @@ def test_another_users_ad_beside_the_job_is_not_read(node: Node, programs: Progr
     assert told(job) == {}
 
 
+@ONE_LAYOUT
 def test_closed_descriptors(node: Node, programs: Programs, job: Job) -> None:
     """The starter runs this hook with 1 and 2 closed: no file that it writes is mistaken for them."""
     make_directory(f"{job.scratch}/.jobfeatures/shutdowntime_job", 0o755, USER)

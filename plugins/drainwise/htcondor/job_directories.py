@@ -12,7 +12,6 @@ import posix
 
 from drainwise.errors import RefusedFile
 from drainwise.htcondor import sandbox
-from drainwise.htcondor.ad_text import literals, string, whole
 from drainwise.htcondor.hook_io import read_bounded
 from drainwise.pilotad.safe_open import reason_of
 
@@ -20,12 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from drainwise.htcondor.ad_text import Literal
-
-_SLOT = ("Name", "Cpus", "GlobalJobId", "JobStart")
 _SLOT_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@"
 _JOB_ID = _SLOT_NAME + "#:+/"
-_LONGEST = 255
+_LONGEST, _MOST_DIGITS = 255, 12
 _DIRECTORY = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _PROC_LIMIT = 1 << 16  # bytes; a starter's command line is short
 
@@ -85,17 +81,37 @@ def starter_slot(pid: str, startd: int, daemon_uid: int, children: frozenset[str
     return slot if slot and _made_of(slot, _SLOT_NAME) else None
 
 
-def identity(slot: dict[str, Literal]) -> tuple[str, str, int, int | None] | None:
-    """Slot name, job, cores and start of the run by a slot's ad; None when one of the first three is not sound."""
-    name, job, cores = string(slot, "Name"), string(slot, "GlobalJobId"), whole(slot, "Cpus")
-    if not name or not job or not cores or not _made_of(name, _SLOT_NAME) or not _made_of(job, _JOB_ID):
-        return None
-    return name, job, cores, whole(slot, "JobStart")
+def _value(ad: bytes, key: bytes) -> bytes:
+    """What stands right of `key`, a whole `\\nName = `: names and form are the startd's own and always the same."""
+    start = ad.find(key) + len(key)
+    return ad[start : ad.find(b"\n", start)] if start >= len(key) else b""
+
+
+def _string(ad: bytes, key: bytes, letters: str) -> str | None:
+    raw = _value(ad, key)
+    text = raw[1:-1].decode("ascii", "replace")
+    return text if text and raw[:1] == b'"' == raw[-1:] and _made_of(text, letters) else None
+
+
+def _whole(ad: bytes, key: bytes) -> int | None:
+    raw = _value(ad, key)
+    return int(raw) if raw.isdigit() and len(raw) <= _MOST_DIGITS else None
+
+
+def identity(ad: bytes) -> tuple[str, str, int, int | None] | None:
+    """Slot name, job, cores and start of the run by a slot's ad; None when one of the first three is not sound.
+
+    Written for speed: it is what a round of the cron does most.
+    """
+    ad = b"\n%b\n" % ad
+    name, job = _string(ad, b"\nName = ", _SLOT_NAME), _string(ad, b"\nGlobalJobId = ", _JOB_ID)
+    cores = _whole(ad, b"\nCpus = ")
+    return (name, job, cores, _whole(ad, b"\nJobStart = ")) if name and job and cores else None
 
 
 def _found(directory: int, ad: str) -> tuple[str, str, int, int | None] | None:
     try:
-        return identity(literals(read_bounded(ad, sandbox.AD_LIMIT, directory), _SLOT))
+        return identity(read_bounded(ad, sandbox.AD_LIMIT, directory))
     except OSError as error:
         raise RefusedFile(reason_of(error)) from error
 

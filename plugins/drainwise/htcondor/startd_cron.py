@@ -53,7 +53,8 @@ def report_ad(report: PilotReport, job: JobDirectory, now: int, heartbeat_limit:
     state = standing(report, now, heartbeat_limit, job.started)
     if state in {CONTRADICTORY, STALE}:
         report = PilotReport(report.heartbeat)
-    known = bounded(report, job.cores, job.started or 0, None, now)
+    # The run's age bounds the live expressions: here it would make every round a change that is pushed.
+    known = bounded(report, job.cores, 0, None, now)
     lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
     return f'{HEARTBEAT} = {report.heartbeat}\nPilotReportStanding = "{state}"\n{"".join(lines)}'
 
