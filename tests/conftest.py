@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from made_up_node import PYTHON, Node, Programs, install, public_directory
 
@@ -19,6 +20,14 @@ DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
 def pytest_configure() -> None:
     """A suite started in the background of a shell inherits that SIGINT is ignored; what it starts must not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# A property is about values; how fast one example runs says only how busy the machine is. In continuous integration the
+# examples are the same in every run; elsewhere each run looks at new ones.
+settings.register_profile(
+    "drainwise", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("drainwise")
 
 
 @pytest.fixture(scope="session")

@@ -522,7 +522,7 @@ def test_17_truncated_and_written_line_by_line(fast_job: Job) -> None:
             for line in pilot_ad_text(numbered(number % 1000), 8).splitlines(keepends=True):
                 stream.write(line)
 
-    for report in read_while(fast_job, trickle, 200):
+    for report in read_while(fast_job, trickle, 60):
         dates = {report.last_job_start, report.first_exp_job_end, report.last_exp_job_end, report.last_max_job_end}
         assert len(dates - {None}) == 1
         assert report.priority_factor in {None, (report.last_job_start or 0) - 1_795_000_000 + 1000}
