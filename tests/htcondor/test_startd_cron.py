@@ -94,7 +94,8 @@ def test_a_report_reaches_its_slot(node: Node, programs: Programs, pilot: Job) -
     assert (piece.tag, piece.push, piece.constraint) == (f"slot1_1@{HOST}", True, aimed_at(pilot))
     assert sorted(piece.ad) == sorted(["SlotMergeConstraint", *OURS])
     assert piece.ad["PilotUsedCpu"] == 6.0
-    assert piece.ad["PilotAddUncomTime"] == 28800.0 if pilot.cores * 600 >= 28800 else pilot.cores * 600
+    assert piece.ad["PilotAddUncomTime"] == 28800.0
+    assert piece.ad["PilotAddFinalExpWaste"] == 60000.0
     assert piece.ad["PilotReportStanding"] == "fresh"
     assert piece.ad["PilotCanPostponeLastJob"] is True
     assert piece.ad["PilotPriorityFactor"] == 3
@@ -307,31 +308,46 @@ def test_a_literal_is_read_back(value: float | bool | None) -> None:
     assert isinstance(found, bool) == isinstance(value, bool)
 
 
+sums = st.one_of(st.none(), st.floats(-(10**19), 10**19), st.floats(0, 10**5))
+NOW_HERE = int(time.time())  # the expressions read the real clock
+moments = st.one_of(st.none(), st.integers(0, 2**32), st.integers(NOW_HERE - 2000, NOW_HERE + 2000))
+
+
 @given(
     st.builds(
         PilotReport,
-        heartbeat=st.integers(NOW - 10**5, NOW + 10**3),
-        used_cpu=st.one_of(st.none(), st.floats(-(10**19), 10**19)),
-        last_job_start=st.one_of(st.none(), st.integers(0, 2**32)),
-        first_exp_job_end=st.one_of(st.none(), st.integers(0, 2**32)),
-        last_exp_job_end=st.one_of(st.none(), st.integers(0, 2**32)),
-        add_uncom_time=st.one_of(st.none(), st.floats(-(10**19), 10**19)),
-        add_final_exp_waste=st.one_of(st.none(), st.floats(-(10**19), 10**19)),
+        heartbeat=st.one_of(st.integers(NOW_HERE - 900, NOW_HERE), st.integers(NOW_HERE - 10**5, NOW_HERE + 10**3)),
+        used_cpu=sums,
+        last_job_start=moments,
+        first_exp_job_end=moments,
+        last_exp_job_end=moments,
+        last_max_job_end=moments,
+        add_uncom_time=sums,
+        add_final_exp_waste=sums,
         priority_factor=st.one_of(st.none(), st.integers(-(2**31), 2**31 - 1)),
         can_postpone_last_job=st.one_of(st.none(), st.booleans()),
     )
 )
 def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
-    """HOSTILE 29, 36–39: our attributes, each once, within SPEC's bounds; contradictory ones keep no value."""
-    job = JobDirectory(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW - 1000)
-    ad = classad2.parseOne(slot_ad(report_ad(report, job, NOW, 3600), job))
-    assert set(ad) == {"SlotMergeConstraint", *OURS} - set(METRICS)
-    used, added = ad.eval("PilotUsedCpu"), ad.eval("PilotAddUncomTime")
+    """HOSTILE 29, 36–39: our attributes, each once, the metrics within SPEC's bounds; what lost its protection is empty.
+
+    An unprotected pilot's kill waste is cores × elapsed, its other metrics are unknown.
+    """
+    job = JobDirectory(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW_HERE - 1000)
+    text = slot_ad(report_ad(report, job, NOW_HERE, 3600), job)
+    ad = classad2.parseOne(text + "".join(f"{name} = {live}\n" for name, live in classad_expressions(3600).items()))
+    assert set(ad) == {"SlotMergeConstraint", *OURS}
+    ad["Cpus"], ad["JobStart"], ad["PilotLeaseEnd"] = 8, NOW_HERE - 1000, NOW_HERE + 9000
     undefined = classad2.Value.Undefined
+    elapsed = time.time() - (NOW_HERE - 1000)
+    used, kill, drain = (ad.eval(name) for name in ("PilotUsedCpu", "PilotKillWaste", "PilotDrainingWaste"))
     assert used == undefined or 0 <= used <= 8
-    assert added == undefined or 0 <= added <= 8 * 1000
-    if ad["PilotReportStanding"] == "contradictory":
+    assert 0 <= kill <= 8 * elapsed + 8
+    assert drain == undefined or 0 <= drain <= 8 * 9000
+    if ad["PilotReportStanding"] in {"stale", "contradictory"}:
         assert {ad.eval(row.published) for row in ATTRIBUTES} == {undefined}
+        assert kill == pytest.approx(8 * elapsed, abs=16)
+        assert {ad.eval("PilotRemaining"), drain} == {undefined}
 
 
 slots = st.sampled_from([f"slot1_{number}@{HOST}" for number in range(6)])
