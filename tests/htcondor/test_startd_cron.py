@@ -329,7 +329,7 @@ moments = st.one_of(st.none(), st.integers(0, 2**32), st.integers(NOW_HERE - 200
     )
 )
 def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
-    """HOSTILE 29, 36–39: our attributes, each once, the metrics within SPEC's bounds; what lost its protection is empty.
+    """HOSTILE 29, 36–39: our attributes, each once, metrics within SPEC's bounds; what lost its protection is empty.
 
     An unprotected pilot's kill waste is cores × elapsed, its other metrics are unknown.
     """
