@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "plugins" / "drainwise"
-WORKER_NODE = ("errors", "fact", "waste", "features", "pilotad")
+WORKER_NODE = ("errors", "fact", "waste", "features", "pilotad", "node")
 HOOKS = ("prepare_hook", "update_hook", "startd_cron")
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
 TOO_EXPENSIVE |= {"collections", "functools", "contextlib", "tempfile", "configparser", "socket", "signal", "site"}

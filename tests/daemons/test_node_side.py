@@ -479,7 +479,7 @@ def _no_package(root: str) -> None:
 
 
 def _half_a_package(root: str) -> None:
-    for name in ("errors.py", "features/values.py", "htcondor/hook_io.py"):
+    for name in ("errors.py", "features/values.py", "node/hook.py"):
         with open(f"{root}{SICK.library_dir}/drainwise/{name}", "w", encoding="ascii") as stream:
             stream.write("def broken(:\n")
 

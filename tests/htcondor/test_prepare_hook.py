@@ -13,8 +13,8 @@ import pytest
 from drainwise.features.check import check
 from drainwise.features.read import open_features
 from drainwise.features.verdict import ERROR
-from drainwise.htcondor.node_settings import NodeSettings
 from drainwise.htcondor.prepare_hook import host_facts, job_facts
+from drainwise.node.settings import NodeSettings
 from made_up_node import PYTHON, Node, Programs, Ran, ad_text, machine_attributes, make_directory, run_as, write
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def hook_program(programs: Programs, settings: str, before: str = "") -> list[st
 def test_a_wait_without_end_is_ended(node: Node, programs: Programs) -> None:
     """Standard input that is never closed: the hook gives up in time and with 0, else the job would wait for ever."""
     job = node.start("slot1_1", USER, NOW)
-    hurry = "import drainwise.htcondor.hook_io as hook_io; hook_io.TIME_LIMIT = 0.3"
+    hurry = "import drainwise.node.hook as hook; hook.TIME_LIMIT = 0.3"
     read_end, write_end = os.pipe()
     try:
         ran = run_as(USER, hook_program(programs, programs.settings, hurry), job.environment(), read_end)

@@ -22,9 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drainwise.errors import UsageError
-from drainwise.htcondor import node_settings, render
+from drainwise.htcondor import render
 from drainwise.htcondor.knobs import knobs
 from drainwise.htcondor.render import ROLES, RenderedFile, drop_in_path, template_dir, write_tree
+from drainwise.node import settings as node_settings
 from drainwise.siteconfig import FeaturesSection, HTCondorSection, PilotSection, SiteConfig
 
 PLUGINS = Path(__file__).parents[2] / "plugins"

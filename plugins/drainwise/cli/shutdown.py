@@ -10,7 +10,7 @@ import time
 
 from drainwise.errors import UsageError
 from drainwise.features import planned_shutdown
-from drainwise.htcondor.node_settings import NodeSettings, load
+from drainwise.node.settings import NodeSettings, load
 
 DEFAULT_GRACE_SECS = 3600
 DEFAULT_SETTINGS = "/etc/drainwise/node.conf"

@@ -12,7 +12,7 @@ import posix
 
 from drainwise.errors import RefusedFile
 from drainwise.htcondor import sandbox
-from drainwise.htcondor.hook_io import read_bounded
+from drainwise.node.hook import read_bounded
 from drainwise.pilotad.safe_open import reason_of
 
 TYPE_CHECKING = False

@@ -7,17 +7,14 @@ starter's copy of that ad. It makes everything inside the job's own directory, s
 from __future__ import annotations
 
 import posix
-import stat
 import time
 
-from drainwise.errors import FeatureError
 from drainwise.features import host, planned_shutdown
 from drainwise.features.facts import HostFacts, JobFacts
-from drainwise.features.values import deadline_values, job_values, machine_values
-from drainwise.features.write import write_directory
 from drainwise.htcondor import acl, sandbox
 from drainwise.htcondor.ad_text import literals, raw_values, string, whole
-from drainwise.htcondor.hook_io import (
+from drainwise.htcondor.job_environment import with_variables
+from drainwise.node.hook import (
     read_bounded,
     read_input,
     run_to_end,
@@ -26,19 +23,18 @@ from drainwise.htcondor.hook_io import (
     variable,
     write_output,
 )
-from drainwise.htcondor.job_environment import with_variables
+from drainwise.node.job_features import make_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from drainwise.htcondor.ad_text import Literal
-    from drainwise.htcondor.node_settings import NodeSettings
+    from drainwise.node.settings import NodeSettings
 
 MIB = 1 << 20
 JOB_ATTRIBUTES = ("GlobalJobId", "JobCurrentStartDate", "AllowedExecuteDuration", "AllowedJobDuration")
 MACHINE_ATTRIBUTES = ("Cpus", "Memory", "Disk", "TotalCpus", "DetectedPhysicalCpus", "DetectedCpus")
-CONTAINER_PREFIXES = ("", "APPTAINERENV_", "SINGULARITYENV_")
 
 
 def host_facts(machine: dict[str, Literal], settings: NodeSettings) -> HostFacts:
@@ -111,29 +107,6 @@ def lend_passage(scratch: str) -> None:
         say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
 
 
-def _is_directory(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(posix.stat(path, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
-
-
-def make_directories(scratch: str, contents: dict[str, tuple[str, dict[str, str | None]]]) -> dict[str, str]:
-    """Write each directory; returns the variables that name them. One that cannot be made is said and left out."""
-    variables = {}
-    for name, (directory, values) in contents.items():
-        path = f"{scratch}/{directory}"
-        try:
-            write_directory(path, values)
-        except FeatureError as error:
-            say(str(error))
-            if not _is_directory(path):
-                continue
-        for prefix in CONTAINER_PREFIXES:
-            variables[prefix + name] = path
-    return variables
-
-
 def prepare(settings_path: str) -> None:
     """Make the three directories and print the job's new environment."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
@@ -143,16 +116,9 @@ def prepare(settings_path: str) -> None:
     host_side = host_facts(machine, settings)
     job_side = job_facts(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
-    refused = [*host_side.refused, *job_side.refused, *((remark,) if remark else ())]
-    if refused:
-        say(f"left out of the features: {', '.join(refused)}")
-    machine_deadline, job_deadline = deadline_values(planned, None, now)
-    contents = {
-        "MACHINEFEATURES": (sandbox.MACHINE_FEATURES, {**machine_values(host_side), **machine_deadline}),
-        "JOBFEATURES": (sandbox.JOB_FEATURES, {**job_values(job_side, host_side), **job_deadline}),
-        "JOBSTATUS": (sandbox.JOB_STATUS, {}),
-    }
-    variables = make_directories(scratch, contents)
+    if remark:
+        say(remark)
+    variables = make_features(scratch, host_side, job_side, planned, now)
     if not variables:
         return
     raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))

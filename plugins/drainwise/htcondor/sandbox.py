@@ -6,10 +6,6 @@ Before: `dir_<pid>/` is the job's directory (0700, the user's) with the ads in i
 
 from __future__ import annotations
 
-MACHINE_FEATURES = ".machinefeatures"
-JOB_FEATURES = ".jobfeatures"
-JOB_STATUS = ".jobstatus"
-
 SCRATCH = "scratch"
 ADS = "htcondor"
 UPDATE_AD = ".update.ad"

@@ -12,9 +12,9 @@ import posix
 import time
 
 from drainwise.errors import RefusedFile
-from drainwise.htcondor.hook_io import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
-from drainwise.htcondor.sandbox import JOB_STATUS
+from drainwise.node import JOB_STATUS
+from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
 from drainwise.pilotad.mounts import fuse_mounts_below
 from drainwise.pilotad.node_reader import read_report, reasons_line

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drainwise.errors import ConfigurationError
-from drainwise.htcondor.node_settings import DEFAULT_SHUTDOWN_FILE, NodeSettings, load, parse
+from drainwise.node.settings import DEFAULT_SHUTDOWN_FILE, NodeSettings, load, parse
 
 
 def test_what_the_site_wrote() -> None:

@@ -12,7 +12,7 @@ import posix
 import syslog
 
 from drainwise.errors import ConfigurationError
-from drainwise.htcondor.node_settings import NodeSettings, load
+from drainwise.node.settings import NodeSettings, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

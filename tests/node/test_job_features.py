@@ -1,0 +1,44 @@
+"""Promises of the directories that every batch system's job gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drainwise.features.facts import HostFacts, JobFacts
+from drainwise.node.job_features import CONTAINER_PREFIXES, make_features
+
+NOW = 1_795_249_000
+HOST = HostFacts(total_cpu=64, hs06=640)
+JOB = JobFacts(allocated_cpu=8, jobstart_secs=NOW, job_id="17", wall_limit_secs=3600)
+
+
+def test_three_directories_and_nine_variables(tmp_path: Path) -> None:
+    """Each directory is there, and named by its variable and by both containers' twins."""
+    variables = make_features(str(tmp_path), HOST, JOB, None, NOW)
+    names = {"MACHINEFEATURES": ".machinefeatures", "JOBFEATURES": ".jobfeatures", "JOBSTATUS": ".jobstatus"}
+    assert variables == {
+        prefix + name: f"{tmp_path}/{directory}" for prefix in CONTAINER_PREFIXES for name, directory in names.items()
+    }
+    assert all(Path(path).is_dir() for path in variables.values())
+    assert (tmp_path / ".jobfeatures" / "allocated_cpu").read_text() == "8\n"
+    assert not list((tmp_path / ".jobstatus").iterdir())
+
+
+def test_a_planned_shutdown_is_told_from_the_start(tmp_path: Path) -> None:
+    """The machine's planned shutdown stands in both shutdown files."""
+    make_features(str(tmp_path), HOST, JOB, NOW + 900, NOW)
+    for path in (".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job"):
+        assert (tmp_path / path).read_text() == f"{NOW + 900}\n"
+
+
+def test_what_cannot_be_made_is_said_and_left_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A file in the place of one directory costs that directory and one line, not the others (HOSTILE 47)."""
+    (tmp_path / ".jobfeatures").write_text("squatted")
+    variables = make_features(str(tmp_path), HOST, JOB, None, NOW)
+    assert set(variables) & {"MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS"} == {"MACHINEFEATURES", "JOBSTATUS"}
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert ".jobfeatures" in said[0]
+    assert (tmp_path / ".jobfeatures").read_text() == "squatted"
