@@ -1,7 +1,8 @@
 """The three waste metrics of a pilot, written once: for numbers, for numpy arrays and as ClassAd expressions.
 
-Every function below uses only `+ - *` and comparisons, so the same lines serve a number, an array of pilots (the
-simulator) and a `Symbol`, which spells the calculation as the text of a ClassAd expression (the live attributes).
+Every formula below uses only `+ - *`, `at_least` and `at_most`, so the same lines serve a number, an array of pilots
+(the reclaim agent, the simulator) and a `Symbol`, which spells the calculation as the text of a ClassAd expression (the
+live attributes).
 The bounds are SPEC §2's: what a pilot says is a user's word, so it is clamped by what the batch system knows itself.
 """
 
@@ -39,16 +40,22 @@ def at_least(value: Quantity, floor: Quantity) -> Quantity:
     """The larger of two quantities, element by element for arrays."""
     if isinstance(value, Symbol) or isinstance(floor, Symbol):
         return Symbol(f"max({{{value}, {floor}}})")
-    above = value >= floor
-    return value * above + floor * (1 - above)
+    if hasattr(value, "clip"):  # an array: a third of the time that choosing by comparisons takes
+        return value.clip(floor)
+    if hasattr(floor, "clip"):
+        return floor.clip(value)
+    return value if value >= floor else floor
 
 
 def at_most(value: Quantity, ceiling: Quantity) -> Quantity:
     """The smaller of two quantities, element by element for arrays."""
     if isinstance(value, Symbol) or isinstance(ceiling, Symbol):
         return Symbol(f"min({{{value}, {ceiling}}})")
-    below = value <= ceiling
-    return value * below + ceiling * (1 - below)
+    if hasattr(value, "clip"):
+        return value.clip(None, ceiling)
+    if hasattr(ceiling, "clip"):
+        return ceiling.clip(None, value)
+    return value if value <= ceiling else ceiling
 
 
 def remaining(last_job_end: Quantity, now: Quantity) -> Quantity:

@@ -34,6 +34,7 @@ negotiator_policy = {negotiator_policy}
 policy = least-waste
 grace = 1m
 min_age = 5s
+drain_only = yes
 """
 QUOTAS = """\
 GROUP_NAMES = group_alice, group_bob

@@ -13,7 +13,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool import Pilot, Principal, Snapshot
 
 
-def pilot(number: int, now: int, used: float | None, user: str = "alice@pool") -> Pilot:
+def pilot(number: int, now: int, begun: int, used: float | None, user: str = "alice@pool") -> Pilot:
     """An 8-core pilot that has 8 − `used` cores idle for the next 1000 s, or one that says nothing."""
     report = None
     if used is not None:
@@ -27,7 +27,7 @@ def pilot(number: int, now: int, used: float | None, user: str = "alice@pool") -
             add_final_exp_waste=0.0,
             priority_factor=3,
         )
-    start = now - 7200
+    start = begun - 7200
     run = f"ce.pool#{number}.0#{start - 5}@{start}"
     return Pilot(run, f"slot1_{number}@node1", "node1", "group_a", user, 8, start, report=report)
 
@@ -44,7 +44,7 @@ class MemoryPool:
     def snapshot(self, now: int) -> Snapshot:
         if self.unreachable:
             raise PoolUnreachable("the collector did not answer within 8 s")
-        pilots = tuple(pilot(n, self.now, used, self.user) for n, used in enumerate((7.0, 2.0, 5.0, None), 1))
+        pilots = tuple(pilot(n, now, self.now, used, self.user) for n, used in enumerate((7.0, 2.0, 5.0, None), 1))
         accounts = (
             Principal("group_a", 32.0, 16.0, 0.0, 900.0),
             Principal("group_b", 0.0, 16.0, self.wanted, 500.0, 8.0),

@@ -16,8 +16,9 @@ SETTINGS = Settings(
     grace=7200,
     max_grace=86400,
     heartbeat_limit=3600,
-    max_pilots=1000,
+    max_cores=100_000,
     max_cores_per_user=100_000,
+    max_cores_per_user_hour=100_000,
 )
 
 

@@ -56,7 +56,7 @@ def pool_of(*pilots: Pilot, deficit: int = 16) -> Snapshot:
 FIRST, SECOND, THIRD = pilot(1, report(8.0)), pilot(2, report(7.0)), pilot(3, report(6.0))
 BEFORE = pool_of(FIRST, SECOND, THIRD)
 PLAN = make_plan(BEFORE, NOW, SETTINGS)
-DEADLINE = NOW + 7200
+DEADLINE = NOW + 2000 + SETTINGS.margin
 
 
 def carried_out(pool: MemoryPool, journal: Memory | None = None, plan: Plan = PLAN) -> Outcome:
@@ -84,7 +84,7 @@ def test_a_run_that_has_ended_is_not_asked() -> None:
     assert pool.asked == [(SECOND.run, DEADLINE)]
     assert [(act.outcome, act.detail) for act in outcome.acts] == [
         ("skipped", "this run has ended since the plan was made"),
-        ("done", "asked to be gone by 2026-11-21 10:16:40Z"),
+        ("done", "asked to be gone by 2026-11-21 09:05:00Z"),
     ]
     assert outcome.exit_code == 0
 

@@ -22,7 +22,7 @@ def test_every_pilot_is_there_with_its_figures_and_its_reason() -> None:
     [user] = plan["users"]
     [order] = user["orders"]
     assert (plan["policy"], plan["cores"]["deficit"], plan["cores"]["leaving"]) == ("least-waste", 8, 8)
-    assert (order["run"], order["act"], order["deadline"]) == (pilot(1).run, "ask", NOW + 7200)
+    assert (order["run"], order["act"], order["deadline"]) == (pilot(1).run, "ask", NOW + 2900)
     assert (order["remaining"], order["draining_waste"], order["expected_waste"]) == (2000, 2000, 2000)
     assert plan["expected_waste"] == 2000
     silent, asked = user["spared"]

@@ -18,7 +18,8 @@ from drainwise.errors import DrainwiseError
 
 COMMANDS = {
     "status": "who is owed and uses what, and every pilot with its waste",
-    "plan": "what a reclaim cycle would do now, and why",
+    "plan": "what a reclaim cycle would do now, and why; what if N cores were needed",
+    "snapshot": "print what is known of the pool as JSON",
     "reclaim": "ask the pilots that cost least to give back cores that others are owed",
     "features": "show, check or serve machine and job features",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
@@ -27,7 +28,7 @@ COMMANDS = {
 }
 """The commands, each a module of this package with `add_parser(subparsers)` and `run(args)`."""
 
-_POOL_SIDE = {"rich", "htcondor2", "classad2", "jinja2"}
+_POOL_SIDE = {"numpy", "rich", "htcondor2", "classad2", "jinja2"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

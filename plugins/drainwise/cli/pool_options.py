@@ -9,16 +9,21 @@ from collections.abc import Callable
 from drainwise.htcondor.pool import HTCondorPool
 from drainwise.pool import Pool
 from drainwise.reclaim.policy import POLICIES
-from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.settings import Settings, Trust
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 
 POOLS: dict[str, Callable[[], Pool]] = {"htcondor": HTCondorPool}
 """The batch systems by name."""
 
 
+def add_pool_option(parser: argparse.ArgumentParser) -> None:
+    """Add --pool."""
+    parser.add_argument("--pool", choices=sorted(POOLS), default="htcondor", help="batch system (default: %(default)s)")
+
+
 def add_pool_options(parser: argparse.ArgumentParser) -> None:
     """Add --pool, --site, --policy and --json."""
-    parser.add_argument("--pool", choices=sorted(POOLS), default="htcondor", help="batch system (default: %(default)s)")
+    add_pool_option(parser)
     parser.add_argument(
         "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
     )
@@ -36,14 +41,21 @@ def settings_of(args: argparse.Namespace) -> Settings:
     site = SiteConfig()
     if args.site is not None or os.path.exists(DEFAULT_SITE_FILE):
         site = load(DEFAULT_SITE_FILE if args.site is None else args.site)
-    reclaim = site.reclaim
+    reclaim, trust = site.reclaim, site.trust
     return Settings(
         policy=args.policy or reclaim.policy,
         horizon=reclaim.horizon,
         grace=reclaim.grace,
         max_grace=reclaim.max_grace,
         heartbeat_limit=site.pilot.heartbeat_limit,
-        min_age=reclaim.min_age,
-        max_pilots=reclaim.max_pilots_per_cycle,
+        max_cores=reclaim.max_cores_per_cycle,
         max_cores_per_user=reclaim.max_cores_per_user_per_cycle,
+        max_cores_per_user_hour=reclaim.max_cores_per_user_per_hour,
+        margin=reclaim.margin,
+        notice=site.features.grace_job or 0,
+        vacate=site.htcondor.max_vacate_time or 0,
+        min_age=reclaim.min_age,
+        min_between_acts=reclaim.min_between_acts,
+        drain_only=reclaim.drain_only == "yes",
+        trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )

@@ -8,7 +8,7 @@ import time
 
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
-from drainwise.reclaim.candidates import assess
+from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.plan_json import candidate_as_json
 
 
@@ -23,8 +23,10 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     now = int(time.time())
     snapshot = open_pool(args).snapshot(now)
-    pilots = sorted(snapshot.pilots, key=lambda pilot: (pilot.principal, pilot.user, pilot.node, pilot.name))
-    candidates = [assess(pilot, now, settings) for pilot in pilots]
+    candidates = sorted(
+        candidates_of(snapshot.pilots, now, settings),
+        key=lambda one: (one.pilot.principal, one.pilot.user, one.pilot.node, one.pilot.name),
+    )
     if args.json:
         accounts = [dataclasses.asdict(principal) for principal in snapshot.principals]
         figures = [candidate_as_json(one) for one in candidates]

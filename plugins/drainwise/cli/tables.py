@@ -107,6 +107,13 @@ def show_plan(out: Console, plan: Plan, now: int) -> None:
     )
     for user in plan.users:
         _show_user(out, user, now)
+    if plan.cancels:
+        _show_cancels(out, plan)
+
+
+def _show_cancels(out: Console, plan: Plan) -> None:
+    rows = ((one.pilot.name, one.pilot.user, str(one.pilot.cores), one.reason) for one in plan.cancels)
+    show(out, "Requests to take back", ("pilot", "user", ">cores", _FOLDED), rows)
 
 
 def _show_user(out: Console, user: UserPlan, now: int) -> None:

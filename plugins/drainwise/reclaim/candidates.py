@@ -1,32 +1,22 @@
-"""What each way of ending one pilot would waste: its claims bounded by what the batch system knows, its options.
-
-A pilot whose report is stale, contradictory, incomplete or missing has lost its protection: nothing it says counts, and
-each option costs cores × elapsed time (SPEC §2).
-"""
+"""One pilot with its figures and the ways to end it, as a plan shows it: a row of the arrays, made only when looked
+at."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport, bounded, standing_and_rule
+import numpy as np
+
+from drainwise.pilotad.report import FRESH
 from drainwise.pool import Pilot
+from drainwise.reclaim.arrays import Whole
+from drainwise.reclaim.columns import columns_of, standing_of
+from drainwise.reclaim.figures import Figures, figures_of
+from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.trust import doubt_in_words
 from drainwise.reclaim.words import core_hours, duration
-from drainwise.waste import (
-    at_least,
-    at_most,
-    bounded_draining_waste,
-    bounded_kill_waste,
-    bounded_remaining,
-    uncommitted_run,
-)
-
-if TYPE_CHECKING:
-    from drainwise.waste import Quantity
-
-SILENT = "silent"
-"""Standing of a pilot that reports nothing."""
 
 LEAVE = "leave"
 """Asked to drain, it is gone by itself before the deadline."""
@@ -50,8 +40,9 @@ class Option:
 class Candidate:
     """One pilot with its figures: remaining in seconds, wastes in core-seconds; None = not known or not believed.
 
-    rule: why its report is not believed, "" when it is. draining: it says itself that it takes no payload any more, so
-    what idles on its cores is lost whether it is asked or not.
+    rule: why its report is not believed or not taken as it is, "" when it is. draining: it says itself that it takes no
+    payload any more, so what idles on its cores is lost whether it is asked or not. options: the ways to end it that
+    count, the cheapest first.
     """
 
     pilot: Pilot
@@ -62,122 +53,104 @@ class Candidate:
     kill_waste: int
     priority_factor: int
     draining: bool
-    asked: Option
-    killed: Option
+    options: tuple[Option, ...]
 
     @property
-    def tie_break(self) -> tuple[int, str]:
-        """Of equals, the one that its owner values least goes first, then by name of the run."""
-        return self.priority_factor, self.pilot.run
+    def best(self) -> Option:
+        """The cheapest way; of equals the gentlest."""
+        return self.options[0]
+
+    @property
+    def asked(self) -> Option:
+        """The cheapest way that lets it drain."""
+        return next(one for one in self.options if one.kind != KILL)
+
+    @property
+    def killed(self) -> Option:
+        """The quickest way that the site allows: a kill, or a cut where nobody is killed."""
+        return next((one for one in self.options if one.kind == KILL), self.asked)
 
 
-def assess(pilot: Pilot, now: int, settings: Settings) -> Candidate:
-    """The figures of one pilot at `now` (UNIX s) and what asking or killing it would waste.
+@dataclass(frozen=True)
+class Candidates:
+    """The pilots of one decision with their figures, a row each in the order of their stable id (the run)."""
 
-    The deadline is now + grace, never more than max_grace, never after the lease's end.
-    """
-    deadline = now + min(settings.grace, settings.max_grace)
-    if pilot.lease_end is not None and now < pilot.lease_end < deadline:
-        deadline = pilot.lease_end
-    standing, rule = _standing(pilot, now, settings.heartbeat_limit)
-    unknown = round(at_least(uncommitted_run(pilot.cores, pilot.started, now), 0))
-    if standing != FRESH or pilot.report is None:
+    pilots: tuple[Pilot, ...]
+    figures: Figures
+    settings: Settings
+    record: Record
+
+    def __len__(self) -> int:
+        return len(self.pilots)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def sizes(self) -> Whole:
+        """Cores of each."""
+        return self.figures.columns.cores
+
+    def __getitem__(self, row: int) -> Candidate:
+        pilot, it = self.pilots[row], self.figures
+        standing, rule = standing_of(pilot, it.now, self.settings.heartbeat_limit)
+        share = float(it.columns.doubt[row])
+        if share > 0:
+            rule = doubt_in_words(self.record.trust[pilot.user], share)
+        if it.worn[row]:
+            worn = f"spared {self.record.spared[pilot.run]} times: its protection has run out"
+            rule = f"{rule}; {worn}" if rule else worn
         return Candidate(
             pilot,
             standing,
             rule,
-            remaining=None,
-            draining_waste=None,
-            kill_waste=unknown,
-            priority_factor=0,
-            draining=False,
-            asked=Option(CUT, unknown, deadline, deadline),
-            killed=Option(KILL, unknown, now + settings.notice, now + settings.notice),
+            remaining=_whole(it.remaining[row]),
+            draining_waste=_whole(it.draining_waste[row]),
+            kill_waste=int(it.kill_waste[row]),
+            priority_factor=(pilot.report and standing == FRESH and pilot.report.priority_factor) or 0,
+            draining=bool(it.columns.draining[row]),
+            options=_options(it, row, self.settings.notice),
         )
-    claims = bounded(pilot.report, pilot.cores, pilot.started, pilot.lease_end, now)
-    return _believed(pilot, claims, now, deadline, now + settings.notice)
 
 
-def _standing(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]:
-    if pilot.contradictory:
-        return CONTRADICTORY, "the node found that its report contradicts itself"
-    if pilot.report is None:
-        return SILENT, "it reports nothing"
-    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started)
+def candidates_of(pilots: Iterable[Pilot], now: int, settings: Settings, record: Record | None = None) -> Candidates:
+    """The candidates at `now` (UNIX s)."""
+    rows, known = tuple(sorted(pilots, key=lambda pilot: pilot.run)), record or Record()
+    return Candidates(rows, figures_of(columns_of(rows, now, settings, known), now, settings), settings, known)
 
 
-def _believed(pilot: Pilot, claims: PilotReport, now: int, deadline: int, kill_deadline: int) -> Candidate:
-    """The figures of a pilot whose (bounded) claims are believed: a fresh report has all that the metrics need."""
-    cores, used = pilot.cores, claims.used_cpu or 0.0
-    first_end = claims.first_exp_job_end or now
-    last_end = claims.last_exp_job_end or claims.last_max_job_end or now
-    start, uncommitted = claims.last_job_start or now, claims.add_uncom_time or 0.0
-    final = claims.add_final_exp_waste or 0.0
-    left = bounded_remaining(last_end, now, pilot.lease_end)
-    drain = round(bounded_draining_waste(cores, used, first_end, final, now, pilot.lease_end))
-    kill = round(bounded_kill_waste(cores, uncommitted, used, start, pilot.started, now))
-    draining = claims.can_postpone_last_job is False
-    if now + left <= deadline:
-        asked = Option(LEAVE, 0 if draining else drain, deadline, now + left)
-    else:
-        idle, lost = cut_waste(cores, used, start, first_end, last_end, uncommitted, final, now, deadline)
-        lost = at_most(lost, uncommitted_run(cores, pilot.started, deadline))
-        asked = Option(CUT, round(lost if draining else idle + lost), deadline, deadline)
-    return Candidate(
-        pilot,
-        FRESH,
-        "",
-        remaining=left,
-        draining_waste=drain,
-        kill_waste=kill,
-        priority_factor=claims.priority_factor or 0,
-        draining=draining,
-        asked=asked,
-        killed=Option(KILL, kill, kill_deadline, kill_deadline),
+def _options(it: Figures, row: int, notice: int) -> tuple[Option, ...]:
+    found = (
+        (LEAVE, it.leave[row], it.leave_deadline[row], it.now + it.remaining[row]),
+        (CUT, it.cut[row], it.cut_deadline[row], it.cut_deadline[row]),
+        (KILL, it.kill[row], it.now + notice, it.now + notice),
     )
+    counting = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in found if waste < np.inf]
+    return tuple(sorted(counting, key=lambda one: one.waste))
 
 
-def cut_waste(
-    cores: Quantity,
-    used: Quantity,
-    last_start: Quantity,
-    first_end: Quantity,
-    last_end: Quantity,
-    uncommitted: Quantity,
-    final: Quantity,
-    now: Quantity,
-    deadline: Quantity,
-) -> tuple[Quantity, Quantity]:
-    """Core-seconds that idle until `deadline` when the pilot drains from now on, and those lost when it is cut there.
+def _whole(figure: float) -> int | None:
+    return None if np.isnan(figure) else int(figure)
 
-    Times in UNIX s, cores and used in cores, uncommitted (f × cores) and final (i × cores) in core-seconds.
-    Until the first expected end (h) the `used` cores stay busy. From h to the last (g) the pilot told only the integral
-    of its idle cores, i × cores; it counts as evenly spread, so cores − i·cores/(g − h) are busy in between:
-        idle = (cores − used)·(min(T, h) − now) + (i·cores/(g − h))·(T − h)⁺
-        lost = share·(f·cores + used·(T − e))    share = of the cores busy now, those still busy at T
-    Before h all payloads are still running at T: lost is then exactly the kill waste at T.
-    """
-    first = at_least(first_end, now)
-    last = at_least(last_end, first)
-    span = at_least(last - first, 1)
-    tail = at_most(at_least(deadline - first, 0), last - first)
-    busy = at_most(at_least(cores - final / span, 0), used)
-    idle = (cores - used) * (at_most(deadline, first) - now) + (cores - busy) * tail
-    share = (deadline < first) + (deadline >= first) * (deadline < last) * busy / at_least(used, 1e-9)
-    return idle, share * (uncommitted + used * at_least(deadline - last_start, 0))
+
+def assess(pilot: Pilot, now: int, settings: Settings, record: Record | None = None) -> Candidate:
+    """The figures of one pilot at `now` (UNIX s), and what each way to end it would waste."""
+    return candidates_of([pilot], now, settings, record)[0]
 
 
 def in_words(candidate: Candidate, option: Option, now: int) -> str:
     """What an option does to a pilot, with the formula's figures: the sentence that a plan shows."""
     waste = core_hours(option.waste)
-    if option.kind == KILL:
-        return f"killed: {waste} of running payloads lost"
+    rule = f"{candidate.rule}; " if candidate.rule else ""
     if candidate.standing != FRESH:
-        elapsed = duration(max(0, now - candidate.pilot.started))
-        return f"{candidate.rule}: {candidate.pilot.cores} cores x {elapsed} elapsed = {waste}"
-    if option.kind == LEAVE and candidate.draining:
-        return f"drains already and is gone in {duration(option.cores_back - now)}: asking it costs nothing"
+        run = duration(max(0, option.deadline - candidate.pilot.started))
+        when = "killed" if option.kind == KILL else "if it is cut then"
+        return f"{rule or 'not believed; '}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"
+    if option.kind == KILL:
+        return f"{rule}killed: {waste} of running payloads lost"
+    back = duration(option.cores_back - now)
+    if option.kind == LEAVE and candidate.draining and option.waste == 0:
+        return f"{rule}drains already and is gone in {back}: asking it costs nothing"
     if option.kind == LEAVE:
-        return f"gone by itself in {duration(option.cores_back - now)}, {waste} idle until then"
-    until = duration(option.deadline - now)
-    return f"not gone by itself in {until}: {waste} idle until then or lost there"
+        return f"{rule}gone by itself in {back}, {waste} idle until then"
+    return f"{rule}cut in {back}: {waste} idle until then or lost there"

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from drainwise.pool import Pilot, Snapshot
-from drainwise.reclaim.candidates import Candidate, assess
+from drainwise.reclaim.cancel import Cancel, cancels
+from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates_of
+from drainwise.reclaim.fit import jobs_waiting, usable
+from drainwise.reclaim.limits import cores_allowed, too_soon
 from drainwise.reclaim.policy import Choice, Need, policy_called
+from drainwise.reclaim.question import Question, balance_for, without_limits
 from drainwise.reclaim.quota import Balance, on_its_way, weigh
+from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import clock, core_hours, duration
 
 
 @dataclass(frozen=True)
 class Order:
-    """One pilot that is asked to be gone by `deadline` (UNIX s); `waste` in core-seconds is what that should cost."""
+    """One pilot that is asked to be gone by `deadline` (UNIX s); `waste` in core-seconds is what that should cost.
+
+    cores_back: when its cores should be free, UNIX s.
+    """
 
     candidate: Candidate
     kind: str
     deadline: int
+    cores_back: int
     waste: int
     reason: str
 
@@ -41,30 +52,47 @@ class Spared:
 class UserPlan:
     """One user's part: `cores` to give back for `principal`, who is asked for them and who is spared.
 
-    later: cores that a limit of the cycle leaves to the next one; they are not put on anybody else.
+    later: cores that a limit of the cycle leaves to the next one; they are not put on anybody else. limit: that limit
+    in words, or "". open: the pilots among which was chosen; closed: those that may not be asked, with why by run.
     """
 
     principal: str
     user: str
     cores: int
     later: int
+    limit: str
     orders: tuple[Order, ...]
-    spared: tuple[Spared, ...]
+    open: Candidates = field(repr=False, compare=False)
+    closed: tuple[Candidates, Mapping[str, str]] = field(repr=False, compare=False)
 
     @property
     def cores_given(self) -> int:
         """Cores of the pilots that are asked."""
         return sum(order.pilot.cores for order in self.orders)
 
+    @cached_property
+    def spared(self) -> tuple[Spared, ...]:
+        """Those that are left alone, each with its reason: made when they are looked at, for they may be many."""
+        asked = {order.pilot.run for order in self.orders}
+        others, why = self.closed
+        spared = [Spared(one, _not_needed(one, self.limit)) for one in self.open if one.pilot.run not in asked]
+        return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
+
 
 @dataclass(frozen=True)
 class Plan:
-    """One cycle's decision on the snapshot taken at `taken` (UNIX s), and the sentence that sums it up."""
+    """One cycle's decision on the snapshot taken at `taken` (UNIX s), and the sentence that sums it up.
+
+    usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
+    cancels: requests whose reason has gone.
+    """
 
     taken: int
     policy: str
     balance: Balance
     users: tuple[UserPlan, ...]
+    cancels: tuple[Cancel, ...]
+    usable: int | None
     summary: str
 
     @property
@@ -78,81 +106,104 @@ class Plan:
         return sum(order.waste for order in self.orders)
 
 
-def make_plan(snapshot: Snapshot, now: int, settings: Settings) -> Plan:
-    """Decide on a snapshot at `now` (UNIX s).
+def make_plan(
+    snapshot: Snapshot, now: int, settings: Settings, record: Record | None = None, question: Question | None = None
+) -> Plan:
+    """Decide on a snapshot at `now` (UNIX s), knowing what `record` tells of earlier cycles.
 
-    Pilots are ranked within one user only; who gives back, and how many cores, comes from the balance alone. Raises
-    PoolUnreachable for a snapshot that is not whole and UsageError for a policy that does not exist.
+    Pilots are ranked within one user only; who gives back, and how many cores, comes from what the batch system knows
+    alone. With a `question` its cores are planned for, whatever the pool's own balance and the limits of a cycle are.
+    Raises PoolUnreachable for a snapshot that is not whole and UsageError for a policy or user that does not exist.
     """
     policy_called(settings.policy)
-    balance = weigh(snapshot, now, settings.horizon)
+    record = record or Record()
+    if question is None:
+        balance = weigh(snapshot, now, settings.horizon)
+        released = cancels(snapshot, balance, now, settings, record)
+    else:
+        settings, released = without_limits(settings), ()
+        balance = balance_for(question, snapshot, now, settings)
+    wait = too_soon(record, now, settings) if balance.deficit > 0 else ""
+    users = _user_plans(snapshot, balance, now, settings, record, wait)
+    asked = [order.pilot for user in users for order in user.orders]
+    fitting = usable(asked, jobs_waiting(snapshot)) if question is None else None
+    summary = wait or _summary(balance, users, fitting)
+    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary)
+
+
+def _user_plans(
+    snapshot: Snapshot, balance: Balance, now: int, settings: Settings, record: Record, wait: str
+) -> list[UserPlan]:
+    """Each user's part in turn, until the deficit is covered; what a limit delays is asked of nobody else."""
+    pilots: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
+    for pilot in snapshot.pilots:
+        pilots[pilot.principal, pilot.user].append(pilot)
     users: list[UserPlan] = []
-    missing, pilots_left = balance.deficit, settings.max_pilots
+    taken: Counter[str] = Counter()  # by user, who may run under several accounts
+    missing, cycle = balance.deficit, 0 if wait else settings.max_cores
     for over in balance.over:
         beyond = over.cores
         for user in over.users:
             cores = min(missing, beyond)
             if cores <= 0:
                 break
-            mine = [one for one in snapshot.pilots if one.principal == over.principal and one.user == user]
-            part = _user_plan(over.principal, user, mine, Need(cores, beyond), now, settings, pilots_left)
+            allowed = max(0, min(cycle, cores_allowed(user, record, now, settings) - taken[user]))
+            need, whose = Need(cores, beyond), (over.principal, user)
+            part = _user_plan(whose, pilots[whose], need, allowed, now, settings, record, wait)
             users.append(part)
-            pilots_left -= len(part.orders)
+            cycle -= part.cores_given
+            taken[user] += part.cores_given
             missing -= min(cores, part.cores_given + part.later)
             beyond -= part.cores_given + part.later
-    return Plan(snapshot.taken, settings.policy, balance, tuple(users), _summary(balance, users))
+    return users
 
 
 def _user_plan(
-    principal: str, user: str, pilots: Sequence[Pilot], need: Need, now: int, settings: Settings, pilots_left: int
+    whose: tuple[str, str],
+    pilots: Sequence[Pilot],
+    need: Need,
+    allowed: int,
+    now: int,
+    settings: Settings,
+    record: Record,
+    wait: str,
 ) -> UserPlan:
-    """Choose among one user's pilots, within the limits of a cycle."""
-    limit = settings.max_cores_per_user
-    bounded = Need(min(need.cores, limit), min(need.most, limit))
-    candidates = [assess(pilot, now, settings) for pilot in pilots]
-    open_to_choice = [
-        one
-        for one in candidates
-        if not (one.pilot.leaving or on_its_way(one.pilot, now, settings.horizon) or _too_young(one, now, settings))
-    ]
-    chosen = policy_called(settings.policy).choose(open_to_choice, bounded, now, settings)
-    orders = tuple(_order(choice) for choice in chosen[:pilots_left])
-    later = 0
-    if need.cores > limit or len(chosen) > pilots_left:
-        able = min(need.cores, sum(one.pilot.cores for one in open_to_choice))
-        later = max(0, able - sum(order.pilot.cores for order in orders))
-    too_many = {choice.candidate.pilot.run for choice in chosen[pilots_left:]}
-    asked = {order.pilot.run for order in orders}
-    spared = tuple(
-        Spared(one, _why_spared(one, one.pilot.run in too_many, now, settings))
-        for one in candidates
-        if one.pilot.run not in asked
-    )
-    return UserPlan(principal, user, need.cores, later, orders, spared)
+    """Choose among one user's pilots, no more cores than are allowed now."""
+    closed = {pilot.run: why for pilot in pilots if (why := _why_closed(pilot, now, settings))}
+    able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, record)
+    others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, record)
+    bounded = Need(min(need.cores, allowed), min(need.most, allowed))
+    orders = tuple(_order(choice) for choice in policy_called(settings.policy).choose(able, bounded))
+    later, limit = 0, ""
+    if need.cores > allowed:
+        limit = wait or f"a limit allows {allowed} cores now"
+        possible = min(need.cores, int(able.sizes.sum()))
+        later = max(0, possible - sum(order.pilot.cores for order in orders))
+    return UserPlan(*whose, need.cores, later, limit, orders, able, (others, closed))
 
 
 def _order(choice: Choice) -> Order:
     option = choice.option
-    return Order(choice.candidate, option.kind, option.deadline, option.waste, choice.reason)
+    return Order(choice.candidate, option.kind, option.deadline, option.cores_back, option.waste, choice.reason)
 
 
-def _too_young(one: Candidate, now: int, settings: Settings) -> bool:
-    return now - one.pilot.started < settings.min_age
-
-
-def _why_spared(one: Candidate, too_many: bool, now: int, settings: Settings) -> str:
-    if one.pilot.deadline is not None:
-        return f"asked already to be gone by {clock(one.pilot.deadline)}"
-    if one.pilot.leaving:
+def _why_closed(pilot: Pilot, now: int, settings: Settings) -> str:
+    """Why the batch system's own facts forbid to ask a pilot, or ""."""
+    if pilot.deadline is not None:
+        return f"asked already to be gone by {clock(pilot.deadline)}"
+    if pilot.leaving or on_its_way(pilot, now, settings.horizon):
         return "the batch system ends it already"
-    if _too_young(one, now, settings):
+    if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
-    if too_many:
-        return f"left to the next cycle: one cycle asks {settings.max_pilots} pilots at most"
-    return f"not needed; asking it would waste {core_hours(one.asked.waste)}"
+    return ""
 
 
-def _summary(balance: Balance, users: Sequence[UserPlan]) -> str:
+def _not_needed(one: Candidate, limit: str) -> str:
+    how = "killing" if one.best.kind == KILL else "asking"
+    return f"not needed; {how} it would waste {core_hours(one.best.waste)}" + (f"; {limit}" if limit else "")
+
+
+def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None) -> str:
     if balance.demand <= 0:
         return "nobody under quota waits: nothing to give back"
     if not balance.over:
@@ -164,5 +215,9 @@ def _summary(balance: Balance, users: Sequence[UserPlan]) -> str:
     waste = core_hours(sum(order.waste for user in users for order in user.orders))
     who = "1 pilot gives" if pilots == 1 else f"{pilots} pilots give"
     text = f"{who} back {cores} of {balance.deficit} cores at an expected waste of {waste}"
-    missing = balance.deficit - cores
-    return text if missing <= 0 else f"{text}; {missing} cores are left over (limits of a cycle, or no pilot that fits)"
+    missing, scattered = balance.deficit - cores, 0 if fitting is None else min(cores, balance.deficit) - fitting
+    if missing > 0:
+        text += f"; {missing} cores are left over (limits of a cycle, or no pilot that fits)"
+    if scattered > 0:
+        text += f"; {scattered} of them lie in pieces too small for the jobs that wait"
+    return text

@@ -21,6 +21,7 @@ def as_json(plan: Plan) -> dict[str, object]:
             "deficit": balance.deficit,
         },
         "expected_waste": plan.waste,
+        "cores_usable": plan.usable,
         "users": [
             {
                 "principal": user.principal,
@@ -28,10 +29,25 @@ def as_json(plan: Plan) -> dict[str, object]:
                 "cores": user.cores,
                 "cores_given": user.cores_given,
                 "cores_later": user.later,
+                "limit": user.limit,
                 "orders": [order_as_json(order) for order in user.orders],
                 "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
             }
             for user in plan.users
+        ],
+        "cancel": [
+            {
+                "run": one.pilot.run,
+                "name": one.pilot.name,
+                "node": one.pilot.node,
+                "principal": one.pilot.principal,
+                "user": one.pilot.user,
+                "cores": one.pilot.cores,
+                "asked_deadline": one.pilot.deadline,
+                "saved": one.saved,
+                "reason": one.reason,
+            }
+            for one in plan.cancels
         ],
     }
 
@@ -43,6 +59,7 @@ def order_as_json(order: Order) -> dict[str, object]:
         "act": "vacate" if order.kind == KILL else "ask",
         "kind": order.kind,
         "deadline": order.deadline,
+        "cores_back": order.cores_back,
         "expected_waste": order.waste,
         "reason": order.reason,
     }
@@ -68,6 +85,10 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "draining_waste": one.draining_waste,
         "kill_waste": one.kill_waste,
         "waste_if_asked": one.asked.waste,
+        "options": [
+            {"kind": way.kind, "expected_waste": way.waste, "deadline": way.deadline, "cores_back": way.cores_back}
+            for way in one.options
+        ],
         "priority_factor": one.priority_factor,
         "draining": one.draining,
         "asked_deadline": pilot.deadline,

@@ -1,15 +1,23 @@
-"""Which of one user's pilots give back the cores: the policies by name, behind one small interface."""
+"""Which of one user's pilots give back the cores: the policies by name, behind one small interface.
+
+All are held to the same total of cores, which comes from the sizes of the pilots alone (see `reach`), and all count
+waste by the same figures. So `least-waste` never wastes more than another one, and no claim changes how many cores go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from drainwise.errors import UsageError
-from drainwise.reclaim.candidates import Candidate, Option, in_words
-from drainwise.reclaim.cover import Item, cheapest_cover
-from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.arrays import Mask, Real, Whole
+from drainwise.reclaim.candidates import Candidate, Candidates, Option, in_words
+from drainwise.reclaim.cover import cheapest_of_total
+from drainwise.reclaim.figures import Figures
+from drainwise.reclaim.reach import first_that_make, total_to_give
 from drainwise.reclaim.words import core_hours, duration
 
 
@@ -33,65 +41,94 @@ class Choice:
 class Policy(Protocol):
     """A rule that chooses among the pilots of one user. Pure: the same question has the same answer."""
 
-    def choose(self, candidates: Sequence[Candidate], need: Need, now: int, settings: Settings) -> tuple[Choice, ...]:
-        """Pilots that cover `need`, the most worthwhile first; `now` is UNIX s. Empty when nothing is needed."""
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+        """Pilots that make exactly the total which `need` and their sizes give, the most worthwhile first."""
 
 
 class LeastWaste:
-    """The pilots that cover the cores at the least total expected waste, exactly. Each gets its notice.
+    """The pilots that make the total at the least total expected waste, exactly, each ended in its cheapest way."""
 
-    Expected waste of a pilot that is gone before the deadline is its draining waste, else what being cut there loses.
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+        """See `Policy`. Ties by PRIORITY_FACTOR, then by the name of the run: see `cheapest_of_total`."""
+        it, sizes = candidates.figures, candidates.sizes
+        total = total_to_give(sizes, need.cores, need.most)
+        waste = np.where(it.worn, 0.0, it.least)
+        rows = cheapest_of_total(sizes, waste, it.priority, total)
+        rows = rows[np.lexsort((rows, it.priority[rows], waste[rows] / sizes[rows]))]
+        chosen = [candidates[row] for row in rows.tolist()]
+        rule = f"in the least wasteful set for {total} cores, {core_hours(sum(one.best.waste for one in chosen))}"
+        return tuple(Choice(one, one.best, f"{in_words(one, one.best, it.now)}; {rule}") for one in chosen)
+
+
+Keys = Sequence["Real | Whole | Mask"]
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """One pilot after the other by the keys that `order` gives, the first key first; all are killed.
+
+    A pilot is passed over only where with it the total could not be made any more.
     """
 
-    def choose(self, candidates: Sequence[Candidate], need: Need, now: int, settings: Settings) -> tuple[Choice, ...]:  # noqa: ARG002
-        """See `Policy`; ties as in `cheapest_cover`, with PRIORITY_FACTOR as the rank."""
-        by_run = {one.pilot.run: one for one in candidates}
-        items = [Item(one.pilot.cores, one.asked.waste, one.priority_factor, run) for run, one in by_run.items()]
-        chosen = cheapest_cover(items, need.cores, need.most)
-        total = core_hours(sum(item.waste for item in chosen))
-        rule = f"in the least wasteful set for {sum(item.cores for item in chosen)} cores, {total}"
-        return tuple(
-            Choice(one, one.asked, f"{in_words(one, one.asked, now)}; {rule}")
-            for one in (by_run[item.name] for item in chosen)
-        )
+    rule: str
+    order: Callable[[Figures], Keys]
+
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+        """See `Policy`; of equals by PRIORITY_FACTOR, then by the name of the run."""
+        now, chosen = candidates.figures.now, _first(candidates, need, self.order(candidates.figures))
+        return tuple(Choice(one, one.killed, f"{in_words(one, one.killed, now)}; {self.rule}") for one in chosen)
 
 
 class Paper:
     """The paper's example, as written (section 4.1), repeated until the cores are covered.
 
     "If there are any pilot jobs that can go away within 2 hours, pick the one with the least draining waste, else pick
-    the one that is least expensive to kill." The 2 hours are `settings.horizon`.
+    the one that is least expensive to kill." The 2 hours are `settings.horizon`, or the grace where it is shorter.
     """
 
-    def choose(self, candidates: Sequence[Candidate], need: Need, now: int, settings: Settings) -> tuple[Choice, ...]:
-        """See `Policy`; of equals as in `Candidate.tie_break`."""
-        quick = [one for one in candidates if one.remaining is not None and one.remaining <= settings.horizon]
-        slow = [one for one in candidates if one.remaining is None or one.remaining > settings.horizon]
-        quick.sort(key=lambda one: (_draining_waste(one), one.tie_break))
-        slow.sort(key=lambda one: (one.kill_waste, one.tie_break))
-        within = duration(settings.horizon)
-        chosen: list[Choice] = []
-        given = 0
-        for place, one in enumerate(quick + slow):
-            if given >= need.cores:
-                break
-            if given + one.pilot.cores > need.most:
-                continue
-            given += one.pilot.cores
-            if place < len(quick):
-                rule, option = f"least draining waste of those that can go away within {within}", one.asked
-            else:
-                rule, option = f"no other can go away within {within}: least expensive to kill", one.killed
-            chosen.append(Choice(one, option, f"{in_words(one, option, now)}; {rule}"))
-        return tuple(chosen)
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+        """See `Policy`; of equals as in `InOrder`."""
+        it, settings = candidates.figures, candidates.settings
+        quick = it.leave < np.inf
+        cost = np.where(quick, it.leave, it.kill_waste)
+        within = duration(min(settings.horizon, settings.grace, settings.max_grace))
+        choices = []
+        for one in _first(candidates, need, (~quick, cost)):
+            option, rule = one.killed, f"no other can go away within {within}: least expensive to kill"
+            leaves = next((way for way in one.options if way.kind == "leave"), None)
+            if leaves is not None:
+                option, rule = leaves, f"least draining waste of those that can go away within {within}"
+            choices.append(Choice(one, option, f"{in_words(one, option, it.now)}; {rule}"))
+        return tuple(choices)
 
 
-def _draining_waste(one: Candidate) -> int:
-    """What asking it to drain adds: nothing to one that drains already."""
-    return 0 if one.draining or one.draining_waste is None else one.draining_waste
+def _first(candidates: Candidates, need: Need, keys: Keys) -> list[Candidate]:
+    """The first candidates by `keys`, then by PRIORITY_FACTOR and run, that make the total; worn ones first."""
+    it, sizes = candidates.figures, candidates.sizes
+    order = np.lexsort((it.priority, *reversed(keys), ~it.worn))
+    places = first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))
+    return [candidates[row] for row in order[places].tolist()]
 
 
-POLICIES: Mapping[str, Policy] = {"least-waste": LeastWaste(), "paper": Paper()}
+def _youngest_payload(it: Figures) -> Keys:
+    """Age of the payload that started last; of a pilot that is not believed, its own run time."""
+    return (it.now - np.where(it.columns.believed, it.columns.last_start, it.columns.started),)
+
+
+def _dice(it: Figures) -> Keys:
+    """An order that nobody can know before the snapshot is taken, the same whenever it is asked for again."""
+    return (np.random.default_rng(it.now).permutation(len(it)),)
+
+
+POLICIES: Mapping[str, Policy] = {
+    "least-waste": LeastWaste(),
+    "paper": Paper(),
+    "least-kill": InOrder("least expensive to kill", lambda it: (it.kill_waste,)),
+    "youngest-first": InOrder("the shortest run time first", lambda it: (-it.columns.started,)),
+    "oldest-first": InOrder("the longest run time first", lambda it: (it.columns.started,)),
+    "nebraska": InOrder("the youngest payload first", _youngest_payload),
+    "random": InOrder("drawn by lot", _dice),
+}
 
 
 def policy_called(name: str) -> Policy:

@@ -1,20 +1,38 @@
-"""What the site decided about reclaiming; every bound of an act stands here."""
+"""What the site decided about reclaiming; every bound of an act and every rule of trust stands here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far a user's word counts. Times are in seconds.
+
+    window: how long the outcome of a pilot is held for or against its user. pilots: fewer outcomes than that say
+    nothing yet. tolerance: percent by which promises may be wrong in sum. spared: a pilot that was spared so many times
+    while its user gave cores back goes first; 0 = never.
+    """
+
+    window: int = 604_800
+    pilots: int = 5
+    tolerance: int = 25
+    spared: int = 0
 
 
 @dataclass(frozen=True)
 class Settings:
     """The site's bounds for one cycle. Times are in seconds.
 
-    policy: its name. horizon: policy `paper` drains those that can be gone within it; cores that come back within it
-    count as on their way. grace: from the order to the deadline, never longer than max_grace. notice: the same for a
-    pilot that is to be killed rather than drained. heartbeat_limit: an older report has lost its protection.
-    max_pilots: asked in one cycle. max_cores_per_user: taken from one user in one cycle.
-    min_age: a pilot younger than that is left alone; it has hardly begun, and HTCondor 23.9 was seen to keep a job that
-    was preempted within a second of its start waiting for its whole job lease.
+    policy: its name. horizon: the cores must be back within it, else an option does not count; cores that come back
+    within it count as on their way. grace: longest time from the order to the deadline, never longer than max_grace.
+    margin: what a pilot gets beyond the time that it says it needs. notice: the shortest time from an order to its
+    deadline. vacate: how long before the deadline the batch system begins to end a pilot. drain_only: nobody is killed;
+    each pilot gets its grace. heartbeat_limit: an older report has lost its protection. max_cores: asked for in one
+    cycle; max_cores_per_user: of one user in one cycle; max_cores_per_user_hour: of one user within any hour.
+    min_between_acts: between two cycles that ask anybody. min_age: a pilot younger than that is left alone; it has
+    hardly begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for
+    its whole job lease.
     """
 
     policy: str
@@ -22,7 +40,13 @@ class Settings:
     grace: int
     max_grace: int
     heartbeat_limit: int
-    max_pilots: int
+    max_cores: int
     max_cores_per_user: int
+    max_cores_per_user_hour: int
+    margin: int = 900
     notice: int = 0
+    vacate: int = 0
     min_age: int = 60
+    min_between_acts: int = 0
+    drain_only: bool = False
+    trust: Trust = field(default_factory=Trust)

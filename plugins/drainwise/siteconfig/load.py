@@ -139,10 +139,13 @@ def _check_between_keys(config: SiteConfig, written: Mapping[tuple[str, str], st
     if notice is not None:
         least = f"at least [features] grace_job, {format_duration(notice)}"
         require(reclaim.grace >= notice, "reclaim", "grace", reclaim.grace, least)
+        require(reclaim.horizon >= notice, "reclaim", "horizon", reclaim.horizon, least)
     vacate = condor.max_vacate_time
     if vacate is not None:
         most = f"less than [reclaim] grace, {format_duration(reclaim.grace)}"
         require(vacate < reclaim.grace, "htcondor", "max_vacate_time", vacate, most)
+        meant = f"at most [reclaim] margin, {format_duration(reclaim.margin)}"  # else it would not get what it needs
+        require(vacate <= reclaim.margin, "htcondor", "max_vacate_time", vacate, meant)
     believed = format_duration(config.pilot.heartbeat_limit)
     often = f"less than [pilot] heartbeat_limit, {believed}"
     require(condor.cron_period < config.pilot.heartbeat_limit, "htcondor", "cron_period", condor.cron_period, often)

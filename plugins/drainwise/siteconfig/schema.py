@@ -100,13 +100,41 @@ class HTCondorSection:
 class ReclaimSection:
     """How cores are taken back, and the bounds of every act."""
 
-    policy: str = key(choice("least-waste", "paper"), "least-waste", "how the pilots that must leave are chosen")
-    horizon: int = key(duration("0s", "30d"), 7200, "policy paper: pilots that can leave within this are drained first")
-    grace: int = key(duration("5s", "30d"), 7200, "time a pilot gets between the order to leave and its deadline")
+    policy: str = key(
+        choice("least-waste", "paper", "least-kill", "youngest-first", "oldest-first", "nebraska", "random"),
+        "least-waste",
+        "how the pilots that must leave are chosen",
+    )
+    horizon: int = key(
+        duration("0s", "30d"),
+        7200,
+        "the cores must be back within this; a way to end a pilot that takes longer is none",
+    )
+    grace: int = key(duration("5s", "30d"), 7200, "longest time between the order to leave and its deadline")
     max_grace: int = key(duration("5s", "30d"), 86400, "longest time a pilot may get, whatever it says")
+    margin: int = key(duration("0s", "1d"), 900, "time a pilot gets beyond what it says it needs, within the grace")
+    drain_only: str = key(choice("no", "yes"), "no", "yes: no pilot is killed; each one asked gets its grace")
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this is not asked: its start must be over")
-    max_pilots_per_cycle: int = key(integer(1, 10000), 10, "most pilots that one cycle may ask to leave")
-    max_cores_per_user_per_cycle: int = key(integer(1, 1000000), 128, "most cores that one cycle takes from one user")
+    min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that ask anybody")
+    max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle asks for")
+    max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
+    max_cores_per_user_per_hour: int = key(
+        integer(1, 10000000), 1024, "most cores that are taken from one user within any hour"
+    )
+
+
+@dataclass(frozen=True)
+class TrustSection:
+    """When a pilot's or a user's word counts less; how many cores a user gives back never depends on it."""
+
+    window: int = key(duration("1h", "365d"), 604800, "how long the outcome of a pilot counts for or against its user")
+    pilots: int = key(integer(1, 100000), 5, "fewer outcomes than this say nothing about a user yet")
+    tolerance: int = key(
+        integer(0, 10000), 25, "percent by which a user's promises may be wrong in sum before its claims are moved"
+    )
+    spared: int = key(
+        integer(0, 1000000), 0, "a pilot spared so many times while its user gave cores back goes first; 0: never"
+    )
 
 
 @dataclass(frozen=True)
@@ -118,6 +146,7 @@ class SiteConfig:
     pilot: PilotSection = PilotSection()
     htcondor: HTCondorSection = HTCondorSection()
     reclaim: ReclaimSection = ReclaimSection()
+    trust: TrustSection = TrustSection()
 
 
 SECTIONS: dict[str, type[Any]] = {
@@ -125,6 +154,7 @@ SECTIONS: dict[str, type[Any]] = {
     "pilot": PilotSection,
     "htcondor": HTCondorSection,
     "reclaim": ReclaimSection,
+    "trust": TrustSection,
 }
 
 

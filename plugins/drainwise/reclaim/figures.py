@@ -1,0 +1,153 @@
+"""The metrics of many pilots at once, and what each way of ending each of them is expected to waste.
+
+Per pilot there are three ways, and the cores must be back within the horizon, else a way does not count:
+  kill   after the site's shortest notice;
+  leave  asked to drain, it is gone by itself when its last payload ends;
+  cut    asked to drain, it is cut at a deadline: when its first payload has ended (with the margin), at the latest at
+         the limit. Why no other deadline can be better is said in `cut`.
+So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drainwise.reclaim.arrays import Mask, Real
+from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.cut import cut_waste
+from drainwise.reclaim.settings import Settings
+from drainwise.waste import (
+    at_least,
+    at_most,
+    bounded_draining_waste,
+    bounded_kill_waste,
+    bounded_remaining,
+    uncommitted_run,
+)
+
+_BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Rows as in `columns`, calculated for `now` (UNIX s); wastes in whole core-seconds, remaining in s.
+
+    remaining, draining_waste and kill_waste are the metrics; of a pilot that is not believed remaining and draining
+    waste are NaN. leave, cut and kill are what the three ways waste, infinite where a way does not count; the deadlines
+    are those of the orders (UNIX s).
+    """
+
+    now: int
+    columns: Columns
+    remaining: Real
+    draining_waste: Real
+    kill_waste: Real
+    leave: Real
+    leave_deadline: Real
+    cut: Real
+    cut_deadline: Real
+    kill: Real
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def asked(self) -> Real:
+        """Waste when it is asked to drain: it leaves in time or is cut."""
+        return np.minimum(self.leave, self.cut)
+
+    @property
+    def least(self) -> Real:
+        """Waste of the cheapest way that counts."""
+        return np.minimum(self.asked, self.kill)
+
+    @property
+    def priority(self) -> Real:
+        """PRIORITY_FACTOR: of equals, the pilot that its user values least goes first."""
+        return self.columns.priority
+
+    @property
+    def worn(self) -> Mask:
+        """Whether a pilot's protection has run out."""
+        return self.columns.worn
+
+
+def figures_of(columns: Columns, now: int, settings: Settings) -> Figures:
+    """The figures at `now` (UNIX s)."""
+    found = np.empty((8, len(columns)))
+    for begin in range(0, len(columns), _BLOCK):
+        end = min(begin + _BLOCK, len(columns))
+        rows = _figures(columns.part(begin, end), now, settings)
+        for row, figure in enumerate(rows):
+            found[row, begin:end] = figure
+    return Figures(now, columns, *found)
+
+
+def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
+    """The eight columns of `Figures` in their order."""
+    left = bounded_remaining(it.last_end, now, it.lease_end)
+    drain = np.rint(bounded_draining_waste(it.cores, it.used, it.first_end, it.final, now, it.lease_end))
+    kill = _killed(it, now)
+
+    latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
+    limit = at_most(latest, now + max(settings.notice, settings.horizon))
+    leave_deadline = at_most(at_least(now + left + settings.margin, now + settings.notice), latest)
+    idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
+    in_time = it.believed & (now + left <= limit - settings.vacate)
+    leave = np.where(in_time, np.where(it.draining, 0.0, idle), np.inf)
+
+    cut_deadline = limit
+    if not settings.drain_only:
+        first = at_least(at_least(it.first_end, now) + settings.margin, now + settings.notice)
+        cut_deadline = np.where(it.believed, at_most(first, limit), limit)
+    stopped = at_least(cut_deadline - settings.vacate, now)
+    cut = np.where(in_time & (stopped >= now + left), np.inf, _cut(it, now, stopped))
+    end = now + settings.notice
+    killed = np.full(len(it), np.inf) if settings.drain_only else kill
+    if settings.notice and not settings.drain_only:
+        killed = _killed(it, end) + np.where(it.believed, np.rint((it.cores - it.used) * settings.notice), 0.0)
+    if it.doubt.any():
+        leave, cut, killed = (
+            np.rint(claim + it.doubt * at_least(_known(it, until) - claim, 0))
+            for claim, until in ((leave, leave_deadline), (cut, cut_deadline), (killed, end))
+        )
+    return (
+        np.where(it.believed, left, np.nan),
+        np.where(it.believed, drain, np.nan),
+        kill,
+        leave,
+        leave_deadline,
+        cut,
+        cut_deadline,
+        killed,
+    )
+
+
+def _known(it: Columns, until: Real | int) -> Real:
+    """What the batch system itself knows to be lost at most when it ends the pilot then."""
+    known: Real = at_least(uncommitted_run(it.cores, it.started, until), 0.0)
+    return known
+
+
+def _killed(it: Columns, end: int) -> Real:
+    """Running payloads lost when the pilot ends at `end` (UNIX s)."""
+    claimed = bounded_kill_waste(it.cores, it.uncommitted, it.used, it.last_start, it.started, end)
+    return np.rint(np.where(it.believed, claimed, _known(it, end)))
+
+
+def _cut(it: Columns, now: int, deadline: Real) -> Real:
+    """Idle until the deadline (lost anyway in a pilot that drains by itself) and lost there."""
+    idle, lost = cut_waste(
+        it.cores, it.used, it.last_start, it.first_end, it.last_end, it.uncommitted, it.final, now, deadline
+    )
+    known = _known(it, deadline)
+    lost = at_most(lost, known)
+    return np.rint(np.where(it.believed, np.where(it.draining, lost, idle + lost), known))
+
+
+def _by_lease(it: Columns, now: int, deadline: int) -> Real:
+    """The deadline, or the lease's end where that comes first and is not past already."""
+    ends_before = (it.lease_end > now) & (it.lease_end < deadline)
+    return np.where(ends_before, it.lease_end, float(deadline))

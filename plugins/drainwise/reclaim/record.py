@@ -1,0 +1,26 @@
+"""What is known of earlier cycles, as facts that are passed in: a decision depends on nothing it was not given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drainwise.reclaim.trust import TrustFigures
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Cores of one user that were asked for at `time` (UNIX s)."""
+
+    time: int
+    user: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """asked: the orders of the last hour and the last one. trust: by user. spared: how many times, by run."""
+
+    asked: tuple[Asked, ...] = ()
+    trust: Mapping[str, TrustFigures] = field(default_factory=dict)
+    spared: Mapping[str, int] = field(default_factory=dict)

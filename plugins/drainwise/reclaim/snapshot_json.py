@@ -1,0 +1,139 @@
+"""A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
+
+Version 1. Times in UNIX s, cores as the batch system gave them, null where not known. What is not exactly a snapshot is
+refused with the place of the fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, cast
+
+from drainwise.errors import UsageError
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool import Pilot, Principal, Snapshot
+
+FORMAT, VERSION = "drainwise snapshot", 1
+
+_LARGEST = 1 << 63
+
+# The kinds of the fields; `?` = may be null.
+_REPORT = {
+    "heartbeat": "int",
+    "used_cpu": "number?",
+    "last_job_start": "int?",
+    "first_exp_job_end": "int?",
+    "last_exp_job_end": "int?",
+    "last_max_job_end": "int?",
+    "add_uncom_time": "number?",
+    "add_final_exp_waste": "number?",
+    "priority_factor": "int?",
+    "can_postpone_last_job": "bool?",
+    "source": "text",
+}
+_PILOT = {
+    "run": "text",
+    "name": "text",
+    "node": "text",
+    "principal": "text",
+    "user": "text",
+    "cores": "int",
+    "started": "int",
+    "lease_end": "int?",
+    "report": "object?",
+    "contradictory": "bool",
+    "deadline": "int?",
+    "leaving": "bool",
+}
+_PRINCIPAL = {"name": "text"} | {one.name: "number" for one in fields(Principal) if one.name != "name"}
+_SNAPSHOT = {
+    "format": "text",
+    "version": "int",
+    "taken": "int",
+    "pilots": "list",
+    "principals": "list",
+    "free_cores": "number",
+    "user_priorities": "object",
+}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "number": (int, float),
+    "text": (str,),
+    "bool": (bool,),
+    "list": (list,),
+    "object": (dict,),
+}
+
+
+def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
+    """The whole snapshot as plain values."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "taken": snapshot.taken,
+        "pilots": [_pilot_as_json(pilot) for pilot in snapshot.pilots],
+        "principals": [{name: getattr(one, name) for name in _PRINCIPAL} for one in snapshot.principals],
+        "free_cores": snapshot.free_cores,
+        "user_priorities": dict(snapshot.user_priorities),
+    }
+
+
+def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
+    plain: dict[str, object] = {name: getattr(pilot, name) for name in _PILOT}
+    report = pilot.report
+    plain["report"] = None if report is None else {name: getattr(report, name) for name in _REPORT}
+    return plain
+
+
+def snapshot_from_json(value: object) -> Snapshot:
+    """The inverse of `snapshot_as_json`. Raises UsageError for what is not a snapshot of this version."""
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise UsageError("this is not a snapshot; `drainwise snapshot` writes one")
+    if value.get("version") != VERSION:
+        raise UsageError(f"a snapshot of version {value.get('version')!r}: this drainwise reads version {VERSION}")
+    whole = _object(value, _SNAPSHOT, "the snapshot")
+    priorities = {
+        user: _checked(priority, "number", f"user_priorities, {user!r}")
+        for user, priority in whole["user_priorities"].items()
+    }
+    return Snapshot(
+        whole["taken"],
+        tuple(_pilot(one, f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
+        tuple(
+            Principal(**_object(one, _PRINCIPAL, f"principal {place}"))
+            for place, one in enumerate(whole["principals"], 1)
+        ),
+        whole["free_cores"],
+        priorities,
+    )
+
+
+def _pilot(value: object, where: str) -> Pilot:
+    values = _object(value, _PILOT, where)
+    if values["report"] is not None:
+        said = _object(values["report"], _REPORT, f"the report of {where}")
+        values["report"] = PilotReport.from_values(said["heartbeat"], said["source"], said)
+    return Pilot(**values)
+
+
+def _object(value: object, kinds: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The values of an object that has exactly these names, each of its kind."""
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: expected an object")
+    odd = sorted(set(kinds) ^ set(cast("dict[str, object]", value)))
+    if odd:
+        raise UsageError(f"{where}: {odd[0]!r} is {'missing' if odd[0] in kinds else 'not known'}")
+    return {name: _checked(value[name], kind, f"{where}, {name}") for name, kind in kinds.items()}
+
+
+def _checked(value: Any, kind: str, where: str) -> Any:
+    if value is None and kind.endswith("?"):
+        return None
+    plain = kind.rstrip("?")
+    sound = isinstance(value, _TYPES[plain]) and (plain == "bool" or not isinstance(value, bool))
+    if sound and isinstance(value, (int, float)):
+        sound = abs(value) < _LARGEST  # which NaN is not
+    if not sound:
+        raise UsageError(f"{where}: expected {plain}" + (" or null" if kind.endswith("?") else ""))
+    return value

@@ -1,0 +1,120 @@
+"""The decision on a large pool: metrics, rank and exact choice, against one numpy sort and an integer solver.
+
+Everything is measured in one process on one core, in turn with what it is compared to.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from benchmarks.figures import Figure
+from drainwise.reclaim.arrays import Real, Whole
+from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.cover import cheapest_of_total
+from drainwise.reclaim.figures import figures_of
+from drainwise.reclaim.reach import total_to_give
+from drainwise.reclaim.settings import Settings
+
+PILOTS, LARGEST, CORES = 1_000_000, 128, 100_000
+FEW_PILOTS, FEW_CORES = 10_000, 10_000
+NOW = 1795249000
+SITE = Settings(
+    "least-waste",
+    horizon=7200,
+    grace=7200,
+    max_grace=86400,
+    heartbeat_limit=3600,
+    max_cores=10**9,
+    max_cores_per_user=10**9,
+    max_cores_per_user_hour=10**9,
+)
+
+
+def pool(count: int) -> Columns:
+    """Pilots of 1 to 128 cores in every state; one in ten is not believed, half have a known end of their lease."""
+    dice = np.random.default_rng(20261121)
+    cores = dice.integers(1, LARGEST + 1, count)
+    started = NOW - dice.integers(100, 200_000, count).astype(float)
+    first_end = NOW + dice.integers(0, 10_000, count).astype(float)
+    last_end = first_end + dice.integers(0, 20_000, count).astype(float)
+    return Columns(
+        cores=cores,
+        started=started,
+        lease_end=np.where(dice.random(count) < 0.5, np.inf, NOW + dice.integers(1, 300_000, count)),
+        believed=dice.random(count) < 0.9,
+        used=np.floor(cores * dice.random(count)),
+        last_start=NOW - np.floor((NOW - started) * dice.random(count)),
+        first_end=first_end,
+        last_end=last_end,
+        uncommitted=np.floor(cores * 1000 * dice.random(count)),
+        final=np.floor(cores * (last_end - first_end) * dice.random(count)),
+        priority=dice.integers(-5, 6, count).astype(float),
+        draining=dice.random(count) < 0.05,
+        doubt=np.zeros(count),
+        worn=np.zeros(count, dtype=bool),
+    )
+
+
+def decide(pilots: Columns, cores: int) -> tuple[Whole, Real]:
+    """The rows that go, and what each would waste."""
+    figures = figures_of(pilots, NOW, SITE)
+    total = total_to_give(pilots.cores, cores, int(pilots.cores.sum()))
+    return cheapest_of_total(pilots.cores, figures.least, figures.priority, total), figures.least
+
+
+def _seconds(step: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    step()
+    return time.perf_counter() - begin
+
+
+def against_sort(runs: int) -> list[Figure]:
+    """A million pilots; the sort is of as many floats."""
+    pilots, numbers = pool(PILOTS), np.random.default_rng(1).random(PILOTS)
+    steps = (lambda: np.sort(numbers), lambda: decide(pilots, CORES))
+    rounds = [[_seconds(step) for step in steps] for _ in range(runs + 1)][1:]
+    sort, whole = (statistics.median(times) for times in zip(*rounds))
+    return [
+        Figure(f"one numpy sort of {PILOTS:,} floats", sort, 1.0, None),
+        Figure(
+            f"metrics, rank and exact choice: {CORES:,} cores of {PILOTS:,} pilots of 1 to {LARGEST}",
+            whole,
+            whole / sort,
+            40.0,
+            limit=1.5,
+        ),
+    ]
+
+
+def against_solver(runs: int) -> list[Figure]:
+    """Ten thousand pilots; the solver is run once, as it takes that long, and must find the same waste.
+
+    It is given the finished figures and the total, and only has to choose.
+    """
+    pilots = pool(FEW_PILOTS)
+    times = [_seconds(lambda: decide(pilots, FEW_CORES)) for _ in range(runs + 1)][1:]
+    chosen, waste = decide(pilots, FEW_CORES)
+    total = int(pilots.cores[chosen].sum())
+    begin = time.perf_counter()
+    found = milp(
+        waste,
+        constraints=LinearConstraint(pilots.cores[None, :], total, total),
+        integrality=np.ones(FEW_PILOTS),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0.0},
+    )
+    solver = time.perf_counter() - begin
+    if round(found.fun) != round(float(waste[chosen].sum())):
+        raise RuntimeError(f"the solver found a waste of {found.fun}, the choice has {waste[chosen].sum()}")
+    ours = statistics.median(times)
+    return [
+        Figure(
+            f"scipy's milp (HiGHS), the choice alone: {FEW_CORES:,} cores of {FEW_PILOTS:,} pilots", solver, 1.0, None
+        ),
+        Figure("metrics, rank and exact choice of the same", ours, ours / solver, 0.001),
+    ]

@@ -1,0 +1,103 @@
+"""`drainwise snapshot` writes what `drainwise plan --snapshot` reads, and the same questions have the same answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from drainwise.cli.main import main
+
+if TYPE_CHECKING:
+    from .conftest import MemoryPool
+
+
+@pytest.fixture
+def saved(pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """A file that `drainwise snapshot` wrote; the pool itself does not answer any more."""
+    assert main(["snapshot"]) == 0
+    file = tmp_path / "snapshot.json"
+    file.write_text(capsys.readouterr().out)
+    pool.unreachable = True
+    return str(file)
+
+
+def planned(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main(["plan", "--json", *words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def asked(plan: Any) -> list[str]:
+    return [order["name"] for user in plan["users"] for order in user["orders"]]
+
+
+def test_a_plan_from_a_snapshot_is_the_plan_of_the_pool(
+    pool: MemoryPool, saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = planned(capsys, "--snapshot", saved)
+    pool.unreachable = False
+    now = planned(capsys)
+    assert asked(again) == asked(now) == ["slot1_1@node1", "slot1_2@node1"]
+    assert pool.asked == {}
+
+
+def test_what_if_so_many_cores_were_needed(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = planned(capsys, "--snapshot", saved, "--cores", "8")
+    assert (asked(plan), plan["cores"]["deficit"]) == (["slot1_1@node1"], 8)
+    for name in ("alice", "alice@pool"):
+        everything = planned(capsys, "--snapshot", saved, "--cores", "32", "--user", name)
+        assert len(asked(everything)) == 4
+
+
+def test_every_policy_and_any_horizon_can_be_asked_about(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    quick = planned(capsys, "--snapshot", saved, "--cores", "8", "--horizon", "500")
+    assert [way["kind"] for way in quick["users"][0]["orders"][0]["options"]] == ["kill", "cut"]
+    assert planned(capsys, "--snapshot", saved, "--cores", "8", "--horizon", "2h")["expected_waste"] == 1000
+    for policy in ("least-kill", "youngest-first", "oldest-first", "nebraska", "random"):
+        plan = planned(capsys, "--snapshot", saved, "--cores", "16", "--policy", policy)
+        assert (plan["policy"], len(asked(plan))) == (policy, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["--snapshot", "/nonexistent"], "/nonexistent: No such file or directory"),
+        (["--snapshot", "SAVED", "--user", "alice"], "--user needs --cores"),
+        (["--snapshot", "SAVED", "--cores", "8", "--user", "bob"], "no user with pilots is called 'bob'"),
+        (["--snapshot", "BROKEN"], "not JSON"),
+        (["--snapshot", "OTHER"], "this is not a snapshot; `drainwise snapshot` writes one"),
+    ],
+)
+def test_what_cannot_be_planned_is_one_line_and_ends_with_2(
+    words: list[str], fault: str, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken").write_text('{"format"')
+    (tmp_path / "other").write_text("[1]")
+    places = {"SAVED": saved, "BROKEN": str(tmp_path / "broken"), "OTHER": str(tmp_path / "other")}
+    assert main(["plan", *(places.get(word, word) for word in words)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert fault in err
+
+
+@pytest.mark.parametrize("words", [["--cores", "0"], ["--cores", "1e3"], ["--cores", "9" * 99], ["--horizon", "soon"]])
+def test_a_number_that_is_none_is_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["plan", *words])
+    assert end.value.code == 2
+
+
+def test_a_pool_that_does_not_answer_is_one_line(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """HOSTILE 54."""
+    pool.unreachable = True
+    assert main(["snapshot"]) == 1
+    assert capsys.readouterr() == ("", "drainwise: the collector did not answer within 8 s\n")
+
+
+def test_names_cannot_speak_to_the_terminal(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """HOSTILE 41: what a user wrote is escaped."""
+    pool.user = "al\x1b]0;x\x07\u202e@pool"
+    assert main(["snapshot"]) == 0
+    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())

@@ -1,0 +1,82 @@
+"""Promises against what was lost, per user."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.reclaim.settings import Trust
+from drainwise.reclaim.trust import PilotOutcome, TrustFigures, doubt, doubt_in_words, trust_by_user
+
+NOW = 1795249000
+RULES = Trust(window=3600, pilots=2, tolerance=25)
+
+
+def outcome(number: int, predicted: int, realised: int, possible: int = 10_000, user: str = "alice") -> PilotOutcome:
+    return PilotOutcome(f"run{number}", user, NOW - 10, predicted, realised, possible)
+
+
+def figures(*outcomes: PilotOutcome) -> dict[str, TrustFigures]:
+    return trust_by_user(outcomes, NOW, RULES)
+
+
+def test_a_user_who_keeps_its_promises_is_believed() -> None:
+    kept = figures(outcome(1, 1000, 1000), outcome(2, 1000, 1500))["alice"]
+    assert (kept.predicted, kept.realised, kept.error) == (2000, 2500, 500)
+    assert doubt(kept, RULES) == 0, "25 % is within the tolerance"
+    assert doubt(kept, dataclasses.replace(RULES, tolerance=24)) == 500 / 18_000
+
+
+def test_a_few_pilots_say_nothing_about_a_user() -> None:
+    assert doubt(figures(outcome(1, 0, 10_000))["alice"], RULES) == 0
+    assert doubt(None, RULES) == 0
+
+
+def test_nobody_pays_for_another_users_promises() -> None:
+    found = figures(outcome(1, 0, 9000), outcome(2, 0, 9000), outcome(3, 50, 50, user="bea"))
+    assert (doubt(found["alice"], RULES), doubt(found["bea"], RULES)) == (0.9, 0)
+
+
+def test_what_is_long_ago_or_not_yet_is_forgotten_and_a_run_counts_once() -> None:
+    old, future = (dataclasses.replace(outcome(n, 0, 1), ended=NOW + when) for n, when in ((1, -3601), (2, 1)))
+    assert figures(old, future) == {}
+    assert figures(outcome(3, 0, 1), outcome(3, 0, 2))["alice"].realised == 2
+
+
+def test_promises_that_are_too_high_are_wrong_too() -> None:
+    """Who claims much to be spared and loses nothing is not believed either."""
+    assert doubt(figures(outcome(1, 8000, 0), outcome(2, 8000, 0))["alice"], RULES) == 0.8
+
+
+amounts = st.integers(0, 10**9)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(amounts, amounts, amounts), min_size=2, max_size=9))
+def test_doubt_is_a_share(rows: list[tuple[int, int, int]]) -> None:
+    """Whatever is recorded, also what cannot be."""
+    found = figures(*(outcome(n, *row) for n, row in enumerate(rows)))["alice"]
+    assert 0 <= doubt(found, RULES) <= 1
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(amounts, amounts, amounts), min_size=2, max_size=9))
+def test_promises_that_are_too_low_become_right_in_sum(rows: list[tuple[int, int, int]]) -> None:
+    """Moved by the doubt, the same promises add up to what was really lost."""
+    ordered = [(min(row), sorted(row)[1], max(row)) for row in rows]
+    found = figures(*(outcome(n, *row) for n, row in enumerate(ordered)))["alice"]
+    share = doubt(found, RULES)
+    if share:
+        moved = sum(promised + share * (possible - promised) for promised, _, possible in ordered)
+        assert moved == pytest.approx(found.realised)
+
+
+def test_the_numbers_are_shown() -> None:
+    found = figures(outcome(1, 0, 3600), outcome(2, 3600, 7200))["alice"]
+    assert doubt_in_words(found, doubt(found, RULES)) == (
+        "claims moved by 44% towards cores x run time:"
+        " its user's last 2 pilots promised 1.00 core-h and lost 3.00 core-h"
+    )
