@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from scenario import stage
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PILOT = ROOT / "docs" / "pilot.md"
+LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
 
 # Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
@@ -24,6 +27,7 @@ PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
 THE_WHEEL = {"pip install '.[htcondor]'", "pip install --no-deps --target /usr/share/drainwise ."}
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
+ELSEWHERE = {"scripts/demo", "drainwise status --watch"}  # test_local_demo.py, tests/cli/test_watch.py
 THE_BENCHMARK = {"scripts/bench --write"}
 FROM_A_CENTRAL_MACHINE = {
     "drainwise config keys",
@@ -40,8 +44,28 @@ ON_A_MACHINE_OF_THE_POOL = {
 }
 ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
 IN_A_JOB = {"drainwise features show", "drainwise features check"}
+AS_A_PILOT = {
+    "drainwise pilot run --cores 4 --seconds 60 --queue queue",
+    "drainwise pilot run --queue /data/queue",
+    "drainwise pilot run --payload-command 'cat payloads.jsonl'",
+}
+IN_THE_LOCAL_BATCH_SYSTEM = {
+    "drainwise local start --nodes 4x16",
+    "drainwise local account alice --quota 32",
+    "drainwise local account bob --quota 32",
+    "drainwise local submit --account alice --user alice --cores 8 --wall 2h --count 9 -- sleep 3600",
+    "drainwise local submit --account bob --user bob --cores 8 --wall 2h --count 2 -- sleep 3600",
+    "drainwise local queue",
+    "drainwise status --pool local",
+    "drainwise plan --pool local",
+    "drainwise reclaim --once --act --pool local",
+    'drainwise local submit --account bob --cores 8 --wall 1h -- drainwise pilot run --queue "$PWD/queue"',
+    "drainwise local remove 1 2 3",
+    "drainwise local stop",
+    "drainwise local stop --kill",
+}
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= ON_A_NODE | IN_A_JOB
+ALL |= ELSEWHERE | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
 executable = /bin/sh
@@ -66,6 +90,7 @@ def documented() -> set[str]:
             found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
+    named |= {"drainwise pilot run"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 
@@ -134,6 +159,59 @@ def test_commands_in_a_job(site_pool: CondorPool) -> None:
         [job] = site_pool.history(f"ClusterId == {cluster}", ["ExitCode"])
         assert job.integer("ExitCode") == 0, printed
         assert "wall_limit_secs" in printed and "hs06" in printed
+
+
+def test_commands_of_a_pilot(installed: str, tmp_path: Path) -> None:
+    """A pilot with a queue made as documented runs its payload, with numbers given or with those of the features."""
+    features = tmp_path / "features"
+    features.mkdir()
+    (features / "allocated_cpu").write_text("4\n")
+    (features / "wall_limit_secs").write_text("600\n")
+    environment = {"PATH": f"{installed}/bin:/usr/bin:/bin", "PYTHONPATH": installed, "JOBFEATURES": str(features)}
+    [how_to] = [fence for fence in re.findall(r"```sh\n(.*?)```", PILOT.read_text(), re.DOTALL) if "mkdir" in fence]
+    payload = '{"command": "true", "maximum": 5}\n'
+    for number, command in enumerate(sorted(AS_A_PILOT)):
+        place, shared = tmp_path / str(number), tmp_path / f"data{number}"
+        place.mkdir()
+        shared.mkdir()
+        (shared / "p.json").write_text(payload)
+        (place / "payloads.jsonl").write_text(payload)
+        script = how_to if command in how_to else command
+        script = script.replace("pilot run", "pilot run --idle-limit 1").replace("/data/queue", str(shared))
+        words = ["sh", "-e", "-c", script]
+        ran = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0 and "1 payloads done, 0 failed" in ran.stdout, f"{script}\n{ran.stdout}{ran.stderr}"
+
+
+def test_commands_of_the_local_batch_system(installed: str, tmp_path: Path) -> None:
+    """The page on it, typed from top to bottom: bob's pilot runs and reports, and nothing is left behind."""
+    fences = re.findall(r"```sh\n(.*?)```", LOCAL.read_text(), re.DOTALL)
+    written = [line.partition("  #")[0].strip() for fence in fences for line in fence.splitlines()]
+    assert {line for line in written if line.startswith("drainwise")} == IN_THE_LOCAL_BATCH_SYSTEM
+    program = tmp_path / "bin" / "drainwise"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={installed} exec {sys.executable} -m drainwise "$@"\n')
+    program.chmod(0o755)
+    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "DRAINWISE_LOCAL": str(tmp_path / "state")}
+
+    def typed(text: str) -> str:
+        ran = subprocess.run(
+            ["sh", "-e", "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, f"{text}\n{ran.stdout}{ran.stderr}"
+        return ran.stdout
+
+    *before, last = fences
+    try:
+        for fence in before:
+            typed(fence)
+        ends = time.monotonic() + 60
+        while '"used_cpu": 2.0' not in typed("drainwise status --pool local --json"):
+            assert time.monotonic() < ends, typed("drainwise local queue --all")
+            time.sleep(0.2)
+    finally:
+        ended = typed(last)
+    assert "the daemon has stopped" in ended and "leases were ended" in ended
 
 
 def test_the_benchmark() -> None:

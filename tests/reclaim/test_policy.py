@@ -96,8 +96,41 @@ def test_of_equals_the_one_its_owner_values_least_is_asked() -> None:
 def test_a_pilot_that_drains_already_goes_first() -> None:
     """The paper counts those first that are draining already; here the batch system holds them to their word."""
     draining = report(1.0, first_end=NOW + HOUR, last_end=NOW + HOUR, can_postpone=False)
-    for policy in POLICIES:
+    for policy in ("least-waste", "paper"):
         assert choose(policy, candidates(QUICK_CHEAP, draining), 8) == ["ce#1"], policy
+
+
+def started(*ages: int, cores: Sequence[int] = ()) -> list[Candidate]:
+    """Candidates that have run for so many seconds; what they say is the same."""
+    sizes = cores or [8] * len(ages)
+    rows = enumerate(zip(ages, sizes))
+    return [assess(pilot(n, QUICK_CHEAP, cores=size, started=NOW - age), NOW, SETTINGS) for n, (age, size) in rows]
+
+
+def test_youngest_first_kills_the_shortest_run_time_first() -> None:
+    """Whatever they would waste; whole pilots until the cores are covered."""
+    among = started(9000, 300, 5000, 4000)
+    assert choose("youngest-first", among, 8) == ["ce#1"]
+    assert choose("youngest-first", among, 17) == ["ce#1", "ce#3", "ce#2"]
+    [one] = policy_called("youngest-first").choose(among, Need(8, 8), NOW, SETTINGS)
+    assert (one.option.kind, one.option.deadline) == (KILL, NOW)
+    assert one.reason.endswith("of running payloads lost; of those left the shortest run time, 5m")
+
+
+def test_youngest_first_passes_over_what_is_above_the_bound() -> None:
+    among = started(100, 200, 300, cores=(24, 8, 4))
+    assert choose("youngest-first", among, 12, most=15) == ["ce#1", "ce#2"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(ages=st.lists(st.integers(60, 90_000), max_size=8), cores=st.integers(0, 80))
+def test_youngest_first_leaves_nobody_younger_alone(ages: list[int], cores: int) -> None:
+    among = started(*ages)
+    taken = {one.candidate.pilot.run for one in chosen_by("youngest-first", among, cores, 10**6)}
+    asked = [one.pilot.started for one in among if one.pilot.run in taken]
+    spared = [one.pilot.started for one in among if one.pilot.run not in taken]
+    assert not asked or not spared or min(asked) >= max(spared)
+    assert len(asked) == min(len(ages), -(-cores // 8))
 
 
 every_policy = pytest.mark.parametrize("name", list(POLICIES))
@@ -162,5 +195,5 @@ def test_no_policy_that_asks_wastes_less_than_least_waste(
 
 
 def test_a_policy_that_does_not_exist_is_named_with_those_that_do() -> None:
-    with pytest.raises(UsageError, match="no policy is called 'fastest'; there are least-waste, paper"):
+    with pytest.raises(UsageError, match="no policy is called 'fastest'; there are least-waste, paper, youngest-first"):
         policy_called("fastest")

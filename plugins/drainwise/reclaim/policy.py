@@ -86,12 +86,39 @@ class Paper:
         return tuple(chosen)
 
 
+class YoungestFirst:
+    """What batch systems do by themselves, for comparison: the shortest run time is killed first, whole pilots each.
+
+    That is Slurm's PreemptParameters=youngest_first and, within one user, HTCondor's default PREEMPTION_RANK. Nobody
+    drains, and nothing a pilot says counts but, between two of the same start, its PRIORITY_FACTOR.
+    """
+
+    def choose(self, candidates: Sequence[Candidate], need: Need, now: int, settings: Settings) -> tuple[Choice, ...]:  # noqa: ARG002
+        """See `Policy`; of equals as in `Candidate.tie_break`."""
+        chosen: list[Choice] = []
+        given = 0
+        for one in sorted(candidates, key=lambda one: (-one.pilot.started, one.tie_break)):
+            if given >= need.cores:
+                break
+            if given + one.pilot.cores > need.most:
+                continue
+            given += one.pilot.cores
+            age = duration(max(0, now - one.pilot.started))
+            reason = f"{in_words(one, one.killed, now)}; of those left the shortest run time, {age}"
+            chosen.append(Choice(one, one.killed, reason))
+        return tuple(chosen)
+
+
 def _draining_waste(one: Candidate) -> int:
     """What asking it to drain adds: nothing to one that drains already."""
     return 0 if one.draining or one.draining_waste is None else one.draining_waste
 
 
-POLICIES: Mapping[str, Policy] = {"least-waste": LeastWaste(), "paper": Paper()}
+POLICIES: Mapping[str, Policy] = {
+    "least-waste": LeastWaste(),
+    "paper": Paper(),
+    "youngest-first": YoungestFirst(),
+}
 
 
 def policy_called(name: str) -> Policy:
