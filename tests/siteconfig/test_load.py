@@ -121,7 +121,7 @@ def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
     ("text", "value", "expected"),
     [
         ("[reclaims]\n", "[reclaims]", "[reclaim] on line 1"),
-        ("[xyz]\n", "[xyz]", "[features], [pilot], [htcondor], [reclaim] on line 1"),
+        ("[xyz]\n", "[xyz]", "[features], [pilot], [htcondor], [slurm], [reclaim] on line 1"),
         ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
         ("[features\n", "[features", "on line 1"),
         ("[pilot]\n[features]\n[pilot]\n", "[pilot]", "the section once (again on line 3)"),

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from drainwise.errors import PoolUnreachable
-from drainwise.htcondor.free_cores import Hole, Waiting, usable_cores
+from drainwise.free_cores import Hole, Waiting, usable_cores
 from drainwise.htcondor.pool_ads import Ad, moment, number, text
 from drainwise.htcondor.shares import (
     NO_GROUP,

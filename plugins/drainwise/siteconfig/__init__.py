@@ -9,6 +9,7 @@ from drainwise.siteconfig.schema import (
     PilotSection,
     ReclaimSection,
     SiteConfig,
+    SlurmSection,
 )
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "PilotSection",
     "ReclaimSection",
     "SiteConfig",
+    "SlurmSection",
     "load",
 ]

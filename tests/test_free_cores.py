@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.free_cores import Hole, Waiting, usable_cores
+from drainwise.free_cores import Hole, Waiting, usable_cores
 
 
 @pytest.mark.parametrize(
