@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drainwise.local.lease_files import Outcome, find_lease, outcome_of
+from drainwise.local.lease_files import Outcome, find_lease, outcome_of, remove_lease
 from drainwise.local.processes import Process, birth_of
+from made_up_node import public_directory
 
 LOCKS = """
 import fcntl, sys
@@ -170,3 +171,28 @@ def test_an_outcome_that_is_no_small_file_is_none(directory: Path) -> None:
         huge.truncate(1 << 40)
     assert outcome_of(str(directory)) is None
     assert outcome_of(str(directory / "nothing")) is None
+
+
+def test_what_a_job_closed_is_removed_with_its_lease() -> None:
+    """A directory of mode 000 does not stay behind, and nothing that a link leads to is touched."""
+    with public_directory() as base:
+        directory, outside = Path(base, "lease"), Path(base, "outside")
+        outside.mkdir(mode=0o500)
+        closed = directory / "work" / "closed" / "deep"
+        closed.mkdir(parents=True)
+        (closed / "file").touch()
+        (directory / "work" / "link").symlink_to(outside)
+        closed.chmod(0)
+        closed.parent.chmod(0)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                if os.geteuid() == 0:  # root may look into anything
+                    subprocess.run(["chown", "-R", "--no-dereference", "54321:54321", base], check=True)
+                    os.setresuid(54321, 54321, 54321)
+                remove_lease(str(directory))
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        assert not directory.exists()
+        assert outside.stat().st_mode & 0o777 == 0o500

@@ -7,7 +7,6 @@ any moment: the next one finds them again. Between two rounds it sleeps.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
 
@@ -15,6 +14,7 @@ from drainwise.errors import DrainwiseError, PoolError
 from drainwise.features import planned_shutdown
 from drainwise.local.deadline import next_due
 from drainwise.local.job import RUNNING, Job, Node
+from drainwise.local.lease_files import remove_lease
 from drainwise.local.leases import Leases
 from drainwise.local.ledger import Ledger
 from drainwise.local.log import Faults, Say
@@ -169,7 +169,7 @@ class Daemon:
             return
         self._next_forget = now + _FORGET_EVERY
         for directory in self._store.forget(now - self._settings.keep_ended):
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_lease(directory)
 
     def _pause(self, live: Sequence[Job], started: int, now: float) -> float:
         """Seconds until something has to be looked at."""

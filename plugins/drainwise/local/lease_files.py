@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import struct
 from dataclasses import dataclass
 
@@ -43,6 +44,20 @@ def work_directory(directory: str) -> str:
 def records_directory(directory: str) -> str:
     """Where the keeper of the lease in `directory` has its records."""
     return f"{directory.rstrip('/')}/{RECORDS}"
+
+
+def remove_lease(directory: str) -> None:
+    """Remove a lease that has ended, also where the job took the right to look into a directory from its user."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if not os.path.isdir(directory):
+        return
+    for above, names, _ in os.walk(directory):
+        for name in names:
+            path = os.path.join(above, name)
+            if not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def find_lease(directory: str) -> Process | None:

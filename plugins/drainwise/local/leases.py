@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 from drainwise.errors import PoolError, UsageError
@@ -26,6 +27,9 @@ from drainwise.local.processes import has_argument
 from drainwise.local.settings import Settings
 from drainwise.local.wake import Sleeper
 
+_PATIENT_EVERY = 5.0
+"""Seconds between two kills that are waited for."""
+
 
 class Leases:
     """The keepers of the live jobs, by run."""
@@ -33,6 +37,7 @@ class Leases:
     def __init__(self, store: Ledger, sleeper: Sleeper, settings: Settings, say: Say) -> None:
         self._store, self._sleeper, self._settings, self._say = store, sleeper, settings, say
         self._keepers: dict[str, Process] = {}
+        self._patient_at = 0.0
 
     def start(self, job: Job, node_cores: int, planned: int | None, now: float) -> bool:
         """Start a job whose start is written down; False when it was put back. `planned`, `now`: UNIX s."""
@@ -87,13 +92,20 @@ class Leases:
             return
         directory = self._store.lease_directory(job.run)
         if what == KILL:
-            kill(keeper, directory, 0.0 if job.kill_sent is None else 1.0)
+            kill(keeper, directory, self._patience(job, now))
         else:
             terminate(keeper, directory)
         # Written down afterwards: a crash in between makes it hear the signal twice, not never.
         self._store.told_to_end(job, now, what == KILL, why_due(job))
         if job.kill_sent is None:
             self._say(f"job {job.job_id} {'killed' if what == KILL else 'told to end'}: {why_due(job)}")
+
+    def _patience(self, job: Job, now: float) -> float:
+        """Seconds to wait for one that a first SIGKILL did not end: for one at a time, the others need the round."""
+        if job.kill_sent is None or now < self._patient_at:
+            return 0.0
+        self._patient_at = now + _PATIENT_EVERY
+        return 1.0
 
     def _watch(self, job: Job, keeper: Process) -> None:
         self._keepers[job.run] = keeper
@@ -104,7 +116,7 @@ class Leases:
         """By the lock on the keeper's record or, should the job have removed that, by what is written down of it."""
         keeper = find_lease(directory)
         if keeper is None and job.keeper is not None and is_alive(job.keeper):
-            return job.keeper if has_argument(job.keeper.pid, directory.encode()) else None
+            return job.keeper if has_argument(job.keeper.pid, os.fsencode(directory)) else None
         return keeper
 
     def _clear_up_start(self, job: Job, directory: str, now: float) -> bool:
