@@ -43,7 +43,7 @@ def add_pool_options(parser: argparse.ArgumentParser) -> None:
 
 
 def open_pool(args: argparse.Namespace) -> Pool:
-    """The batch system that was asked for; without a word HTCondor or Slurm if there is one, else the local, said so."""
+    """The batch system that was asked for; without a word HTCondor or Slurm where there is one, else the local one."""
     directory = args.directory or default_directory()
     name = args.pool
     if args.directory and name not in {AUTO, LOCAL}:
