@@ -60,9 +60,11 @@ def test_who_may_know_whom(name: str) -> None:
         assert not known & batch_systems
     if room in WORKER_NODE:
         assert known <= set(WORKER_NODE)
+    if room == "pilot":
+        assert known <= {*WORKER_NODE, "pilot"}
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.split(".")[0] in WORKER_NODE])
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.split(".")[0] in (*WORKER_NODE, "pilot")])
 def test_worker_node_code_needs_the_standard_library_alone(name: str) -> None:
     """What runs on a worker node imports nothing that a site would have to install there."""
     outside = {top.split(".")[0] for top in imports(modules()[name])} - {"drainwise"}

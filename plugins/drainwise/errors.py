@@ -2,7 +2,8 @@
 
 DrainwiseError                 anything the bundle reports on purpose
 ├── UsageError                 the caller asked for something that cannot be (exit code 2)
-│   └── ConfigurationError     a key of a configuration file is wrong (exit code 2)
+│   ├── ConfigurationError     a key of a configuration file is wrong (exit code 2)
+│   └── PayloadError           a payload's description is wrong (exit code 2)
 ├── RefusedFile                a file a user wrote is not safe or not sound to read
 ├── FeatureError               a features directory cannot be written or read
 └── PoolError                  the batch system did not do what was asked (exit code 1)
@@ -34,8 +35,13 @@ class ConfigurationError(UsageError):
 
     def __init__(self, file: str, section: str, key: str, value: str, expected: str) -> None:
         self.file, self.section, self.key, self.value, self.expected = file, section, key, value, expected
-        place = f"{file}: " + (f"[{section}] " if section else "") + (f"{key} = " if key else "")
+        name = key if key.isprintable() else repr(key)[1:-1]
+        place = f"{file}: " + (f"[{section}] " if section else "") + (f"{name} = " if key else "")
         super().__init__(f"{place}{value!r}: expected {expected}")
+
+
+class PayloadError(UsageError):
+    """A payload's description is wrong; one line names the key, the value and what was expected."""
 
 
 class RefusedFile(DrainwiseError):  # noqa: N818 - the fact, not the fault, is the news

@@ -3,9 +3,7 @@
     with CondorPool(nodes=3, cpus=24, release="trixie") as pool:
         cluster = pool.submit("executable = /bin/sleep\\narguments = 60\\nqueue\\n", user="alice")
 
-Needs root, Linux and mmdebstrap; reaches out only to build a root file system, once per release. While it runs, the
-host sees a few processes and nothing else: every mount is private to the pool, everything the pool writes lives in a
-tmpfs of its own, and the death of one process (or of the program that started it) ends and removes it all.
+What it has in common with other batch systems, and what it needs and leaves, stands in `real_daemons`.
 """
 
 from condor_pool.ads import Ad

@@ -6,41 +6,24 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from condor_pool import furnish, layout
-from condor_pool.errors import CommandError, PoolError
-from condor_pool.layout import CENTRAL, DOMAIN, Node
-from condor_pool.logs import log_tails
-from condor_pool.namespaces import Enclosure
+from condor_pool import layout
+from condor_pool.layout import DOMAIN, Node
+from condor_pool.logs import daemon_logs
+from condor_pool.roots import recipe_of
+from real_daemons.furnish import write_file
+from real_daemons.logs import tails
+from real_daemons.site import Site, finish
 
 ADMIN_IDENTITY = f"plugin@{DOMAIN}"
 _CLIENTS_DIR = "/srv/clients"
 
 
-class PoolAccess:
+class PoolAccess(Site):
     """The running pool as others see it: its machines, its files, commands in it and from outside."""
 
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, release: str, nodes: tuple[Node, ...]) -> None:
+        super().__init__(recipe_of(release))
         self.nodes = nodes
-        self._enclosure: Enclosure | None = None
-
-    @property
-    def _inside(self) -> Enclosure:
-        if self._enclosure is None:
-            raise PoolError("the pool is not running: use it as `with CondorPool(…) as pool:`")
-        return self._enclosure
-
-    @property
-    def pid(self) -> int:
-        """The host's number of the pool's PID 1, whose end is the end of everything in the pool."""
-        return self._inside.pid
-
-    @property
-    def root(self) -> str:
-        """Path of the pool's root file system as this machine's root sees it (to read logs, to place files).
-
-        An absolute symbolic link on the way leads out of the pool; what the pool itself makes has none.
-        """
-        return self._inside.root
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -57,32 +40,12 @@ class PoolAccess:
         """The machine called `name`, with the places of its files."""
         return layout.nodes_of(self.nodes, name)[0]
 
-    def uid(self, user: str) -> int:
-        """Number of a user of the pool."""
-        return furnish.user_number(self.root, user)
-
     def log_tails(self) -> str:
         """The last lines of every daemon's log."""
-        return log_tails(self.root, self.nodes)
+        return tails(daemon_logs(self.root, self.nodes))
 
-    def run(
-        self,
-        argv: Sequence[str],
-        user: str = "root",
-        node: str = CENTRAL,
-        stdin: str = "",
-        check: bool = True,
-        timeout: float = 60.0,
-        environment: Mapping[str, str] | None = None,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a program of the pool on a machine, as a user, in the user's home, with a clean environment.
-
-        Raises CommandError if `check` and it ends with a code other than 0 (124: not done within `timeout` seconds).
-        """
-        where = self.node(node)
-        variables = {"CONDOR_CONFIG": where.config_file, **(environment or {})}
-        command = self._inside.command(argv, where.name, user, furnish.HOMES[user], variables, timeout)
-        return _finish(command, argv, stdin, check, timeout + 10.0, None)
+    def _variables(self, node: str) -> Mapping[str, str]:
+        return {"CONDOR_CONFIG": self.node(node).config_file}
 
     def outside_env(self, identity: str = ADMIN_IDENTITY) -> dict[str, str]:
         """Environment for a program of the host that shall talk to the pool as `identity` (user@pool.test).
@@ -93,15 +56,11 @@ class PoolAccess:
         if not os.path.isdir(self.root + directory):
             token = self.run(["condor_token_create", "-identity", identity]).stdout
             os.makedirs(f"{self.root}{directory}/tokens.d", mode=0o700)
-            furnish.write_file(self.root, f"{directory}/tokens.d/pool", token, mode=0o600)
+            write_file(self.root, f"{directory}/tokens.d/pool", token, mode=0o600)
             text = layout.client_config(self.nodes[0], f"{self.root}{directory}/tokens.d")
-            furnish.write_file(self.root, f"{directory}/condor_config", text)
+            write_file(self.root, f"{directory}/condor_config", text)
         environment = {name: value for name, value in os.environ.items() if "CONDOR" not in name.upper()}
         return {**environment, "CONDOR_CONFIG": f"{self.root}{directory}/condor_config"}
-
-    def outside_command(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs a program of the host in the pool's network (with `outside_env`)."""
-        return self._inside.network_command(argv)
 
     def run_outside(
         self,
@@ -117,25 +76,4 @@ class PoolAccess:
         Raises CommandError if it is not done within `timeout` seconds, or if `check` and its code is not 0.
         """
         variables = {**self.outside_env(identity), **(environment or {})}
-        return _finish(self.outside_command(argv), argv, stdin, check, timeout, variables)
-
-
-def _finish(
-    command: Sequence[str],
-    argv: Sequence[str],
-    stdin: str,
-    check: bool,
-    timeout: float,
-    environment: Mapping[str, str] | None,
-) -> subprocess.CompletedProcess[str]:
-    """Run `command`, of which the reader knows `argv`."""
-    try:
-        result = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, check=False, timeout=timeout, env=environment
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CommandError(f"{' '.join(argv)} was not done within {timeout:g} s") from error
-    if check and result.returncode != 0:
-        said = f"{result.stdout}{result.stderr}".rstrip()
-        raise CommandError(f"{' '.join(argv)} ended with code {result.returncode}\n{said}")
-    return result
+        return finish(self.outside_command(argv), argv, stdin, check, timeout, variables)

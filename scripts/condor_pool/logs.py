@@ -1,25 +1,20 @@
-"""The ends of the daemons' logs: what a failed test needs to be understood, since the logs go with the pool."""
+"""Which files are the logs of a pool's daemons."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from condor_pool.layout import Node
 
 _DAEMON_LOG = re.compile(r"(Master|Collector|Negotiator|Sched|Shadow|Start|Starter)Log(\.slot\w+)?|master\.out")
 
 
-def log_tails(root: str, nodes: Sequence[Node], lines: int = 25) -> str:
-    """The last lines of each daemon's log, under a headline with machine and log."""
-    parts = []
+def daemon_logs(root: str, nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
+    """Headline (machine and log) and path of each daemon's log."""
     for node in nodes:
         directory = root + node.log_dir
         names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
         for name in filter(_DAEMON_LOG.fullmatch, names):
-            with open(f"{directory}/{name}", encoding="utf-8", errors="replace") as file:
-                tail = "".join(file.readlines()[-lines:]).rstrip()
-            if tail:
-                parts.append(f"--- {node.name} {name}\n{tail}")
-    return "\n".join(parts)
+            yield f"{node.name} {name}", f"{directory}/{name}"

@@ -1,36 +1,28 @@
-"""`CondorPool`: start a real pool, talk to it, wait for it, end it."""
+"""`CondorPool`: start a real pool, talk to it, end it."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import TypeVar
 
 from condor_pool import furnish, layout
 from condor_pool.access import PoolAccess
 from condor_pool.ads import Ad, parse_ads
-from condor_pool.errors import CommandError, DeadlineError
+from condor_pool.errors import CommandError
 from condor_pool.layout import Node
-from condor_pool.namespaces import Enclosure
-from condor_pool.roots import mount_point, obtain_root
-
-T = TypeVar("T")
+from real_daemons.furnish import write_file
+from real_daemons.namespaces import Enclosure
+from real_daemons.site import running_sites
 
 _GENERATION = "CONDOR_POOL_GENERATION"
-_POLL_SECONDS = 0.2
 _START_SECONDS = 60.0
 _RECONFIGURE_SECONDS = 20.0
 _STOP_SECONDS = 30.0
 
-_running: list[CondorPool] = []
-
 
 def running_pools() -> tuple[CondorPool, ...]:
     """The pools this program runs now."""
-    return tuple(_running)
+    return tuple(site for site in running_sites() if isinstance(site, CondorPool))
 
 
 class CondorPool(PoolAccess):
@@ -54,8 +46,7 @@ class CondorPool(PoolAccess):
         config: Mapping[str, str] | None = None,
         static_slots: Sequence[int] = (),
     ) -> None:
-        super().__init__(layout.plan_nodes(nodes))
-        self.release = release
+        super().__init__(release, layout.plan_nodes(nodes))
         extra = layout.extra_config(self.nodes, config or {})
         self._configs = {
             node: (layout.node_config(node, self.nodes[0], cpus, static_slots), extra[node.name]) for node in self.nodes
@@ -64,33 +55,12 @@ class CondorPool(PoolAccess):
 
     # ---- life ----
 
-    def __enter__(self) -> CondorPool:
-        root = obtain_root(self.release)
-        try:
-            self._enclosure = Enclosure(root.path, mount_point())
-            _running.append(self)
-            furnish.add_people(self.root)
-            furnish.add_machines(self.root, self._configs)
-            for node in self.nodes:
-                self._enclosure.name_host(node.name, node.host)
-                self._launch(node)
-            self._wait_until_complete()
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        if self in _running:
-            _running.remove(self)
-        if self._enclosure is not None:
-            enclosure, self._enclosure = self._enclosure, None
-            enclosure.end()
+    def _bring_up(self, enclosure: Enclosure) -> None:
+        furnish.add_machines(self.root, self._configs)
+        for node in self.nodes:
+            enclosure.add_machine(node.name, node.host)
+            self._launch(node)
+        self._wait_until_complete()
 
     def _launch(self, node: Node) -> None:
         # The master goes into the background and takes its pipes along, so they must not be ours.
@@ -136,27 +106,12 @@ class CondorPool(PoolAccess):
         projection = ["-attributes", ",".join(attributes)] if attributes else []
         return parse_ads(self.run([*command, "-json", "-constraint", constraint, *projection]).stdout)
 
-    def wait_for(self, predicate: Callable[[], T], deadline_seconds: float, what: str) -> T:
-        """Call `predicate` until it gives something true and return that.
-
-        Raises DeadlineError after `deadline_seconds`, with the last value and the ends of the logs.
-        """
-        end = time.monotonic() + deadline_seconds
-        while True:
-            value = predicate()
-            if value:
-                return value
-            if time.monotonic() > end:
-                message = f"waited {deadline_seconds:g} s for {what}; last value: {value!r}"
-                raise DeadlineError(f"{message}\n{self.log_tails()}")
-            time.sleep(_POLL_SECONDS)
-
-    # ---- configuration, daemons, files ----
+    # ---- configuration, daemons ----
 
     def configure(self, role_or_node: str, name: str, text: str) -> None:
         """Write `text` as file `name` of config.d on the machines of a role or on one; see `reconfigure`, `restart`."""
         for node in layout.nodes_of(self.nodes, role_or_node):
-            furnish.write_file(self.root, f"{node.config_dir}/config.d/{name}", text)
+            write_file(self.root, f"{node.config_dir}/config.d/{name}", text)
 
     def reconfigure(self, role_or_node: str = "all") -> None:
         """Have the daemons of these machines read their configuration again and wait until each has done so."""
@@ -184,15 +139,9 @@ class CondorPool(PoolAccess):
         with open(f"{self.root}{self.node(name).pid_file}", encoding="utf-8") as file:
             master = int(file.read())
         self.run(["kill", "-TERM" if graceful else "-QUIT", str(master)])
-        self.wait_for(
-            lambda: not os.path.exists(f"{self.root}/proc/{master}"), _STOP_SECONDS, f"the end of the daemons of {name}"
-        )
+        self.wait_for_end_of(master, _STOP_SECONDS, f"the daemons of {name}")
 
     def start(self, name: str) -> None:
         """Start the daemons of one machine and wait until the collector has them."""
         self._launch(self.node(name))
         self._wait_until_complete()
-
-    def copy_in(self, source: str, target: str, owner: str = "root") -> None:
-        """Copy a file or folder of the host to the absolute path `target` of the pool, with its modes."""
-        furnish.copy_tree(self.root, source, target, self.uid(owner))

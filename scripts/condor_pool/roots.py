@@ -1,87 +1,29 @@
-"""Root file systems with HTCondor in them: built once per recipe, kept in a cache, only read by pools.
-
-The archive is the one this machine's own apt knows. Delete a tree below `CACHE_DIR` to have it built anew from what the
-archive holds today.
-"""
+"""Root file systems with HTCondor in them, by release."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import hashlib
-import os
-import shutil
-import stat
-import tempfile
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from condor_pool import recipe
-from condor_pool.errors import MissingToolError, PoolError, RootUnavailableError
-from condor_pool.recipe import KEYRING, RELEASES
+from condor_pool.errors import PoolError
+from condor_pool.recipe import RELEASES
+from real_daemons.roots import (
+    CACHE_DIR,
+    MIRROR_VARIABLE,
+    Recipe,
+    Root,
+    main_archive,
+    mount_point,
+    obtain,
+    require_tools,
+)
 
-CACHE_DIR = "/var/cache/drainwise/roots"
-# Names the archive where apt's own sources do not (a machine that is not Debian).
-MIRROR_VARIABLE = "DRAINWISE_DEBIAN_MIRROR"
-UNUSED_DAYS = 14
-
-# Program → Debian package.
-TOOLS = {
-    "mmdebstrap": "mmdebstrap",
-    "unshare": "util-linux",
-    "nsenter": "util-linux",
-    "setpriv": "util-linux",
-    "chroot": "coreutils",
-    "apt-get": "apt",
-}
+__all__ = ["CACHE_DIR", "MIRROR_VARIABLE", "Root", "main_archive", "mount_point", "obtain_root", "require_tools"]
 
 
-@dataclass(frozen=True)
-class Root:
-    """A finished tree."""
-
-    release: str
-    path: str
-
-
-def require_tools() -> None:
-    """Raise MissingToolError, saying what to do, unless this machine can bring up a pool."""
-    if os.geteuid() != 0:
-        raise MissingToolError("a test pool needs root (namespaces, mounts, jobs of several users): run it as root")
-    missing = sorted({package for program, package in TOOLS.items() if shutil.which(program) is None})
-    if not os.path.exists(KEYRING):
-        missing.append("debian-archive-keyring")
-    if missing:
-        raise MissingToolError(f"a test pool needs programs this machine lacks: apt-get install {' '.join(missing)}")
-
-
-def debian_archive() -> str:
-    """Address of the main Debian archive, from $DRAINWISE_DEBIAN_MIRROR or apt's configuration."""
-    if named := os.environ.get(MIRROR_VARIABLE):
-        return named
-    with open("/etc/os-release", encoding="utf-8") as lines:
-        system = dict(line.rstrip("\n").replace('"', "").split("=", 1) for line in lines if "=" in line)
-    codename = system.get("VERSION_CODENAME", "")
-    form = "$(SITE) $(RELEASE) $(COMPONENT)"
-    command = ["apt-get", "indextargets", "--format", form, "Created-By: Packages"]
-    listing = recipe.output_of("asking apt for its archives", command)
-    site = main_archive(listing, codename) if system.get("ID") == "debian" else ""
-    if not site:
-        raise RootUnavailableError(
-            f"apt's sources name no main archive of Debian {codename or '(no codename)'}; "
-            f"name one in the environment variable {MIRROR_VARIABLE}"
-        )
-    return site
-
-
-def main_archive(listing: str, codename: str) -> str:
-    """The site of the suite called just like the system, out of lines `site suite component`; "" if there is none.
-
-    The suites of updates and of security bear a suffix; the latter come from another archive.
-    """
-    targets = [line.split() for line in listing.splitlines()]
-    return next((target[0] for target in targets if target[1:] == [codename, "main"]), "")
+def recipe_of(release: str) -> Recipe:
+    """The recipe of a release's tree; raises PoolError if there is none."""
+    if release not in RELEASES:
+        raise PoolError(f"unknown release {release!r}; known: {', '.join(RELEASES)}")
+    return Recipe(release, release, (recipe.__file__,), lambda root, archive: recipe.build_root(release, root, archive))
 
 
 def obtain_root(release: str, cache_dir: str = CACHE_DIR) -> Root:
@@ -89,61 +31,4 @@ def obtain_root(release: str, cache_dir: str = CACHE_DIR) -> Root:
 
     Raises MissingToolError if this machine lacks a tool, RootUnavailableError if the archive does not give it.
     """
-    if release not in RELEASES:
-        raise PoolError(f"unknown release {release!r}; known: {', '.join(RELEASES)}")
-    require_tools()
-    path = f"{cache_dir}/{release}-{_recipe_hash()}"
-    if not os.path.isdir(path):
-        os.makedirs(cache_dir, exist_ok=True)
-        with _lock(f"{cache_dir}/{release}.lock"):
-            if not os.path.isdir(path):
-                _build(release, path)
-                _remove_unused(cache_dir, release)
-    os.utime(path)
-    return Root(release, path)
-
-
-def mount_point(cache_dir: str = CACHE_DIR) -> str:
-    """An empty directory, on which every pool mounts its own tree in a mount namespace of its own."""
-    path = f"{cache_dir}/mnt"
-    os.makedirs(path, exist_ok=True)
-    return path
-
-
-def _recipe_hash() -> str:
-    with open(recipe.__file__, "rb") as text:
-        return hashlib.sha256(text.read()).hexdigest()[:12]
-
-
-@contextlib.contextmanager
-def _lock(path: str) -> Iterator[None]:
-    """Hold an exclusive lock, which the kernel takes back whatever happens to the holder."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _build(release: str, path: str) -> None:
-    """Build beside `path` and rename; nothing is left of a build that breaks. Call it with the lock held."""
-    parent, name = os.path.split(path)
-    for leftover in (entry.path for entry in os.scandir(parent) if entry.name.startswith(f".{release}-")):
-        shutil.rmtree(leftover)  # of a builder that was killed
-    work = tempfile.mkdtemp(prefix=f".{name}.", dir=parent)
-    try:
-        os.chmod(work, 0o755)  # noqa: S103 - apt's and the pool's users work in it; mkdtemp made it private
-        recipe.build_root(release, work, debian_archive())
-        os.rename(work, path)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _remove_unused(cache_dir: str, release: str) -> None:
-    """Remove trees of this release whose recipe nobody has used for two weeks."""
-    oldest = time.time() - UNUSED_DAYS * 86400
-    for entry in os.scandir(cache_dir):
-        status = entry.stat(follow_symlinks=False)
-        if entry.name.startswith(f"{release}-") and stat.S_ISDIR(status.st_mode) and status.st_mtime < oldest:
-            shutil.rmtree(entry.path, ignore_errors=True)
+    return obtain(recipe_of(release), cache_dir)

@@ -14,7 +14,7 @@ from condor_pool import CondorPool
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGE = os.path.join(REPOSITORY, "plugins", "drainwise")
-PILOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sleeping_pilot.py")
+PILOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pilot_job.py")
 
 NODES, CPUS, PILOT_CORES = 3, 24, 8
 SITE_FILE = """\
@@ -32,9 +32,9 @@ max_vacate_time = 10s
 negotiator_policy = {negotiator_policy}
 [reclaim]
 policy = least-waste
-grace = 1m
+grace = 2m
+margin = 1m
 min_age = 5s
-drain_only = yes
 """
 QUOTAS = """\
 GROUP_NAMES = group_alice, group_bob
@@ -72,7 +72,7 @@ MIXES_BY_KILL = {
 CHEAPEST_TO_KILL = frozenset({"idle-1", "idle-2", "young"})
 
 SUBMIT_PILOT = """\
-executable = /usr/share/drainwise/sleeping_pilot.py
+executable = /usr/share/drainwise/pilot_job.py
 transfer_executable = False
 arguments = "{arguments}"
 accounting_group = group_alice
@@ -81,12 +81,16 @@ request_memory = 64
 request_disk = 1MB
 should_transfer_files = YES
 when_to_transfer_output = ON_EXIT
-transfer_output_files = told.json
-transfer_output_remaps = "told.json=told-{name}.json"
+transfer_output_files = .site.ad, .machinefeatures/shutdowntime, .jobfeatures/shutdowntime_job, pilot-report.json
+transfer_output_remaps = "{remaps}"
 +PilotMix = "{name}"
 error = {name}.err
 queue
 """
+TOLD = (".site.ad", "shutdowntime", "shutdowntime_job")
+"""What comes back with a pilot that left by itself, each under its own name: what it was told, and its account."""
+REPORT = "pilot-report.json"
+
 SUBMIT_DEMAND = """\
 executable = /bin/sleep
 transfer_executable = False
@@ -108,7 +112,7 @@ def install(pool: CondorPool, negotiator_policy: str = "none") -> str:
     what an access point and a central manager get.
     """
     pool.copy_in(PACKAGE, "/usr/share/drainwise/drainwise")
-    pool.copy_in(PILOT, "/usr/share/drainwise/sleeping_pilot.py")
+    pool.copy_in(PILOT, "/usr/share/drainwise/pilot_job.py")
     os.makedirs(f"{pool.root}/var/lib/drainwise", exist_ok=True)
     site_file = f"{pool.root}/etc/drainwise/site.ini"
     os.makedirs(os.path.dirname(site_file), exist_ok=True)
@@ -168,10 +172,18 @@ def in_pool_json(pool: CondorPool, arguments: list[str]) -> Any:
 
 def submit_pilots(pool: CondorPool, mixes: Mapping[str, str] = MIXES) -> dict[str, int]:
     """Alice submits one pilot for each mix; returns the cluster of each."""
-    return {
-        name: pool.submit(SUBMIT_PILOT.format(arguments=mix, cores=PILOT_CORES, name=name), user="alice")
-        for name, mix in mixes.items()
-    }
+    clusters = {}
+    for name, mix in mixes.items():
+        remaps = "; ".join(f"{file}={name}-{file.lstrip('.')}" for file in (*TOLD, REPORT))
+        text = SUBMIT_PILOT.format(arguments=mix, cores=PILOT_CORES, name=name, remaps=remaps)
+        clusters[name] = pool.submit(text, user="alice")
+    return clusters
+
+
+def brought_back(pool: CondorPool, name: str, file: str) -> str:
+    """A file that came back with a pilot that left by itself."""
+    with open(f"{pool.root}/home/alice/{name}-{file.lstrip('.')}", encoding="ascii") as stream:
+        return stream.read()
 
 
 def submit_demand(pool: CondorPool, count: int = 3, seconds: int = 20) -> int:
@@ -218,10 +230,10 @@ def what_became(pool: CondorPool, clusters: Mapping[str, int]) -> dict[str, str]
         gone = pool.history(f"ClusterId == {cluster}", ["CompletionDate", "JobCurrentStartExecutingDate"])
         here = pool.queue(f"ClusterId == {cluster}", ["LastVacateTime", "JobStatus"])
         if gone:
-            told = f"{pool.root}/home/alice/told-{name}.json"
-            with open(told, encoding="ascii") as stream:
-                site_ad = json.load(stream)[".site.ad"].strip().replace("\n", ", ")
-            lines[name] = f"drained and left by itself; its .site.ad said: {site_ad}"
+            site_ad = brought_back(pool, name, ".site.ad").strip().replace("\n", ", ")
+            account = json.loads(brought_back(pool, name, REPORT))["core_seconds"]
+            lost = f"{account['lost']:.0f} core-seconds lost"
+            lines[name] = f"drained and left by itself, {lost}; its .site.ad said: {site_ad}"
         elif here and here[0].get("LastVacateTime"):
             lines[name] = "took no notice; vacated by its deadline, back in the queue or running anew"
         else:

@@ -62,6 +62,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryPool]:
     """The pool that the commands open as `htcondor`; no site file of this machine counts."""
     memory = MemoryPool()
     monkeypatch.setitem(pool_options.POOLS, "htcondor", lambda: memory)
+    monkeypatch.setattr(pool_options, "missing_of_htcondor", lambda: "")
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     monkeypatch.delenv("COLUMNS", raising=False)
     yield memory

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import check
-from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, Finding
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 

@@ -56,7 +56,7 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
     assert "drainwise" in shown.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", ["features", "shutdown"])
+@pytest.mark.parametrize("name", ["features", "shutdown", "pilot"])
 def test_commands_of_a_worker_node_need_the_standard_library_alone(name: str) -> None:
     """They run with the system's Python and load nothing of the pool's side."""
     program = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,15 +17,42 @@ if TYPE_CHECKING:
 def test_chosen_and_spared_each_with_its_reason(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan"]) == 0
     shown = capsys.readouterr().out
-    assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 0.611 core-h" in shown
+    assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 1.11 core-h" in shown
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith(" slot1_")}
     assert "ask, 31m40s left" in lines["slot1_1@node1"]
     assert "gone by itself in 16m40s, 0.278 core-h idle until then; in the least wasteful set" in lines["slot1_1@node1"]
     assert "spare" in lines["slot1_4@node1"]
-    assert "vacate, 0s left" in lines["slot1_2@node1"]
-    assert "killed: 0.333 core-h of running payloads lost; in the least wasteful set" in lines["slot1_2@node1"]
-    assert "not needed; killing it would waste 16.0 core-h" in lines["slot1_4@node1"]
+    assert "ask, 31m40s left" in lines["slot1_3@node1"]
+    assert "not needed; asking it would waste 1.67 core-h" in lines["slot1_2@node1"]
+    assert "not needed; asking it would waste 32.0 core-h" in lines["slot1_4@node1"]
     assert pool.asked == {}
+
+
+def test_a_pilot_is_killed_only_where_the_site_says_so(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Although ending it at once would waste less."""
+    site = tmp_path / "site.ini"
+    site.write_text("[reclaim]\ndrain_only = no\n")
+    assert main(["plan", "--site", str(site)]) == 0
+    shown = capsys.readouterr().out
+    assert "2 pilots give back 16 of 16 cores at an expected waste of 0.611 core-h" in shown
+    [line] = [line for line in shown.splitlines() if line.startswith(" slot1_2@node1")]
+    assert "vacate, 0s left" in line
+    assert "killed: 0.333 core-h of running payloads lost; in the least wasteful set" in line
+
+
+def test_a_policy_to_compare_with_kills_in_a_plan_and_nowhere_else(
+    pool: MemoryPool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def kinds(*words: str) -> set[str]:
+        assert main([*words, "--json", "--policy", "youngest-first"]) == 0
+        return {order["kind"] for user in json.loads(capsys.readouterr().out)["users"] for order in user["orders"]}
+
+    assert kinds("plan") == {"kill"}
+    assert "kill" not in kinds("reclaim", "--once")
+    assert "kill" not in kinds("reclaim", "--once", "--act")
+    assert len(pool.asked) == 2
 
 
 def test_the_policy_can_be_named(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +63,7 @@ def test_the_policy_can_be_named(pool: MemoryPool, capsys: pytest.CaptureFixture
 def test_json(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert [order["name"] for order in shown["users"][0]["orders"]] == ["slot1_1@node1", "slot1_2@node1"]
+    assert [order["name"] for order in shown["users"][0]["orders"]] == ["slot1_1@node1", "slot1_3@node1"]
     assert pool.asked == {}
 
 

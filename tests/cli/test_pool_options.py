@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from pathlib import Path
 
 import pytest
 
 from drainwise.cli import pool_options
 from drainwise.cli.pool_options import add_pool_options, settings_of
-from drainwise.errors import ConfigurationError
+from drainwise.errors import ConfigurationError, UsageError
+from drainwise.htcondor.pool import HTCondorPool
+from drainwise.local.pool import LocalPool
+from drainwise.pool import Pool
 from drainwise.reclaim.settings import Settings, Trust
 from drainwise.siteconfig import SiteConfig
 
@@ -45,7 +49,7 @@ horizon = 1h
 grace = 90m
 max_grace = 3h
 margin = 10m
-drain_only = yes
+drain_only = no
 min_age = 2m
 min_between_acts = 5m
 max_cores_per_cycle = 48
@@ -81,7 +85,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         vacate=480,
         min_age=120,
         min_between_acts=300,
-        drain_only=True,
+        drain_only=False,
         trust=Trust(172_800, 7, 10, 500),
     )
     assert settings("--site", str(file), "--policy", "least-waste").policy == "least-waste"
@@ -92,3 +96,58 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
 def test_a_site_file_that_was_named_must_be_there() -> None:
     with pytest.raises(ConfigurationError):
         settings("--site", "/nonexistent/site.ini")
+
+
+def opened(*words: str) -> Pool:
+    parser = argparse.ArgumentParser()
+    add_pool_options(parser)
+    return pool_options.open_pool(parser.parse_args(words))
+
+
+def test_without_htcondor_the_local_batch_system_takes_over_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CONDOR_CONFIG", raising=False)
+    monkeypatch.setattr(pool_options, "CONDOR_FILES", ("/nonexistent/condor_config",))
+    monkeypatch.setenv("DRAINWISE_LOCAL", "/nonexistent/state")
+    assert isinstance(opened(), LocalPool)
+    warned = "drainwise: no HTCondor here: using the local batch system in /nonexistent/state\n"
+    assert capsys.readouterr() == ("", warned)
+
+
+@pytest.mark.parametrize("words", [("--pool", "local"), ("--directory", "/nonexistent/state")])
+def test_who_asks_for_the_local_batch_system_is_not_warned(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert isinstance(opened(*words), LocalPool)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_directory_is_the_local_batch_systems_alone() -> None:
+    with pytest.raises(UsageError, match="--directory"):
+        opened("--pool", "htcondor", "--directory", "/nonexistent/state")
+
+
+def test_htcondor_is_taken_where_it_is_configured_or_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "condor_config").write_text("")
+    monkeypatch.delenv("CONDOR_CONFIG", raising=False)
+    monkeypatch.setattr(pool_options, "CONDOR_FILES", ("/nonexistent/condor_config",))
+    assert isinstance(opened("--pool", "htcondor"), HTCondorPool)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(pool_options, "CONDOR_FILES", (str(tmp_path / "condor_config"),))
+    assert isinstance(opened(), HTCondorPool)
+    monkeypatch.setattr(pool_options, "CONDOR_FILES", ())
+    monkeypatch.setenv("CONDOR_CONFIG", "/wherever")
+    assert isinstance(opened(), HTCondorPool)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_htcondor_without_its_bindings_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CONDOR_CONFIG", "/wherever")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert isinstance(opened(), LocalPool)
+    assert "its Python bindings are missing" in capsys.readouterr().err

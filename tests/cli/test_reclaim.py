@@ -34,7 +34,7 @@ def test_with_act_the_orders_are_given_and_written_down(pool: MemoryPool, capfd:
     shown = json.loads(out)
     orders = {order["name"]: order["deadline"] for order in shown["users"][0]["orders"]}
     assert pool.asked == orders
-    assert set(orders) == {"slot1_1@node1", "slot1_2@node1"}
+    assert set(orders) == {"slot1_1@node1", "slot1_3@node1"}
     assert (shown["dry_run"], [act["outcome"] for act in shown["acts"]]) == (False, ["done", "done"])
     assert {json.loads(line)["name"] for line in err.splitlines()} == set(orders)
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from drainwise.cli.columns import BY_NAME
 from drainwise.cli.main import main
 
 if TYPE_CHECKING:
     from .conftest import MemoryPool
+
+
+@pytest.fixture(autouse=True)
+def time_stands_still(pool: MemoryPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the moment of the pool's facts, so that figures do not grow while a test looks at them."""
+    monkeypatch.setattr(time, "time", lambda: float(pool.now))
 
 
 def test_the_tables_are_complete_in_a_pipe(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,3 +76,100 @@ def test_a_narrow_window_folds_and_loses_nothing(
     words = capsys.readouterr().out.split()
     for whole in ("slot1_1@node1", "slot1_4@node1", "decision", "because"):
         assert whole in words
+
+
+def test_format_gives_named_columns_as_single_words(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    pool.user = "alice smith@pool"
+    assert main(["status", "--format", "name,USER,cores,killwaste,drainwaste,remaining"]) == 0
+    heading, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert heading == ["name", "user", "cores", "killwaste", "drainwaste", "remaining"]
+    assert rows[1] == ["slot1_2@node1", "alice_smith@pool", "8", "1200", "6000", "1000"]
+    assert rows[3] == ["slot1_4@node1", "alice_smith@pool", "8", "57600", "?", "?"]
+
+
+def test_every_column_can_be_asked_for(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone, without a heading, one word per pilot; and each is explained by --help."""
+    for name in BY_NAME:
+        assert main(["status", "--noheader", "--format", name, "--sort", f"{name}:desc"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [len(line.split()) for line in lines] == [1] * 4, (name, lines)
+    with pytest.raises(SystemExit):
+        main(["status", "--help"])
+    explained = capsys.readouterr().out
+    assert all(f"\n  {name} " in explained for name in BY_NAME)
+
+
+def test_a_wrong_column_is_refused_with_the_list(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the pool is asked."""
+    pool.unreachable = True
+    for words in (["--format", "name,color"], ["--sort", "color"]):
+        assert main(["status", *words]) == 2
+        assert f"no column is called 'color'; there are {', '.join(BY_NAME)}" in capsys.readouterr().err
+    assert main(["status", "--sort", "cores:down"]) == 2
+    assert "expected COLUMN, COLUMN:asc or COLUMN:desc" in capsys.readouterr().err
+
+
+def test_sorted_by_a_column_with_the_unknown_last(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    for order, expected in (("drainwaste", "1324"), ("drainwaste:desc", "2314"), ("name:desc", "4321")):
+        assert main(["status", "--sort", order, "--format", "name", "--noheader"]) == 0
+        assert "".join(line[6] for line in capsys.readouterr().out.splitlines()) == expected
+
+
+def test_only_the_users_asked_for(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """With or without the domain; the accounts stay whole."""
+    for user, count in (("alice", 4), ("alice@pool", 4), ("bob", 0), ("alic", 0)):
+        assert main(["status", "--json", "--user", "carol", "--user", user]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (len(shown["pilots"]), len(shown["accounts"])) == (count, 2), user
+
+
+def test_no_line_is_wider_than_the_window(
+    pool: MemoryPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are cut first and say so, then columns are left out and named."""
+    pool.user = "alice-" + "x" * 200 + "@pool"
+    for width in (200, 120, 80, 40, 20):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(["status"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert any("alice-" in line and "~" in line for line in lines)
+        if width >= 80:
+            assert any("0.333 core-h" in line for line in lines), "the figures stay"
+        assert any(line.startswith("(left out") for line in lines) == (width < 100)
+
+
+def test_no_box_and_no_colour_where_there_is_no_terminal(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out.isascii()
+
+
+def on_a_terminal(words: list[str], monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """What a terminal of 80 by 24 shows of the command, until the command has ended."""
+    read, write = pty.openpty()
+    fcntl.ioctl(write, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    for name in ("COLUMNS", "LINES", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+    with open(write, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "__stdout__", stream)
+        assert main(words) == 0
+    shown = b""
+    with contextlib.suppress(OSError):  # the end: nobody holds the terminal any more
+        while piece := os.read(read, 65536):
+            shown += piece
+    os.close(read)
+    return shown.decode()
+
+
+def test_colour_on_a_terminal_and_none_with_no_color(pool: MemoryPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a name says cannot colour anything in either."""
+    pool.user = "al\x1b[31mice@pool"
+    coloured = on_a_terminal(["status"], monkeypatch)
+    assert "\x1b[1mAccounts" in coloured and "\x1b[31m" not in coloured
+    plain = on_a_terminal(["status"], monkeypatch, NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[\d*m", "", coloured) == plain
+    assert max(len(line) for line in plain.splitlines()) <= 80

@@ -1,4 +1,4 @@
-"""Real batch daemons for tests: a running HTCondor pool per Debian release, and its logs when a test fails."""
+"""Real batch daemons for tests: an HTCondor pool and a Slurm cluster per Debian release, and their logs on failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Generator, Iterator
 import pluggy
 import pytest
 
-from condor_pool import RELEASES, CondorPool, DeadlineError, RootUnavailableError, obtain_root, running_pools
+import slurm_cluster
+from condor_pool import RELEASES, CondorPool, DeadlineError, RootUnavailableError, obtain_root
+from real_daemons import running_sites
+from slurm_cluster import SlurmCluster
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # Without this one the suite has not shown anything; the others come and go with the archive.
@@ -16,12 +19,21 @@ _NEEDED = "trixie"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is marked `daemons`; what shares a pool runs in one worker of the suite."""
+    """Everything in this folder is marked `daemons`, and grouped by what one worker of the suite should do."""
     for item in items:
-        if str(item.path).startswith(_HERE + os.sep):
+        if str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function):
             item.add_marker(pytest.mark.daemons)
-            parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-            item.add_marker(pytest.mark.xdist_group(str(parameters.get("release", _NEEDED))))
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Function) -> str:
+    """Tests that share a pool or cluster stay together; the others go by file and release."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    for shared, release in (("pool", "release"), ("slurm", "slurm_release")):
+        if shared in item.fixturenames:
+            return f"{shared}-{parameters.get(release, _NEEDED)}"
+    release = str(parameters.get("release", parameters.get("slurm_release", _NEEDED)))
+    return f"{item.path.stem}-{release}"
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -30,8 +42,8 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pl
     outcome = yield
     report = outcome.get_result()
     if report.failed and not (call.excinfo is not None and call.excinfo.errisinstance(DeadlineError)):
-        for pool in running_pools():
-            report.sections.append((f"logs of the {pool.release} pool", pool.log_tails()))
+        for site in running_sites():
+            report.sections.append((f"logs of the {type(site).__name__} ({site.release})", site.log_tails()))
 
 
 @pytest.fixture(scope="session", params=list(RELEASES))
@@ -51,4 +63,19 @@ def release(request: pytest.FixtureRequest) -> str:
 def pool(release: str) -> Iterator[CondorPool]:
     """A running pool of three nodes of 24 cores. Tests share it: they leave no job, slot or knob changed."""
     with CondorPool(nodes=3, cpus=24, release=release) as running:
+        yield running
+
+
+@pytest.fixture(scope="session", params=list(slurm_cluster.RELEASES))
+def slurm_release(request: pytest.FixtureRequest) -> str:
+    """A Debian release with Slurm; both are needed, since their answers have different shapes."""
+    name = str(request.param)
+    slurm_cluster.obtain_root(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def slurm(slurm_release: str) -> Iterator[SlurmCluster]:
+    """A running cluster of four nodes of 8 cores. Tests share it: they leave no job, daemon or setting changed."""
+    with SlurmCluster(nodes=4, cpus=8, release=slurm_release) as running:
         yield running

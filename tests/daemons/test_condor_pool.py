@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,46 +27,11 @@ from condor_pool import (
     recipe,
     running_pools,
 )
-from condor_pool.roots import MIRROR_VARIABLE, main_archive, mount_point
+from condor_pool.roots import MIRROR_VARIABLE, main_archive
+from real_daemons.traces import child_of, host_state, namespace_of, processes_in
+from real_daemons.waiting import wait_for
 
 SCRIPTS = str(Path(condor_pool.__file__).parents[1])
-
-
-def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
-        time.sleep(0.02)
-
-
-def namespace_of(pid: int, kind: str) -> int:
-    return os.stat(f"/proc/{pid}/ns/{kind}").st_ino
-
-
-def processes_in(namespaces: set[int]) -> list[int]:
-    """Processes of this machine in one of these namespaces (pid or mnt)."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if {namespace_of(int(name), "pid"), namespace_of(int(name), "mnt")} & namespaces:
-                found.append(int(name))
-        except OSError:  # it has ended, or not even root may look
-            continue
-    return found
-
-
-def host_state() -> tuple[str, str, str, list[str]]:
-    """What a pool could leave behind: mounts, users, hosts, files below the cache's mount point."""
-    texts = [Path(path).read_text() for path in ("/proc/self/mountinfo", "/etc/passwd", "/etc/hosts")]
-    return texts[0], texts[1], texts[2], os.listdir(mount_point())
-
-
-def child_of(pid: int) -> int:
-    """The only child of a process, 0 as long as there is none."""
-    try:
-        return int((Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or ["0"])[0])
-    except FileNotFoundError:
-        return 0
 
 
 # ---- a site in small ----
@@ -267,7 +232,7 @@ def test_killing_one_process_ends_everything(second_pool: CondorPool) -> None:
     namespaces = {namespace_of(second_pool.pid, kind) for kind in ("pid", "mnt")}
     assert len(processes_in(namespaces)) > 5
     os.kill(second_pool.pid, signal.SIGKILL)
-    wait_until(lambda: not processes_in(namespaces), 10, "the end of the pool's processes")
+    wait_for(lambda: not processes_in(namespaces), 10, "the end of the pool's processes")
 
 
 START = """
@@ -300,11 +265,11 @@ def test_a_pool_does_not_outlive_a_program_that_is_killed_while_it_starts(
             first = child_of(child_of(owner.pid) or -1)
             return first > 0 and len(processes_in({namespace_of(first, "pid")})) > 3
 
-        wait_until(daemons_run, 20, "the first daemons")
+        wait_for(daemons_run, 20, "the first daemons")
         namespaces = {namespace_of(first, kind) for kind in ("pid", "mnt")}
         owner.send_signal(ending)
         assert owner.wait(20) == -ending
-    wait_until(lambda: not processes_in(namespaces), 10, "the end of the pool's processes")
+    wait_for(lambda: not processes_in(namespaces), 10, "the end of the pool's processes")
     assert host_state() == before
     assert os.listdir(tmp_path) == []
 

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from condor_pool import Ad, CommandError, CondorPool
-from drainwise.htcondor.check_facts import OK, PoolFacts, SlotFacts
+from drainwise.finding import OK
+from drainwise.htcondor.check_facts import PoolFacts, SlotFacts
 from drainwise.htcondor.check_node import judge_files
 from drainwise.htcondor.collect_facts import file_facts, paths_on_node
-from drainwise.htcondor.render import ROLES, RenderedFile, render, template_dir, write_tree
+from drainwise.htcondor.render import ROLES, render, template_dir
 from drainwise.siteconfig import SiteConfig, load
+from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 
@@ -30,6 +32,7 @@ negotiator_policy = least-waste
 max_vacate_time = 5s
 [reclaim]
 grace = 1m
+margin = 10s
 """
 
 # Quotas that nobody can exceed here: the negotiator's policy is on, and leaves the other tests' jobs alone.

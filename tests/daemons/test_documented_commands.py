@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from scenario import stage
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PILOT = ROOT / "docs" / "pilot.md"
+LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
 
 # Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
@@ -24,6 +27,7 @@ PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
 THE_WHEEL = {"pip install '.[htcondor]'", "pip install --no-deps --target /usr/share/drainwise ."}
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
+ELSEWHERE = {"scripts/demo", "drainwise status --watch"}  # test_local_demo.py, tests/cli/test_watch.py
 THE_BENCHMARK = {"scripts/bench --write"}
 FROM_A_CENTRAL_MACHINE = {
     "drainwise config keys",
@@ -32,6 +36,9 @@ FROM_A_CENTRAL_MACHINE = {
     "drainwise check htcondor --node NODE",
     "drainwise status",
     "drainwise plan",
+    "drainwise plan --cores 64",
+    "drainwise snapshot",
+    "drainwise plan --snapshot FILE",
     "drainwise reclaim --once",
 }
 ON_A_MACHINE_OF_THE_POOL = {
@@ -40,8 +47,28 @@ ON_A_MACHINE_OF_THE_POOL = {
 }
 ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
 IN_A_JOB = {"drainwise features show", "drainwise features check"}
+AS_A_PILOT = {
+    "drainwise pilot run --cores 4 --seconds 60 --queue queue",
+    "drainwise pilot run --queue /data/queue",
+    "drainwise pilot run --payload-command 'cat payloads.jsonl'",
+}
+IN_THE_LOCAL_BATCH_SYSTEM = {
+    "drainwise local start --nodes 4x16",
+    "drainwise local account alice --quota 32",
+    "drainwise local account bob --quota 32",
+    "drainwise local submit --account alice --user alice --cores 8 --wall 2h --count 9 -- sleep 3600",
+    "drainwise local submit --account bob --user bob --cores 8 --wall 2h --count 2 -- sleep 3600",
+    "drainwise local queue",
+    "drainwise status --pool local",
+    "drainwise plan --pool local",
+    "drainwise reclaim --once --act --pool local",
+    'drainwise local submit --account bob --cores 8 --wall 1h -- drainwise pilot run --queue "$PWD/queue"',
+    "drainwise local remove 1 2 3",
+    "drainwise local stop",
+    "drainwise local stop --kill",
+}
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= ON_A_NODE | IN_A_JOB
+ALL |= ELSEWHERE | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
 executable = /bin/sh
@@ -66,6 +93,7 @@ def documented() -> set[str]:
             found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
+    named |= {"drainwise pilot run"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 
@@ -98,14 +126,16 @@ def site_pool(release: str) -> Iterator[CondorPool]:
 def test_commands_of_the_central_machine(site_pool: CondorPool, installed: str, tmp_path: Path) -> None:
     """The pool side's commands, from the installed wheel, end with 0 and print something."""
     site_file = f"{site_pool.root}/etc/drainwise/site.ini"
-    environment = {"PYTHONPATH": installed}
+    environment, saved = {"PYTHONPATH": installed}, tmp_path / "snapshot.json"
+    program = f"{installed}/bin/drainwise"
+    saved.write_text(site_pool.run_outside([program, "snapshot"], environment=environment).stdout)
     for command in sorted(FROM_A_CENTRAL_MACHINE):
         words = shlex.split(command.replace("node-tree", str(tmp_path / "node-tree")))[1:]
         words = [site_file if word == "/etc/drainwise/site.ini" else word for word in words]
-        words = ["node1.pool.test" if word == "NODE" else word for word in words]
+        words = [{"NODE": "node1.pool.test", "FILE": str(saved)}.get(word, word) for word in words]
         if words[0] in {"check", "status", "plan", "reclaim"}:
             words += ["--site", site_file]  # it lies in the pool's own file system, not in /etc of this machine
-        ran = site_pool.run_outside([f"{installed}/bin/drainwise", *words], check=False, environment=environment)
+        ran = site_pool.run_outside([program, *words], check=False, environment=environment)
         assert ran.returncode == 0 and ran.stdout.strip(), f"{command}: {ran.returncode}\n{ran.stdout}{ran.stderr}"
     assert os.access(tmp_path / "node-tree/usr/libexec/drainwise/prepare-hook", os.X_OK)
 
@@ -134,6 +164,59 @@ def test_commands_in_a_job(site_pool: CondorPool) -> None:
         [job] = site_pool.history(f"ClusterId == {cluster}", ["ExitCode"])
         assert job.integer("ExitCode") == 0, printed
         assert "wall_limit_secs" in printed and "hs06" in printed
+
+
+def test_commands_of_a_pilot(installed: str, tmp_path: Path) -> None:
+    """A pilot with a queue made as documented runs its payload, with numbers given or with those of the features."""
+    features = tmp_path / "features"
+    features.mkdir()
+    (features / "allocated_cpu").write_text("4\n")
+    (features / "wall_limit_secs").write_text("600\n")
+    environment = {"PATH": f"{installed}/bin:/usr/bin:/bin", "PYTHONPATH": installed, "JOBFEATURES": str(features)}
+    [how_to] = [fence for fence in re.findall(r"```sh\n(.*?)```", PILOT.read_text(), re.DOTALL) if "mkdir" in fence]
+    payload = '{"command": "true", "maximum": 5}\n'
+    for number, command in enumerate(sorted(AS_A_PILOT)):
+        place, shared = tmp_path / str(number), tmp_path / f"data{number}"
+        place.mkdir()
+        shared.mkdir()
+        (shared / "p.json").write_text(payload)
+        (place / "payloads.jsonl").write_text(payload)
+        script = how_to if command in how_to else command
+        script = script.replace("pilot run", "pilot run --idle-limit 1").replace("/data/queue", str(shared))
+        words = ["sh", "-e", "-c", script]
+        ran = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0 and "1 payloads done, 0 failed" in ran.stdout, f"{script}\n{ran.stdout}{ran.stderr}"
+
+
+def test_commands_of_the_local_batch_system(installed: str, tmp_path: Path) -> None:
+    """The page on it, typed from top to bottom: bob's pilot runs and reports, and nothing is left behind."""
+    fences = re.findall(r"```sh\n(.*?)```", LOCAL.read_text(), re.DOTALL)
+    written = [line.partition("  #")[0].strip() for fence in fences for line in fence.splitlines()]
+    assert {line for line in written if line.startswith("drainwise")} == IN_THE_LOCAL_BATCH_SYSTEM
+    program = tmp_path / "bin" / "drainwise"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={installed} exec {sys.executable} -m drainwise "$@"\n')
+    program.chmod(0o755)
+    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "DRAINWISE_LOCAL": str(tmp_path / "state")}
+
+    def typed(text: str) -> str:
+        ran = subprocess.run(
+            ["sh", "-e", "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, f"{text}\n{ran.stdout}{ran.stderr}"
+        return ran.stdout
+
+    *before, last = fences
+    try:
+        for fence in before:
+            typed(fence)
+        ends = time.monotonic() + 60
+        while '"used_cpu": 2.0' not in typed("drainwise status --pool local --json"):
+            assert time.monotonic() < ends, typed("drainwise local queue --all")
+            time.sleep(0.2)
+    finally:
+        ended = typed(last)
+    assert "the daemon has stopped" in ended and "leases were ended" in ended
 
 
 def test_the_benchmark() -> None:

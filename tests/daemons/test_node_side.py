@@ -20,9 +20,10 @@ from drainwise.features import planned_shutdown
 from drainwise.features.check import check
 from drainwise.features.read import open_features
 from drainwise.features.verdict import ERROR
-from drainwise.htcondor.render import render, write_tree
+from drainwise.htcondor.render import render
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.siteconfig import HTCondorSection, SiteConfig, load
+from drainwise.siteconfig.rendered_tree import write_tree
 from scenario.stage import PACKAGE, place_tree
 
 SITE = """\

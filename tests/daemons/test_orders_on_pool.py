@@ -34,6 +34,7 @@ retirement = 0s
 update_interval = 10s
 [reclaim]
 grace = 1m
+margin = {VACATE_SECONDS}s
 min_age = 0s
 """
 JOBS = """\

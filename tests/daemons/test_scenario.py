@@ -13,9 +13,8 @@ from scenario import stage
 
 
 def told(pool: CondorPool, name: str) -> dict[str, str]:
-    """What a pilot saw of the site's channels when it began to drain."""
-    with open(f"{pool.root}/home/alice/told-{name}.json", encoding="ascii") as stream:
-        return {key: str(value) for key, value in json.load(stream).items()}
+    """What stood in the site's channels when a pilot left."""
+    return {file: stage.brought_back(pool, name, file) for file in stage.TOLD}
 
 
 def starts(pool: CondorPool, cluster: int) -> int:
@@ -61,6 +60,11 @@ def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
             deadline = asked[next(slot for slot in asked if mixes[slot] == name)]
             assert seen[".site.ad"].splitlines() == ["VACATE_DESIRED = True", f"PAYLOAD_DEADLINE = {deadline}"]
             assert seen["shutdowntime_job"] == seen["shutdowntime"] == f"{deadline}\n"
+            account = json.loads(stage.brought_back(pool, name, stage.REPORT))
+            assert ".site.ad" in account["drain"]["source"]
+            assert account["core_seconds"]["lost"] == account["core_seconds"]["failed"] == 0
+            assert account["requeued"] == 0
+            assert account["done"] >= 1
         for name in set(clusters) - stage.CHEAPEST:
             assert starts(pool, clusters[name]) == first_runs[name], f"{name} was touched"
 

@@ -116,7 +116,7 @@ def attack() -> Attack:
 def sandbox(tmp_path: Path) -> Path:
     """A directory that belongs to the job's user and can be reached by it."""
     for parent in [tmp_path, *tmp_path.parents]:
-        if parent.name.startswith("pytest-") or parent == tmp_path:  # pytest makes them 0700
+        if parent.name.startswith(("pytest-", "popen-")) or parent == tmp_path:  # pytest and its workers make them 0700
             parent.chmod(0o755)
     place = tmp_path / "sandbox"
     place.mkdir(0o700)

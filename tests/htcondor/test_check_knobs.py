@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check import judge
-from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, DaemonFacts, Finding, PoolFacts, SlotFacts
+from drainwise.htcondor.check_facts import DaemonFacts, PoolFacts, SlotFacts
 from drainwise.htcondor.check_knobs import expected_knobs
 from drainwise.siteconfig import HTCondorSection, ReclaimSection, SiteConfig
 

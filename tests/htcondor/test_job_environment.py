@@ -108,6 +108,11 @@ def test_the_old_syntax_means_what_it_meant(text: str) -> None:
         assert set_by(with_variables(None, escaped, ";", {"X": "1"})) == {**split(expected), "X": "1"}
 
 
+def test_what_the_old_syntax_keeps_without_an_equals_sign() -> None:
+    """A `$$` may stand for an assignment; any other piece without `=` is none."""
+    assert from_old_syntax("A=1;$$(OpSysEnv);B;=2", ";") == "A=1 $$(OpSysEnv)"
+
+
 def test_the_old_syntax_with_another_delimiter() -> None:
     """`EnvDelim` says what separates."""
     assert from_old_syntax("A=1;2|B=two words", "|") == "A=1;2 'B=two words'"

@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 from drainwise.errors import UsageError
 from drainwise.htcondor import render
 from drainwise.htcondor.knobs import knobs
-from drainwise.htcondor.render import ROLES, RenderedFile, drop_in_path, template_dir, write_tree
+from drainwise.htcondor.render import ROLES, drop_in_path, template_dir
 from drainwise.node import settings as node_settings
 from drainwise.siteconfig import FeaturesSection, HTCondorSection, PilotSection, SiteConfig
+from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 SITE = SiteConfig(file="/etc/drainwise/site.ini")
@@ -553,7 +554,7 @@ def test_a_full_disk_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
     write_tree([RenderedFile("/a", "old"), RenderedFile("/b", "old")], str(tmp_path))
     program = (
         f"import resource, signal, sys; sys.path.insert(0, {str(PLUGINS)!r})\n"
-        "from drainwise.htcondor.render import RenderedFile, write_tree\n"
+        "from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree\n"
         "from drainwise.errors import UsageError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "try:\n"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.features.facts import HostFacts, JobFacts
-from drainwise.node.job_features import CONTAINER_PREFIXES, make_features
+from drainwise.node.job_features import make_features
+from drainwise.node.variables import CONTAINER_PREFIXES
 
 NOW = 1_795_249_000
 HOST = HostFacts(total_cpu=64, hs06=640)

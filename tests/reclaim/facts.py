@@ -19,6 +19,7 @@ SETTINGS = Settings(
     max_cores=100_000,
     max_cores_per_user=100_000,
     max_cores_per_user_hour=100_000,
+    drain_only=False,
 )
 
 

@@ -159,7 +159,7 @@ def test_the_deadline_is_what_it_needs_with_the_margin_the_grace_or_the_leases_e
     said = report(max_end=NOW + 10**6)
 
     def deadline(lease_end: int | None = None, **changes: int) -> int:
-        site = dataclasses.replace(SETTINGS, **changes)  # type: ignore[arg-type]
+        site = dataclasses.replace(SETTINGS, drain_only=True, **changes)  # type: ignore[arg-type]
         return assess(pilot(1, said, lease_end=lease_end), NOW, site).asked.deadline
 
     assert deadline() == NOW + 2000 + 900
@@ -182,10 +182,29 @@ def test_a_pilot_must_be_gone_before_the_batch_system_begins_to_end_it() -> None
     """SIGTERM comes `vacate` seconds before the deadline: who still works then is cut."""
     said = report(8.0, first_end=NOW + 500, last_end=NOW + 500, start=NOW - 9000)
     ends = [
-        assess(pilot(1, said), NOW, dataclasses.replace(SETTINGS, grace=600, vacate=vacate)).asked.kind
+        assess(pilot(1, said), NOW, dataclasses.replace(SETTINGS, grace=600, margin=0, vacate=vacate)).asked.kind
         for vacate in (100, 101)
     ]
     assert ends == [LEAVE, CUT]
+
+
+def test_a_pilot_whose_end_lies_within_the_margin_before_the_deadline_does_not_count_as_leaving() -> None:
+    """Pilots stop their payloads some time before the deadline: what was to end in that time counts as lost."""
+    said = report(6.0, first_end=NOW + 500, last_end=NOW + 500, start=NOW - 9000)
+    site = dataclasses.replace(SETTINGS, grace=600, drain_only=True)
+    sure, unsure = (assess(pilot(1, said), NOW, dataclasses.replace(site, margin=margin)).best for margin in (100, 101))
+    assert (sure.kind, sure.waste, sure.deadline) == (LEAVE, 2 * 500, NOW + 600)
+    assert (unsure.kind, unsure.waste, unsure.deadline) == (CUT, 2 * 499 + 6 * (9000 + 499), NOW + 600)
+
+
+@settings(max_examples=60, deadline=None)
+@given(reports(), st.integers(0, 9000), st.integers(0, 3000), st.integers(0, 3000))
+def test_who_leaves_has_the_margin_before_its_deadline(
+    said: PilotReport | None, grace: int, margin: int, vacate: int
+) -> None:
+    site = dataclasses.replace(SETTINGS, grace=grace, margin=margin, vacate=min(vacate, margin))
+    for way in assess(pilot(1, said), NOW, site).options:
+        assert way.kind != LEAVE or way.cores_back + margin <= way.deadline
 
 
 def test_a_kill_comes_after_the_sites_shortest_notice() -> None:

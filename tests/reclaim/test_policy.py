@@ -14,7 +14,7 @@ from drainwise.errors import UsageError
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool import Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
-from drainwise.reclaim.policy import POLICIES, Choice, Need, policy_called
+from drainwise.reclaim.policy import POLICIES, Choice, Need, for_comparison, policy_called
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings, Trust
 
@@ -156,6 +156,48 @@ def test_a_pilot_whose_protection_has_run_out_goes_first_and_its_waste_is_not_hi
         [one] = policy.choose(rows, Need(8, 8))
         assert (one.candidate.pilot, one.option.waste) == (among[1], 72_000)
         assert one.reason.startswith("spared 3 times: its protection has run out; killed")
+
+
+def started(*ages: int, cores: Sequence[int] = ()) -> list[Pilot]:
+    """Pilots that have run for so many seconds; what they say is the same."""
+    sizes = cores or [8] * len(ages)
+    return [pilot(n, QUICK_CHEAP, cores=size, started=NOW - age) for n, (age, size) in enumerate(zip(ages, sizes))]
+
+
+def test_youngest_first_kills_the_shortest_run_time_first() -> None:
+    """Whatever they would waste; whole pilots until the cores are covered."""
+    among = started(9000, 300, 5000, 4000)
+    assert choose("youngest-first", among, 8) == ["ce#1"]
+    assert choose("youngest-first", among, 17) == ["ce#1", "ce#3", "ce#2"]
+    [one] = chosen_by("youngest-first", among, 8, 8)
+    assert (one.option.kind, one.option.deadline) == (KILL, NOW)
+    assert one.reason.endswith("of running payloads lost; the shortest run time first")
+
+
+def test_youngest_first_passes_over_what_is_above_the_bound() -> None:
+    among = started(100, 200, 300, cores=(24, 8, 4))
+    chosen = chosen_by("youngest-first", among, 12, 15)
+    assert [one.candidate.pilot.run[:4] for one in chosen] == ["ce#1", "ce#2"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(ages=st.lists(st.integers(60, 90_000), max_size=8), cores=st.integers(0, 80))
+def test_youngest_first_leaves_nobody_younger_alone(ages: list[int], cores: int) -> None:
+    among = started(*ages)
+    taken = {one.candidate.pilot.run for one in chosen_by("youngest-first", among, cores)}
+    asked = [one.started for one in among if one.run in taken]
+    spared = [one.started for one in among if one.run not in taken]
+    assert not asked or not spared or min(asked) >= max(spared)
+    assert len(asked) == min(len(ages), -(-cores // 8))
+
+
+def test_what_is_compared_kills_also_where_the_site_only_drains() -> None:
+    """Else youngest-first would be shown with a grace that no batch system gives; least-waste is held to the site."""
+    gentle = dataclasses.replace(SETTINGS, drain_only=True)
+    for name in POLICIES:
+        site = for_comparison(dataclasses.replace(gentle, policy=name))
+        kinds = {one.option.kind for one in chosen_by(name, pilots_of(SLOW_CHEAP, SLOW_DEAR), 16, site=site)}
+        assert kinds == ({CUT} if name == "least-waste" else {KILL}), name
 
 
 every_policy = pytest.mark.parametrize("name", list(POLICIES))

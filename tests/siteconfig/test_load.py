@@ -121,7 +121,7 @@ def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
     ("text", "value", "expected"),
     [
         ("[reclaims]\n", "[reclaims]", "[reclaim] on line 1"),
-        ("[xyz]\n", "[xyz]", "[features], [pilot], [htcondor], [reclaim], [trust] on line 1"),
+        ("[xyz]\n", "[xyz]", "[features], [pilot], [htcondor], [slurm], [reclaim], [trust] on line 1"),
         ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
         ("[features\n", "[features", "on line 1"),
         ("[pilot]\n[features]\n[pilot]\n", "[pilot]", "the section once (again on line 3)"),
@@ -161,7 +161,8 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
         ("[htcondor]\nmax_vacate_time = 2h\n", "htcondor", "max_vacate_time", "less than [reclaim] grace, 2h"),
         ("[pilot]\nheartbeat_limit = 1m\n", "htcondor", "cron_period", "less than [pilot] heartbeat_limit, 1m"),
         ("[htcondor]\nupdate_interval = 5s\n", "htcondor", "initial_update_interval", "at most update_interval, 5s"),
-        ("[reclaim]\ngrace = 1m\n", "htcondor", "update_interval", "less than [reclaim] grace, 1m"),
+        ("[reclaim]\ngrace = 15m\n", "reclaim", "margin", "less than grace, 15m"),
+        ("[reclaim]\ngrace = 1m\nmargin = 5s\n", "htcondor", "update_interval", "less than [reclaim] grace, 1m"),
     ],
 )
 def test_values_that_contradict_each_other_are_refused(
@@ -181,6 +182,11 @@ def test_a_file_that_is_not_utf_8_is_refused_with_the_line(site: Path) -> None:
 def test_an_enormous_file_is_refused(site: Path) -> None:
     """Hostile case 20: a site file of megabytes is no site file."""
     assert "more than" in fault_of(site, "#" * ((1 << 20) + 1)).value
+
+
+def test_a_key_that_cannot_be_printed_is_escaped(site: Path) -> None:
+    """Hostile case 41: what stands in the file cannot speak to the terminal."""
+    assert r"[features] \ud7fc = " in str(fault_of(site, "[features]\n\ud7fc = 1\n"))
 
 
 def test_a_long_value_is_shown_in_short(site: Path) -> None:

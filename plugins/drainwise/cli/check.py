@@ -11,7 +11,7 @@ from drainwise.cli.text import printable
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 
 if TYPE_CHECKING:
-    from drainwise.htcondor.check_facts import Finding
+    from drainwise.finding import Finding
 
 ROLES = ("execute", "access", "central")
 SHOWN_MACHINES = 4
@@ -34,8 +34,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Inspect the pool; 1 when something is missing or dangerous."""
+    from drainwise.finding import OK
     from drainwise.htcondor.check import judge
-    from drainwise.htcondor.check_facts import OK
     from drainwise.htcondor.collect_facts import collect
 
     site = load(args.site)
@@ -59,7 +59,7 @@ def as_json(findings: Sequence[Finding]) -> str:
 
 def as_text(findings: Iterable[Finding]) -> str:
     """One paragraph per finding, the dangerous ones first; what several machines share stands once."""
-    from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK
+    from drainwise.finding import DANGEROUS, MISSING, OK
 
     alike: dict[Finding, list[str]] = {}
     for finding in sorted(findings, key=lambda one: (DANGEROUS, MISSING, OK).index(one.severity)):
@@ -86,7 +86,7 @@ def _paragraph(finding: Finding, machines: Sequence[str]) -> str:
 
 
 def _summary(findings: Sequence[Finding]) -> str:
-    from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK
+    from drainwise.finding import DANGEROUS, MISSING, OK
 
     counts = (
         f"{sum(one.severity == severity for one in findings)} {severity}" for severity in (DANGEROUS, MISSING, OK)

@@ -1,4 +1,4 @@
-"""`drainwise config htcondor | keys | example`: the files of each machine from the site file; the table of its keys."""
+"""`drainwise config htcondor | slurm | keys | example`: the files of each machine from the site file; all its keys."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import os
 
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 
-ROLES = ("execute", "access", "central", "all")
+ROLES = {"htcondor": ("execute", "access", "central", "all"), "slurm": ("node", "controller", "all")}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its three sub-commands."""
-    parser = subparsers.add_parser("config", help="render HTCondor's configuration from the site file")
-    actions = parser.add_subparsers(dest="action", metavar="htcondor | keys | example", required=True)
+    """Add the command and its sub-commands."""
+    parser = subparsers.add_parser("config", help="render the batch system's configuration from the site file")
+    actions = parser.add_subparsers(dest="action", metavar="htcondor | slurm | keys | example", required=True)
     text = "print, or write below a directory, the files of a machine"
-    htcondor = actions.add_parser("htcondor", help=text, description=text)
-    htcondor.add_argument("--role", choices=ROLES, required=True, help="what the machine is in the pool")
-    htcondor.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
-    htcondor.add_argument(
-        "--out", metavar="DIR", help="write the tree below DIR (/ installs it) instead of printing it"
-    )
+    for system, roles in ROLES.items():
+        rendered = actions.add_parser(system, help=text, description=text)
+        rendered.add_argument("--role", choices=roles, required=True, help="what the machine is in the pool")
+        rendered.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
+        rendered.add_argument(
+            "--out", metavar="DIR", help="write the tree below DIR (/ installs it) instead of printing it"
+        )
     actions.add_parser("keys", help="print the table of the site file's keys as Markdown")
     actions.add_parser("example", help="print a site file in which every key is explained")
     parser.set_defaults(run=run)
@@ -38,11 +39,15 @@ def run(args: argparse.Namespace) -> int:
 
         print(example(), end="")
         return 0
-    return _htcondor(args.role, args.site, args.out)
+    return _files(args.action, args.role, args.site, args.out)
 
 
-def _htcondor(role: str, site_file: str, out: str | None) -> int:
-    from drainwise.htcondor.render import render, write_tree
+def _files(system: str, role: str, site_file: str, out: str | None) -> int:
+    if system == "slurm":
+        from drainwise.slurm.render import render
+    else:
+        from drainwise.htcondor.render import render
+    from drainwise.siteconfig.rendered_tree import write_tree
 
     files = render(load(site_file), role)
     if out is None:

@@ -13,6 +13,7 @@ from drainwise.errors import UsageError
 from drainwise.pool import Snapshot
 from drainwise.reclaim.plan import make_plan
 from drainwise.reclaim.plan_json import as_json
+from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.question import Question
 from drainwise.reclaim.snapshot_json import snapshot_from_json
 from drainwise.siteconfig.units import parse_duration
@@ -41,6 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Show the plan; the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
     settings = settings_of(args)
+    if args.policy is not None:
+        settings = for_comparison(settings)
     if args.horizon is not None:
         settings = dataclasses.replace(settings, horizon=args.horizon)
     if args.user is not None and args.cores is None:

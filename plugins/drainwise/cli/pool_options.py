@@ -3,44 +3,103 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
+import sys
 from collections.abc import Callable
 
+from drainwise.cli.local_directory import add_directory, default_directory
+from drainwise.cli.text import printable
+from drainwise.errors import UsageError
 from drainwise.htcondor.pool import HTCondorPool
 from drainwise.pool import Pool
-from drainwise.reclaim.policy import POLICIES
 from drainwise.reclaim.settings import Settings, Trust
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 
 POOLS: dict[str, Callable[[], Pool]] = {"htcondor": HTCondorPool}
-"""The batch systems by name."""
+"""The batch systems that need no further option, by name."""
+
+AUTO, LOCAL, SLURM = "auto", "local", "slurm"
+CONDOR_CONFIG = "CONDOR_CONFIG"
+CONDOR_FILES = ("/etc/condor/condor_config", "/usr/local/etc/condor_config", "~condor/condor_config")
+"""Where HTCondor looks for its configuration when CONDOR_CONFIG does not say."""
 
 
 def add_pool_option(parser: argparse.ArgumentParser) -> None:
-    """Add --pool."""
-    parser.add_argument("--pool", choices=sorted(POOLS), default="htcondor", help="batch system (default: %(default)s)")
-
-
-def add_pool_options(parser: argparse.ArgumentParser) -> None:
-    """Add --pool, --site, --policy and --json."""
-    add_pool_option(parser)
+    """Add --pool, --directory and --site: all that opens a pool."""
+    parser.add_argument(
+        "--pool",
+        choices=(AUTO, *sorted(POOLS), SLURM, LOCAL),
+        default=AUTO,
+        help="batch system (default: htcondor or slurm where it is configured, else local)",
+    )
+    add_directory(parser)
     parser.add_argument(
         "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
     )
+
+
+def add_pool_options(parser: argparse.ArgumentParser) -> None:
+    """Add --pool, --directory, --site, --policy and --json."""
+    from drainwise.reclaim.policy import POLICIES
+
+    add_pool_option(parser)
     parser.add_argument("--policy", choices=sorted(POLICIES), help="how pilots are chosen (default: the site's)")
     parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
 
 
 def open_pool(args: argparse.Namespace) -> Pool:
-    """The batch system that was asked for."""
-    return POOLS[args.pool]()
+    """The batch system that was asked for; without a word HTCondor or Slurm where there is one, else the local one."""
+    directory = args.directory or default_directory()
+    name = args.pool
+    if args.directory and name not in {AUTO, LOCAL}:
+        raise UsageError(f"--directory goes with --pool {LOCAL}")
+    if name == AUTO:
+        name = LOCAL if args.directory else "htcondor"
+        missing = "" if args.directory else missing_of_htcondor()
+        if missing and has_slurm(site_of(args)):
+            name = SLURM
+        elif missing:
+            name = LOCAL
+            text = f"{missing}: using the local batch system in {directory}"
+            print(f"drainwise: {printable(text)}", file=sys.stderr)
+    if name == SLURM:
+        from drainwise.slurm.pool import SlurmPool
+
+        site = site_of(args)
+        return SlurmPool(site.slurm, site.reclaim.grace)
+    if name != LOCAL:
+        return POOLS[name]()
+    from drainwise.local.pool import LocalPool
+
+    return LocalPool(directory)
+
+
+def missing_of_htcondor() -> str:
+    """What keeps HTCondor from being used here, "" when nothing does."""
+    named = CONDOR_CONFIG in os.environ  # a wrong name in it is HTCondor's to complain about
+    if not (named or any(os.path.exists(os.path.expanduser(path)) for path in CONDOR_FILES)):
+        return "no HTCondor here"
+    if importlib.util.find_spec("htcondor2") is None:
+        return "no HTCondor here (it is configured, but its Python bindings are missing)"
+    return ""
+
+
+def has_slurm(site: SiteConfig) -> bool:
+    """Whether Slurm is configured here and its commands are where the site says."""
+    return all(map(os.path.exists, (f"{site.slurm.config_dir}/slurm.conf", f"{site.slurm.bin_dir}/squeue")))
+
+
+def site_of(args: argparse.Namespace) -> SiteConfig:
+    """The site's settings: of the file that was named, else of the usual one where there is one."""
+    if args.site is None and not os.path.exists(DEFAULT_SITE_FILE):
+        return SiteConfig()
+    return load(DEFAULT_SITE_FILE if args.site is None else args.site)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
     """The bounds of a cycle by the site file and the command line. Raises ConfigurationError."""
-    site = SiteConfig()
-    if args.site is not None or os.path.exists(DEFAULT_SITE_FILE):
-        site = load(DEFAULT_SITE_FILE if args.site is None else args.site)
+    site = site_of(args)
     reclaim, trust = site.reclaim, site.trust
     return Settings(
         policy=args.policy or reclaim.policy,

@@ -5,38 +5,141 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
+from collections.abc import Sequence
 
+from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
+from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
+from drainwise.pool import Pool, Principal, Snapshot
 from drainwise.reclaim.candidates import candidates_of
+from drainwise.reclaim.journal import journal_line
 from drainwise.reclaim.plan_json import candidate_as_json
+from drainwise.reclaim.settings import Settings
+
+_DETAILS = f"""\
+columns of --format and --sort:
+{explained()}
+
+With --format every value is one word in base units (seconds, core-seconds, UNIX seconds), and nothing is cut; ? is not
+known or not believed. Without it a name that is too long for the window ends with ~.
+"""
+_ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "priority")
+_CUTTABLE = {"name", "user", "account", "node", "run"}
+_SPARE = {"priority": 3, "report": 2, "remaining": 1}
+_WATCH = 5.0  # seconds
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     text = "who is owed and uses what, and every pilot with its waste"
-    add_pool_options(subparsers.add_parser("status", help=text, description=text))
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = subparsers.add_parser("status", help=text, description=text, epilog=_DETAILS, formatter_class=raw)
+    add_pool_options(parser)
+    parser.add_argument("--user", metavar="U", action="append", help="only pilots of this user; may be repeated")
+    parser.add_argument("--sort", metavar="COLUMN[:desc]", help="order of the pilots (default: account, user, node)")
+    parser.add_argument("--format", metavar="COLUMN,...", help="only these columns of the pilots, for programs")
+    parser.add_argument("--noheader", action="store_true", help="with --format: without the line of names")
+    parser.add_argument(
+        "--watch",
+        metavar="SECONDS",
+        nargs="?",
+        const=_WATCH,
+        type=_seconds,
+        help=f"again every SECONDS (default: {_WATCH:g}) until Ctrl-C",
+    )
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.1 <= value <= 86400:
+        raise ValueError(text)
+    return value
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the pool; the exit code. Raises PoolUnreachable."""
-    settings = settings_of(args)
-    now = int(time.time())
-    snapshot = open_pool(args).snapshot(now)
-    candidates = sorted(
-        candidates_of(snapshot.pilots, now, settings),
-        key=lambda one: (one.pilot.principal, one.pilot.user, one.pilot.node, one.pilot.name),
-    )
-    if args.json:
-        accounts = [dataclasses.asdict(principal) for principal in snapshot.principals]
-        figures = [candidate_as_json(one) for one in candidates]
-        shown = {"taken": now, "free_cores": snapshot.free_cores, "accounts": accounts, "pilots": figures}
-        print(json_text(shown))
-        return 0
-    from drainwise.cli.tables import console, show_accounts, show_pilots
+    """Show the pool; the exit code. Raises PoolUnreachable (not with --watch), UsageError for a wrong column."""
+    status = Status(args)
+    if args.watch is not None:
+        from drainwise.cli.watch import repeat
 
-    out = console()
-    show_accounts(out, snapshot)
-    show_pilots(out, candidates, now)
-    out.print(f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores")
+        return repeat(status.lines, args.watch, bare=args.json or (args.format is not None and args.noheader))
+    print("\n".join(status.lines(standard_output())))
     return 0
+
+
+class Status:
+    """One request for the pool's status, which can be answered again and again."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._args = args
+        self._settings: Settings = settings_of(args)
+        self._pool: Pool | None = None
+        self._format = None if args.format is None else columns_called(args.format)
+        sorted_rows((), args.sort)  # a wrong name is said before anybody is asked
+
+    def lines(self, paper: Paper) -> list[str]:
+        """The answer of now as lines. Raises PoolUnreachable."""
+        if self._pool is None:
+            self._pool = open_pool(self._args)
+        now = int(time.time())
+        snapshot = self._pool.snapshot(now)
+        wanted = candidates_of((one for one in snapshot.pilots if self._is_wanted(one.user)), now, self._settings)
+        rows = sorted_rows((Row(one, now) for one in wanted), self._args.sort)
+        if self._args.json:
+            return [self._as_json(snapshot, rows, now)]
+        if self._format is not None:
+            return self._formatted(rows)
+        pilots = _pilots(rows, paper)
+        free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
+        return [*_accounts(snapshot.principals, paper), "", *pilots, "", _within(free, paper)]
+
+    def _is_wanted(self, user: str) -> bool:
+        """Users are named as the batch system does, or without the domain that it adds."""
+        return self._args.user is None or user in self._args.user or user.partition("@")[0] in self._args.user
+
+    def _as_json(self, snapshot: Snapshot, rows: Sequence[Row], now: int) -> str:
+        shown = {
+            "taken": now,
+            "free_cores": snapshot.free_cores,
+            "accounts": [dataclasses.asdict(principal) for principal in snapshot.principals],
+            "pilots": [candidate_as_json(row.one) for row in rows],
+        }
+        # Under --watch a program reads one document per line.
+        return json_text(shown) if self._args.watch is None else journal_line(shown).rstrip()
+
+    def _formatted(self, rows: Sequence[Row]) -> list[str]:
+        columns = self._format or ()
+        headings = [Heading(column.name, column.number) for column in columns]
+        lines, _ = table(headings, [[column.word(row) for column in columns] for row in rows], Paper())
+        return lines[1:] if self._args.noheader else lines
+
+
+def _accounts(principals: Sequence[Principal], paper: Paper) -> list[str]:
+    headings = [Heading(text, number=text != "account", cuttable=text == "account") for text in _ACCOUNT]
+    lines, _ = table(headings, [_account(one) for one in principals], paper)
+    return [paper.styled("Accounts (cores)", BOLD), *lines]
+
+
+def _account(one: Principal) -> list[str]:
+    figures = (one.cores_owed, one.cores_in_use, one.cores_wanted)
+    over = one.cores_in_use - one.cores_owed
+    return [one.name, *(f"{cores:.1f}" for cores in figures), f"{over:+.1f}", f"{one.priority:.1f}"]
+
+
+def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
+    columns = [BY_NAME[name] for name in DEFAULT]
+    headings = [
+        Heading(column.heading, column.number, column.name in _CUTTABLE, _SPARE.get(column.name, 0))
+        for column in columns
+    ]
+    styles = [YELLOW if state(row) in {"asked", "leaving"} else "" for row in rows]
+    lines, missing = table(headings, [[column.text(row) for column in columns] for row in rows], paper, styles)
+    lines.insert(0, paper.styled("Pilots", BOLD))
+    if missing:
+        lines.append(_within(f"(left out in this window: {', '.join(missing)}; see --format)", paper))
+    return lines
+
+
+def _within(line: str, paper: Paper) -> str:
+    return line if paper.width is None else cut(line, paper.width)

@@ -11,17 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from drainwise.cli.columns import Row, columns_called
 from drainwise.cli.text import printable
-from drainwise.pool import Principal, Snapshot
 from drainwise.reclaim.action import Outcome
 from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.plan import Order, Plan, UserPlan
-from drainwise.reclaim.words import core_hours, duration
+from drainwise.reclaim.words import duration
 
 _ENDLESS = 10_000  # columns; what is no terminal has no width
 
-_FIGURES = (">cores", ">used", "report", ">remaining", ">draining waste", ">kill waste", ">priority")
-"""Headings; `>` stands before a column of numbers."""
+_FIGURES = columns_called("cores,used,report,remaining,drainwaste,killwaste,priority")
+_HEADINGS = tuple((">" if column.number else "") + column.heading for column in _FIGURES)
+"""`>` stands before a column of numbers."""
 
 _FOLDED = "because"
 """The heading of the one column whose text is long."""
@@ -51,49 +52,9 @@ def show(out: Console, title: str, headings: Sequence[str], rows: Iterable[Seque
     out.print(table, crop=False)
 
 
-def show_accounts(out: Console, snapshot: Snapshot) -> None:
-    """Who is owed, uses and wants how many cores."""
-    headings = ("account", ">owed", ">in use", ">wanted", ">over/under", ">priority")
-    show(out, "Accounts (cores)", headings, (_account(one) for one in snapshot.principals))
-
-
-def _account(one: Principal) -> tuple[str, ...]:
-    figures = (one.cores_owed, one.cores_in_use, one.cores_wanted)
-    over = one.cores_in_use - one.cores_owed
-    return (one.name, *(f"{cores:.1f}" for cores in figures), f"{over:+.1f}", f"{one.priority:.1f}")
-
-
-def show_pilots(out: Console, candidates: Iterable[Candidate], now: int) -> None:
-    """Every pilot with its figures at `now` (UNIX s)."""
-    rows = ((one.pilot.name, one.pilot.user, *_figures(one, now), _state(one, now)) for one in candidates)
-    show(out, "Pilots", ("pilot", "user", *_FIGURES, "state"), rows)
-
-
 def _figures(one: Candidate, now: int) -> tuple[str, ...]:
     """A pilot's figures as text; `?` is what is not known or not believed."""
-    report, standing = one.pilot.report, one.standing
-    used, priority = (None, None) if report is None else (report.used_cpu, report.priority_factor)
-    if report is not None:
-        standing = f"{standing}, {duration(now - report.heartbeat)} old"
-    return (
-        str(one.pilot.cores),
-        "?" if used is None else f"{used:g}",
-        standing,
-        "?" if one.remaining is None else duration(one.remaining),
-        "?" if one.draining_waste is None else core_hours(one.draining_waste),
-        core_hours(one.kill_waste),
-        "?" if priority is None else str(priority),
-    )
-
-
-def _state(one: Candidate, now: int) -> str:
-    pilot = one.pilot
-    if pilot.deadline is not None:
-        left = pilot.deadline - now
-        return f"asked, {duration(left)} left" if left >= 0 else f"asked, {duration(-left)} overdue"
-    if pilot.leaving:
-        return "leaving"
-    return "draining by itself" if one.draining else "running"
+    return tuple(column.text(Row(one, now)) for column in _FIGURES)
 
 
 def show_plan(out: Console, plan: Plan, now: int) -> None:
@@ -123,7 +84,7 @@ def _show_user(out: Console, user: UserPlan, now: int) -> None:
         for order in user.orders
     ]
     rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in user.spared]
-    show(out, title, ("pilot", *_FIGURES, "decision", _FOLDED), rows)
+    show(out, title, ("pilot", *_HEADINGS, "decision", _FOLDED), rows)
 
 
 def _decision(order: Order, now: int) -> str:

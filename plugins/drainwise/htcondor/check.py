@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drainwise.htcondor.check_facts import Finding, PoolFacts
+from drainwise.finding import Finding
+from drainwise.htcondor.check_facts import PoolFacts
 from drainwise.htcondor.check_knobs import expected_knobs, judge_daemon
 from drainwise.htcondor.check_node import judge_files, judge_slots
 from drainwise.htcondor.render import ROLES

@@ -1,6 +1,4 @@
-"""What `drainwise check htcondor` knows of a pool before it judges (the answers of its daemons, slots and files), and
-what a verdict is.
-"""
+"""What `drainwise check htcondor` knows of a pool before it judges: the answers of its daemons, slots and files."""
 
 from __future__ import annotations
 
@@ -62,21 +60,3 @@ class PoolFacts:
     slots: tuple[SlotFacts, ...]
     local_machine: str = ""
     files: tuple[FileFacts, ...] = ()
-
-
-OK, MISSING, DANGEROUS = "ok", "missing", "dangerous"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One verdict: its severity, on which machine, about what (a knob or a file), why it matters, and the line to add.
-
-    `value` is what was found there, as far as there is something to show.
-    """
-
-    severity: str
-    machine: str
-    what: str
-    why: str
-    line: str = ""
-    value: str = ""

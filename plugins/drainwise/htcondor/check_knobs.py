@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, DaemonFacts, Finding
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.htcondor.check_facts import DaemonFacts
 from drainwise.htcondor.knobs import Knob, knobs
 from drainwise.htcondor.render import drop_in_path, render
 from drainwise.siteconfig import SiteConfig

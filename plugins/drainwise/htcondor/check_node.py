@@ -5,7 +5,8 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Sequence
 
-from drainwise.htcondor.check_facts import DANGEROUS, MISSING, OK, FileFacts, Finding, PoolFacts, SlotFacts
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.htcondor.check_facts import FileFacts, PoolFacts, SlotFacts
 from drainwise.htcondor.check_knobs import expected_knobs
 from drainwise.htcondor.render import drop_in_path
 from drainwise.siteconfig import SiteConfig

@@ -14,16 +14,22 @@ def assignment(name: str, value: str) -> str:
 
     Raises ValueError when there is a newline or NUL in it.
     """
-    text = f"{name}={value}"
+    return _quoted(f"{name}={value}")
+
+
+def _quoted(text: str) -> str:
     if "\n" in text or "\0" in text:
         raise ValueError("a newline or NUL cannot stand in an environment variable")
     return text if _QUOTED.isdisjoint(text) else "'" + text.replace("'", "''") + "'"
 
 
 def from_old_syntax(raw: str, delimiter: str) -> str:
-    """The assignments of the old `Env` attribute (`A=1;B=2`, no quoting at all) in today's syntax."""
-    pairs = [piece.lstrip(" \t\r").partition("=") for piece in raw.split(delimiter)]
-    return " ".join(assignment(name, value) for name, equals, value in pairs if name and equals)
+    """The assignments of the old `Env` attribute (`A=1;B=2`, no quoting at all) in today's syntax.
+
+    A piece without `=` is none, unless it has a `$$`, which HTCondor keeps for what it may stand for.
+    """
+    pieces = [piece.lstrip(" \t\r") for piece in raw.split(delimiter)]
+    return " ".join(_quoted(piece) for piece in pieces if piece.find("=") > 0 or ("=" not in piece and "$$" in piece))
 
 
 def _inside(raw: str) -> str:

@@ -7,10 +7,10 @@ nobody more than it uses and wants.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from drainwise.fair_share import shared_out
 from drainwise.htcondor.pool_ads import Ad, number, text
 
 NO_GROUP = "<none>"
@@ -82,19 +82,5 @@ def fair_shares(cores: float, uses: Mapping[str, Use]) -> dict[str, float]:
     Whoever uses and wants less than its share gets that; the rest is shared among the others in the same proportion, as
     the negotiator does when it goes round again with what is left.
     """
-    owed: dict[str, float] = {}
-    waiting = dict(uses)
-    while waiting:
-        weights = {name: 1.0 / max(use.priority, _NEW_USER) for name, use in waiting.items()}
-        part = max(0.0, cores) / math.fsum(weights.values())
-        content = {
-            name: use.in_use + use.wanted
-            for name, use in waiting.items()
-            if use.in_use + use.wanted <= part * weights[name]
-        }
-        if not content:
-            return {**owed, **{name: part * weight for name, weight in weights.items()}}
-        owed.update(content)
-        cores -= math.fsum(content.values())
-        waiting = {name: use for name, use in waiting.items() if name not in content}
-    return owed
+    weights = {name: 1.0 / max(use.priority, _NEW_USER) for name, use in uses.items()}
+    return shared_out(cores, weights, {name: use.in_use + use.wanted for name, use in uses.items()})

@@ -1,4 +1,4 @@
-"""What the starter's hooks and the cron share: bounded input, whole output, a bounded time, and one line when something
+"""What the hooks of every batch system share: bounded input, whole output, a bounded time, and one line when something
 is not as it should be.
 
 A hook never stops a job: whatever goes wrong becomes one line, and the hook ends with 0. The line goes to the system's
@@ -111,14 +111,15 @@ def run_to_end(step: Callable[[], None], orderly: bool = False) -> NoReturn:
 
     It ends with 0 whatever happened: any other code puts the job on hold. One that is not done in time dies by SIGALRM,
     because only a death ends every kind of wait; `orderly` makes it end with 0 then, too, because the starter starts a
-    job again and again whose prepare hook dies by a signal. The interpreter's own clean-up is left out: it costs as
-    much as the work.
+    job again and again whose prepare hook dies by a signal. A timer that the caller has set already stands. The
+    interpreter's own clean-up is left out: it costs as much as the work.
     """
     try:
         _occupy_standard_descriptors()
         if orderly:
             _signal.signal(_signal.SIGALRM, _give_up)
-        _signal.setitimer(_signal.ITIMER_REAL, TIME_LIMIT)
+        if not _signal.getitimer(_signal.ITIMER_REAL)[0]:
+            _signal.setitimer(_signal.ITIMER_REAL, TIME_LIMIT)
         step()
     except Exception as error:  # the outermost guard: the job must run whatever happens here
         say(f"{type(error).__name__}: {error}")

@@ -8,43 +8,60 @@ import stat
 from drainwise.errors import FeatureError
 from drainwise.features.values import deadline_values, job_values, machine_values
 from drainwise.features.write import write_directory
-from drainwise.node import JOB_FEATURES, JOB_STATUS, MACHINE_FEATURES
 from drainwise.node.hook import say
+from drainwise.node.variables import DIRECTORIES, with_twins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from drainwise.features.facts import HostFacts, JobFacts
 
-CONTAINER_PREFIXES = ("", "APPTAINERENV_", "SINGULARITYENV_")
 
-
-def make_features(place: str, host: HostFacts, job: JobFacts, planned: int | None, now: int) -> dict[str, str]:
+def make_features(
+    place: str,
+    host: HostFacts,
+    job: JobFacts,
+    planned: int | None,
+    now: int,
+    status_owner: tuple[int, int] | None = None,
+) -> dict[str, str]:
     """Make $MACHINEFEATURES, $JOBFEATURES and $JOBSTATUS in the directory `place`; the variables that name them.
 
     planned: the machine's shutdown; now: UNIX s. Containers' twins of the variables are among them. What cannot be
     made, and facts that were refused, are said in one line each and left out: a job is never stopped by them.
+    status_owner: uid and gid to whom $JOBSTATUS is given, for a caller with root's rights; nobody else may be able to
+    write to `place` then. A $JOBSTATUS that cannot be given away is removed: it would be of no use to the pilot.
     """
     refused = [*host.refused, *job.refused]
     if refused:
         say(f"left out of the features: {', '.join(refused)}")
     machine_deadline, job_deadline = deadline_values(planned, None, now)
-    contents: dict[str, tuple[str, dict[str, str | None]]] = {
-        "MACHINEFEATURES": (MACHINE_FEATURES, {**machine_values(host), **machine_deadline}),
-        "JOBFEATURES": (JOB_FEATURES, {**job_values(job, host), **job_deadline}),
-        "JOBSTATUS": (JOB_STATUS, {}),
+    contents: dict[str, dict[str, str | None]] = {
+        "MACHINEFEATURES": {**machine_values(host), **machine_deadline},
+        "JOBFEATURES": {**job_values(job, host), **job_deadline},
+        "JOBSTATUS": {},
     }
     variables = {}
-    for name, (directory, values) in contents.items():
-        path = f"{place}/{directory}"
+    for name, values in contents.items():
+        path = f"{place}/{DIRECTORIES[name]}"
         try:
             write_directory(path, values)
+            if name == "JOBSTATUS" and status_owner is not None:
+                _give(path, *status_owner)
         except FeatureError as error:
             say(str(error))
             if not _is_directory(path):
                 continue
-        for prefix in CONTAINER_PREFIXES:
-            variables[prefix + name] = path
+        for twin in with_twins(name):
+            variables[twin] = path
     return variables
+
+
+def _give(path: str, uid: int, gid: int) -> None:
+    try:
+        posix.chown(path, uid, gid, follow_symlinks=False)
+    except OSError as error:
+        posix.rmdir(path)
+        raise FeatureError(f"$JOBSTATUS left out: it cannot be given to uid {uid}: {error.strerror}") from None
 
 
 def _is_directory(path: str) -> bool:

@@ -18,14 +18,22 @@ _WHOLE = (
     "grace_secs",
     "grace_secs_job",
     "heartbeat_limit_secs",
+    "limits_wait_secs",
+    "agent_period_secs",
+    "command_timeout_secs",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
-_PATH = ("shutdown_command", "shutdown_file")
+_PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir")
 
 _SIZE_LIMIT = 65536  # bytes; the file has one page
 
 DEFAULT_SHUTDOWN_FILE = "/var/lib/drainwise/shutdowntime"
 DEFAULT_HEARTBEAT_LIMIT = 3600
+DEFAULT_RUNTIME_DIR = "/run/drainwise"
+DEFAULT_BIN_DIR = "/usr/bin"
+DEFAULT_LIMITS_WAIT = 1
+DEFAULT_AGENT_PERIOD = 30
+DEFAULT_COMMAND_TIMEOUT = 5
 
 
 class NodeSettings:
@@ -52,16 +60,46 @@ class NodeSettings:
         """A path, as written."""
         return self._values.get(key)
 
+    def _or_default(self, key: str, default: int) -> int:
+        value = self.whole(key)
+        return default if value is None else value
+
     @property
     def heartbeat_limit(self) -> int:
         """Seconds after which a pilot's report is stale."""
-        limit = self.whole("heartbeat_limit_secs")
-        return DEFAULT_HEARTBEAT_LIMIT if limit is None else limit
+        return self._or_default("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
 
     @property
     def shutdown_file(self) -> str:
         """Where the machine's planned shutdown stands."""
         return self.text("shutdown_file") or DEFAULT_SHUTDOWN_FILE
+
+    # What only Slurm's nodes have:
+
+    @property
+    def runtime_dir(self) -> str:
+        """The directory of the jobs' trees, without a trailing slash."""
+        return (self.text("runtime_dir") or "").rstrip("/") or DEFAULT_RUNTIME_DIR
+
+    @property
+    def limits_wait(self) -> int:
+        """Seconds that a starting job may wait until its limits are known."""
+        return self._or_default("limits_wait_secs", DEFAULT_LIMITS_WAIT)
+
+    @property
+    def agent_period(self) -> int:
+        """Seconds between two rounds of the node's agent."""
+        return self._or_default("agent_period_secs", DEFAULT_AGENT_PERIOD)
+
+    @property
+    def command_timeout(self) -> int:
+        """Seconds that one of the batch system's commands may take."""
+        return self._or_default("command_timeout_secs", DEFAULT_COMMAND_TIMEOUT)
+
+    @property
+    def bin_dir(self) -> str:
+        """The directory of the batch system's commands, without a trailing slash."""
+        return (self.text("bin_dir") or "").rstrip("/") or DEFAULT_BIN_DIR
 
 
 def parse(text: str, file: str) -> NodeSettings:
@@ -88,7 +126,7 @@ def _fault(key: str, value: str) -> str | None:
         return None if plain else "a decimal number"
     if key in _PATH:
         return None if value.startswith("/") and value.isascii() and value.isprintable() else "an absolute path"
-    return "a key that this version knows; render the file again with `drainwise config htcondor`"
+    return "a key that this version knows; render the file again with `drainwise config`"
 
 
 def load(path: str) -> NodeSettings:

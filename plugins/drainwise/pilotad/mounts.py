@@ -18,6 +18,11 @@ def fuse_mounts_below(base: str, mountinfo: str = MOUNTINFO) -> tuple[str, ...]:
 
     Job directories that hold one are to be left alone. Empty when the kernel's list cannot be read.
     """
+    return mounts_below(base, b" - fuse", mountinfo)
+
+
+def mounts_below(base: str, marked: bytes = b"", mountinfo: str = MOUNTINFO) -> tuple[str, ...]:
+    """As `fuse_mounts_below`, of every file system whose line in the kernel's list holds `marked`."""
     try:
         with open(mountinfo, "rb") as stream:
             lines = stream.read().split(b"\n")
@@ -26,7 +31,7 @@ def fuse_mounts_below(base: str, mountinfo: str = MOUNTINFO) -> tuple[str, ...]:
     below = base.encode(_ENCODING, "surrogateescape").rstrip(b"/") + b"/"
     found = []
     for line in lines:
-        if b" - fuse" not in line:
+        if not line or marked not in line:
             continue
         fields = line.split(b" ")
         point = _unescaped(fields[4])

@@ -2,7 +2,8 @@
 
 Per pilot there are three ways, and the cores must be back within the horizon, else a way does not count:
   kill   after the site's shortest notice;
-  leave  asked to drain, it is gone by itself when its last payload ends;
+  leave  asked to drain, it is gone by itself when its last payload ends, with the whole margin before its deadline;
+         what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
   cut    asked to drain, it is cut at a deadline: when its first payload has ended (with the margin), at the latest at
          the limit. Why no other deadline can be better is said in `cut`.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
@@ -95,7 +96,8 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
     leave_deadline = at_most(at_least(now + left + settings.margin, now + settings.notice), latest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
-    in_time = it.believed & (now + left <= limit - settings.vacate)
+    spare = max(settings.margin, settings.vacate)
+    in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)
     leave = np.where(in_time, np.where(it.draining, 0.0, idle), np.inf)
 
     cut_deadline = limit
@@ -104,6 +106,11 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
         cut_deadline = np.where(it.believed, at_most(first, limit), limit)
     stopped = at_least(cut_deadline - settings.vacate, now)
     cut = np.where(in_time & (stopped >= now + left), np.inf, _cut(it, now, stopped))
+    # What ends so short before the deadline may also be stopped before it ends: then the worse of both counts.
+    early = at_least(cut_deadline - spare, now)
+    unsure = it.believed & ~in_time & (early < now + left) & (now + left <= stopped)
+    if unsure.any():
+        cut = np.where(unsure, at_least(cut, _cut(it, now, early)), cut)
     end = now + settings.notice
     killed = np.full(len(it), np.inf) if settings.drain_only else kill
     if settings.notice and not settings.drain_only:

@@ -7,7 +7,7 @@ waste by the same figures. So `least-waste` never wastes more than another one, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from drainwise.reclaim.candidates import Candidate, Candidates, Option, in_words
 from drainwise.reclaim.cover import cheapest_of_total
 from drainwise.reclaim.figures import Figures
 from drainwise.reclaim.reach import first_that_make, total_to_give
+from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import core_hours, duration
 
 
@@ -67,7 +68,9 @@ Keys = Sequence["Real | Whole | Mask"]
 class InOrder:
     """One pilot after the other by the keys that `order` gives, the first key first; all are killed.
 
-    A pilot is passed over only where with it the total could not be made any more.
+    A pilot is passed over only where with it the total could not be made any more. `youngest-first` is what batch
+    systems do by themselves: Slurm's PreemptParameters=youngest_first, HTCondor's default PREEMPTION_RANK within one
+    user.
     """
 
     rule: str
@@ -120,8 +123,9 @@ def _dice(it: Figures) -> Keys:
     return (np.random.default_rng(it.now).permutation(len(it)),)
 
 
+LEAST_WASTE = "least-waste"
 POLICIES: Mapping[str, Policy] = {
-    "least-waste": LeastWaste(),
+    LEAST_WASTE: LeastWaste(),
     "paper": Paper(),
     "least-kill": InOrder("least expensive to kill", lambda it: (it.kill_waste,)),
     "youngest-first": InOrder("the shortest run time first", lambda it: (-it.columns.started,)),
@@ -137,3 +141,11 @@ def policy_called(name: str) -> Policy:
         return POLICIES[name]
     except KeyError:
         raise UsageError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}") from None
+
+
+def for_comparison(settings: Settings) -> Settings:
+    """The settings for a plan that is only looked at: the policies that kill do so whatever `drain_only` says.
+
+    Orders must not be given by such a plan. What the site itself means to do, least-waste, stays as the site bounds it.
+    """
+    return settings if settings.policy == LEAST_WASTE else replace(settings, drain_only=False)

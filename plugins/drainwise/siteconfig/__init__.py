@@ -9,6 +9,7 @@ from drainwise.siteconfig.schema import (
     PilotSection,
     ReclaimSection,
     SiteConfig,
+    SlurmSection,
     TrustSection,
 )
 
@@ -19,6 +20,7 @@ __all__ = [
     "PilotSection",
     "ReclaimSection",
     "SiteConfig",
+    "SlurmSection",
     "TrustSection",
     "load",
 ]

@@ -1,6 +1,6 @@
 """The kinds of value a site file knows: how each is read, shown, and described when it is wrong.
 
-Every value ends up in an HTCondor configuration, in a worker node's settings or in a script's first line. So a kind
+Every value ends up in a batch system's configuration, in a worker node's settings or in a script. So a kind
 admits only characters that mean nothing there: no quotes, `$`, backticks, blanks or control characters in any of them.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from drainwise.errors import ConfigurationError
 from drainwise.siteconfig.schema import SECTIONS, Key, SiteConfig, keys
@@ -126,31 +126,52 @@ def _value(file: str, key: Key, text: str) -> object:
 
 
 def _check_between_keys(config: SiteConfig, written: Mapping[tuple[str, str], str]) -> None:
-    """Refuse values that are right each by itself and contradict each other."""
+    """Refuse values that are right each by itself and contradict each other.
+
+    A file that sets keys of one batch system only is not measured by the defaults of the other.
+    """
 
     def require(sound: bool, section: str, name: str, seconds: int, expected: str) -> None:
         if not sound:
             text = written.get((section, name), format_duration(seconds))
             raise ConfigurationError(config.file, section, name, text, expected)
 
-    reclaim, condor, notice = config.reclaim, config.htcondor, config.features.grace_job
+    reclaim, notice = config.reclaim, config.features.grace_job
     limit = format_duration(reclaim.max_grace)
     require(reclaim.grace <= reclaim.max_grace, "reclaim", "grace", reclaim.grace, f"at most max_grace, {limit}")
+    below = f"less than grace, {format_duration(reclaim.grace)}"  # else nobody could be gone in time
+    require(reclaim.margin < reclaim.grace, "reclaim", "margin", reclaim.margin, below)
     if notice is not None:
         least = f"at least [features] grace_job, {format_duration(notice)}"
         require(reclaim.grace >= notice, "reclaim", "grace", reclaim.grace, least)
         require(reclaim.horizon >= notice, "reclaim", "horizon", reclaim.horizon, least)
-    vacate = condor.max_vacate_time
+    systems = {"htcondor": _check_htcondor, "slurm": _check_slurm}
+    used = [system for system in systems if any(section == system for section, _ in written)]
+    for system in used or systems:
+        systems[system](config, require)
+
+
+def _check_htcondor(config: SiteConfig, require: Callable[[bool, str, str, int, str], None]) -> None:
+    condor, believed, grace = config.htcondor, config.pilot.heartbeat_limit, config.reclaim.grace
+    told = f"less than [reclaim] grace, {format_duration(grace)}"
+    vacate, margin = condor.max_vacate_time, config.reclaim.margin
     if vacate is not None:
-        most = f"less than [reclaim] grace, {format_duration(reclaim.grace)}"
-        require(vacate < reclaim.grace, "htcondor", "max_vacate_time", vacate, most)
-        meant = f"at most [reclaim] margin, {format_duration(reclaim.margin)}"  # else it would not get what it needs
-        require(vacate <= reclaim.margin, "htcondor", "max_vacate_time", vacate, meant)
-    believed = format_duration(config.pilot.heartbeat_limit)
-    often = f"less than [pilot] heartbeat_limit, {believed}"
-    require(condor.cron_period < config.pilot.heartbeat_limit, "htcondor", "cron_period", condor.cron_period, often)
+        require(vacate < grace, "htcondor", "max_vacate_time", vacate, told)
+        meant = f"at most [reclaim] margin, {format_duration(margin)}"  # else it would not get what it needs
+        require(vacate <= margin, "htcondor", "max_vacate_time", vacate, meant)
+    often = f"less than [pilot] heartbeat_limit, {format_duration(believed)}"
+    require(condor.cron_period < believed, "htcondor", "cron_period", condor.cron_period, often)
     soon = f"at most update_interval, {format_duration(condor.update_interval)}"
     first = condor.initial_update_interval
     require(first <= condor.update_interval, "htcondor", "initial_update_interval", first, soon)
-    told = f"less than [reclaim] grace, {format_duration(reclaim.grace)}"
-    require(condor.update_interval < reclaim.grace, "htcondor", "update_interval", condor.update_interval, told)
+    require(condor.update_interval < grace, "htcondor", "update_interval", condor.update_interval, told)
+
+
+def _check_slurm(config: SiteConfig, require: Callable[[bool, str, str, int, str], None]) -> None:
+    slurm, believed, grace = config.slurm, config.pilot.heartbeat_limit, config.reclaim.grace
+    often = f"less than [pilot] heartbeat_limit, {format_duration(believed)}"
+    require(slurm.agent_period < believed, "slurm", "agent_period", slurm.agent_period, often)
+    told = f"less than [reclaim] grace, {format_duration(grace)}"
+    require(slurm.agent_period < grace, "slurm", "agent_period", slurm.agent_period, told)
+    patience = f"less than prolog_time_limit, {format_duration(slurm.prolog_time_limit)}"
+    require(slurm.limits_wait < slurm.prolog_time_limit, "slurm", "limits_wait", slurm.limits_wait, patience)

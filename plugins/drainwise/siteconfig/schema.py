@@ -68,18 +68,24 @@ class PilotSection:
 
 
 @dataclass(frozen=True)
-class HTCondorSection:
+class NodeSection:
+    """Where things lie on the nodes of a batch system: the same keys in the section of each."""
+
+    python: str = key(path(100), "/usr/bin/python3", "the nodes' Python, 3.9 or later")
+    library_dir: str = key(path(), "/usr/share/drainwise", "directory on the nodes that holds the drainwise package")
+    libexec_dir: str = key(path(), "/usr/libexec/drainwise", "directory on the nodes for drainwise's own programs")
+    node_file: str = key(path(), "/etc/drainwise/node.conf", "settings on the nodes for drainwise's own programs")
+    state_dir: str = key(path(), "/var/lib/drainwise", "directory on the nodes where a planned shutdown is noted")
+
+
+@dataclass(frozen=True)
+class HTCondorSection(NodeSection):
     """How the HTCondor nodes are set up."""
 
     hook_keyword: str = key(word(), "DRAINWISE", "name of the job hooks and of the startd cron in HTCondor's knobs")
     cron_period: int = key(duration("1s", "1h"), 60, "how often a node publishes what its pilots report")
     update_interval: int = key(duration("1s", "1h"), 60, "how often a running pilot is told what the site wants of it")
     initial_update_interval: int = key(duration("1s", "1h"), 10, "how soon after its start a pilot is told first")
-    python: str = key(path(100), "/usr/bin/python3", "the nodes' Python, 3.9 or later")
-    library_dir: str = key(path(), "/usr/share/drainwise", "directory on the nodes that holds the drainwise package")
-    libexec_dir: str = key(path(), "/usr/libexec/drainwise", "directory on the nodes for the hooks and the cron")
-    node_file: str = key(path(), "/etc/drainwise/node.conf", "settings on the nodes for the hooks and the cron")
-    state_dir: str = key(path(), "/var/lib/drainwise", "directory on the nodes where a planned shutdown is noted")
     retirement: int | None = optional(
         duration("0s", "365d"),
         "0s",
@@ -93,6 +99,31 @@ class HTCondorSection:
         duration("1s", "1d"),
         "10m",
         "how long before its deadline a pilot gets SIGTERM; left out: the node's own MachineMaxVacateTime stays",
+    )
+
+
+@dataclass(frozen=True)
+class SlurmSection(NodeSection):
+    """How the Slurm nodes are set up."""
+
+    config_dir: str = key(path(), "/etc/slurm", "directory of slurm.conf, and of prolog.d and epilog.d below it")
+    runtime_dir: str = key(path(), "/run/drainwise", "directory on the nodes for the jobs' features; best in memory")
+    bin_dir: str = key(path(), "/usr/bin", "directory of Slurm's commands")
+    prolog_time_limit: int = key(
+        duration("1s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
+    )
+    limits_wait: int = key(
+        duration("0s", "10s"), 1, "how long a starting job waits at most until the agent knows its limits"
+    )
+    agent_period: int = key(
+        duration("1s", "1h"), 30, "how often a node publishes what its pilots report and tells them what the site wants"
+    )
+    command_timeout: int = key(duration("1s", "1m"), 5, "how long one of Slurm's commands may take")
+    vacate: str = key(
+        choice("requeue", "cancel"), "requeue", "what happens to a pilot that is still there after its deadline"
+    )
+    native_preemption: str = key(
+        choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"
     )
 
 
@@ -112,8 +143,14 @@ class ReclaimSection:
     )
     grace: int = key(duration("5s", "30d"), 7200, "longest time between the order to leave and its deadline")
     max_grace: int = key(duration("5s", "30d"), 86400, "longest time a pilot may get, whatever it says")
-    margin: int = key(duration("0s", "1d"), 900, "time a pilot gets beyond what it says it needs, within the grace")
-    drain_only: str = key(choice("no", "yes"), "no", "yes: no pilot is killed; each one asked gets its grace")
+    margin: int = key(
+        duration("0s", "1d"), 900, "time a pilot gets beyond what it says it needs; without it, it counts as cut"
+    )
+    drain_only: str = key(
+        choice("yes", "no"),
+        "yes",
+        "yes: no pilot is killed, each that is asked gets time to drain; no: it is killed where that wastes less",
+    )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this is not asked: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that ask anybody")
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle asks for")
@@ -145,6 +182,7 @@ class SiteConfig:
     features: FeaturesSection = FeaturesSection()
     pilot: PilotSection = PilotSection()
     htcondor: HTCondorSection = HTCondorSection()
+    slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
     trust: TrustSection = TrustSection()
 
@@ -153,6 +191,7 @@ SECTIONS: dict[str, type[Any]] = {
     "features": FeaturesSection,
     "pilot": PilotSection,
     "htcondor": HTCondorSection,
+    "slurm": SlurmSection,
     "reclaim": ReclaimSection,
     "trust": TrustSection,
 }

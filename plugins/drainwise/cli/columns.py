@@ -1,0 +1,191 @@
+"""The columns of `drainwise status`: name and meaning of each, its value for programs, its text for people.
+
+The names serve `--format` and `--sort` alike. Values are in base units: seconds, core-seconds, UNIX seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from drainwise.errors import UsageError
+from drainwise.reclaim.candidates import Candidate
+from drainwise.reclaim.words import core_hours, duration
+
+Value = Union[int, float, str, None]
+UNKNOWN = "?"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pilot with its figures at `now` (UNIX s)."""
+
+    one: Candidate
+    now: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `value` gives None for what is not known or not believed, `show` is how people read a known value."""
+
+    name: str
+    heading: str
+    meaning: str
+    value: Callable[[Row], Value]
+    show: Callable[[Value], str] = str
+    number: bool = False
+
+    def text(self, row: Row) -> str:
+        """The cell as people read it."""
+        value = self.value(row)
+        return UNKNOWN if value is None else self.show(value)
+
+    def word(self, row: Row) -> str:
+        """The cell as one word of a line that a program splits at its blanks."""
+        value = self.value(row)
+        if value is None:
+            return UNKNOWN
+        return f"{value:g}" if isinstance(value, float) else "_".join(str(value).split()) or "_"
+
+
+def _number(name: str, heading: str, meaning: str, value: Callable[[Row], Value]) -> Column:
+    return Column(name, heading, meaning, value, _plain, number=True)
+
+
+def _seconds(name: str, heading: str, meaning: str, value: Callable[[Row], Value]) -> Column:
+    return Column(name, heading, f"{meaning}, seconds", value, lambda value: duration(_whole(value)), number=True)
+
+
+def _waste(name: str, heading: str, meaning: str, value: Callable[[Row], Value]) -> Column:
+    return Column(
+        name, heading, f"{meaning}, core-seconds", value, lambda value: core_hours(_whole(value)), number=True
+    )
+
+
+def _plain(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _whole(value: Value) -> int:
+    return round(value) if isinstance(value, (int, float)) else 0
+
+
+def state(row: Row) -> str:
+    """One word: asked (to go by its deadline), leaving (the batch system ends it), draining (by itself), running."""
+    pilot = row.one.pilot
+    if pilot.deadline is not None:
+        return "asked"
+    if pilot.leaving:
+        return "leaving"
+    return "draining" if row.one.draining else "running"
+
+
+def _state_and_time(row: Row) -> str:
+    deadline = row.one.pilot.deadline
+    if deadline is None:
+        return state(row)
+    left = deadline - row.now
+    return f"asked, {duration(left)} left" if left >= 0 else f"asked, {duration(-left)} overdue"
+
+
+def _standing_and_age(row: Row) -> str:
+    age = _heartbeat_age(row)
+    return row.one.standing if age is None else f"{row.one.standing}, {duration(age)} old"
+
+
+def _heartbeat_age(row: Row) -> int | None:
+    report = row.one.pilot.report
+    return None if report is None else row.now - report.heartbeat
+
+
+def _used(row: Row) -> float | None:
+    report = row.one.pilot.report
+    return None if report is None else report.used_cpu
+
+
+def _priority(row: Row) -> int | None:
+    report = row.one.pilot.report
+    return None if report is None else report.priority_factor
+
+
+def _time_left(row: Row) -> int | None:
+    pilot = row.one.pilot
+    ends = [end for end in (pilot.deadline, pilot.lease_end) if end is not None]
+    return min(ends) - row.now if ends else None
+
+
+COLUMNS = (
+    Column("name", "pilot", "what an administrator types to find the pilot", lambda row: row.one.pilot.name),
+    Column("user", "user", "its owner", lambda row: row.one.pilot.user),
+    Column("account", "account", "whose quota it uses", lambda row: row.one.pilot.principal),
+    Column("node", "node", "where it runs", lambda row: row.one.pilot.node),
+    Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
+    _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
+    _number("used", "used", "cores that its payloads use", _used),
+    Column("standing", "standing", "fresh, or why its report is not believed", lambda row: row.one.standing),
+    _seconds("reportage", "report age", "time since its last report", _heartbeat_age),
+    Column("report", "report", "standing and age of its report", _standing_and_age),
+    _seconds("remaining", "remaining", "time until it could be gone by itself", lambda row: row.one.remaining),
+    _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),
+    _waste("killwaste", "kill waste", "what is lost if it is killed now", lambda row: row.one.kill_waste),
+    _waste("askwaste", "waste if asked", "what asking it now would waste", lambda row: row.one.asked.waste),
+    _number("priority", "priority", "what its owner says it is worth; higher is better", _priority),
+    Column("state", "state", "running, draining, asked or leaving", state),
+    Column("status", "state", "its state, and how long it has to go when it was asked", _state_and_time),
+    _number("started", "started", "start of its run, UNIX seconds", lambda row: row.one.pilot.started),
+    _seconds("elapsed", "elapsed", "time since its start", lambda row: row.now - row.one.pilot.started),
+    _seconds("timeleft", "time left", "time until its deadline or the end of its lease", _time_left),
+    _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
+    _number("deadline", "deadline", "when it was asked to be gone, UNIX seconds", lambda row: row.one.pilot.deadline),
+)
+BY_NAME = {column.name: column for column in COLUMNS}
+DEFAULT = ("name", "user", "cores", "used", "report", "remaining", "drainwaste", "killwaste", "priority", "status")
+"""The table without --format."""
+
+
+def columns_called(names: str) -> tuple[Column, ...]:
+    """The columns of a comma-separated list of names; raises UsageError, which names those there are."""
+    return tuple(column_called(name.strip()) for name in names.split(","))
+
+
+def column_called(name: str) -> Column:
+    """The column of that name in small or capital letters; raises UsageError, which names those there are."""
+    try:
+        return BY_NAME[name.lower()]
+    except KeyError:
+        raise UsageError(f"no column is called {name!r}; there are {', '.join(BY_NAME)}") from None
+
+
+def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:
+    """Rows by `NAME` or `NAME:desc` (`:asc` is the default), what is unknown last; None: by account, user and place.
+
+    Raises UsageError for a name that does not exist.
+    """
+    found = sorted(rows, key=_place)
+    if order is None:
+        return found
+    name, _, direction = order.partition(":")
+    column, backwards = column_called(name), direction.lower() == "desc"
+    if direction.lower() not in {"", "asc", "desc"}:
+        raise UsageError(f"--sort {order!r}: expected COLUMN, COLUMN:asc or COLUMN:desc")
+    values = [(column.value(row), row) for row in found]
+    known = [pair for pair in values if pair[0] is not None]
+    return [row for _, row in sorted(known, key=lambda pair: _rank(pair[0]), reverse=backwards)] + [
+        row for value, row in values if value is None
+    ]
+
+
+def _place(row: Row) -> tuple[str, str, str, str]:
+    pilot = row.one.pilot
+    return pilot.principal, pilot.user, pilot.node, pilot.name
+
+
+def _rank(value: Value) -> tuple[float, str]:
+    return (0.0, value) if isinstance(value, str) else (float(value or 0), "")
+
+
+def explained(names: Sequence[Column] = COLUMNS) -> str:
+    """The table of columns for --help."""
+    width = max(len(column.name) for column in names)
+    return "\n".join(f"  {column.name:<{width}}  {column.meaning}" for column in names)

@@ -1,0 +1,1 @@
+"""The embedded batch system: leases are processes on this machine."""

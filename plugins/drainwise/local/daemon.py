@@ -1,0 +1,181 @@
+"""The daemon of the local batch system: rounds that end, tell, watch and start leases.
+
+All that it must not forget stands in the state before it acts, and leases live without it, so that it may be killed at
+any moment: the next one finds them again. Between two rounds it sleeps.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from drainwise.errors import DrainwiseError, PoolError
+from drainwise.features import planned_shutdown
+from drainwise.local.deadline import next_due
+from drainwise.local.job import RUNNING, Job, Node
+from drainwise.local.lease_files import remove_lease
+from drainwise.local.leases import Leases
+from drainwise.local.ledger import Ledger
+from drainwise.local.log import Faults, Say
+from drainwise.local.presence import DaemonLock
+from drainwise.local.reports import Reports
+from drainwise.local.schedule import choose_starts, holdings
+from drainwise.local.settings import Settings
+from drainwise.local.store import LEASES
+from drainwise.local.wake import Sleeper
+from drainwise.local.word import Words
+
+SHUTDOWN = "shutdowntime"
+"""The file of the machine's planned shutdown, in the directory of the state."""
+
+_STARTS_PER_ROUND = 16  # so that many starts keep nobody waiting for his end
+_SHORTEST_SLEEP = 0.02
+_FORGET_EVERY = 3600.0
+
+
+class Daemon:
+    """The one daemon of a directory; `nodes` replaces the nodes known from before.
+
+    Raises PoolError when there is one already, UsageError when the state cannot be kept there.
+    """
+
+    def __init__(self, directory: str, settings: Settings, say: Say, nodes: Sequence[Node] = ()) -> None:
+        self._store = Ledger(directory, create=True)
+        directory = self._store.directory
+        self._lock = DaemonLock(directory)
+        self._know_nodes(nodes)
+        self._settings, self._say, self._faults = settings, say, Faults(say)
+        os.makedirs(os.path.join(directory, LEASES), 0o700, exist_ok=True)
+        self._sleeper = Sleeper(directory)
+        self._leases = Leases(self._store, self._sleeper, settings, say)
+        self._words = Words(self._faults, settings.repair)
+        self._reports = Reports(self._store, self._faults)
+        self._seen: int | None = None
+        self._look_at_queue = True
+        self._stopping = self._ending = False
+        self._next_forget = 0.0
+        self._retry_at: float | None = None
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until `stop`; `ready` is called after the first round."""
+        nodes = self._store.nodes()
+        cores = sum(node.cores for node in nodes)
+        self._say(f"serves {self._store.directory}: {len(nodes)} nodes, {cores} cores, pid {os.getpid()}")
+        wait = self.round(time.time())
+        ready()
+        while not self._stopping:
+            self._sleeper.sleep(wait)
+            if not self._stopping:
+                wait = self.round(time.time())
+        self._say("stopped")
+
+    def stop(self) -> None:
+        """Leave after this round; leases go on. May be called by a signal handler and by another thread."""
+        self._stopping = True
+        self._sleeper.wake()
+
+    def close(self) -> None:
+        """Let another daemon serve."""
+        self._sleeper.close()
+        self._store.close()
+        self._lock.release()
+
+    def round(self, now: float) -> float:
+        """One look at everything at `now` (UNIX s); how long to sleep then, in seconds.
+
+        While the state cannot be written nothing is started and the round does not count, so that nobody decides on it.
+        """
+        if not self._store.in_place():
+            self._say("the state was removed: nobody can be served from it any more")
+            self.stop()
+            return 0.0
+        try:
+            wait = self._round(now)
+        except (DrainwiseError, OSError) as fault:
+            self._faults.set("the state", str(fault))
+            self._seen = None  # whatever was changed in between is to be looked at
+            return self._settings.period
+        self._faults.set("the state", "")
+        self._lock.stamp(time.time())
+        return wait
+
+    def end_leases(self) -> int:
+        """End all leases, start none; how many it were, when they have ended. Raises PoolError when some cannot be."""
+        self._ending = True
+        ids = [job.job_id for job in self._store.live()]
+        self._store.remove(ids, time.time())
+        ends = time.monotonic() + self._settings.kill_wait + 10.0
+        while live := self._store.live():
+            if time.monotonic() > ends:
+                left = ", ".join(str(job.job_id) for job in live)
+                raise PoolError(f"processes of the jobs {left} cannot be ended; see {self._store.directory}")
+            self._sleeper.sleep(min(self.round(time.time()), 0.1))
+        return len(ids)
+
+    def _round(self, now: float) -> float:
+        directory = self._store.directory
+        planned, remark = planned_shutdown.read(os.path.join(directory, SHUTDOWN), int(now))
+        self._faults.set(SHUTDOWN, remark or "")
+        seen = self._store.changes_by_others()
+        live = self._settle(now)
+        for job in live:
+            self._leases.enforce(job, now)
+            self._words.bring(job, self._store.lease_directory(job.run), planned, now)
+        self._reports.read(live, self._settings.patience)
+        again = self._retry_at is not None and now >= self._retry_at
+        started = 0
+        if (self._look_at_queue or again or seen != self._seen) and not self._ending:
+            self._look_at_queue = False
+            started = self._start_waiting(planned, now)
+        self._seen = seen
+        self._retry_at = self._store.earliest_retry(now)
+        self._forget_old(now)
+        return self._pause(live, started, now)
+
+    def _know_nodes(self, nodes: Sequence[Node]) -> None:
+        """Take these nodes, else those known from before, else one of this machine's cores."""
+        if nodes or not self._store.nodes():
+            self._store.set_nodes(nodes or (Node("node1", len(os.sched_getaffinity(0))),))
+
+    def _settle(self, now: float) -> list[Job]:
+        """The jobs that hold cores, after those that have ended were seen to."""
+        live = []
+        for job in self._store.live():
+            if self._leases.settle(job, now):
+                live.append(job)
+                continue
+            self._look_at_queue = True
+            self._words.forget(job)
+            self._reports.forget(job)
+        return live
+
+    def _start_waiting(self, planned: int | None, now: float) -> int:
+        """Start what is to start now; how many were begun."""
+        state = self._store.state(now)
+        cores = {node.name: node.cores for node in state.nodes}
+        starts = choose_starts(state.waiting, holdings(state.live), state.nodes, state.accounts, int(now)).starts
+        self._look_at_queue = len(starts) > _STARTS_PER_ROUND
+        for start in starts[:_STARTS_PER_ROUND]:
+            job = self._store.begin_start(start.job_id, start.node, int(now))
+            if job is not None and self._leases.start(job, cores[start.node], planned, now):
+                self._lock.stamp(time.time())
+            else:
+                self._look_at_queue = True
+        return len(starts)
+
+    def _forget_old(self, now: float) -> None:
+        if now < self._next_forget:
+            return
+        self._next_forget = now + _FORGET_EVERY
+        for directory in self._store.forget(now - self._settings.keep_ended):
+            remove_lease(directory)
+
+    def _pause(self, live: Sequence[Job], started: int, now: float) -> float:
+        """Seconds until something has to be looked at."""
+        if self._look_at_queue:
+            return _SHORTEST_SLEEP
+        moments = [now + (self._settings.period if live or started else self._settings.idle_period)]
+        moments += [next_due(job, self._settings.kill_wait) for job in live if job.state == RUNNING]
+        moments += [self._retry_at] if self._retry_at is not None else []
+        return max(_SHORTEST_SLEEP, min(moments) - now)

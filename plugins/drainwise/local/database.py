@@ -1,0 +1,165 @@
+"""The file that holds the state: opened with care, changed in whole transactions, its faults told in one line.
+
+SQLite keeps it sound over a kill -9 or a power cut at any moment. Whoever may write here can have commands run as the
+daemon's user, so the directory must belong to that user alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from drainwise.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
+
+STATE = "state.db"
+
+_BUSY_SECONDS = 5.0
+_FORMAT = 1
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_TABLES = """
+CREATE TABLE accounts (name TEXT PRIMARY KEY, quota INTEGER NOT NULL);
+CREATE TABLE nodes (name TEXT PRIMARY KEY, place INTEGER NOT NULL, cores INTEGER NOT NULL);
+CREATE TABLE jobs (
+    job_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    account TEXT NOT NULL, user TEXT NOT NULL, cores INTEGER NOT NULL, wall_limit INTEGER NOT NULL,
+    priority INTEGER NOT NULL, command TEXT NOT NULL, environment TEXT NOT NULL, submitted REAL NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting', node TEXT NOT NULL DEFAULT '', run TEXT NOT NULL DEFAULT '',
+    started INTEGER NOT NULL DEFAULT 0, keeper_pid INTEGER, keeper_birth INTEGER, deadline INTEGER,
+    removed INTEGER NOT NULL DEFAULT 0, term_sent REAL, kill_sent REAL, not_before REAL NOT NULL DEFAULT 0,
+    ended REAL, code INTEGER, signal INTEGER, note TEXT NOT NULL DEFAULT '');
+CREATE INDEX jobs_by_state ON jobs (state);
+CREATE TABLE reports (run TEXT PRIMARY KEY, report TEXT NOT NULL);
+CREATE TABLE events (time REAL NOT NULL, job_id INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX events_by_job ON events (job_id);
+"""
+
+
+def check_directory(directory: str, create: bool) -> None:
+    """See that the state's directory is there and ours alone; `create` makes it (0700). Raises UsageError."""
+    try:
+        if create:
+            os.makedirs(directory, 0o700, exist_ok=True)
+        elif not os.path.lexists(directory):
+            hint = "`drainwise local start` makes one, --directory names another"
+            raise UsageError(f"{directory}: no local batch system is there; {hint}")
+        found = os.stat(directory)
+    except OSError as error:
+        raise UsageError(f"{directory}: the state cannot be kept there: {error.strerror}; {_ELSEWHERE}") from None
+    if not stat.S_ISDIR(found.st_mode):
+        raise UsageError(f"{directory}: the state cannot be kept there: not a directory; {_ELSEWHERE}")
+    if found.st_uid != os.geteuid():
+        raise UsageError(f"{directory}: belongs to uid {found.st_uid}: run this as its owner, or {_ELSEWHERE}")
+    if found.st_mode & _OTHERS_WRITE:
+        raise UsageError(
+            f"{directory}: mode {found.st_mode & 0o7777:04o}: others may write there, and so run commands as you;"
+            f" chmod 700 it, or {_ELSEWHERE}"
+        )
+
+
+_ELSEWHERE = "name another with --directory or DRAINWISE_LOCAL"
+
+
+class Database:
+    """One connection to the state in `directory`; `create` makes what is not there yet.
+
+    Raises UsageError when it cannot be opened or written there, or is of another version.
+    """
+
+    def __init__(self, directory: str, create: bool = False) -> None:
+        check_directory(directory, create)
+        self.directory = os.path.abspath(directory)
+        path = os.path.join(self.directory, STATE)
+        if not create and not os.path.exists(path):
+            raise UsageError(f"{directory}: no local batch system is there yet; `drainwise local start` makes one")
+        before = os.umask(0o077)
+        try:
+            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+            try:
+                self._prepare(path)
+            except BaseException:
+                self._connection.close()
+                raise
+        except sqlite3.Error as error:
+            raise self._fault(error, UsageError, "kept there") from None
+        finally:
+            os.umask(before)
+        self._connection.row_factory = sqlite3.Row
+        self._path, self._identity = path, _identity(path)
+
+    def _prepare(self, path: str) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        if self._format() == 0:
+            self._make_tables()
+        if self._format() != _FORMAT:
+            raise UsageError(f"{path}: state of format {self._format()}, this version of drainwise reads {_FORMAT}")
+
+    def _format(self) -> int:
+        [found] = self._connection.execute("PRAGMA user_version").fetchone()
+        return int(found)
+
+    def _make_tables(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            if self._format() == 0:  # else somebody else made them in the meantime
+                for statement in _TABLES.split(";\n"):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def in_place(self) -> bool:
+        """Whether the file that is open is still the one under its name; SQLite would go on writing a removed one."""
+        return self._identity is not None and _identity(self._path) == self._identity
+
+    @contextmanager
+    def transaction(self, write: bool = True) -> Iterator[sqlite3.Connection]:
+        """All of the block or nothing of it; what is read is of one moment.
+
+        Raises PoolUnreachable when another process holds the state for too long, PoolError when it cannot be written.
+        """
+        try:
+            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise self._fault(error) from None
+
+    def changes_by_others(self) -> int:
+        """A number that is another one whenever another connection has changed the state."""
+        try:
+            [number] = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            raise self._fault(error) from None
+        return int(number)
+
+    def _fault(
+        self, error: sqlite3.Error, kind: type[DrainwiseError] = PoolError, what: str = "read or written"
+    ) -> DrainwiseError:
+        path = os.path.join(self.directory, STATE)
+        if "locked" in str(error) or "busy" in str(error):
+            return PoolUnreachable(f"{path}: held by another process for more than {_BUSY_SECONDS:g} s: {error}")
+        hint = f"; {_ELSEWHERE}" if kind is UsageError else ""
+        return kind(f"{path}: the state cannot be {what}: {error}{hint}")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

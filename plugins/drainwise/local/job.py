@@ -1,0 +1,137 @@
+"""A job of the local batch system from its submission to its end, the accounts it is charged to, and its nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drainwise.errors import UsageError
+from drainwise.local.order import checked_command, checked_environment
+from drainwise.local.processes import Process
+
+WAITING = "waiting"
+STARTING = "starting"
+"""Its start is written down; whether its lease has come to be is what the lease's directory tells."""
+RUNNING = "running"
+ENDED = "ended"
+LIVE = (STARTING, RUNNING)
+"""The states in which a job holds cores."""
+
+LARGEST_CORES = 1_000_000
+LONGEST_WALL_LIMIT = 365 * 86400
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
+_NODES = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,5})")
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who is charged: `quota` in cores. It may use more while cores are free, and is over its quota then."""
+
+    name: str
+    quota: int
+
+
+@dataclass(frozen=True)
+class Node:
+    """A made-up machine of so many cores. They are counted, not bound: a lease's processes run wherever they like."""
+
+    name: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """What a user submits: `wall_limit` in seconds; of one account the highest `priority` starts first."""
+
+    account: str
+    user: str
+    cores: int
+    command: tuple[str, ...]
+    wall_limit: int
+    priority: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job as the state has it. Times are UNIX seconds; None where it has not come to that.
+
+    run: names this run and no other (job id and start). keeper: the process that keeps its lease. deadline: asked to be
+    gone by then. term_sent, kill_sent: when it was ended for its deadline, wall limit or removal. not_before: no start
+    before that. note: why it waits or ended.
+    """
+
+    job_id: int
+    request: JobRequest
+    submitted: float
+    state: str = WAITING
+    node: str = ""
+    run: str = ""
+    started: int = 0
+    keeper: Process | None = None
+    deadline: int | None = None
+    removed: bool = False
+    term_sent: float | None = None
+    kill_sent: float | None = None
+    not_before: float = 0.0
+    ended: float | None = None
+    code: int | None = None
+    signal: int | None = None
+    note: str = ""
+
+    @property
+    def cores(self) -> int:
+        """The cores that it leases or waits for."""
+        return self.request.cores
+
+    @property
+    def wall_end(self) -> int:
+        """When its wall limit is over, UNIX s (once it has started)."""
+        return self.started + self.request.wall_limit
+
+    @property
+    def lease_end(self) -> int:
+        """When its cores must be free: the end of the wall limit or, when earlier, what it was asked."""
+        return self.wall_end if self.deadline is None else min(self.wall_end, self.deadline)
+
+
+def run_name(job_id: int, started: int) -> str:
+    """The name of one run of a job, which is also the name of its directory."""
+    return f"{job_id}@{started}"
+
+
+def check_request(request: JobRequest) -> JobRequest:
+    """The request, when it is sound; raises UsageError that names what is not."""
+    check_name("account", request.account)
+    check_name("user", request.user)
+    if not 1 <= request.cores <= LARGEST_CORES:
+        raise UsageError(f"cores: {request.cores}: expected a whole number from 1 to {LARGEST_CORES}")
+    if not 1 <= request.wall_limit <= LONGEST_WALL_LIMIT:
+        raise UsageError(f"wall limit: {request.wall_limit} s: expected 1 s to 365 d")
+    checked_command(request.command)
+    checked_environment(request.environment)
+    if not -1_000_000 <= request.priority <= 1_000_000:
+        raise UsageError(f"priority: {request.priority}: expected a whole number of at most 1000000 either way")
+    return request
+
+
+def check_name(what: str, name: str) -> str:
+    """The name of an account or user, when it is sound; raises UsageError."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{what}: {name[:100]!a}: expected 1 to 100 of A-Z a-z 0-9 . _ @ -, a letter or digit first")
+    return name
+
+
+def parse_nodes(text: str) -> tuple[Node, ...]:
+    """The nodes of `4x16` (four nodes of sixteen cores) or `4x16,2x8`, called node1 and so on; raises UsageError."""
+    nodes: list[Node] = []
+    for part in text.split(","):
+        match = _NODES.fullmatch(part)
+        if match is None or len(nodes) + int(match[1]) > 10_000:
+            raise UsageError(
+                f"nodes: {text[:80]!a}: expected NUMBERxCORES, such as 4x16 or 4x16,2x8, up to 10000 nodes"
+            )
+        nodes += [Node(f"node{len(nodes) + number}", int(match[2])) for number in range(1, int(match[1]) + 1)]
+    return tuple(nodes)

@@ -1,0 +1,134 @@
+"""What a lease leaves on disk: where its things lie, who keeps it, and how its job ended.
+
+Below the lease's directory, `work/` is the job's own: its working directory with the features and `out` and `err`.
+`lease/` holds the keeper's records, where the job has nothing to do. It could all the same, since it runs as the same
+user: it can kill its keeper, or write what it likes once that is dead. What it cannot do is make a stranger be taken
+for its keeper, or an outcome be believed while its keeper lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import struct
+from dataclasses import dataclass
+
+from drainwise.errors import FeatureError
+from drainwise.features.local_file import OPEN, read_small
+from drainwise.local.processes import Process, ancestors, birth_of, has_argument, is_alive
+from drainwise.local.records import OUTCOME, RECORD, RECORDS, WORK
+
+_OUTCOME_LIMIT = 4096  # bytes
+_LATEST = 1e12  # UNIX s
+_TAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLOCK = "hhqqi"  # struct flock
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: with an exit code or by a signal, the other is None; `ended` is UNIX seconds."""
+
+    code: int | None
+    signal: int | None
+    ended: float
+
+
+def work_directory(directory: str) -> str:
+    """Where the job of the lease in `directory` works: reports and the site's word to it lie there."""
+    return f"{directory.rstrip('/')}/{WORK}"
+
+
+def records_directory(directory: str) -> str:
+    """Where the keeper of the lease in `directory` has its records."""
+    return f"{directory.rstrip('/')}/{RECORDS}"
+
+
+def remove_lease(directory: str) -> None:
+    """Remove a lease that has ended, also where the job took the right to look into a directory from its user."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if not os.path.isdir(directory):
+        return
+    for above, names, _ in os.walk(directory):
+        for name in names:
+            path = os.path.join(above, name)
+            if not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def find_lease(directory: str) -> Process | None:
+    """The keeper of the lease in `directory`, whoever started it; None when there is none (any more).
+
+    The kernel says which process holds the lock on the keeper's record, so that a record that the job has changed
+    names no stranger. If the job made a record of its own and locked that, its keeper is found above it.
+    """
+    directory = os.path.abspath(directory)
+    try:
+        record = os.open(f"{records_directory(directory)}/{RECORD}", OPEN)
+    except OSError:
+        return None
+    try:
+        holder = _lock_holder(record)
+    finally:
+        os.close(record)
+    keepers = [pid for pid in (holder, *ancestors(holder)) if has_argument(pid, os.fsencode(directory))]
+    birth = birth_of(keepers[-1]) if holder > 0 and keepers else None
+    return None if birth is None else Process(keepers[-1], birth)
+
+
+def abandon(directory: str) -> bool:
+    """Make sure that nothing ever starts in `directory`; False when a keeper was there first.
+
+    For a start of which it is not known how far it came: a keeper that comes late finds its place taken and ends.
+    Raises OSError when the place cannot be taken.
+    """
+    for path in (directory, records_directory(directory)):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+    try:
+        os.close(os.open(f"{records_directory(directory)}/{RECORD}", _TAKE, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def outcome_of(directory: str, process: Process | None = None) -> Outcome | None:
+    """How the job ended; None while the lease is not empty, and when its keeper vanished without a word.
+
+    process: the keeper, where it is known; it is asked for even if the job removed the record that names it.
+    """
+    if find_lease(directory) is not None or (process is not None and is_alive(process)):
+        return None
+    try:
+        found = read_small(f"{records_directory(directory)}/{OUTCOME}", _OUTCOME_LIMIT)
+        return None if found is None else _outcome_in(found[0])
+    except FeatureError:
+        return None
+
+
+def _lock_holder(record: int) -> int:
+    """The pid of the process that holds a lock on an open file; 0 when none does."""
+    found = fcntl.fcntl(record, fcntl.F_GETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    kind, _, _, _, pid = struct.unpack(_FLOCK, found)
+    return 0 if kind == fcntl.F_UNLCK else int(pid)
+
+
+def _outcome_in(content: bytes) -> Outcome | None:
+    """What a keeper recorded; None for anything a keeper does not write."""
+    try:
+        said = json.loads(content)
+        code, by_signal, ended = said["code"], said["signal"], said["ended"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    numbers = [value for value in (code, by_signal) if value is not None]
+    if len(numbers) != 1 or type(numbers[0]) is not int or not 0 <= numbers[0] <= 255 or not _is_time(ended):
+        return None
+    return Outcome(code, by_signal, float(ended))
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _LATEST

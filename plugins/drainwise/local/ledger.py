@@ -1,0 +1,95 @@
+"""What the daemon alone writes into the state: how the jobs fare that it starts and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drainwise.local.job import ENDED, LIVE, RUNNING, STARTING, WAITING, Job, run_name
+from drainwise.local.processes import Process
+from drainwise.local.rows import add_event, job_in, report_text
+from drainwise.local.store import Store
+from drainwise.pilotad.report import PilotReport
+
+
+class Ledger(Store):
+    """The state, with what only the holder of the daemon's lock may write. Raises as `Store` does."""
+
+    def begin_start(self, job_id: int, node: str, started: int) -> Job | None:
+        """Write down that this job starts, before it does; None when it does not wait any more."""
+        with self._database.transaction() as change:
+            begun = change.execute(
+                "UPDATE jobs SET state = ?, node = ?, run = ?, started = ?, note = '' WHERE job_id = ? AND state = ?",
+                (STARTING, node, run_name(job_id, started), started, job_id, WAITING),
+            ).rowcount
+            if not begun:
+                return None
+            return job_in(change.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone())
+
+    def started(self, job: Job, keeper: Process, now: float) -> None:
+        """The lease of this run has come to be."""
+        with self._database.transaction() as change:
+            change.execute(
+                "UPDATE jobs SET state = ?, keeper_pid = ?, keeper_birth = ? WHERE run = ? AND state = ?",
+                (RUNNING, keeper.pid, keeper.birth, job.run, STARTING),
+            )
+            add_event(change, now, job.job_id, f"started on {job.node}")
+
+    def not_started(self, job: Job, now: float, not_before: float, note: str) -> None:
+        """The lease has not come to be and never will: the job waits again, or has ended when it was removed."""
+        with self._database.transaction() as change:
+            change.execute(
+                "UPDATE jobs SET state = ?, node = '', run = '', started = 0, deadline = NULL, not_before = ?,"
+                " note = ? WHERE run = ? AND state = ? AND removed = 0",
+                (WAITING, not_before, note, job.run, STARTING),
+            )
+            change.execute(
+                "UPDATE jobs SET state = ?, ended = ?, note = 'removed before it started' WHERE run = ? AND state = ?",
+                (ENDED, now, job.run, STARTING),
+            )
+            add_event(change, now, job.job_id, f"not started: {note}")
+
+    def ended(self, job: Job, ended: float, code: int | None, signal: int | None, note: str) -> None:
+        """This run has ended."""
+        with self._database.transaction() as change:
+            change.execute(
+                "UPDATE jobs SET state = ?, ended = ?, code = ?, signal = ?, note = ?"
+                " WHERE run = ? AND state IN (?, ?)",
+                (ENDED, ended, code, signal, note, job.run, *LIVE),
+            )
+            change.execute("DELETE FROM reports WHERE run = ?", (job.run,))
+            add_event(change, ended, job.job_id, note)
+
+    def told_to_end(self, job: Job, now: float, kill: bool, why: str) -> None:
+        """SIGTERM, or with `kill` SIGKILL, was sent to this run."""
+        sent = "kill_sent" if kill else "term_sent"
+        with self._database.transaction() as change:
+            change.execute(f"UPDATE jobs SET {sent} = ?, note = ? WHERE run = ?", (now, why, job.run))  # noqa: S608
+            add_event(change, now, job.job_id, f"{'killed' if kill else 'told to end'}: {why}")
+
+    def set_reports(self, reports: Mapping[str, PilotReport | None]) -> None:
+        """What the pilots of these runs report by now; None: nothing."""
+        with self._database.transaction() as change:
+            for run, report in reports.items():
+                if report is None:
+                    change.execute("DELETE FROM reports WHERE run = ?", (run,))
+                else:
+                    change.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (run, report_text(report)))
+
+    def forget(self, before: float, most: int = 1000) -> list[str]:
+        """Forget jobs that ended before (UNIX s); the directories of their leases, which are to be removed."""
+        with self._database.transaction() as change:
+            rows = change.execute(
+                "SELECT job_id, run FROM jobs WHERE state = ? AND ended < ? LIMIT ?", (ENDED, before, most)
+            ).fetchall()
+            for row in rows:
+                change.execute("DELETE FROM jobs WHERE job_id = ?", (row["job_id"],))
+                change.execute("DELETE FROM events WHERE job_id = ?", (row["job_id"],))
+            return [self.lease_directory(row["run"]) for row in rows if row["run"]]
+
+    def earliest_retry(self, now: float) -> float | None:
+        """When the next job is to be tried again, UNIX s; None when none is put off."""
+        with self._database.transaction(write=False) as look:
+            [found] = look.execute(
+                "SELECT min(not_before) FROM jobs WHERE state = ? AND not_before > ?", (WAITING, now)
+            ).fetchone()
+        return None if found is None else float(found)

@@ -1,0 +1,231 @@
+"""Which waiting jobs start now and where. Pure.
+
+Accounts take turns: whose next job lies within its quota comes first, then whose use is the smallest part of its quota.
+Cores that nobody else wants may be used beyond the quota; what is used beyond it is what the reclaim agent can take
+back. Within an account the highest priority starts first, then the oldest job. A job goes to one node, the first on
+which it fits.
+
+No job waits for ever because smaller ones slip in before it: the next job of an account that fits nowhere gets the node
+on which its cores come free first, by the ends of the leases there. Until then only such jobs start on that node as are
+over by then, or need no core that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from drainwise.local.job import Account, Job, Node
+
+_QUOTA_OF_NONE = 0.1
+"""Cores that a quota of 0 counts as where something is divided by it."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job that waits, with what the choice depends on; `wall_limit` in seconds."""
+
+    job_id: int
+    account: str
+    cores: int
+    wall_limit: int
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A lease that holds cores of a node until `lease_end` (UNIX s) at the latest."""
+
+    account: str
+    node: str
+    cores: int
+    lease_end: int
+
+
+def holdings(live: Iterable[Job]) -> list[Holding]:
+    """What the jobs that hold cores hold."""
+    return [Holding(job.request.account, job.node, job.cores, job.lease_end) for job in live]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A job that starts now on that node."""
+
+    job_id: int
+    node: str
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A job that waits for its cores on that node, which are free at `at` (UNIX s) at the latest.
+
+    spare: cores that will be free there beside it.
+    """
+
+    job_id: int
+    node: str
+    cores: int
+    at: int
+    spare: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Who starts now, and for whom nodes are kept."""
+
+    starts: tuple[Start, ...]
+    reservations: tuple[Reservation, ...]
+
+
+def load(in_use: float, quota: float) -> float:
+    """How much of its quota an account uses: 1.0 is all of it. A quota of 0 counts as a tenth of a core."""
+    return in_use / max(quota, _QUOTA_OF_NONE)
+
+
+def in_turn(waiting: Iterable[Waiting]) -> list[Waiting]:
+    """The jobs of one account in the order in which they start."""
+    return sorted(waiting, key=lambda job: (-job.priority, job.job_id))
+
+
+def choose_starts(
+    waiting: Iterable[Waiting],
+    running: Sequence[Holding],
+    nodes: Sequence[Node],
+    accounts: Iterable[Account],
+    now: int,
+) -> Schedule:
+    """The jobs that start at `now` (UNIX s), in this order; one without an account, or larger than any node, waits."""
+    room = _Room(nodes, running, now)
+    largest = max((node.cores for node in nodes), default=0)
+    quotas = {account.name: account.quota for account in accounts}
+    in_use = dict.fromkeys(quotas, 0)
+    for lease in running:
+        in_use[lease.account] = in_use.get(lease.account, 0) + lease.cores
+    queues = _queues(job for job in waiting if job.account in quotas and job.cores <= largest)
+    starts: list[Start] = []
+    blocked: set[str] = set()
+    # What did not fit once fits no more in this call: a job as large and as long need not be tried.
+    hopeless: dict[int, int] = {}
+    while queues and room.most_free > 0:
+        account = min(queues, key=lambda name: _turn(queues[name][-1], in_use[name], quotas[name]))
+        job = queues[account].pop()
+        if not queues[account]:
+            del queues[account]
+        if any(job.cores >= cores and job.wall_limit >= length for cores, length in hopeless.items()):
+            node = None
+        else:
+            node = room.place(job)
+            if node is None:
+                hopeless[job.cores] = min(job.wall_limit, hopeless.get(job.cores, job.wall_limit))
+        if node is not None:
+            starts.append(Start(job.job_id, node))
+            in_use[account] += job.cores
+        elif account not in blocked:
+            blocked.add(account)
+            room.reserve(job)
+    return Schedule(tuple(starts), tuple(room.reservations.values()))
+
+
+def _queues(waiting: Iterable[Waiting]) -> dict[str, list[Waiting]]:
+    """The jobs by account, the next one at the end."""
+    queues: dict[str, list[Waiting]] = {}
+    for job in waiting:
+        queues.setdefault(job.account, []).append(job)
+    return {name: in_turn(jobs)[::-1] for name, jobs in queues.items()}
+
+
+def _turn(job: Waiting, in_use: int, quota: int) -> tuple[bool, float, int, int]:
+    """The smallest is next: is the job beyond the quota, how full is that, the larger quota, who asked first."""
+    return in_use + job.cores > quota, load(in_use, quota), -quota, job.job_id
+
+
+class _Room:
+    """The free cores of each node, and what is kept of them."""
+
+    def __init__(self, nodes: Sequence[Node], running: Sequence[Holding], now: int) -> None:
+        self._now = now
+        self._free = {node.name: node.cores for node in nodes}
+        self._cores = dict(self._free)
+        self._ends: dict[str, list[tuple[int, int]]] = {name: [] for name in self._free}
+        for lease in running:
+            if lease.node in self._free:
+                self._hold(lease.node, lease.cores, lease.lease_end)
+        self.reservations: dict[str, Reservation] = {}
+
+    @property
+    def most_free(self) -> int:
+        """Free cores of the node that has most."""
+        return max(self._free.values(), default=0)
+
+    def place(self, job: Waiting) -> str | None:
+        """Take the job's cores on the first node on which it fits; None when there is none."""
+        for node, free in self._free.items():
+            if free < job.cores or not self._allowed(node, job):
+                continue
+            self._hold(node, job.cores, self._now + job.wall_limit)
+            return node
+        return None
+
+    def reserve(self, job: Waiting) -> None:
+        """Keep for the job the node on which its cores come free first; of equals the one with most free cores."""
+        found = [
+            (at, -self._free[node], node, spare)
+            for node, cores in self._cores.items()
+            if node not in self.reservations and cores >= job.cores
+            for at, spare in (self._free_at(node, job.cores),)
+        ]
+        if found:
+            at, _, node, spare = min(found, key=lambda one: one[:2])
+            self.reservations[node] = Reservation(job.job_id, node, job.cores, at, spare)
+
+    def _hold(self, node: str, cores: int, end: int) -> None:
+        self._free[node] -= cores
+        self._ends[node].append((max(end, self._now), cores))
+
+    def _allowed(self, node: str, job: Waiting) -> bool:
+        kept = self.reservations.get(node)
+        if kept is None or self._now + job.wall_limit <= kept.at:
+            return True
+        if job.cores > kept.spare:
+            return False
+        left = kept.spare - job.cores
+        self.reservations[node] = Reservation(kept.job_id, node, kept.cores, kept.at, left)
+        return True
+
+    def _free_at(self, node: str, cores: int) -> tuple[int, int]:
+        """When so many cores of the node are free, and how many are then free beside them."""
+        free, at = self._free[node], self._now
+        for end, held in sorted(self._ends[node]):
+            if free >= cores and end > at:
+                break
+            free, at = free + held, end
+        return at, free - cores
+
+
+def usable_cores(
+    waiting: Iterable[Waiting],
+    running: Sequence[Holding],
+    nodes: Sequence[Node],
+    accounts: Sequence[Account],
+    now: int,
+) -> int:
+    """Free cores, as they lie, of jobs that wait and lie within their account's quota."""
+    owed = owed_jobs(waiting, running, {account.name: account.quota for account in accounts})
+    starts = choose_starts(owed, running, nodes, accounts, now).starts
+    cores = {job.job_id: job.cores for job in owed}
+    return sum(cores[start.job_id] for start in starts)
+
+
+def owed_jobs(waiting: Iterable[Waiting], running: Iterable[Holding], quotas: Mapping[str, int]) -> list[Waiting]:
+    """The next jobs of each account that lie within its quota."""
+    left = dict(quotas)
+    for lease in running:
+        left[lease.account] = left.get(lease.account, 0) - lease.cores
+    owed = []
+    for account, jobs in _queues(job for job in waiting if job.account in quotas).items():
+        for job in reversed(jobs):
+            if job.cores > left[account]:
+                break
+            left[account] -= job.cores
+            owed.append(job)
+    return owed

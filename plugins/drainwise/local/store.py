@@ -1,0 +1,229 @@
+"""The state of the local batch system: accounts, nodes, jobs, what pilots report, and what happened.
+
+Each change is one transaction, made by whoever makes it: a client submits, removes and gives orders although no daemon
+runs. Only the daemon starts leases and says how they ended (`ledger.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.local.database import Database
+from drainwise.local.job import ENDED, LIVE, WAITING, Account, Job, JobRequest, Node, check_name, check_request
+from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, report_in
+from drainwise.local.schedule import Waiting
+from drainwise.pilotad.report import PilotReport
+
+LEASES = "leases"
+
+S = TypeVar("S", bound="Store")
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a snapshot is made of, at one moment. `reports` by run."""
+
+    accounts: tuple[Account, ...]
+    nodes: tuple[Node, ...]
+    live: tuple[Job, ...]
+    waiting: tuple[Waiting, ...]
+    reports: Mapping[str, PilotReport]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a job, `time` in UNIX seconds."""
+
+    time: float
+    job_id: int
+    text: str
+
+
+class Store:
+    """The state in `directory`; `create` makes it. Raises UsageError when it cannot be kept there.
+
+    Every method raises PoolUnreachable or PoolError when the state cannot be read or written.
+    """
+
+    def __init__(self, directory: str, create: bool = False) -> None:
+        self._database = Database(directory, create)
+        self.directory = self._database.directory
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def __enter__(self: S) -> S:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def lease_directory(self, run: str) -> str:
+        """Where the lease of this run lies."""
+        return os.path.join(self.directory, LEASES, run)
+
+    # What users and admins do
+
+    def set_account(self, account: Account) -> None:
+        """Make the account, or change its quota. Raises UsageError."""
+        check_name("account", account.name)
+        if account.quota < 0:
+            raise UsageError(f"quota: {account.quota}: expected cores, 0 or more")
+        with self._database.transaction() as change:
+            change.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (account.name, account.quota))
+
+    def drop_account(self, name: str) -> None:
+        """Remove an account that no job waits or runs for. Raises UsageError."""
+        with self._database.transaction() as change:
+            [jobs] = change.execute(
+                "SELECT count(*) FROM jobs WHERE account = ? AND state != ?", (name, ENDED)
+            ).fetchone()
+            if jobs:
+                raise UsageError(f"account {name}: {jobs} of its jobs wait or run; remove them first")
+            if not change.execute("DELETE FROM accounts WHERE name = ?", (name,)).rowcount:
+                raise UsageError(f"account {name[:100]!a}: there is none of that name")
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts by name."""
+        with self._database.transaction(write=False) as look:
+            return accounts_in(look)
+
+    def set_nodes(self, nodes: Sequence[Node]) -> None:
+        """Say what nodes there are from now on; leases on others run on."""
+        with self._database.transaction() as change:
+            change.execute("DELETE FROM nodes")
+            rows = [(node.name, place, node.cores) for place, node in enumerate(nodes)]
+            change.executemany("INSERT INTO nodes VALUES (?, ?, ?)", rows)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes in their order; none before the first start."""
+        with self._database.transaction(write=False) as look:
+            return nodes_in(look)
+
+    def submit(self, request: JobRequest, now: float, count: int = 1) -> list[int]:
+        """Put `count` such jobs into the queue, all or none; their ids. Raises UsageError."""
+        check_request(request)
+        if not 1 <= count <= 10_000:
+            raise UsageError(f"count: {count}: expected 1 to 10000")
+        row = (
+            request.account,
+            request.user,
+            request.cores,
+            request.wall_limit,
+            request.priority,
+            json.dumps(request.command),
+            json.dumps(dict(request.environment)),
+            now,
+        )
+        with self._database.transaction() as change:
+            known = [account.name for account in accounts_in(change)]
+            if request.account not in known:
+                there = f"there are {', '.join(known)}" if known else "there is none yet"
+                raise UsageError(
+                    f"no account is called {request.account}; {there};"
+                    f" `drainwise local account {request.account} --quota CORES` makes it"
+                )
+            largest = max((node.cores for node in nodes_in(change)), default=request.cores)
+            if request.cores > largest:
+                raise UsageError(f"{request.cores} cores: the largest node has {largest}")
+            statement = (
+                "INSERT INTO jobs (account, user, cores, wall_limit, priority, command, environment, submitted)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            )
+            return [int(change.execute(statement, row).lastrowid or 0) for _ in range(count)]
+
+    def remove(self, job_ids: Iterable[int], now: float) -> list[int]:
+        """End these jobs: at once those that wait; the daemon ends the others. The ids that were not ended already.
+
+        Raises UsageError, and removes none, when one of them is unknown.
+        """
+        ids, removed = list(job_ids), []
+        with self._database.transaction() as change:
+            for job_id in ids:
+                if change.execute("SELECT 1 FROM jobs WHERE job_id = ?", (job_id,)).fetchone() is None:
+                    raise UsageError(f"job {job_id}: there is none of that number; nothing was removed")
+            for job_id in ids:
+                waiting = change.execute(
+                    "UPDATE jobs SET state = ?, ended = ?, removed = 1, note = 'removed before it started'"
+                    " WHERE job_id = ? AND state = ?",
+                    (ENDED, now, job_id, WAITING),
+                ).rowcount
+                running = change.execute(
+                    "UPDATE jobs SET removed = 1 WHERE job_id = ? AND state IN (?, ?) AND removed = 0", (job_id, *LIVE)
+                ).rowcount
+                if waiting or running:
+                    add_event(change, now, job_id, "removed")
+                    removed.append(job_id)
+        return removed
+
+    def order(self, run: str, deadline: int, now: float, reason: str) -> None:
+        """Shorten the lease of exactly this run to `deadline` (UNIX s).
+
+        Raises PoolUnreachable when it does not run (any more), ActionRefused when it was asked to leave earlier: a
+        deadline may come nearer, never move away, as whoever was asked counts on it.
+        """
+        with self._database.transaction() as change:
+            row = change.execute(
+                "SELECT job_id, deadline FROM jobs WHERE run = ? AND state IN (?, ?)", (run, *LIVE)
+            ).fetchone()
+            if row is None:
+                raise PoolUnreachable(f"run {run[:100]} does not run any more")
+            if row["deadline"] is not None and row["deadline"] < deadline:
+                raise ActionRefused(
+                    f"{run} was asked to be gone by {row['deadline']} already; it is not given until {deadline}"
+                )
+            change.execute("UPDATE jobs SET deadline = ? WHERE job_id = ?", (deadline, row["job_id"]))
+            add_event(change, now, row["job_id"], f"asked to be gone by {deadline}: {reason}"[:1000])
+
+    # What is looked at
+
+    def jobs(self, ended: bool = False) -> list[Job]:
+        """The jobs that wait and run, and with `ended` also those that have ended, by id."""
+        with self._database.transaction(write=False) as look:
+            rows = look.execute("SELECT * FROM jobs WHERE ? OR state != ? ORDER BY job_id", (ended, ENDED))
+            return [job_in(row) for row in rows]
+
+    def job(self, job_id: int) -> Job | None:
+        """One job, None when it is unknown."""
+        with self._database.transaction(write=False) as look:
+            row = look.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
+        return None if row is None else job_in(row)
+
+    def live(self) -> list[Job]:
+        """The jobs that hold cores, by id."""
+        with self._database.transaction(write=False) as look:
+            return live_in(look)
+
+    def state(self, now: float) -> State:
+        """All of it at one moment; a job that is to be tried again later than `now` does not count as waiting."""
+        with self._database.transaction(write=False) as look:
+            reports = {
+                row["run"]: report_in(row["report"])
+                for row in look.execute("SELECT run, report FROM reports").fetchall()
+            }
+            rows = look.execute(
+                "SELECT job_id, account, cores, wall_limit, priority FROM jobs WHERE state = ? AND not_before <= ?",
+                (WAITING, now),
+            )
+            waiting = tuple(Waiting(*row) for row in rows)
+            return State(accounts_in(look), nodes_in(look), tuple(live_in(look)), waiting, reports)
+
+    def events(self, job_id: int) -> list[Event]:
+        """What happened to a job, in order."""
+        with self._database.transaction(write=False) as look:
+            rows = look.execute("SELECT time, job_id, text FROM events WHERE job_id = ? ORDER BY rowid", (job_id,))
+            return [Event(*row) for row in rows]
+
+    def in_place(self) -> bool:
+        """Whether the state that is open is still the one in the directory."""
+        return self._database.in_place()
+
+    def changes_by_others(self) -> int:
+        """A number that is another one whenever somebody else has changed the state."""
+        return self._database.changes_by_others()

@@ -1,0 +1,223 @@
+"""Payloads as processes: started in a group of their own, stopped by TERM and then KILL, reaped when they end.
+
+A payload stays in the pilot's session, so that a batch system that ends a session ends it too, and its main process
+dies with the pilot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from drainwise.pilot.payload import Payload
+from drainwise.pilot.process_tree import children, die_with_parent, environment_of, kill_all_below, kill_group
+
+PAYLOADS = "payloads"
+"""The directory below the startup directory that holds one directory per payload."""
+STDOUT, STDERR = "stdout", "stderr"
+CANNOT_RUN, NOT_FOUND = 126, 127
+"""Codes of a command that cannot be executed, as a shell has them."""
+_LAST_WAIT = 5.0
+_OTHERS_WAIT = 0.5
+_PAUSE = 0.01
+_NAME = "DRAINWISE_PAYLOAD"
+_PILOT = "DRAINWISE_PILOT"
+_FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG, errno.EISDIR, errno.ENOTDIR)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A payload that is over. code: 0…255, or −N when signal N ended it. stopped: why we stopped it, or ""."""
+
+    payload: Payload
+    code: int
+    start: float
+    stopped: str
+
+
+@dataclass
+class _Process:
+    payload: Payload
+    handle: subprocess.Popen[bytes]
+    start: float
+    stopped: str = ""
+    kill_at: float = float("inf")
+    code: int | None = None
+    killed: bool = False
+
+    @property
+    def pid(self) -> int:
+        return self.handle.pid
+
+
+class Processes:
+    """The payloads that run. directory: the startup directory. pilot: its id. kill_wait: s from TERM to KILL."""
+
+    def __init__(self, directory: str, environment: Mapping[str, str], pilot: str, kill_wait: float) -> None:
+        self._directory, self._environment, self._pilot = directory, dict(environment), pilot
+        self._kill_wait = kill_wait
+        self._by_name: dict[str, _Process] = {}
+        self._by_pid: dict[int, _Process] = {}
+        self._ended: list[Ended] = []
+        self._stopping: dict[str, _Process] = {}
+        self._others: dict[int, Callable[[int], None]] = {}
+
+    def start(self, payload: Payload, now: float) -> None:
+        """Start a payload in a directory of its own.
+
+        A command that cannot be executed is the payload's fault: it ends with 127 or 126 and a line in its stderr.
+        Raises OSError for what is not: no space, no directory, no process.
+        """
+        place = _own_directory(f"{self._directory}/{PAYLOADS}", payload.name)
+        environment = {
+            **self._environment,
+            _NAME: payload.name,
+            _PILOT: self._pilot,
+            "DRAINWISE_PAYLOAD_CORES": str(payload.cores),
+            "DRAINWISE_PAYLOAD_DIRECTORY": place,
+        }
+        with open(f"{place}/{STDOUT}", "ab") as output, open(f"{place}/{STDERR}", "ab") as errors:
+            try:
+                handle = subprocess.Popen(
+                    payload.command,
+                    cwd=place,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=errors,
+                    preexec_fn=_in_child,  # noqa: PLW1509 - the pilot has one thread
+                )
+            except OSError as error:
+                if error.errno not in _FAULTS_OF_THE_PAYLOAD or not os.path.isdir(place):
+                    raise
+                with contextlib.suppress(OSError):
+                    errors.write(f"{payload.command[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
+                code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
+                self._ended.append(Ended(payload, code, now, ""))
+                return
+        process = _Process(payload, handle, now)
+        self._by_name[payload.name] = self._by_pid[handle.pid] = process
+
+    def leave_alone(self, pid: int, gone: Callable[[int], None]) -> None:
+        """A child that is no payload (the payload command): `gone` is told its code when it has ended."""
+        self._others[pid] = gone
+
+    def stop(self, name: str, reason: str, now: float) -> None:
+        """Ask a payload to end (TERM); KILL follows after kill_wait. One that is being stopped already is left so."""
+        process = self._by_name.get(name)
+        if process is None or process.stopped:
+            return
+        process.stopped, process.kill_at = reason, now + self._kill_wait
+        self._stopping[name] = process
+        kill_group(process.pid, signal.SIGTERM)
+        kill_group(process.pid, signal.SIGCONT)
+
+    def reap(self, now: float) -> list[Ended]:
+        """The payloads that ended since the last call; those whose time for an orderly end is over are killed."""
+        self._collect()
+        for process in list(self._stopping.values()):
+            late = now >= process.kill_at
+            if late and not process.killed:
+                process.killed = True
+                kill_group(process.pid, signal.SIGKILL)
+            # What a stopped payload's main process left behind in its group may still be tidying up.
+            if process.code is not None and (late or not kill_group(process.pid, 0)):
+                self._end(process)
+        ended, self._ended = self._ended, []
+        if ended:
+            self._end_escaped()
+        return ended
+
+    def _collect(self) -> None:
+        while True:
+            try:
+                # First looked at, then reaped: until then its number cannot belong to anybody else.
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None:
+                return
+            process = self._by_pid.pop(found.si_pid, None)
+            if process is not None and not process.stopped:
+                kill_group(found.si_pid, signal.SIGKILL)
+            _, status = os.waitpid(found.si_pid, 0)
+            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            if process is None:
+                self._others.pop(found.si_pid, _nobody)(code)
+                continue
+            process.code = process.handle.returncode = code
+            if not process.stopped:
+                self._end(process)
+
+    def _end(self, process: _Process) -> None:
+        del self._by_name[process.payload.name]
+        self._stopping.pop(process.payload.name, None)
+        self._ended.append(Ended(process.payload, process.code or 0, process.start, process.stopped))
+
+    def _end_escaped(self) -> None:
+        """Kill what left the group of a payload that is over; what does not say whose it is, when the pilot ends."""
+        for pid in children():
+            if pid in self._by_pid or pid in self._others:
+                continue
+            variables = environment_of(pid)
+            name = variables.get(_NAME.encode(), b"").decode("ascii", "replace")
+            if variables.get(_PILOT.encode()) == self._pilot.encode() and name not in self._by_name:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+
+    @property
+    def next_kill(self) -> float | None:
+        """When the next stopped payload must be killed, or None."""
+        return min((process.kill_at for process in self._stopping.values() if not process.killed), default=None)
+
+    def shift(self, seconds: float) -> None:
+        """The clock was set by so much."""
+        for process in self._by_name.values():
+            process.start += seconds
+            process.kill_at += seconds
+
+    def clear(self) -> list[int]:
+        """End everything below the pilot, whoever it belongs to; the pids that would not go within 5 s.
+
+        Children that are no payloads have a moment to end in order, the others are killed.
+        """
+        for pid in self._others:
+            kill_group(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _OTHERS_WAIT
+        while self._others and time.monotonic() < deadline:
+            self._collect()
+            time.sleep(_PAUSE)
+        for known in (self._by_name, self._by_pid, self._stopping, self._others):
+            known.clear()
+        return kill_all_below(_LAST_WAIT)
+
+
+def _nobody(code: int) -> None:
+    """An orphan that was handed to the pilot: nobody waits for it."""
+
+
+def _in_child() -> None:
+    os.setpgid(0, 0)
+    die_with_parent()
+
+
+def _own_directory(parent: str, name: str) -> str:
+    """A new directory for a payload; one that ran here before left its own, which stays. Raises OSError."""
+    # Only the last level: a startup directory that has gone is not made again.
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(parent)
+    place, number = f"{parent}/{name}", 1
+    while True:
+        try:
+            os.mkdir(place)
+        except FileExistsError:
+            number += 1
+            place = f"{parent}/{name}~{number}"
+            continue
+        return place

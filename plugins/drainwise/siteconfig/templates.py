@@ -1,0 +1,62 @@
+"""Filling the templates of a batch system with one site's values."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import jinja2
+
+from drainwise.siteconfig.schema import SECTIONS, SiteConfig
+
+
+def template_dir(folder: str, installed: str) -> str:
+    """Where templates lie: in `installed` of an installed package, or in `folder` at the root of a working copy."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    inside = os.path.join(package, installed)
+    return inside if os.path.isdir(inside) else os.path.join(package, "..", "..", folder)
+
+
+class Renderer:
+    """Fills the templates of one directory; every section of the site file is there by its name."""
+
+    def __init__(self, site: SiteConfig, directory: str) -> None:
+        # Configuration files, not HTML: quoting for HTML would spoil them, and every value is of a kind without quotes.
+        self._environment = jinja2.Environment(  # noqa: S701
+            loader=jinja2.FileSystemLoader(directory),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        # The site file's own name is the one text here that no kind has checked.
+        name = re.sub(r"[^A-Za-z0-9_./+-]", "?", site.file) or "the defaults"
+        self._values = {section: getattr(site, section) for section in SECTIONS}
+        self._values |= {"file": name, "site_keys": site_keys(site)}
+
+    def __call__(self, template: str, **more: str) -> str:
+        """The text of a template, with `more` values."""
+        return self._environment.get_template(template).render(**self._values, **more)
+
+
+def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
+    """What the hooks of every batch system need to know of the site, by the keys of the node's settings.
+
+    What the site file leaves out is left out.
+    """
+    features = site.features
+    values = (
+        ("hs06", features.hs06),
+        ("hs23", features.hs23),
+        ("cpufactor_lrms", features.cpufactor_lrms),
+        ("wall_limit_secs", features.wall_limit),
+        ("cpu_limit_secs_per_core", features.cpu_limit_per_core),
+        ("max_swap_bytes", features.max_swap),
+        ("scratch_limit_bytes", features.scratch_limit),
+        ("jobslots", features.jobslots),
+        ("shutdown_command", features.shutdown_command),
+        ("grace_secs", features.grace),
+        ("grace_secs_job", features.grace_job),
+        ("heartbeat_limit_secs", site.pilot.heartbeat_limit),
+    )
+    return tuple((key, value) for key, value in values if value is not None)

@@ -1,0 +1,47 @@
+"""Slurm's nodes as facts, out of the lines of `sinfo`: the same in all versions, and nothing in them is a user's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drainwise.errors import PoolUnreachable
+
+FIELDS = ("NodeList", "CPUsState", "StateLong", "PartitionName", "Memory", "AllocMem")
+COMMAND = ("sinfo", "--noheader", "--Node", "--all", f"--Format={','.join(f'{field}:|' for field in FIELDS)}")
+
+_USABLE = {"idle", "mixed", "planned"}
+_STILL_USABLE = "-~#"  # planned for a job by the scheduler; powered down, powering up
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node with its cores: `allocated` to jobs, and `idle` ones on which a job could start now.
+
+    `draining`: it takes no new job, so cores that a job there gives back are of no use to anybody.
+    """
+
+    name: str
+    allocated: int
+    idle: int
+    draining: bool
+    partitions: frozenset[str]
+
+
+def nodes_in(answer: str) -> list[Node]:
+    """The nodes in the output of COMMAND, each once. Raises PoolUnreachable when a line is none of its."""
+    found: dict[str, Node] = {}
+    for line in answer.splitlines():
+        words = line.split("|")
+        cores = words[1].split("/") if len(words) == len(FIELDS) + 1 else []
+        if len(cores) != 4 or not all(number.isdigit() for number in cores):
+            raise PoolUnreachable("half an answer: sinfo printed a line that is no node")
+        name, state, partition, memory, taken = words[0], words[2].lower(), words[3], words[4], words[5]
+        seen = found[name].partitions if name in found else frozenset()
+        idle = int(cores[1]) if state.rstrip(_STILL_USABLE) in _USABLE and _has_memory(memory, taken) else 0
+        found[name] = Node(name, int(cores[0]), idle, state.startswith("drain"), seen | {partition})
+    return list(found.values())
+
+
+def _has_memory(memory: str, taken: str) -> bool:
+    """Whether jobs have left any memory; all of it is there where Slurm does not share it out."""
+    return not (memory.isdigit() and taken.isdigit()) or int(memory) <= 1 or int(taken) < int(memory)

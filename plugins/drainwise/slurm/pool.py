@@ -1,0 +1,81 @@
+"""Slurm as a `Pool`: slurmctld tells and takes the orders; it alone enforces them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from drainwise.errors import PoolError
+from drainwise.pool import Pilot, Snapshot
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.native_road import EXPOSED, NativeRoad
+from drainwise.slurm.orders import Orders
+from drainwise.slurm.pool_view import snapshot_of
+from drainwise.slurm.transport import CommandLine, Transport
+
+SNAPSHOT_SECONDS = 30.0
+OVERDUE_AFTER = 120
+"""Seconds after its deadline when a run counts as overdue: slurmctld looks every 30 s, and then KillWait passes."""
+
+
+class SlurmPool:
+    """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
+
+    settings: the site's, see the section [slurm] of its file. asked_within: the site's grace in s, see `snapshot_of`.
+    transport: who asks for the snapshots. clock: the UNIX time.
+    """
+
+    def __init__(
+        self,
+        settings: SlurmSection = SlurmSection(),  # noqa: B008 - immutable
+        asked_within: int = 7200,
+        transport: Transport | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
+        self._transport = CommandLine(commands, SNAPSHOT_SECONDS) if transport is None else transport
+        self._orders, self._native = Orders(commands, settings.vacate), NativeRoad(commands)
+        self._is_native = settings.native_preemption == "yes"
+        self._asked_within, self._clock = asked_within, clock
+
+    def snapshot(self, now: int) -> Snapshot:
+        """See `Pool`."""
+        answers = self._transport.answers()
+        exposed = (EXPOSED,) if self._is_native else ()
+        return snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._asked_within, exposed)
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        """See `Pool`; the order is read back before this returns.
+
+        A deadline that is over ends the run at once: requeued or cancelled as the site says, or, on the native road,
+        left to Slurm's preemption. A run that was asked before is never requeued: its time limit has become as short as
+        its lease was made, and the next run would inherit it.
+        """
+        if deadline > self._clock():
+            self._orders.shorten(pilot.run, deadline, reason)
+        elif self._is_native and pilot.deadline is None:
+            self._native.expose(pilot.run)
+        else:
+            self._orders.end_now(pilot.run, reason, requeue=pilot.deadline is None)
+
+    def tend(self, snapshot: Snapshot) -> list[str]:
+        """What is left to do beside the orders, to be done in each cycle that acts; what was done, in words.
+
+        Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
+        that were preempted on the native road get back their own priority. Raises PoolError when those cannot be found.
+        """
+        done = []
+        for pilot in snapshot.pilots:
+            if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
+                done.append(self._end_overdue(pilot))
+        if self._is_native:
+            done += [f"{label} has its own priority again" for label in self._native.settle()]
+        return done
+
+    def _end_overdue(self, pilot: Pilot) -> str:
+        try:
+            self._orders.end_now(pilot.run, "it is overdue", requeue=False)
+        except PoolError as fault:
+            return f"{pilot.name} is overdue and is not ended: {fault}"
+        return f"{pilot.name} was overdue and is ended"

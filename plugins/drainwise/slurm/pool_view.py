@@ -1,0 +1,157 @@
+"""Turns Slurm's answers into the facts that the reclaim agent decides on. Pure: answers and a time in, a snapshot out.
+
+Every job that runs on one node counts as a pilot, as every claimed slot does on HTCondor; one without a report is
+silent. Jobs of several nodes, heterogeneous ones, and those on a draining node use cores and can not be asked: no order
+could give back just what is needed. Cores are Slurm's CPUs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from drainwise.errors import PoolUnreachable
+from drainwise.free_cores import Hole, Waiting, usable_cores
+from drainwise.pilotad.report import CONTRADICTORY
+from drainwise.pool import Pilot, Principal, Snapshot
+from drainwise.slurm.admin_comment import published_in
+from drainwise.slurm.job_record import COMPLETING, PENDING, RUNNING, Job
+from drainwise.slurm.node_line import Node
+from drainwise.slurm.orders import is_shortened
+from drainwise.slurm.run import run_name
+from drainwise.slurm.shares import Shares
+
+WOULD_RUN = {"Resources", "Priority"}
+"""Why a job waits that would start if cores were free; all other reasons (a limit, a hold, …) need something else."""
+
+_ENDLESS = 365 * 86400  # seconds that Slurm gives to a job without time limit
+_MISSING_CORES = 64  # that sinfo may count beyond squeue: jobs end between the two
+
+
+@dataclass
+class _Use:
+    in_use: int = 0
+    wanted: int = 0
+    pieces: int = 0
+    partitions: set[str] = field(default_factory=set)
+
+
+def snapshot_of(
+    jobs: Sequence[Job],
+    nodes: Sequence[Node],
+    shares: Shares,
+    now: int,
+    asked_within: int,
+    exposed: Collection[int] = (),
+) -> Snapshot:
+    """The facts in the answers at `now` (UNIX s).
+
+    asked_within: the site's grace in s. A lease that was shortened to end within it counts as an order, whoever gave
+    it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
+    Raises PoolUnreachable when the answers cannot be whole.
+    """
+    _require_whole(jobs, nodes)
+    uses = _uses(jobs, shares)
+    cores = sum(node.allocated + node.idle for node in nodes)
+    owed = shares.owed(cores, {name: use.in_use + use.wanted for name, use in uses.items()})
+    principals = tuple(_principal(name, use, owed[name], shares) for name, use in sorted(uses.items()))
+    partitions = {name for use in uses.values() if use.wanted for name in use.partitions}
+    holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.partitions & partitions]
+    draining = {node.name for node in nodes if node.draining}
+    pilots = (
+        _pilot(job, shares, now, asked_within, exposed)
+        for job in jobs
+        if job.node_count == 1 and job.het is None and job.node not in draining
+    )
+    return Snapshot(
+        taken=now,
+        pilots=tuple(pilot for pilot in pilots if pilot is not None),
+        principals=principals,
+        free_cores=float(usable_cores(holes, (one for one in map(_waiting, principals) if one is not None))),
+        user_priorities=shares.user_priorities(),
+    )
+
+
+def _require_whole(jobs: Sequence[Job], nodes: Sequence[Node]) -> None:
+    if not nodes:
+        raise PoolUnreachable("half an answer: sinfo knows no nodes")
+    allocated, seen = sum(node.allocated for node in nodes), sum(job.cores for job in jobs if _holds_cores(job))
+    if allocated - seen > max(_MISSING_CORES, allocated / 2):
+        raise PoolUnreachable(
+            f"half an answer: squeue shows jobs on {seen} cores where sinfo has {allocated} in use; PrivateData=jobs"
+            " hides them from all but root, SlurmUser and operators"
+        )
+
+
+def _holds_cores(job: Job) -> bool:
+    """Whether its cores are taken: it runs, is about to, or is being ended (also when it will wait again)."""
+    return bool(job.node) and bool(job.states & {RUNNING, COMPLETING, "CONFIGURING", "STOPPED"})
+
+
+def _would_run(job: Job) -> bool:
+    return PENDING in job.states and COMPLETING not in job.states and job.reason in WOULD_RUN
+
+
+def _uses(jobs: Iterable[Job], shares: Shares) -> dict[str, _Use]:
+    """Use and demand by principal: those that use or want anything."""
+    uses: dict[str, _Use] = defaultdict(_Use)
+    for job in jobs:
+        if _holds_cores(job):
+            uses[shares.principal_of(job.account)].in_use += job.cores
+        elif _would_run(job):
+            use = uses[shares.principal_of(job.account)]
+            use.wanted += job.cores * job.tasks
+            use.pieces += max(1, job.node_count) * job.tasks
+            use.partitions.update(job.partitions)
+    return dict(uses)
+
+
+def _principal(name: str, use: _Use, owed: float, shares: Shares) -> Principal:
+    return Principal(
+        name,
+        cores_in_use=float(use.in_use),
+        cores_owed=owed,
+        cores_wanted=float(use.wanted),
+        priority=shares.priority_of(name),
+        cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
+    )
+
+
+def _waiting(principal: Principal) -> Waiting | None:
+    """The jobs of a principal that waits and is owed cores: free cores are for them first."""
+    cores = math.ceil(principal.cores_per_job)
+    jobs = math.floor(min(principal.cores_wanted, principal.cores_owed - principal.cores_in_use) / cores)
+    return Waiting(cores, jobs) if jobs > 0 else None
+
+
+def _pilot(job: Job, shares: Shares, now: int, asked_within: int, exposed: Collection[int]) -> Pilot | None:
+    """The run of a job; None for one that does not run, or that is only about to."""
+    completing = COMPLETING in job.states
+    if job.start is None or not (job.states == {RUNNING} or (completing and job.node)) or job.cores < 1:
+        return None
+    published = published_in(job.admin_comment)
+    if published is not None and (published.job, published.start) != (job.number, job.start):
+        published = None  # of an earlier run
+    lease_end = job.end if job.end is not None and job.end - job.start < _ENDLESS else None
+    asked = (
+        lease_end is not None
+        and not completing
+        and is_shortened(job.start, lease_end, job.limit)
+        and lease_end <= now + asked_within
+    )
+    return Pilot(
+        run=run_name(job.label, job.start),
+        name=job.label,
+        node=job.node,
+        principal=shares.principal_of(job.account),
+        user=job.user,
+        cores=job.cores,
+        started=min(job.start, now) if completing else job.start,
+        lease_end=now if completing else lease_end,
+        report=None if published is None else published.report,
+        contradictory=published is not None and published.standing == CONTRADICTORY,
+        deadline=lease_end if asked else None,
+        leaving=completing or job.priority in exposed,
+    )

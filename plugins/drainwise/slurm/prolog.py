@@ -1,0 +1,91 @@
+"""Slurm's prolog on a node: before a job starts there, make its tree of directories.
+
+Runs as root on every node of the job. It asks nobody: what its environment does not say (the memory limit; before Slurm
+24.11 the time limit, too) the node's agent fills in, which is woken for it. It touches nothing that is a user's: the
+tree lies in root's own directory, and $JOBSTATUS is given to the job's user while only root can get there. What an
+earlier run left under the job's name is only set aside; epilogs remove it.
+"""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from drainwise.errors import FeatureError
+from drainwise.features import host, planned_shutdown
+from drainwise.node.hook import run_to_end, say, settings_or_defaults
+from drainwise.node.job_features import make_features
+from drainwise.slurm.environment import node_name, own_environment
+from drainwise.slurm.facts import host_facts, job_facts
+from drainwise.slurm.job_tree import mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
+from drainwise.slurm.lease import lease_of, read_lease, write_lease
+from drainwise.slurm.node_record import NodeRecord, read_record
+from drainwise.slurm.wake import wake
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from drainwise.node.settings import NodeSettings
+    from drainwise.slurm.lease import Lease
+
+
+def node_facts(node: int) -> NodeRecord:
+    """What the agent recorded; the cores are counted here where it has not (yet)."""
+    record = read_record(node)
+    if record.phys_cores is not None:
+        return record
+    physical, logical = host.cores()
+    return NodeRecord(record.total_cpu, physical, logical)
+
+
+def is_made(node: int, lease: Lease) -> bool:
+    """Whether the tree of this very run is there already: then slurmd has run the prolog twice, and the job runs."""
+    try:
+        tree = open_tree(node, lease.job)
+    except OSError:
+        return False  # what has the job's name is no directory
+    if tree is None:
+        return False
+    try:
+        known = read_lease(tree)
+    except FeatureError:
+        return False
+    finally:
+        posix.close(tree)
+    return known is not None and known.is_same_run(lease)
+
+
+def make_tree(node: int, place: str, lease: Lease, settings: NodeSettings, now: int) -> None:
+    """Make the job's tree below the open directory of its node, whose path is `place`, and wake the agent."""
+    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
+    if remark:
+        say(remark)
+    if lease.cores is None:
+        say(f"job {lease.job}: its cores on this node are not known and left out of its features")
+    set_aside(node, lease.job)
+    name, tree = new_tree(node, lease.job)
+    try:
+        host_side = host_facts(node_facts(node), settings, lease.cores)
+        make_features(f"{place}/{name}", host_side, job_facts(lease, settings), planned, now, (lease.uid, lease.gid))
+        write_lease(tree, lease)
+        put_in_place(node, name, tree, lease.job)
+    except OSError:
+        set_aside(node, name)
+        raise
+    if not wake(settings.runtime_dir):
+        mark_complete(tree)
+
+
+def prepare(settings_path: str) -> None:
+    """Make the tree of the job that the environment names, unless it is there."""
+    settings, now, environment = settings_or_defaults(settings_path), int(time.time()), own_environment()
+    lease, name = lease_of(environment, now), node_name(environment)
+    node = open_node(settings.runtime_dir, name, create=True)
+    if node is not None and not is_made(node, lease):
+        make_tree(node, f"{settings.runtime_dir}/{name}", lease, settings, now)
+
+
+def main(settings_path: str) -> NoReturn:
+    """The hook; ends this process."""
+    run_to_end(lambda: prepare(settings_path))

@@ -1,0 +1,56 @@
+"""Ctrl-C, as a flag that the play looks at whenever it waits: never an exception in the middle of a change."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(Exception):  # noqa: N818 - the fact, not a fault
+    """Somebody wants the play to end; `number` is the signal."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+class Late(Exception):  # noqa: N818
+    """What the play waited for did not happen in time."""
+
+
+class Curtain:
+    """Takes the signals from when it is made; while things are put away a second Ctrl-C changes nothing."""
+
+    def __init__(self) -> None:
+        self._fallen = threading.Event()
+        self._number = 0
+        for number in _SIGNALS:
+            signal.signal(number, self._fall)
+
+    def _fall(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self._number = self._number or number
+        self._fallen.set()
+
+    def check(self) -> None:
+        """Raise Interrupted when the play is to end."""
+        if self._fallen.is_set():
+            raise Interrupted(self._number)
+
+    def wait(self, seconds: float) -> None:
+        """Wait; raise Interrupted as soon as the play is to end."""
+        self._fallen.wait(max(0.0, seconds))
+        self.check()
+
+    def wait_for(self, what: str, seconds: float, happened: Callable[[], bool], pause: float = 0.1) -> None:
+        """Look until `happened`; raises Late, which names it, after so many seconds, and Interrupted."""
+        ends = time.monotonic() + seconds
+        while not happened():
+            if time.monotonic() > ends:
+                raise Late(f"{what}: not within {seconds:.0f} s")
+            self.wait(pause)
+        self.check()

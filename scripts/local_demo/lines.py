@@ -1,0 +1,69 @@
+"""The play without a terminal: one plain line for each thing that happens, and the sums at the end."""
+
+from __future__ import annotations
+
+from local_demo.frame import Frame
+from local_demo.story import Story
+from local_demo.sums import Sums, verdict
+from local_demo.timeline import all_back, cumulative
+
+_EVERY = 5.0  # seconds between two lines of the cores in use
+
+
+class Lines:
+    """Prints as things happen."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def say(self, elapsed: float, text: str) -> None:
+        """See `Display`."""
+        print(f"{elapsed:6.1f} s  {text}", flush=True)
+
+    def show(self, frame: Frame) -> None:
+        """See `Display`."""
+        if frame.elapsed < self._next or not frame.rows:
+            return
+        self._next = frame.elapsed + _EVERY
+        use = ", ".join(f"{one.name} {one.cores_in_use:.0f} of {one.cores_owed:.0f}" for one in frame.accounts)
+        busy = sum(row.used or 0 for row in frame.rows)
+        self.say(frame.elapsed, f"cores in use of those owed: {use}; {busy:.0f} busy with payloads")
+
+
+class Silence:
+    """Shows nothing."""
+
+    def say(self, elapsed: float, text: str) -> None:
+        """See `Display`."""
+
+    def show(self, frame: Frame) -> None:
+        """See `Display`."""
+
+
+def summary(story: Story, speed: float) -> list[str]:
+    """The end of the play in a few lines; core-seconds of this clock."""
+    sums = story.sums
+    lines = ["", "what it cost (core-seconds)"]
+    for leave in sums.leaves:
+        lines.append(
+            f"  {leave.name}: lease {leave.lease:.0f} = {leave.useful:.0f} useful + {leave.lost:.0f} lost"
+            f" + {leave.idle:.0f} idle + {leave.failed:.0f} failed; by leaving {leave.wasted:.0f} wasted"
+        )
+    lines += [
+        f"  expected by the plan {sums.predicted:.0f}, realised {sums.wasted:.0f}:"
+        f" {sums.idle:.0f} idle while draining, {sums.lost:.0f} in payloads stopped",
+        f"  {sums.rival.policy} would have killed {', '.join(sums.rival.pilots)} ({sums.rival.cores} cores):"
+        f" {sums.rival.wasted:.0f} of running payloads lost",
+        *_cores_back(sums),
+        f"  1 second here is {speed / 60:g} minutes of the log; 1 core-second is {speed / 3600:.2f} core-hours there",
+        "",
+        verdict(sums.wasted, sums.rival.wasted),
+    ]
+    return lines
+
+
+def _cores_back(sums: Sums) -> list[str]:
+    steps = ", ".join(f"{cores} after {after:.0f} s" for after, cores in cumulative(sums.freed))
+    waited = all_back(sums.freed, sums.cores)
+    wait = "" if waited is None else f"; killing would have given them at once, draining took {waited:.0f} s"
+    return [f"  cores back: {steps} of {sums.cores}{wait}"]

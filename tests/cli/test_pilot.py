@@ -1,0 +1,66 @@
+"""`drainwise pilot run`: wrong usage ends with 2 before anything runs, and a plain Python is enough."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import drainwise
+from drainwise.cli import pilot
+from drainwise.pilot.settings import Settings
+
+PROGRAM = f"import sys; sys.path.append({str(Path(drainwise.__file__).parents[1])!r}); sys.dont_write_bytecode = True; "
+PROGRAM += "from drainwise.cli.main import main; sys.exit(main())"
+
+
+def ran(*words: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    argv = [python, "-I", "-S", "-c", PROGRAM, "pilot", *words]
+    return subprocess.run(argv, env={}, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "run"),
+        (("run",), "--queue"),
+        (("run", "--queue", "/", "--payload-command", "true"), "not allowed with"),
+        (("run", "--queue", "/tmp", "--seconds", "9"), "how many cores?"),
+        (("run", "--queue", "/tmp", "--cores", "1"), "for how long?"),
+        (("run", "--queue", "/no/such", "--cores", "1", "--seconds", "9"), "queue /no/such: expected a directory"),
+        (
+            ("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--directory", "/no/such"),
+            "--directory /no/such",
+        ),
+        (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--kill-wait", "-1"), "kill_wait = -1"),
+    ],
+)
+def test_wrong_usage(words: tuple[str, ...], said: str) -> None:
+    """One line that says what was expected, and exit code 2."""
+    shown = ran(*words)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert said in shown.stderr.splitlines()[-1]
+
+
+def test_a_plain_python_is_enough() -> None:
+    """The system's Python, isolated and without site packages, knows the command."""
+    shown = ran("run", "--help", python="/usr/bin/python3")
+    assert shown.returncode == 0 and "--while-draining" in shown.stdout
+
+
+def test_the_defaults_are_the_settings() -> None:
+    """Nothing is said twice: without options a pilot behaves as `Settings()`."""
+    parser = argparse.ArgumentParser()
+    pilot.add_parser(parser.add_subparsers())
+    args = vars(parser.parse_args(["pilot", "run", "--queue", "x"]))
+    assert {name: args[name] for name in vars(Settings())} == vars(Settings())
+
+
+def test_no_two_pilots_have_one_name() -> None:
+    """Also on one machine with one process number, as in containers; and it can be the name of a directory."""
+    names = {pilot.pilot_id() for _ in range(100)}
+    assert len(names) == 100
+    assert all(name.isascii() and "/" not in name and not name.startswith(".") for name in names)

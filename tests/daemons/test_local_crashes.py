@@ -1,0 +1,269 @@
+"""What breaks in the local batch system: daemons killed at any moment, stuck, started twice, without their state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.local.control import start_daemon
+from drainwise.local.job import ENDED, RUNNING, Node
+from drainwise.local.lease import find_lease
+from drainwise.local.pool import LocalPool
+from drainwise.local.presence import DaemonLock, find_daemon
+from drainwise.local.settings import Settings
+from drainwise.local.store import Store
+from drainwise.local.wake import wake_daemon
+from local_batch import ENVIRONMENT, Batch, until
+
+
+@pytest.fixture
+def batch() -> Iterator[Batch]:
+    """With alice and bob, who are owed 8 cores each; no daemon runs yet."""
+    made = Batch()
+    made.account("alice", 8)
+    made.account("bob", 8)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_two_daemons_on_one_directory_refuse_each_other(batch: Batch) -> None:
+    pid = batch.start()
+    assert f"serves it already (pid {pid})" in batch.said("local", "start", code=1)
+    assert f"serves it already (pid {pid})" in batch.said("local", "serve", "--foreground", code=1)
+    batch.pool.snapshot(int(time.time()))
+
+
+def test_of_many_daemons_that_start_at_once_one_serves(batch: Batch) -> None:
+    command = [sys.executable, "-m", "drainwise", "local", "start", "--directory", batch.directory]
+    starts = [
+        subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, stdout=subprocess.PIPE) for _ in "1234"
+    ]
+    assert sorted(start.wait(timeout=60) for start in starts) == [0, 1, 1, 1]
+    for start in starts:
+        start.communicate()
+
+
+def test_the_daemons_nodes_are_not_changed_by_one_that_is_refused(batch: Batch) -> None:
+    batch.start(cores=16)
+    batch.said("local", "start", "--nodes", "9x99", code=1)
+    with Store(batch.directory) as store:
+        assert store.nodes() == (Node("node1", 16),)
+
+
+def test_a_restarted_daemon_finds_leases_again_and_sees_which_ended_meanwhile(batch: Batch) -> None:
+    batch.start()
+    [stays] = batch.submit("sleep 1000")
+    [ends] = batch.submit("while [ ! -e go ]; do sleep 0.02; done; exit 5", cores=4)
+    [dies] = batch.submit("while [ ! -e go ]; do sleep 0.02; done; kill -9 $$", cores=4)
+    batch.await_state(RUNNING, stays, ends, dies)
+    before = batch.job(stays)
+    with Store(batch.directory) as store:
+        directories = {job_id: store.lease_directory(batch.job(job_id).run) for job_id in (stays, ends, dies)}
+    batch.kill_daemon()
+    for job_id in (ends, dies):
+        (batch.work(job_id) / "go").touch()
+        until(lambda: find_lease(directories[job_id]) is None, "the lease has ended")  # noqa: B023 - called at once
+    assert batch.job(ends).state == RUNNING
+    ended_before = time.time()
+    batch.start()
+    batch.await_state(ENDED, ends, dies)
+    assert (batch.job(ends).code, batch.job(dies).signal) == (5, 9)
+    assert (batch.job(ends).ended or 0) < ended_before
+    after = batch.job(stays)
+    assert (after.state, after.run, after.keeper) == (RUNNING, before.run, before.keeper)
+    assert "found again" in batch.log()
+
+
+def test_a_keeper_that_was_killed_is_noticed_and_its_job_is_gone(batch: Batch) -> None:
+    batch.start()
+    [job_id] = batch.submit("setsid sleep 1000 & echo $! > pid; sleep 1000")
+    until(lambda: batch.job(job_id).state == RUNNING and (batch.work(job_id) / "pid").exists(), "the job has begun")
+    keeper = batch.job(job_id).keeper
+    assert keeper is not None
+    os.kill(keeper.pid, signal.SIGKILL)
+    batch.await_state(ENDED, job_id)
+    assert batch.job(job_id).note == "its keeper vanished"
+    assert batch.empty()
+
+
+def test_an_order_stands_over_a_kill_of_the_daemon(batch: Batch) -> None:
+    """The deadline passes while no daemon runs: the next one enforces it at once."""
+    batch.start(kill_wait=1.0)
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    [pilot] = batch.pool.snapshot(int(time.time())).pilots
+    deadline = int(time.time()) + 1
+    batch.pool.ask_to_leave(pilot, deadline, "bob waits")
+    batch.kill_daemon()
+    until(lambda: time.time() > deadline, "the deadline")
+    assert batch.job(job_id).state == RUNNING
+    batch.start(kill_wait=1.0)
+    batch.await_state(ENDED, job_id)
+    assert batch.job(job_id).signal == signal.SIGTERM
+
+
+def test_a_dead_or_stuck_daemon_is_no_answer(batch: Batch) -> None:
+    pid = batch.start()
+    short = LocalPool(batch.directory, stale_after=2.0)
+    until(lambda: not _refuses(short), "an answer", 10)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until(lambda: _refuses(short), "a refusal", 20)
+        with pytest.raises(PoolUnreachable, match="does not answer"):
+            short.snapshot(int(time.time()))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    batch.submit("sleep 1000")
+    until(lambda: not _refuses(short), "an answer again")
+    batch.kill_daemon()
+    assert "no daemon serves" in batch.said("status", "--pool", "local", code=1)
+    assert "no daemon serves" in batch.said("reclaim", "--once", "--act", "--pool", "local", code=1)
+
+
+def _refuses(pool: LocalPool) -> bool:
+    try:
+        pool.snapshot(int(time.time()))
+    except PoolUnreachable:
+        return True
+    return False
+
+
+def test_a_job_that_cannot_be_started_waits_with_its_reason(batch: Batch) -> None:
+    start_daemon(batch.directory, Settings(retry=0.5), [Node("node1", 16)])
+    leases = Path(batch.directory) / "leases"
+    leases.rmdir()
+    leases.write_text("in the way")
+    [job_id] = batch.submit("exit 0")
+    until(lambda: batch.job(job_id).note, "a reason")
+    assert "leases" in batch.said("local", "queue")
+    leases.unlink()
+    leases.mkdir(0o700)
+    batch.await_state(ENDED, job_id)
+    assert batch.job(job_id).code == 0
+
+
+def test_while_the_state_cannot_be_written_nothing_is_decided_and_afterwards_all_goes_on(batch: Batch) -> None:
+    """Another process holds the state (as a full disk would): the daemon says so once, starts nothing, and recovers."""
+    batch.start()
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    holder = sqlite3.connect(os.path.join(batch.directory, "state.db"), isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    keeper = batch.job(job_id).keeper
+    assert keeper is not None
+    os.kill(keeper.pid, signal.SIGUSR1)  # the lease ends, which cannot be written down
+    until(lambda: "the state:" in batch.log(), "a line in the log")
+    holder.execute("ROLLBACK")
+    holder.close()
+    batch.await_state(ENDED, job_id)
+    until(lambda: "the state: in order again" in batch.log(), "another line")
+    assert batch.log().count("the state:") == 2
+
+
+def test_a_daemon_whose_state_was_removed_ends(batch: Batch) -> None:
+    """It would go on writing what nobody else can see, beside a new state under the old name."""
+    batch.start()
+    for path in Path(batch.directory).glob("state.db*"):
+        path.unlink()
+    wake_daemon(batch.directory)
+    until(lambda: find_daemon(batch.directory) is None, "the daemon has ended")
+    assert "the state was removed" in batch.log()
+    batch.account("alice", 8)
+
+
+def counting_job(batch: Batch) -> str:
+    """A job that notes its number in a file when it runs, and soon ends with 0."""
+    return f"cat $JOBFEATURES/job_id >> {batch.directory}/ran; sleep 0.2"
+
+
+def every_job_ran_once(batch: Batch, ids: list[int]) -> None:
+    until(lambda: all(batch.job(job_id).state == ENDED for job_id in ids), "all ended", 60)
+    ran = sorted(int(line) for line in (Path(batch.directory) / "ran").read_text().split())
+    assert ran == ids
+    assert {(batch.job(job_id).code, batch.job(job_id).note) for job_id in ids} == {(0, "")}
+    assert batch.empty()
+
+
+def test_a_daemon_killed_again_and_again_loses_no_job_and_starts_none_twice(batch: Batch) -> None:
+    """kill -9 at thirty moments, spread over start-up, recovery, starts and ends."""
+    ids: list[int] = []
+    for turn in range(30):
+        ids += batch.submit(counting_job(batch), cores=2, count=2)
+        batch.start()
+        pause = time.monotonic() + turn * 0.009
+        until(lambda: time.monotonic() > pause, "the moment")  # noqa: B023 - called at once
+        batch.kill_daemon()
+    batch.start()
+    every_job_ran_once(batch, ids)
+
+
+DIES = """\
+import os, sys, time
+from drainwise.local import daemon, leases, lease, ledger, store, database
+from drainwise.local.settings import Settings
+files = {module.__file__ for module in (daemon, leases, lease, ledger, store, database)}
+left = int(sys.argv[2])
+def trace(frame, event, argument):
+    global left
+    if frame.f_code.co_filename not in files:
+        return None
+    if event == "line":
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), 9)
+    return trace
+served = daemon.Daemon(sys.argv[1], Settings(), lambda text: None)
+sys.settrace(trace)
+served.round(time.time())
+sys.settrace(None)
+print(left)
+served.close()
+"""
+
+
+def test_a_daemon_killed_at_any_line_of_a_start_loses_nothing(batch: Batch) -> None:
+    """Not chance but every so-manieth line of the daemon's own code: a round that finds, ends and starts leases."""
+    batch.start()
+    batch.said("local", "stop")
+    ids: list[int] = []
+    environment: Mapping[str, str] = ENVIRONMENT
+    line, killed = 3, 0
+    while True:
+        ids += batch.submit(counting_job(batch), cores=1)
+        command = [sys.executable, "-c", DIES, batch.directory, str(line)]
+        ran = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=60)
+        if ran.returncode == 0:
+            break
+        assert ran.returncode == -signal.SIGKILL, ran.stderr
+        line, killed = line + 7, killed + 1
+        if line > 350:
+            break
+    assert killed >= 25
+    batch.start()
+    every_job_ran_once(batch, ids)
+
+
+def test_leases_of_a_daemon_that_is_killed_are_not_touched_by_its_death(batch: Batch) -> None:
+    """The lock, the state and the terminal are the daemon's alone: a lease holds none of them."""
+    batch.start()
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    keeper = batch.job(job_id).keeper
+    assert keeper is not None
+    held = [os.readlink(f"/proc/{keeper.pid}/fd/{name}") for name in os.listdir(f"/proc/{keeper.pid}/fd")]
+    own = os.path.join(batch.directory, "leases")
+    assert all(not path.startswith(batch.directory) or path.startswith(own) for path in held), held
+    batch.kill_daemon()
+    DaemonLock(batch.directory).release()
+    assert find_lease(os.path.join(own, batch.job(job_id).run)) == keeper

@@ -1,0 +1,367 @@
+"""The local batch system as a whole: real daemons and leases, driven as users and the reclaim agent do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.local.control import start_daemon
+from drainwise.local.job import ENDED, RUNNING, Node
+from drainwise.local.presence import find_daemon
+from drainwise.local.settings import Settings
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool import Pilot
+from local_batch import ENVIRONMENT, PLUGINS, Batch, until
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture
+def batch() -> Iterator[Batch]:
+    """With alice and bob, who are owed 8 cores each; no daemon runs yet."""
+    made = Batch()
+    made.account("alice", 8)
+    made.account("bob", 8)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_job_has_its_features_its_variables_and_an_end(batch: Batch) -> None:
+    batch.start()
+    [job_id] = batch.submit("cat $JOBFEATURES/allocated_cpu $MACHINEFEATURES/total_cpu $JOBFEATURES/job_id; exit 7")
+    batch.await_state(ENDED, job_id)
+    assert (batch.job(job_id).code, batch.job(job_id).note) == (7, "")
+    assert (batch.work(job_id) / "out").read_text().split() == ["8", "16", str(job_id)]
+    for words in ("features show", "features check"):
+        script = f"PYTHONPATH={PLUGINS} {sys.executable} -B -m drainwise {words}"
+        [job_id] = batch.submit(script)
+        batch.await_state(ENDED, job_id)
+        printed = (batch.work(job_id) / "out").read_text()
+        assert batch.job(job_id).code == 0 and "wall_limit_secs" in printed, printed
+
+
+def test_where_the_state_cannot_be_kept_no_daemon_starts_and_the_reason_is_told(batch: Batch) -> None:
+    file = os.path.join(batch.directory, "file")
+    Path(file).write_text("")
+    for action in ("start", "serve"):
+        command = [sys.executable, "-m", "drainwise", "local", action, "--directory", f"{file}/below"]
+        ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60)
+        said = f"drainwise: {file}/below: the state cannot be kept there: Not a directory; name another"
+        assert ran.returncode == 2 and ran.stderr.startswith(said) and ran.stderr.count("\n") == 1
+
+
+def test_what_is_submitted_while_the_daemon_is_down_is_kept(batch: Batch) -> None:
+    batch.start()
+    batch.said("local", "stop")
+    [job_id] = batch.submit("exit 0")
+    [removed] = batch.submit("exit 0")
+    batch.said("local", "remove", str(removed))
+    batch.start()
+    batch.await_state(ENDED, job_id)
+    assert batch.job(job_id).code == 0 and batch.job(removed).started == 0
+
+
+def test_an_account_uses_what_is_free_and_who_is_owed_most_is_served_first(batch: Batch) -> None:
+    batch.start()
+    first = batch.submit("sleep 1000", cores=8, count=3)
+    batch.await_state(RUNNING, *first[:2])
+    [bob] = batch.submit("sleep 1000", "bob")
+    [pilot] = [one for one in batch.pool.snapshot(int(time.time())).pilots if one.name == str(first[0])]
+    batch.pool.ask_to_leave(pilot, int(time.time()), "test")
+    batch.await_state(RUNNING, bob)
+    assert [batch.job(job_id).state for job_id in first] == ["ended", "running", "waiting"]
+
+
+def test_a_job_larger_than_what_is_free_is_not_starved(batch: Batch) -> None:
+    """Small jobs keep coming; the one that needs the whole node starts all the same."""
+    batch.account("carol", 16)
+    batch.start()
+    batch.submit("sleep 0.5", cores=4, wall=600, count=4)
+    [large] = batch.submit("exit 0", "carol", cores=16)
+    ends = time.monotonic() + 30
+    while batch.job(large).state != ENDED:
+        assert time.monotonic() < ends, batch.said("local", "queue")
+        if not any(job.state == "waiting" and job.cores == 4 for job in batch.jobs()):
+            batch.submit("sleep 0.5", "bob", cores=4, wall=600, count=4)
+        time.sleep(0.1)
+
+
+DEAF = "trap 'echo TERM >> heard' TERM; while :; do sleep 0.05; done"
+
+
+def test_the_wall_limit_is_enforced_with_term_then_kill(batch: Batch) -> None:
+    batch.start(kill_wait=1.0)
+    [deaf] = batch.submit(DEAF, wall=1)
+    [hears] = batch.submit("trap 'exit 3' TERM; while :; do sleep 0.05; done", wall=1)
+    batch.await_state(ENDED, deaf, hears)
+    assert (batch.job(hears).code, batch.job(deaf).signal) == (3, 9)
+    for job_id in (deaf, hears):
+        assert "wall limit" in batch.job(job_id).note
+    assert (batch.work(deaf) / "heard").read_text() == "TERM\n"
+    job = batch.job(deaf)
+    assert job.ended is not None and 1.9 <= job.ended - job.started < 5
+    assert batch.said("local", "queue", "--all").count("ended by SIGKILL: its wall limit is over") == 1
+
+
+def test_a_shortened_deadline_is_told_at_once_and_enforced(batch: Batch) -> None:
+    batch.start(kill_wait=1.0)
+    [job_id] = batch.submit(DEAF)
+    until(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 1, "a pilot")
+    [pilot] = batch.pool.snapshot(int(time.time())).pilots
+    deadline, asked = int(time.time()) + 3, time.monotonic()
+    batch.pool.ask_to_leave(pilot, deadline, "bob waits")
+    site_ad = batch.work(job_id) / ".site.ad"
+    until(site_ad.exists, "the site's word")
+    assert time.monotonic() - asked < 1.0
+    assert site_ad.read_text() == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {deadline}\n"
+    for file in (".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job"):
+        assert (batch.work(job_id) / file).read_text() == f"{deadline}\n"
+    batch.await_state(ENDED, job_id)
+    job = batch.job(job_id)
+    assert (job.signal, job.note) == (9, "its deadline has come")
+    assert job.ended is not None and deadline + 0.9 <= job.ended < deadline + 4
+
+
+def test_an_order_for_a_run_that_ended_hits_nobody(batch: Batch) -> None:
+    """Attack 50: between plan and order the pilot ends and another one of the same size starts in its place."""
+    batch.start()
+    [first] = batch.submit("while [ ! -e go ]; do sleep 0.02; done", cores=16)
+    until(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 1, "a pilot")
+    [pilot] = batch.pool.snapshot(int(time.time())).pilots
+    [second] = batch.submit("sleep 1000", cores=16)
+    (batch.work(first) / "go").touch()
+    batch.await_state(RUNNING, second)
+    with pytest.raises(PoolUnreachable, match="does not run any more"):
+        batch.pool.ask_to_leave(pilot, int(time.time()), "reclaim")
+    assert batch.job(second).deadline is None and not (batch.work(second) / ".site.ad").exists()
+
+
+def test_a_word_that_the_job_removed_is_written_again(batch: Batch) -> None:
+    """Attack 49."""
+    start_daemon(batch.directory, Settings(repair=0.2), [Node("node1", 16)])
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    [pilot] = batch.pool.snapshot(int(time.time())).pilots
+    batch.pool.ask_to_leave(pilot, int(time.time()) + 600, "bob waits")
+    site_ad = batch.work(job_id) / ".site.ad"
+    until(site_ad.exists, "the site's word")
+    site_ad.unlink()
+    until(site_ad.exists, "the site's word again")
+
+
+def test_a_planned_shutdown_is_told_without_asking_to_drain(batch: Batch) -> None:
+    batch.start()
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    file = os.path.join(batch.directory, "shutdowntime")
+    when = int(time.time()) + 7200
+    command = [sys.executable, "-m", "drainwise", "shutdown", "--file", file, "--at", str(when)]
+    subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, timeout=60)
+    site_ad = batch.work(job_id) / ".site.ad"
+    until(site_ad.exists, "the site's word")
+    assert site_ad.read_text() == f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {when}\n"
+    subprocess.run([*command[:-2], "--cancel"], env=ENVIRONMENT, check=True, capture_output=True, timeout=60)
+    until(lambda: not site_ad.exists(), "no word any more")
+
+
+PILOT = """\
+now=$(date +%s)
+cat > .pilot.ad.new <<END
+LAST_JOB_START = $((now - {age}))
+FIRST_EXP_JOB_END = $((now + {left}))
+LAST_EXP_JOB_END = $((now + {left}))
+LAST_MAX_JOB_END = $((now + {left}))
+USED_FRACTION1k = {used}
+ADD_UNCOM_TIME1k = 0
+ADD_FINAL_EXP_WASTE1k = 0
+PRIORITY_FACTOR = 0
+CAN_POSTPONE_LAST_JOB = True
+END
+mv .pilot.ad.new .pilot.ad
+while ! grep -qs 'VACATE_DESIRED = True' .site.ad; do sleep 0.05; done
+echo drained > drained
+"""
+SITE = "[reclaim]\nmin_age = 0s\n"
+
+
+def test_a_pilots_report_appears_in_the_snapshot_and_follows_it(batch: Batch) -> None:
+    batch.start()
+    [job_id] = batch.submit(PILOT.format(age=10, left=100, used=512))
+
+    def report() -> PilotReport | None:
+        pilots = batch.pool.snapshot(int(time.time())).pilots
+        return pilots[0].report if pilots else None
+
+    until(report, "a report")
+    found = report()
+    assert found is not None and found.used_cpu == 4.0 and found.can_postpone_last_job is True
+    ad = batch.work(job_id) / ".pilot.ad"
+    ad.write_text(ad.read_text().replace("= 512", "= 1024"))
+    until(lambda: (found := report()) is not None and found.used_cpu == 8.0, "the new report")
+    ad.unlink()
+    until(lambda: report() is None, "no report any more")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "garbage", "directory"])
+def test_a_pilot_that_writes_nonsense_is_silent_and_holds_up_nobody(batch: Batch, kind: str) -> None:
+    """Attacks 5, 8, 33: one line in the log, and the next pilot's report is there as ever."""
+    batch.start()
+    make = {"fifo": "mkfifo .pilot.ad", "garbage": "echo 'Start = False' > .pilot.ad", "directory": "mkdir .pilot.ad"}
+    [bad] = batch.submit(f"{make[kind]}; sleep 1000")
+    [good] = batch.submit(PILOT.format(age=10, left=100, used=512))
+
+    def reports() -> dict[str, object]:
+        snapshot = batch.pool.snapshot(int(time.time()))
+        return {pilot.name: None if pilot.report is None else pilot.report.used_cpu for pilot in snapshot.pilots}
+
+    until(lambda: reports() == {str(bad): None, str(good): 4.0}, "the good pilot's report")
+    assert kind == "garbage" or batch.log().count(f"report of job {bad}:") == 1
+
+
+def test_status_plan_and_reclaim_work_end_to_end(batch: Batch, tmp_path: Path) -> None:
+    """Bob gets his cores, and exactly the pilots that the plan named are asked."""
+    batch.account("alice", 8)
+    batch.account("bob", 16)
+    batch.start(cores=32)
+    site = tmp_path / "site.ini"
+    site.write_text(SITE)
+    options = ("--pool", "local", "--site", str(site))
+    ids = [batch.submit(PILOT.format(age=10, left=600, used=used))[0] for used in (1024, 128, 512, 256)]
+    batch.await_state(RUNNING, *ids)
+    bobs = batch.submit("sleep 1000", "bob", count=2)
+    until(lambda: all(pilot.report for pilot in batch.pool.snapshot(int(time.time())).pilots), "four reports")
+    shown = batch.said("status", *options)
+    assert all(re.search(rf"^{job_id} ", shown, re.MULTILINE) for job_id in ids), shown
+    plan = json.loads(batch.said("plan", *options, "--json"))
+    planned = {order["name"] for user in plan["users"] for order in user["orders"]}
+    assert planned == {str(ids[0]), str(ids[2])} and plan["cores"]["deficit"] == 16
+    dry = json.loads(batch.said("reclaim", "--once", *options, "--json"))
+    assert dry["dry_run"] and all(batch.job(job_id).deadline is None for job_id in ids)
+    batch.said("reclaim", "--once", "--act", *options, "--journal", str(tmp_path / "journal"))
+    batch.await_state(RUNNING, *bobs)
+    asked = {str(job_id) for job_id in ids if batch.job(job_id).deadline is not None}
+    assert asked == planned
+    for job_id in ids:
+        drained = (batch.work(job_id) / "drained").exists()
+        assert drained == (str(job_id) in planned)
+        assert batch.job(job_id).state == (ENDED if drained else RUNNING)
+    again = json.loads(batch.said("reclaim", "--once", "--act", *options, "--json"))
+    assert again["acts"] == []
+
+
+def test_stop_leaves_leases_and_stop_kill_leaves_nothing(batch: Batch) -> None:
+    batch.start()
+    [job_id] = batch.submit("setsid sleep 1000 & sleep 1000")
+    [waits] = batch.submit("true", cores=16)
+    batch.await_state(RUNNING, job_id)
+    assert "1 leases go on" in batch.said("local", "stop")
+    assert find_daemon(batch.directory) is None and not batch.empty()
+    assert "no daemon ran; 1 leases were ended" in batch.said("local", "stop", "--kill")
+    assert batch.empty()
+    assert (batch.job(job_id).state, batch.job(waits).state) == (ENDED, "waiting")
+    assert {path.name for path in Path(batch.directory).iterdir()} == {
+        "daemon.lock",
+        "daemon.log",
+        "leases",
+        "state.db",
+    }
+    assert processes_about(batch.directory) == []
+
+
+def processes_about(directory: str) -> list[bytes]:
+    """Command lines of living processes that name this directory."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if directory.encode() in line:
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("options", [(), ("--kill-leases",)])
+def test_ctrl_c_stops_the_daemon_and_ends_leases_only_when_asked_to(batch: Batch, options: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "drainwise", "local", "serve", "--foreground", "--nodes", "1x16", *options]
+    daemon = subprocess.Popen(
+        [*command, "--directory", batch.directory], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    daemon.send_signal(signal.SIGINT)
+    said = daemon.communicate(timeout=30)[1]
+    assert daemon.returncode == 0 and f"job {job_id} of alice started" in said
+    assert find_daemon(batch.directory) is None
+    assert batch.job(job_id).state == (ENDED if options else RUNNING)
+    assert batch.empty() == bool(options)
+
+
+def test_the_reference_pilot_drains_when_it_is_asked_and_loses_no_payload(batch: Batch) -> None:
+    batch.start()
+    queue = Path(batch.directory) / "payloads"
+    queue.mkdir()
+    for number in range(6):
+        payload = {"cores": 2, "command": ["sleep", "300"], "expected": 300, "maximum": 400}
+        (queue / f"p{number}.json").write_text(json.dumps(payload))
+    pilot_run = f"PYTHONPATH={PLUGINS} exec {sys.executable} -B -m drainwise pilot run"
+    [job_id] = batch.submit(f"{pilot_run} --queue {queue} --margin 1 --poll 0.2 --kill-wait 1", wall=3600)
+
+    def pilot() -> Pilot:
+        [found] = batch.pool.snapshot(int(time.time())).pilots
+        return found
+
+    batch.await_state(RUNNING, job_id)
+    until(lambda: (report := pilot().report) is not None and report.used_cpu == 8.0, "eight cores in use")
+    deadline = int(time.time()) + 4
+    batch.pool.ask_to_leave(pilot(), deadline, "bob waits")
+    until(lambda: (report := pilot().report) is not None and report.can_postpone_last_job is False, "it drains")
+    batch.await_state(ENDED, job_id)
+    job = batch.job(job_id)
+    assert (job.code, job.note) == (0, "") and job.ended is not None and job.ended <= deadline + 0.5
+    assert sorted(path.name for path in queue.glob("*.json")) == [f"p{number}.json" for number in range(6)]
+
+
+def test_an_idle_daemon_sleeps(batch: Batch) -> None:
+    """Less than ten CPU seconds in an hour, measured over some seconds."""
+    pid = batch.start()
+
+    def cpu() -> float:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before, begin = cpu(), time.monotonic()
+    until(lambda: time.monotonic() - begin > 8, "eight seconds")
+    assert (cpu() - before) / 8 * 3600 < 10
+
+
+@pytest.mark.skipif(not os.access(SYSTEM_PYTHON, os.X_OK), reason=f"needs {SYSTEM_PYTHON}")
+def test_it_works_with_a_bare_interpreter(batch: Batch) -> None:
+    """The standard library is enough: no site-packages, no variables."""
+    program = f"import sys; sys.path.append({PLUGINS!r}); from drainwise.cli.main import main; sys.exit(main())"
+
+    def bare(*words: str) -> str:
+        command = [SYSTEM_PYTHON, "-I", "-S", "-B", "-c", program, *words, "--directory", batch.directory]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    bare("local", "start", "--nodes", "1x8")
+    command = [SYSTEM_PYTHON, "-I", "-S", "-B", "-c", program, "local", "submit", "--account", "alice"]
+    command += ["--directory", batch.directory, "--", "sh", "-c", "exit 4"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == "1\n"
+    batch.await_state(ENDED, 1)
+    assert "ended with 4" in bare("local", "queue", "--all")
+    bare("local", "stop", "--kill")

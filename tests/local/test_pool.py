@@ -1,0 +1,64 @@
+"""The `Pool` protocol on the state: no answer without a live daemon, an order for one run alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.local.job import Account, JobRequest, Node
+from drainwise.local.ledger import Ledger
+from drainwise.local.pool import LocalPool
+from drainwise.local.presence import DaemonLock
+from drainwise.local.processes import Process
+
+NOW = int(time.time())
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Iterator[DaemonLock]:
+    """A state with one running pilot, and the lock that a daemon would hold."""
+    tmp_path.chmod(0o700)
+    with Ledger(str(tmp_path), create=True) as ledger:
+        ledger.set_account(Account("alice", 4))
+        ledger.set_nodes([Node("node1", 8)])
+        ledger.submit(JobRequest("alice", "al", 8, ("pilot",), 3600), NOW)
+        job = ledger.begin_start(1, "node1", NOW)
+        assert job is not None
+        ledger.started(job, Process(1, 1), NOW)
+    held = DaemonLock(str(tmp_path))
+    yield held
+    held.release()
+
+
+def test_a_snapshot_is_what_the_state_says_while_the_daemon_works(lock: DaemonLock, tmp_path: Path) -> None:
+    lock.stamp(time.time())
+    snapshot = LocalPool(str(tmp_path)).snapshot(NOW)
+    [pilot] = snapshot.pilots
+    assert (pilot.name, pilot.user, pilot.principal, pilot.cores) == ("1", "al", "alice", 8)
+
+
+def test_a_stuck_daemon_is_no_answer_and_takes_no_order(lock: DaemonLock, tmp_path: Path) -> None:
+    lock.stamp(time.time())
+    pool = LocalPool(str(tmp_path))
+    [pilot] = pool.snapshot(NOW).pilots
+    lock.stamp(time.time() - 11)
+    with pytest.raises(PoolUnreachable, match="does not answer"):
+        pool.snapshot(NOW)
+    with pytest.raises(PoolUnreachable, match="does not answer"):
+        pool.ask_to_leave(pilot, NOW + 60, "reclaim")
+    lock.stamp(time.time())
+    assert [one.deadline for one in pool.snapshot(NOW).pilots] == [None]
+    pool.ask_to_leave(pilot, NOW + 60, "reclaim")
+    assert [one.deadline for one in pool.snapshot(NOW).pilots] == [NOW + 60]
+
+
+def test_where_nothing_is_there_is_no_answer(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(PoolUnreachable):
+            LocalPool(str(path)).snapshot(NOW)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,1 @@
+"""Tests of the reference pilot; a package, because other rooms have tests of the same names."""

@@ -1,0 +1,35 @@
+"""A clock that is set changes no duration."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pilot.clock_step import moved_lease, moved_moment, moved_workload
+from drainwise.pilot.lease import Lease
+from drainwise.pilot.workload import running_since
+
+from .work import T0, payload, workload_of
+
+steps = st.integers(-1_000_000, 1_000_000)
+
+
+@given(steps, st.lists(st.integers(0, 5000), max_size=10))
+def test_the_sums_stay_and_the_times_move(step: int, starts: list[int]) -> None:
+    """Used cores, uncommitted time and final waste are the same; every time lies so much later."""
+    running = [running_since(payload(f"p{n}", cores=n + 1, expected=500 + n), T0 + at) for n, at in enumerate(starts)]
+    workload = workload_of(*running)
+    moved = moved_workload(workload, step)
+    assert (moved.used, moved.uncommitted()) == (workload.used, workload.uncommitted())
+    assert moved.final_waste(100) == workload.final_waste(100)
+    assert moved.last_start == workload.last_start + step
+    assert moved.first_end == moved_moment(workload.first_end, step)
+    assert moved.last_max_end == moved_moment(workload.last_max_end, step)
+    assert list(moved.running) == list(workload.running)
+
+
+@given(steps)
+def test_a_lease_is_as_long_as_before(step: int) -> None:
+    """With or without a known end."""
+    assert moved_lease(Lease(8, T0, T0 + 100), step) == Lease(8, T0 + step, T0 + 100 + step)
+    assert moved_lease(Lease(8, T0, None), step) == Lease(8, T0 + step, None)

@@ -1,0 +1,58 @@
+"""docs/pilot.md is true: its Python runs, its payload parses, its table of options is the command's."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from drainwise.cli import pilot as command
+from drainwise.pilot.payload import parse_payload
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "pilot.md").read_text()
+
+
+def fences(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
+
+
+def test_the_library_is_used_as_documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples run one after the other; the first already makes a report."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("JOBFEATURES", "MACHINEFEATURES", "JOBSTATUS"):
+        monkeypatch.delenv(variable, raising=False)
+    first, *rest = fences("python")
+    names: dict[str, object] = {}
+    exec(first, names)
+    assert "USED_FRACTION1k = 512\n" in (tmp_path / ".pilot.ad").read_text()
+    for code in rest:
+        exec(code, names)
+    assert "USED_FRACTION1k = 0\n" in (tmp_path / ".pilot.ad").read_text()
+
+
+def test_the_payload_parses() -> None:
+    """Every key of a payload is shown and named in the table."""
+    [example] = fences("json")
+    payload = parse_payload(example)
+    assert (payload.name, payload.cores, payload.priority, payload.task) == ("fit-17", 4, 2.0, "fit")
+    for key in ("name", "cores", "command", "expected", "maximum", "priority", "task"):
+        assert f'"{key}"' in example and f"\n| `{key}` |" in DOCUMENT
+
+
+def test_every_option_is_documented_with_its_default() -> None:
+    """The table has the options of the command, no others, and the defaults that it has."""
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    rows = re.findall(r"^\| `(--[a-z-]+)(?: [A-Z]+)?` \|([^|]*)\|", DOCUMENT, re.MULTILINE)
+    table = {option: default.strip() for option, default in rows}
+    words = ["pilot", "run", "--queue", "x"]
+    args = vars(parser.parse_args(words))
+    options = {f"--{name.replace('_', '-')}": value for name, value in args.items() if name not in {"run", "action"}}
+    assert set(table) == set(options)
+    for option, default in options.items():
+        if isinstance(default, float):
+            assert table[option] == f"{default:g}"
+        elif option in {"--directory", "--while-draining"}:
+            assert table[option] == f"`{default}`"

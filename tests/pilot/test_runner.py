@@ -1,0 +1,183 @@
+"""The loop's own promises that need no real time: a clock that is set, batches of starts, one that cannot start."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from drainwise.pilot.channels import Channels
+from drainwise.pilot.lease import Lease
+from drainwise.pilot.payload import Payload
+from drainwise.pilot.pilot_clock import PilotClock
+from drainwise.pilot.processes import Processes
+from drainwise.pilot.runner import START_BATCH, Runner
+from drainwise.pilot.settings import Settings
+from drainwise.pilot.watch import Watch
+
+from .apart import apart
+
+
+class Listed:
+    """A queue that is a list, and what was told to it."""
+
+    def __init__(self, *payloads: Payload) -> None:
+        self.payloads, self.told = list(payloads), list[tuple[str, str]]()
+
+    def look(self, now: float) -> bool:
+        return False
+
+    def waiting(self) -> Sequence[Payload]:
+        return tuple(self.payloads)
+
+    def claim(self, payload: Payload, now: float) -> bool:
+        self.payloads.remove(payload)
+        self.told.append(("claimed", payload.name))
+        return True
+
+    def finished(self, payload: Payload, code: int, seconds: float, now: float, reason: str = "") -> None:
+        self.told.append((f"ended {code} {reason}".strip(), payload.name))
+
+    def requeue(self, payload: Payload, reason: str, seconds: float, now: float) -> None:
+        self.told.append((f"requeued {reason}", payload.name))
+
+    def unclaim(self, payload: Payload, reason: str, now: float) -> None:
+        self.payloads.insert(0, payload)
+        self.told.append((reason, payload.name))
+
+    def refuse(self, payload: Payload, reason: str, now: float) -> None:
+        self.payloads.remove(payload)
+        self.told.append(("refused", payload.name))
+
+    def more_may_come(self) -> bool:
+        return False
+
+    def fileno(self) -> int | None:
+        return None
+
+    def close(self, now: float) -> None:
+        self.told.append(("closed", ""))
+
+
+class Slow(Processes):
+    """Processes whose start takes a while, or fails once, by the clock of the test."""
+
+    def __init__(self, place: Path, clock: dict[str, float], seconds: float = 0, fault: int = 0) -> None:
+        super().__init__(str(place), os.environ, "one", 0.5)
+        self._test_clock, self._seconds, self._fault = clock, seconds, fault
+
+    def start(self, payload: Payload, now: float) -> None:
+        self._test_clock["steady"] += self._seconds
+        self._test_clock["wall"] += self._seconds
+        if self._fault:
+            fault, self._fault = self._fault, 0
+            raise OSError(fault, os.strerror(fault))
+        super().start(payload, now)
+
+
+def sleeps(name: str, seconds: float = 60, maximum: float = 60, cores: int = 1) -> Payload:
+    return Payload(name, cores, ("sleep", str(seconds)), maximum, maximum)
+
+
+class Pilot:
+    """A runner on clocks that the test sets, with real processes and files."""
+
+    def __init__(self, place: Path, queue: Listed, cores: int = 8, seconds: float = 0, fault: int = 0) -> None:
+        self.time = {"wall": 1_795_249_000.0, "steady": 100.0}
+        self.place, self.said = place, list[str]()
+        clock = PilotClock(lambda: self.time["wall"], lambda: self.time["steady"])
+        lease = Lease(cores, clock.now(), clock.now() + 1000)
+        self.processes = Slow(place, self.time, seconds, fault)
+        channels = Channels(str(place), None, cores, self.said.append)
+        watch = Watch(str(place), {}, self.said.append)
+        self.runner = Runner("one", lease, Settings(), queue, self.processes, channels, watch, self.said.append, clock)
+
+    def pass_by(self, seconds: float) -> None:
+        for name in self.time:
+            self.time[name] += seconds
+
+    def round(self) -> bool:
+        """One round of the loop without its sleep; whether it would go on at once."""
+        runner = self.runner
+        now = runner._follow_clock()
+        runner._listen(0, now)
+        runner._reap(now)
+        decision = runner._decide(now)
+        if runner._act(decision, now):
+            runner._publish(decision.can_postpone)
+        again, runner._again = runner._again, False
+        return again
+
+    def end(self) -> None:
+        self.runner._end("the test is over")
+
+
+@apart
+def test_a_clock_that_is_set_ends_no_payload(tmp_path: Path) -> None:
+    """HOSTILE 53: set forward by a day, every payload has run as long as before, and the lease is as long as before."""
+    queue = Listed(sleeps("p"))
+    pilot = Pilot(tmp_path, queue)
+    pilot.round()
+    pilot.pass_by(10)
+    for step in (86400.0, -2 * 86400.0):
+        pilot.time["wall"] += step
+        assert not pilot.round()
+        assert queue.told == [("claimed", "p")]
+        [running] = pilot.runner._workload.running.values()
+        assert running.start == pytest.approx(pilot.time["wall"] - 10)
+        assert running.maximum_end == pytest.approx(pilot.time["wall"] + 50)
+    assert len(pilot.said) == 2 and "the clock was set by +86400 s" in pilot.said[0]
+    pilot.pass_by(51)
+    pilot.round()
+    pilot.end()
+    assert ("ended -15 maximum", "p") in queue.told
+    assert pilot.runner._account.at(pilot.time["wall"]).lease == pytest.approx(8 * 61)
+
+
+@apart
+def test_many_starts_are_told_in_between(tmp_path: Path) -> None:
+    """Starting a thousand payloads takes a while: the pilot tells and listens at least every half second."""
+    pilot = Pilot(tmp_path, Listed(*(sleeps(f"p{number}") for number in range(8))), seconds=0.2)
+    assert pilot.round()
+    running = len(pilot.runner._workload.running)
+    assert 0 < running <= START_BATCH / 0.2 + 1
+    assert f"USED_FRACTION1k = {running * 128}\n" in (tmp_path / ".pilot.ad").read_text()
+    while pilot.round():
+        continue
+    assert len(pilot.runner._workload.running) == 8
+    pilot.end()
+
+
+@apart
+def test_one_that_cannot_start_goes_back(tmp_path: Path) -> None:
+    """No space, no processes: a line, the payload waits again, and the next try is 30 s later, not at once."""
+    queue = Listed(sleeps("a"), sleeps("b"))
+    pilot = Pilot(tmp_path, queue, fault=errno.ENOSPC)
+    assert not pilot.round() and not pilot.round()
+    assert queue.told == [("claimed", "a"), ("not started: No space left on device", "a")]
+    assert len(pilot.said) == 1 and "payload a cannot be started now: No space left on device" in pilot.said[0]
+    pilot.pass_by(31)
+    pilot.round()
+    assert queue.told[2:] == [("claimed", "a"), ("claimed", "b")]
+    pilot.end()
+    assert queue.told[4:] == [("requeued the pilot ended", "a"), ("requeued the pilot ended", "b"), ("closed", "")]
+
+
+@apart
+def test_a_failing_pilot_leaves_nothing(tmp_path: Path) -> None:
+    """Whatever breaks inside: payloads are ended and requeued, and the report says that nothing is in use."""
+    queue = Listed(sleeps("a"))
+    pilot = Pilot(tmp_path, queue)
+
+    def break_down(*_: object) -> str:
+        pilot.round()
+        raise RuntimeError("a defect")
+
+    pilot.runner._loop = break_down  # type: ignore[method-assign,assignment]
+    with pytest.raises(RuntimeError, match="a defect"):
+        pilot.runner.run()
+    assert queue.told == [("claimed", "a"), ("requeued the pilot ended", "a"), ("closed", "")]
+    assert "USED_FRACTION1k = 0\n" in (tmp_path / ".pilot.ad").read_text()

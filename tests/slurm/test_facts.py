@@ -1,0 +1,65 @@
+"""What a job may know, from its lease and the site's settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from drainwise.node.settings import NodeSettings
+from drainwise.slurm.facts import host_facts, job_facts
+from drainwise.slurm.lease import Lease
+from drainwise.slurm.node_record import NodeRecord
+
+NOW = 1_795_249_000
+
+
+def lease(cores: int | None = 8, ends: int | None = None) -> Lease:
+    return Lease(job="17", uid=1, gid=1, started=NOW, cores=cores, ends=ends)
+
+
+@pytest.mark.parametrize(
+    ("record", "cores", "total"),
+    [
+        (NodeRecord(60, 32, 64), 8, 60),
+        (NodeRecord(None, 32, 64), 8, 64),
+        (NodeRecord(None, 32, 0), 8, 32),
+        (NodeRecord(None, 4, 0), 8, None),
+        (NodeRecord(4, 32, 64), 8, None),
+        (NodeRecord(None, 4, 0), None, 4),
+        (NodeRecord(), 8, None),
+    ],
+)
+def test_the_cpus_that_slurm_may_allocate(record: NodeRecord, cores: int | None, total: int | None) -> None:
+    """Slurm's own count, else the kernel's; one that the job itself disproves is left out."""
+    host = host_facts(record, NodeSettings(), cores)
+    assert (host.total_cpu, host.jobslots) == (total, total)
+    assert (host.phys_cores, host.log_cores) == (record.phys_cores, record.log_cores)
+
+
+def test_job_slots_are_no_cpus() -> None:
+    """What the site says of slots does not change the count of CPUs."""
+    host = host_facts(NodeRecord(64, 32, 64), NodeSettings({"jobslots": "8"}), 8)
+    assert (host.total_cpu, host.jobslots) == (64, 8)
+
+
+@pytest.mark.parametrize(
+    ("ends", "site", "wall"),
+    [
+        (NOW + 600, {}, 600),
+        (NOW + 600, {"wall_limit_secs": "500"}, 500),
+        (NOW + 600, {"wall_limit_secs": "700"}, 600),
+        (None, {"wall_limit_secs": "700"}, 700),
+        (None, {}, None),
+        (NOW - 1, {}, None),
+    ],
+)
+def test_the_tighter_limit_counts(ends: int | None, site: dict[str, str], wall: int | None) -> None:
+    """The job's own and the site's; all its cores may compute for so long."""
+    job = job_facts(lease(ends=ends), NodeSettings(site))
+    assert (job.wall_limit_secs, job.cpu_limit_secs) == (wall, wall and wall * 8)
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    """Neither cores nor memory are guessed."""
+    job = job_facts(lease(cores=None, ends=NOW + 600), NodeSettings({"cpu_limit_secs_per_core": "9"}))
+    assert (job.allocated_cpu, job.cpu_limit_secs, job.max_rss_bytes) == (None, None, None)
+    assert job_facts(lease(), NodeSettings(), 16 << 30).max_rss_bytes == 16 << 30

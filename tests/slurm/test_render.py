@@ -1,0 +1,245 @@
+"""The rendered files: hooks that end well whatever they meet, in an order in which they can be installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import jinja2
+import pytest
+
+from drainwise.errors import UsageError
+from drainwise.node import settings as node_settings
+from drainwise.siteconfig import FeaturesSection, PilotSection, SiteConfig, SlurmSection
+from drainwise.siteconfig.schema import keys
+from drainwise.slurm import render
+from drainwise.slurm.render import ROLES, fragment_path, template_dir
+from made_up_node import write
+from made_up_slurm_node import SlurmJob, SlurmNode
+
+from .conftest import MakeNode
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+SITE = SiteConfig(file="/etc/drainwise/site.ini")
+FULL = replace(
+    SITE,
+    features=FeaturesSection(
+        hs06=Decimal("380.50"),
+        hs23=Decimal(391),
+        cpufactor_lrms=Decimal("0.000001"),
+        wall_limit=36000,
+        cpu_limit_per_core=35000,
+        max_swap=4 << 30,
+        scratch_limit=20 * 10**9,
+        jobslots=24,
+        shutdown_command="/usr/sbin/poweroff",
+        grace=3600,
+        grace_job=1800,
+    ),
+    pilot=PilotSection(heartbeat_limit=1800),
+    slurm=SlurmSection(
+        state_dir="/srv/dw",
+        runtime_dir="/run/site",
+        bin_dir="/opt/slurm/bin",
+        config_dir="/opt/slurm/etc",
+        limits_wait=2,
+        agent_period=10,
+        command_timeout=3,
+        native_preemption="yes",
+    ),
+)
+HOOKS = ("prolog", "task_prolog", "epilog")
+JOB = SlurmJob(17, 54321)
+
+
+def text_of(site: SiteConfig, role: str, end: str) -> str:
+    """The text of the file of a role whose path ends so."""
+    return next(file.text for file in render.render(site, role) if file.path.endswith(end))
+
+
+def lines_of_slurm_conf(site: SiteConfig) -> dict[str, str]:
+    """The keys that the site's fragment sets."""
+    lines = [line for line in text_of(site, "controller", "drainwise.conf").splitlines() if line and line[0] != "#"]
+    return dict(line.partition("=")[::2] for line in lines)
+
+
+@pytest.mark.parametrize("role", [*ROLES, "all"])
+@pytest.mark.parametrize("site", [SITE, FULL])
+def test_slurm_conf_comes_last(role: str, site: SiteConfig) -> None:
+    """It names the hooks, and Slurm drains a node whose prolog is not there."""
+    paths = [file.path for file in render.render(site, role)]
+    assert paths[-1] == fragment_path(site)
+    assert len(set(paths)) == len(paths)
+    assert (len(paths) == 1) is (role == "controller")
+
+
+def test_slurm_conf_is_the_same_on_all_machines() -> None:
+    """Slurm asks for that."""
+    texts = {text_of(FULL, role, "drainwise.conf") for role in (*ROLES, "all")}
+    assert len(texts) == 1
+
+
+def test_slurm_conf_names_the_rendered_hooks() -> None:
+    """Every program that it names is one of the executables of a node."""
+    set_keys = lines_of_slurm_conf(FULL)
+    programs = {file.path for file in render.render(FULL, "node") if file.mode == 0o755}
+    assert set_keys["TaskProlog"] in programs
+    for name in ("Prolog", "Epilog"):
+        directory, _, pattern = set_keys[name].rpartition("/")
+        assert pattern == "*"
+        assert {f"{directory}/50-drainwise"} <= programs
+
+
+@pytest.mark.parametrize("site", [SITE, FULL])
+def test_every_key_says_why_it_is_there(site: SiteConfig) -> None:
+    """Each line has its comment directly above it."""
+    lines = text_of(site, "controller", "drainwise.conf").splitlines()
+    for before, line in zip(lines, lines[1:]):
+        if "=" in line and line[0] != "#":
+            assert before.startswith("# "), line
+            assert len(before) > 15
+
+
+def test_hooks_give_up_long_before_slurm_does() -> None:
+    """PrologEpilogTimeout would drain the node; the longest limit that a site may set is well below it."""
+    [limit] = [key for key in keys() if (key.section, key.name) == ("slurm", "prolog_time_limit")]
+    assert int(lines_of_slurm_conf(SITE)["PrologEpilogTimeout"]) == 60
+    limit.kind.parse("30s")
+    with pytest.raises(ValueError, match="31s"):
+        limit.kind.parse("31s")
+
+
+def test_preemption_is_only_touched_where_the_site_says_so() -> None:
+    """And nothing that a release does not know is ever set: such a line stops every command of Slurm."""
+    assert not [name for name in lines_of_slurm_conf(SITE) if "Preempt" in name]
+    full = lines_of_slurm_conf(FULL)
+    assert (full["PreemptType"], full["PreemptMode"]) == ("preempt/qos", "REQUEUE")
+    cancel = replace(FULL, slurm=replace(FULL.slurm, vacate="cancel"))
+    assert lines_of_slurm_conf(cancel)["PreemptMode"] == "CANCEL"
+    assert "PreemptParameters" not in full
+
+
+def test_node_settings_are_what_the_node_reads() -> None:
+    """The reader on the node finds every value of the site file, in seconds and bytes."""
+    read = node_settings.parse(text_of(FULL, "node", "node.conf"), "node.conf")
+    assert (read.decimal("hs06"), read.decimal("hs23"), read.decimal("cpufactor_lrms")) == (380.5, 391, 1e-06)
+    assert (read.whole("wall_limit_secs"), read.whole("cpu_limit_secs_per_core")) == (36000, 35000)
+    assert (read.whole("max_swap_bytes"), read.whole("scratch_limit_bytes")) == (4 << 30, 20 * 10**9)
+    assert (read.whole("jobslots"), read.text("shutdown_command")) == (24, "/usr/sbin/poweroff")
+    assert (read.whole("grace_secs"), read.whole("grace_secs_job")) == (3600, 1800)
+    assert (read.heartbeat_limit, read.shutdown_file) == (1800, "/srv/dw/shutdowntime")
+    assert (read.runtime_dir, read.bin_dir) == ("/run/site", "/opt/slurm/bin")
+    assert (read.limits_wait, read.agent_period, read.command_timeout) == (2, 10, 3)
+
+
+def test_a_node_without_its_settings_has_the_site_files_defaults() -> None:
+    """The two tables of defaults agree."""
+    read, slurm = node_settings.NodeSettings(), SlurmSection()
+    assert (read.runtime_dir, read.bin_dir) == (slurm.runtime_dir, slurm.bin_dir)
+    assert (read.limits_wait, read.agent_period) == (slurm.limits_wait, slurm.agent_period)
+    assert read.command_timeout == slurm.command_timeout
+    assert read.shutdown_file == f"{slurm.state_dir}/shutdowntime"
+
+
+def test_another_role_is_refused() -> None:
+    """A wrong word is wrong usage, not an empty tree."""
+    with pytest.raises(UsageError, match="expected one of node, controller, all"):
+        render.render(SITE, "worker")
+
+
+@pytest.mark.parametrize("name", ["a\nEVIL = 1", "a'; reboot; '", 'a"""\nimport os', "a\\", "ü", "a\x1b[0m", "$(EVIL)"])
+def test_the_name_of_the_site_file_is_only_a_comment(name: str) -> None:
+    """HOSTILE 15, 41: the one text that no kind has checked adds no line and no code to any file."""
+    for file, plain in zip(render.render(replace(SITE, file=name), "all"), render.render(SITE, "all")):
+        assert file.text.isascii()
+        assert len(file.text.splitlines()) == len(plain.text.splitlines())
+        assert not [word for word in ("EVIL =", "$(EVIL)", "reboot;", '"; ') if word in file.text]
+
+
+def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A slip in a template never becomes an empty value."""
+    shutil.copytree(template_dir(), tmp_path / "templates")
+    (tmp_path / "templates" / "node.conf.j2").write_text("hs06 = {{ features.hs60 }}\n")
+    monkeypatch.setattr(render, "template_dir", lambda: str(tmp_path / "templates"))
+    with pytest.raises(jinja2.UndefinedError, match="hs60"):
+        render.render(SITE, "node")
+
+
+def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
+    """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
+    shutil.copytree(PLUGINS / "drainwise", tmp_path / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(template_dir(), tmp_path / "drainwise" / "slurm_templates")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from drainwise.slurm.render import render, template_dir\n"
+        "from drainwise.siteconfig import SiteConfig\n"
+        "print(template_dir()); print(len(render(SiteConfig(), 'all')))"
+    )
+    command = [sys.executable, "-B", "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
+    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/slurm_templates", "7"]
+
+
+# ---- the hooks as programs ----
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_takes_nothing_from_its_environment(hook: str, node: SlurmNode) -> None:
+    """HOSTILE 46: absolute paths, isolated mode without site, and none of the loader's variables."""
+    with open(node.hook(hook), encoding="ascii") as stream:
+        text = stream.read()
+    assert text.startswith("#!/bin/sh\n")
+    assert f"{node.site.slurm.python} -I -S -c '" in text
+    unset = re.search(r"^unset (.*)$", text, re.M)
+    assert unset is not None
+    assert {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES"} <= set(unset[1].split())
+    assert text.index("setitimer") < text.index("import sys"), "the time limit comes before all else"
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("broken", ["no python", "python dies", "no package", "a package that does not load"])
+def test_what_is_broken_drains_no_node(node: SlurmNode, hook: str, broken: str) -> None:
+    """A missing interpreter, one that dies, a missing or broken package: 0, and one line at most."""
+    if broken == "no python":
+        _replace(node, hook, node.site.slurm.python, "/nonexistent/python3")
+    elif broken == "python dies":
+        _replace(node, hook, node.site.slurm.python, "/bin/sh -c 'kill -SEGV $$'; :")
+    else:
+        _replace(node, hook, node.site.slurm.library_dir, f"{node.base}/other")
+    if broken == "a package that does not load":
+        os.makedirs(f"{node.base}/other/drainwise")
+        write(f"{node.base}/other/drainwise/__init__.py", "1/0\n", 0)
+    ran = node.run(hook, JOB, JOB.uid if hook == "task_prolog" else 0, {})
+    assert (ran.returncode, ran.stdout) == (0, b"")
+    if hook == "task_prolog":
+        assert ran.stderr == b"", "standard error is the job's own"
+    else:
+        assert len(ran.stderr.splitlines()) == 1
+        assert len(ran.stderr) <= 201
+        assert ("package" in broken) is ran.stderr.startswith(f"drainwise: {hook} does nothing: ".encode())
+
+
+def _replace(node: SlurmNode, hook: str, old: str, new: str) -> None:
+    path = Path(node.hook(hook))
+    path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_what_hangs_is_ended(make_node: MakeNode, hook: str) -> None:
+    """A package on a file system that does not answer, from the first import on: the hook ends by its limit, with 0."""
+    node = make_node(prolog_time_limit=1)
+    _replace(node, hook, node.site.slurm.library_dir, f"{node.base}/hanging")
+    os.makedirs(f"{node.base}/hanging/drainwise")
+    os.mkfifo(f"{node.base}/never")
+    write(f"{node.base}/hanging/drainwise/__init__.py", f"open({node.base + '/never'!r})\n", 0)
+    begun = time.monotonic()
+    ran = node.run(hook, JOB, 0, {})
+    assert (ran.returncode, ran.stdout) == (0, b"")
+    assert 0.9 < time.monotonic() - begun < 15
