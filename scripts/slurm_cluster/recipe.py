@@ -34,6 +34,8 @@ user = mysql
 datadir = {DATABASE_DIR}
 bind_address = 127.0.0.1
 skip_name_resolve = ON
+# Since 11.4 it would make a key and a certificate at each start, for seconds.
+skip_ssl
 performance_schema = OFF
 innodb_buffer_pool_size = 64M
 innodb_log_file_size = 8M

@@ -28,7 +28,8 @@ class Job:
 
     `array`: the array's number (None: of no array), `task` this one's; `tasks` how many wait together here. `het`: the
     number of the heterogeneous job it belongs to. Times are UNIX s, None when not known; of a waiting job they are what
-    the scheduler expects. `limit`: minutes, None without limit. `priority`: None when not known.
+    the scheduler expects, and `cores` what it asks for at least. `limit`: minutes, None without limit. `priority`: None
+    when not known.
     """
 
     number: int
@@ -109,7 +110,8 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
     number, cores = read(record.get("job_id")), read(record.get("cpus"))
     state = record.get("job_state")
     states = frozenset([state] if isinstance(state, str) else state if isinstance(state, list) else ())
-    if not number or cores is None or not states:
+    # Up to 22.05 a job that Slurm has not looked at yet (a held one, say) has no number of cores.
+    if not number or not states or (cores is None and RUNNING in states):
         raise PoolUnreachable("half an answer: squeue --json printed a job without number, cores or state")
     array, waiting = read(record.get("array_job_id")) or None, _text(record, "array_task_string")
     return Job(
@@ -123,7 +125,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         partitions=tuple(_text(record, "partition").split(",")),
         states=states,
         reason=_text(record, "state_reason"),
-        cores=cores,
+        cores=1 if cores is None else cores,
         node_count=read(record.get("node_count")) or 0,
         node=_text(record, "nodes"),
         start=read(record.get("start_time")) or None,
