@@ -219,6 +219,8 @@ def test_killed_in_the_middle_of_everything(site: SlurmSite) -> None:
     it all."""
     numbers = [site.pilot("1x900", options=("--time=30", "--nodelist=node1", "--cpus-per-task=2")) for _ in range(3)]
     jobs = [site.running(number) for number in numbers]
+    for number in numbers:  # an order that comes sooner would find a pilot that has nothing to wait for
+        published(site, number, lambda said: said.report.used_cpu)
     for turn in range(6):
         end = int(time.time()) + 600 + turn
         for number in numbers:
@@ -256,7 +258,7 @@ def test_a_hostile_job_costs_nobody_else_anything(site: SlurmSite) -> None:
     order(site, plain, int(time.time()) + 300)
     tree = site.tree(site.cluster.job(plain))
     told(site, tree)
-    assert (tree / ".jobstatus/.site.ad").is_file()
+    site.cluster.wait_for((tree / ".jobstatus/.site.ad").is_file, ROUND, "a file in place of the directory")
     for number in (attacker, plain):
         assert site.published(number) is None
     lines = [

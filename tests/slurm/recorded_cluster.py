@@ -17,8 +17,8 @@ from drainwise.slurm.node_line import Node, nodes_in
 from drainwise.slurm.shares import Shares, shares_in
 
 VERSIONS = ("22.05", "24.11")
-NOW = {"22.05": 1795271740, "24.11": 1795271743}
-START = {"22.05": 1795271600, "24.11": 1795271603}
+NOW = {"22.05": 1795273993, "24.11": 1795274136}
+START = {"22.05": 1795273853, "24.11": 1795273996}
 _FOLDER = Path(__file__).parent / "recorded"
 
 

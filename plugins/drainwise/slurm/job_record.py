@@ -7,6 +7,7 @@ which only root may set.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import re
@@ -63,6 +64,8 @@ def jobs_in(answer: bytes) -> list[Job]:
 
     Raises PoolUnreachable when it is not whole: up to 22.05 squeue ends well also when slurmctld did not answer.
     """
+    collects = gc.isenabled()
+    gc.disable()  # or it would go through the millions of new values again and again: half of the time
     try:
         # A user may put any bytes into a job's name.
         document = json.loads(answer.decode("utf-8", "replace"), strict=False)
@@ -70,6 +73,9 @@ def jobs_in(answer: bytes) -> list[Job]:
         raise PoolUnreachable(
             "half an answer: squeue --json printed no JSON; has this Slurm its JSON plugin?"
         ) from None
+    finally:
+        if collects:
+            gc.enable()
     records = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(records, list):
         raise PoolUnreachable("half an answer: squeue --json printed no list of jobs")
