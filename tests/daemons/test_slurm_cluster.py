@@ -157,6 +157,17 @@ def test_a_command_sees_its_machine_and_a_clean_environment(
     }
 
 
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [({"node": "node9"}, "no machine 'node9'.*central, node1"), ({"user": "eve"}, "no user 'eve'")],
+)
+def test_an_unknown_machine_or_user_is_an_error_that_names_it(
+    slurm: SlurmCluster, where: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(DaemonsError, match=complaint):
+        slurm.run(["true"], user=where.get("user", "root"), node=where.get("node", "central"))
+
+
 def test_a_command_that_hangs_is_ended_with_its_process(slurm: SlurmCluster) -> None:
     with pytest.raises(CommandError, match="sleep 4711 ended with code 124"):
         slurm.run(["sleep", "4711"], timeout=0.3)
