@@ -101,6 +101,37 @@ def test_a_report_is_published_once(host: AgentHost) -> None:
     assert host.said == []
 
 
+def test_who_reports_nothing_is_asked_for_now_and_then(host: AgentHost) -> None:
+    """Pilots each round, others each fourth; one that begins to report late is asked for and published next."""
+    host.start(17)
+    host.start(18)
+    host.report(17)
+    for _ in range(11):
+        host.round()
+    asked = [[line.split()[-1] for line in call if "show job" in line] for call in host.slurm.calls()]
+    rounds = [sorted(numbers) for numbers in asked if numbers]
+    both, one = ["17", "18"], ["17"]
+    assert rounds == [both, both, both, one, one, one, both, one, one, one, both]
+    host.report(18)
+    host.round()
+    assert host.published(18) is None
+    host.round()
+    assert host.published(18) is not None
+
+
+def test_a_comment_that_somebody_set_meanwhile_is_seen_first(host: AgentHost) -> None:
+    """A job that reports late is not published on an old answer."""
+    host.start(17)
+    for _ in range(4):
+        host.round()
+    text = Path(host.slurm.bin_dir, "jobs", "17")
+    text.write_text(text.read_text().replace(" StdErr=", " AdminComment=note  StdErr=", 1))
+    host.report(17)
+    for _ in range(2):
+        host.round()
+    assert host.slurm.comment(17) == "note"
+
+
 def test_a_lost_update_is_made_good(host: AgentHost) -> None:
     """What slurmctld has counts, not what was sent: it may have been restarted from an older state."""
     host.start(17)
@@ -119,8 +150,8 @@ def test_somebody_elses_comment_stays(host: AgentHost) -> None:
         host.report(number)
     text = Path(host.slurm.bin_dir, "jobs", "17")
     text.write_text(text.read_text().replace(" StdErr=", " AdminComment=see ticket 4711  StdErr=", 1))
-    host.round()
-    host.round()
+    for _ in range(9):
+        host.round()
     assert host.slurm.comment(17) == "see"
     assert host.published(18) is not None
     assert len(host.said) == 1 and host.said[0].startswith("job 17: its AdminComment is somebody else's")

@@ -27,11 +27,16 @@ Key = tuple[str, str]
 class NodeJob:
     """One job's run on one node of this host.
 
-    `tree`: a descriptor of its tree while a round lasts. `question`: by what name it is asked for. `facts`: slurmctld's
-    last word on this run, None when there is none. `granted`: the end of its lease before anybody shortened it, UNIX s,
-    None when it has none; `granted_known`: whether that has been learnt. `completed`: what its features were completed
-    with; `marked`: whether its tasks need not wait for that. `told`: what its shutdown files were last made to say.
-    `refused`: why its report was not read, or not in whole. `look_again`: when its WorkDir is looked at next, UNIX s.
+    * tree: a descriptor of its tree while a round lasts.
+    * question: by what name slurmctld is asked for it; rounds: in how many rounds it was seen; facts: slurmctld's last
+      word on this run, None when there is none.
+    * granted: the end of its lease before anybody shortened it, UNIX s, None when it has none; granted_known: whether
+      that has been learnt.
+    * completed: what its features were completed with; incomplete: why they were not; marked: whether its tasks need
+      not wait for that.
+    * told: what its shutdown files were last made to say.
+    * reports: whether it ever reported; refused: why its report was not read, or not in whole; look_again: when its
+      WorkDir is looked at next, UNIX s.
     """
 
     node: str
@@ -43,7 +48,10 @@ class NodeJob:
     granted: int | None = None
     granted_known: bool = False
     completed: object = None
+    incomplete: str = ""
     told: object = None
+    rounds: int = 0
+    reports: bool = False
     refused: str = ""
     look_again: float = 0.0
     marked: bool = False

@@ -103,6 +103,6 @@ def complete(job: NodeJob, facts: RunFacts, record: NodeRecord, settings: NodeSe
             update_directory(f"{job.place}/{directory}", values)
         except FeatureError as error:
             faults.append(str(error))
-    job.completed = wanted
     if faults:
         raise FeatureError("; ".join(faults))
+    job.completed = wanted

@@ -25,8 +25,6 @@ _FACTS = frozenset(
         *("MinMemoryNode", "MinMemoryCPU", "TRES", "AllocTRES"),
     )
 )
-# Slurm puts two blanks behind a comment; one that begins with a single blank is somebody's own.
-_COMMENT = re.compile(r"\sAdminComment=(\S+| (?! )|)")
 _USER = re.compile(r"[^\s()]*\((\d{1,10})\)")
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)")
 _LIMIT = re.compile(r"(?:(\d{1,5})-)?(\d{1,3}):(\d\d):(\d\d)")
@@ -198,8 +196,23 @@ def facts_in(block: str, job: int) -> RunFacts | None:
         memory=_bytes(tres[1]) if tres else None,
         memory_per_node=_bytes(found.get("MinMemoryNode", "")),
         memory_per_core=_bytes(found.get("MinMemoryCPU", "")),
-        comments=tuple(_COMMENT.findall(block)) if "AdminComment=" in block else (),
+        comments=_comments(block),
     )
+
+
+def _comments(block: str) -> tuple[str, ...]:
+    """What may be the job's AdminComment, to its first blank; one that begins with a blank is a blank.
+
+    Slurm puts two blanks behind a comment: two at once are an empty one.
+    """
+    before, *parts = block.split("AdminComment=")
+    found = []
+    for part in parts:
+        if before[-1:].isspace():
+            is_blank = part[:1].isspace() and not part[1:2].isspace()
+            found.append(part[:1] if is_blank else part[:1].strip() and part.split(None, 1)[0])
+        before = part
+    return tuple(found)
 
 
 def _whole(text: str | None) -> int | None:

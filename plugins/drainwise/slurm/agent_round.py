@@ -27,10 +27,18 @@ from drainwise.slurm.node_record import NodeRecord, write_record
 
 USER_SECONDS = 2.0
 """How long a round waits for all users' files together."""
+JOBS_TOGETHER = 32
+"""Jobs of a user for which one child is made: what holds a child up costs these, not all of the user's."""
 RECORD_PERIOD = 3600
 """Seconds until a node's CPUs are asked for again."""
 WORK_DIR_PERIOD = 300
 """Seconds until the WorkDir of a job that says nothing is looked at again: it may lie on a busy file server."""
+SILENT_ROUNDS = 4
+"""Rounds from one question to the next for a job that reports nothing: most are no pilots, and slurmctld would be asked
+for every job of the cluster each round. It may be a pilot that only listens, so it hears of an order that much later.
+"""
+NEW_ROUNDS = 3
+"""Rounds in which a job is new: it is asked for in each, because it may be a pilot that has not reported yet."""
 SLOW_PERIOD = 600
 """Seconds in which no WorkDir of a user is looked at after one did not answer."""
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is neither published nor told of an order"
@@ -71,21 +79,29 @@ class NodeAgent:
             planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
             self._faults.set("planned shutdown", remark or "")
             silence, has_asked = None, False
+            asked = {key: job for key, job in jobs.items() if self._is_due(job)}
             try:
-                has_asked = self._learn(jobs, now)
+                has_asked = self._learn(asked, now)
             except PoolUnreachable as error:
                 silence = error
             self._tell_features(jobs, planned, now)
             found = self._visit(jobs, planned, now, read=silence is None)
             try:
+                self._note_foreign(jobs)
                 if silence is None:
-                    self._publish(jobs, found, now)
+                    self._publish(asked, found, now)
             finally:
                 for job in jobs.values():
                     self._faults.set(f"job {job.lease.job}", "; ".join(self._notes.get(job.lease.job, [])))
             if silence is not None:
                 raise silence
             return has_asked
+
+    def _is_due(self, job: NodeJob) -> bool:
+        """Whether slurmctld is asked for this job in this round."""
+        job.rounds += 1
+        is_new, rests = job.rounds <= NEW_ROUNDS, (job.rounds - NEW_ROUNDS) % SILENT_ROUNDS
+        return job.facts is None or job.reports or is_new or not rests
 
     def _note(self, job: NodeJob, text: str) -> None:
         if text:
@@ -129,13 +145,14 @@ class NodeAgent:
             return
         if job.facts.label.startswith((f"{job.lease.job}_", f"{job.lease.job}+")):
             job.question = job.facts.label
+        job.incomplete = ""
         try:
             learn_granted(job, job.facts)
             complete(job, job.facts, self._records.get(job.node, NodeRecord()), self._settings)
         except FeatureError as error:
-            self._note(job, f"features: {error}")
+            job.incomplete = f"features: {error}"
         except OSError as error:
-            self._note(job, f"what was granted is not written: {error.strerror}")
+            job.incomplete = f"what was granted is not written: {error.strerror}"
 
     def _mark(self, job: NodeJob) -> None:
         if job.marked:
@@ -152,6 +169,7 @@ class NodeAgent:
         for job in jobs.values():
             if job.facts is None:
                 continue  # nothing is sure: what was told stands
+            self._note(job, job.incomplete)
             deadline = shortened_end(job.granted, job.facts)
             wanted = deadline_values(planned, deadline, now)
             if job.told == wanted:
@@ -166,6 +184,7 @@ class NodeAgent:
         """Be each user once: write `.site.ad`, and `read` the reports."""
         by_user: dict[Identity, list[Errand]] = {}
         by_name: dict[str, NodeJob] = {}
+        seen: Counter[int] = Counter()
         places = Counter((job.lease.uid, job.lease.work_dir) for job in jobs.values())
         for number, job in enumerate(jobs.values()):
             lease, facts = job.lease, job.facts
@@ -186,7 +205,9 @@ class NodeAgent:
                 started=facts.start or lease.started,
             )
             by_name[errand.key] = job
-            by_user.setdefault(Identity(lease.uid, lease.gid), []).append(errand)
+            part = seen[lease.uid] // JOBS_TOGETHER
+            seen[lease.uid] += 1
+            by_user.setdefault(Identity(lease.uid, lease.gid, part), []).append(errand)
         return self._answers(by_user, by_name, now)
 
     def _answers(
@@ -194,14 +215,14 @@ class NodeAgent:
     ) -> dict[Key, Found]:
         outcomes = self._users.run({who: _errands(errands) for who, errands in by_user.items()}, USER_SECONDS)
         found: dict[Key, Found] = {}
+        faults: dict[int, str] = {}
         for who, outcome in outcomes.items():
             for line in outcome.lines:
                 name, answer = answer_in(line)
                 found[by_name[name].key] = answer
             if outcome.fault:
+                faults[who.uid] = outcome.fault
                 self._slow_until[who.uid] = now + SLOW_PERIOD
-            if outcome.fault or now >= self._slow_until.get(who.uid, 0):
-                self._faults.set(f"user {who.uid}", outcome.fault)
             for errand in by_user[who]:
                 job = by_name[errand.key]
                 answer = found.get(job.key, Found(None, "", ""))
@@ -210,18 +231,26 @@ class NodeAgent:
                 if errand.work_dir and answer.report is None:
                     job.look_again = now + WORK_DIR_PERIOD
                 job.refused = answer.refused or job.refused
+                job.reports = job.reports or answer.report is not None
                 self._note(job, job.refused)
                 self._note(job, answer.fault)
+        for uid in {who.uid for who in by_user}:
+            if uid in faults or now >= self._slow_until.get(uid, 0):
+                self._faults.set(f"user {uid}", faults.get(uid, ""))
         return found
 
+    def _note_foreign(self, jobs: Jobs) -> None:
+        for job in jobs.values():
+            if job.facts is not None and is_publishable(job.facts) and is_foreign(job.facts):
+                self._note(job, FOREIGN)
+
     def _publish(self, jobs: Jobs, found: dict[Key, Found], now: int) -> None:
+        """Set the comments that changed, of jobs whose own comment was just seen."""
         comments = {}
         for key, job in jobs.items():
             facts = job.facts
             if facts is None:
                 continue
-            if is_publishable(facts) and is_foreign(facts):
-                self._note(job, FOREIGN)
             report = found[key].report if key in found else None
             cores = job.lease.cores or facts.cores
             if report is None or not cores:

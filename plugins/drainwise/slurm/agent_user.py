@@ -7,6 +7,7 @@ file server does not answer, is left to itself, and its user has to do without u
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -31,10 +32,11 @@ class NotDroppedError(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose rights to have."""
+    """Whose rights to have. `part` tells apart several children of one user."""
 
     uid: int
     gid: int
+    part: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _own_status() -> bytes:
 
 
 class Users:
-    """The children of all rounds. close: descriptors that a child must not keep open."""
+    """The children of all rounds. `close`: descriptors that a child must not keep open."""
 
     def __init__(self, close: Sequence[int] = ()) -> None:
         self._close = tuple(close)
@@ -152,6 +154,7 @@ class Users:
 def _child(identity: Identity, step: Callable[[Send], None], pipe: int, seconds: float) -> NoReturn:
     code = FAILED
     try:
+        gc.disable()  # it would touch, and so copy, all of the agent's memory
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds + _ALARM_SLACK)  # for the case that the agent is killed
         become(identity)
