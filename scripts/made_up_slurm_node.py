@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from drainwise.siteconfig import FeaturesSection, SiteConfig
+from drainwise.slurm.job_tree import open_node
+from drainwise.slurm.node_record import NodeRecord, write_record
 from drainwise.slurm.render import render
 from made_up_node import PYTHON, Ran, run_as
 
@@ -73,6 +75,14 @@ class SlurmNode:
     def tree(self, job: SlurmJob) -> str:
         """The tree of a job."""
         return f"{self.runtime_dir}/{job.node}/{job.number}"
+
+    def record(self, job: SlurmJob, total_cpu: int, phys_cores: int, log_cores: int) -> None:
+        """What the agent does at its start, on the node of a job."""
+        node = open_node(self.runtime_dir, job.node, create=True)
+        if node is None:
+            raise FileNotFoundError(self.runtime_dir)
+        write_record(node, NodeRecord(total_cpu, phys_cores, log_cores))
+        os.close(node)
 
     def hook(self, name: str) -> str:
         """The program: `prolog`, `task_prolog` or `epilog`."""

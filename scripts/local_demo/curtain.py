@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
-import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -27,23 +28,25 @@ class Curtain:
     """Takes the signals from when it is made; while things are put away a second Ctrl-C changes nothing."""
 
     def __init__(self) -> None:
-        self._fallen = threading.Event()
+        # A pipe, because the handler may come in the middle of anything, a lock's own code among it.
+        self._heard, self._calls = os.pipe()
         self._number = 0
         for number in _SIGNALS:
             signal.signal(number, self._fall)
 
     def _fall(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self._number = self._number or number
-        self._fallen.set()
+        if not self._number:
+            self._number = number
+            os.write(self._calls, b"!")
 
     def check(self) -> None:
         """Raise Interrupted when the play is to end."""
-        if self._fallen.is_set():
+        if self._number:
             raise Interrupted(self._number)
 
     def wait(self, seconds: float) -> None:
         """Wait; raise Interrupted as soon as the play is to end."""
-        self._fallen.wait(max(0.0, seconds))
+        select.select([self._heard], [], [], max(0.0, seconds))
         self.check()
 
     def wait_for(self, what: str, seconds: float, happened: Callable[[], bool], pause: float = 0.1) -> None:

@@ -96,7 +96,7 @@ class Enclosure:
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
         clean = ["env", "-i", "-C", home, *(f"{key}={value}" for key, value in variables.items())]
         bounded = ["timeout", "--kill-after=2", f"{seconds:.3f}"]
-        return [*self._inside(), "nsenter", *self._machines[name], "--", *become, *clean, *bounded, *argv]
+        return [*self._enter(name), *become, *clean, *bounded, *argv]
 
     def tool_command(self, program: str, name: str, user: str, home: str) -> list[str]:
         """The command line that lets a program of the host use `program` of the site as if it were its own.
@@ -106,7 +106,7 @@ class Enclosure:
         """
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--pdeathsig=KILL", "--"]
         named = ["env", "-C", home, f"USER={user}", f"LOGNAME={user}", f"HOME={home}"]
-        return [*self._inside(), "nsenter", *self._machines[name], "--", *become, *named, program]
+        return [*self._enter(name), *become, *named, program]
 
     def end(self) -> None:
         """End every process of the site; its mounts and files go with them. Harmless when it has ended."""
@@ -121,6 +121,12 @@ class Enclosure:
             process.wait(_END_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
+
+    def _enter(self, name: str) -> list[str]:
+        """The beginning of a command line on machine `name`; raises DaemonsError if there is none."""
+        if name not in self._machines:
+            raise DaemonsError(f"no machine {name!r} in this site; known: {', '.join(self._machines)}")
+        return [*self._inside(), "nsenter", *self._machines[name], "--"]
 
     def _inside(self) -> list[str]:
         spaces = ["--mount", "--ipc", "--pid", "--net"]

@@ -15,7 +15,7 @@ from slurm_cluster.access import ClusterAccess
 from slurm_cluster.daemons import Daemon
 from slurm_cluster.layout import CONFIG_DIR, PRIVATE, Account, Qos
 
-_LAUNCH_SECONDS = 5.0
+_LAUNCH_SECONDS = 10.0
 _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
 _RECONFIGURE_SECONDS = 20.0

@@ -33,7 +33,10 @@ class Daemon:
     @property
     def launch(self) -> list[str]:
         """The command that starts it: it goes into the background and takes none of the caller's pipes along."""
-        script = 'exec "$@" >>"$0" 2>&1 </dev/null' if self.detaches else 'setsid "$@" >>"$0" 2>&1 </dev/null &'
+        script = 'exec "$@" >>"$0" 2>&1 </dev/null'
+        if not self.detaches:
+            script = f"echo $$ >{self.pid_file}; {script}"
+            return ["sh", "-c", 'setsid "$@" &', "sh", "sh", "-c", script, self.output, *self.argv]
         return ["sh", "-c", script, self.output, *self.argv]
 
 
@@ -46,7 +49,7 @@ SERVICES = (
     ),
     Daemon(
         "mariadbd",
-        ("mariadbd", "--pid-file=/run/mysqld/pid"),
+        ("mariadbd",),
         "mysql",
         "/run/mysqld/pid",
         "/run/mysqld/log",

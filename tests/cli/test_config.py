@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from drainwise.cli.main import main
 from drainwise.htcondor.render import render
 from drainwise.siteconfig import load
 from drainwise.siteconfig.documentation import example, markdown
+from drainwise.slurm.render import render as render_slurm
 
 
 @pytest.fixture
@@ -65,11 +67,29 @@ def test_a_site_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.C
     assert f"{tmp_path}/none.ini: 'No such file or directory'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("role", ["node", "controller", "all"])
+def test_the_files_of_a_slurm_machine(
+    role: str, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Printed, or written where a machine has them, slurm.conf's lines last; the hooks can be run."""
+    files = render_slurm(load(str(site)), role)
+    assert main(["config", "slurm", "--role", role, "--site", str(site)]) == 0
+    expected = "".join(f"##### {file.path} (mode {file.mode:04o})\n{file.text}" for file in files)
+    assert capsys.readouterr().out == expected
+    out = tmp_path / "out"
+    assert main(["config", "slurm", "--role", role, "--site", str(site), "--out", str(out)]) == 0
+    written = capsys.readouterr().out.split()[1::2]
+    assert written == [f"{out}{file.path}" for file in files]
+    assert written[-1] == f"{out}/etc/slurm/drainwise.conf"
+    assert [os.access(path, os.X_OK) for path in written] == [file.mode == 0o755 for file in files]
+
+
+@pytest.mark.parametrize("system", ["htcondor", "slurm"])
 @pytest.mark.parametrize("words", [["--role", "worker"], [], ["--role"]])
-def test_wrong_words_are_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_words_are_wrong_usage(system: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """The role must be named, and be one of them."""
     with pytest.raises(SystemExit) as ended:
-        main(["config", "htcondor", *words])
+        main(["config", system, *words])
     assert ended.value.code == 2
     assert "--role" in capsys.readouterr().err
 

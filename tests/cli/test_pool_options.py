@@ -16,6 +16,7 @@ from drainwise.local.pool import LocalPool
 from drainwise.pool import Pool
 from drainwise.reclaim.settings import Settings, Trust
 from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.pool import SlurmPool
 
 
 def settings(*words: str) -> Settings:
@@ -141,6 +142,27 @@ def test_htcondor_is_taken_where_it_is_configured_or_asked_for(
     monkeypatch.setattr(pool_options, "CONDOR_FILES", ())
     monkeypatch.setenv("CONDOR_CONFIG", "/wherever")
     assert isinstance(opened(), HTCondorPool)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_slurm_is_taken_where_it_is_configured_or_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the site file's word on where it lies; HTCondor comes first where both are there."""
+    monkeypatch.delenv("CONDOR_CONFIG", raising=False)
+    monkeypatch.setattr(pool_options, "CONDOR_FILES", ())
+    site = tmp_path / "site.ini"
+    site.write_text(f"[slurm]\nconfig_dir = {tmp_path}\nbin_dir = {tmp_path}\n")
+    assert isinstance(opened("--pool", "slurm", "--site", str(site)), SlurmPool)
+    assert capsys.readouterr() == ("", "")
+    assert isinstance(opened("--site", str(site)), LocalPool)
+    for name in ("slurm.conf", "squeue"):
+        (tmp_path / name).write_text("")
+    capsys.readouterr()
+    assert isinstance(opened("--site", str(site)), SlurmPool)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setenv("CONDOR_CONFIG", "/wherever")
+    assert isinstance(opened("--site", str(site)), HTCondorPool)
     assert capsys.readouterr() == ("", "")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import slurm_cluster
 from condor_pool import RELEASES, CondorPool, DeadlineError, RootUnavailableError, obtain_root
+from local_batch import Batch
 from real_daemons import running_sites
 from slurm_cluster import SlurmCluster
 
@@ -79,3 +80,15 @@ def slurm(slurm_release: str) -> Iterator[SlurmCluster]:
     """A running cluster of four nodes of 8 cores. Tests share it: they leave no job, daemon or setting changed."""
     with SlurmCluster(nodes=4, cpus=8, release=slurm_release) as running:
         yield running
+
+
+@pytest.fixture
+def batch() -> Iterator[Batch]:
+    """The local batch system with alice and bob, who are owed 8 cores each; no daemon runs yet."""
+    made = Batch()
+    made.account("alice", 8)
+    made.account("bob", 8)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -25,13 +25,18 @@ PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
 # Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
 # by the fixture below.
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
-THE_WHEEL = {"pip install '.[htcondor]'", "pip install --no-deps --target /usr/share/drainwise ."}
+THE_WHEEL = {
+    "pip install '.[htcondor]'",
+    "pip install '.[slurm]'",
+    "pip install --no-deps --target /usr/share/drainwise .",
+}
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
 ELSEWHERE = {"scripts/demo", "drainwise status --watch"}  # test_local_demo.py, tests/cli/test_watch.py
 THE_BENCHMARK = {"scripts/bench --write"}
 FROM_A_CENTRAL_MACHINE = {
     "drainwise config keys",
     "drainwise config htcondor --role execute --site /etc/drainwise/site.ini --out node-tree",
+    "drainwise config slurm --role node --site /etc/drainwise/site.ini --out node-tree",
     "drainwise check htcondor",
     "drainwise check htcondor --node NODE",
     "drainwise status",
@@ -67,8 +72,14 @@ IN_THE_LOCAL_BATCH_SYSTEM = {
     "drainwise local stop",
     "drainwise local stop --kill",
 }
+ON_SLURM = {  # test_slurm_pool.py
+    "drainwise check slurm",
+    "drainwise status --pool slurm",
+    "drainwise plan --pool slurm",
+    "drainwise reclaim --once --act --pool slurm",
+}
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= ELSEWHERE | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
+ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
 executable = /bin/sh
@@ -137,7 +148,8 @@ def test_commands_of_the_central_machine(site_pool: CondorPool, installed: str, 
             words += ["--site", site_file]  # it lies in the pool's own file system, not in /etc of this machine
         ran = site_pool.run_outside([program, *words], check=False, environment=environment)
         assert ran.returncode == 0 and ran.stdout.strip(), f"{command}: {ran.returncode}\n{ran.stdout}{ran.stderr}"
-    assert os.access(tmp_path / "node-tree/usr/libexec/drainwise/prepare-hook", os.X_OK)
+    for hook in ("prepare-hook", "slurm-task-prolog"):
+        assert os.access(tmp_path / "node-tree/usr/libexec/drainwise" / hook, os.X_OK)
 
 
 def test_commands_of_the_pools_machines(site_pool: CondorPool) -> None:

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,18 +23,6 @@ from drainwise.local.settings import Settings
 from drainwise.local.store import Store
 from drainwise.local.wake import wake_daemon
 from local_batch import ENVIRONMENT, Batch, until
-
-
-@pytest.fixture
-def batch() -> Iterator[Batch]:
-    """With alice and bob, who are owed 8 cores each; no daemon runs yet."""
-    made = Batch()
-    made.account("alice", 8)
-    made.account("bob", 8)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def test_two_daemons_on_one_directory_refuse_each_other(batch: Batch) -> None:

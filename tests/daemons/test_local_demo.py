@@ -192,7 +192,7 @@ def test_ctrl_c_leaves_nothing_behind(moment: float | str, tmp_path: Path) -> No
     if isinstance(moment, str):
         os.kill(process.pid, signal.SIGINT)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody in the foreground
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode in {130, -signal.SIGINT} or moment == "useful +"
     assert "Traceback" not in err or process.returncode == -signal.SIGINT, err
     assert left_behind(tmp_path) == []
@@ -263,7 +263,7 @@ WRONG = ("--cores 20", "--cores 8", "--speed 0", "--speed nan", "--what", "extra
 @pytest.mark.parametrize("words", WRONG)
 def test_wrong_usage_ends_with_2_at_once(words: str, tmp_path: Path) -> None:
     process = start(tmp_path, *words.split())
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (2, "")
     assert err.startswith("usage: scripts/demo")
     assert left_behind(tmp_path) == []

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,6 @@ from drainwise.pool import Pilot
 from local_batch import ENVIRONMENT, PLUGINS, Batch, until
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-
-
-@pytest.fixture
-def batch() -> Iterator[Batch]:
-    """With alice and bob, who are owed 8 cores each; no daemon runs yet."""
-    made = Batch()
-    made.account("alice", 8)
-    made.account("bob", 8)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def test_a_job_has_its_features_its_variables_and_an_end(batch: Batch) -> None:

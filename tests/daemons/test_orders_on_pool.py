@@ -178,7 +178,7 @@ def test_a_node_that_does_not_answer_holds_nobody(pool: CondorPool) -> None:
         began = time.monotonic()
         answer = pool.run_outside(asking(slot, int(time.time()) + 60, seconds=2), environment=ENVIRONMENT)
         assert json.loads(answer.stdout) == ["PoolUnreachable", "node node1.pool.test did not answer within 2 s"]
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20  # a limit of 8 s, and a busy machine
     finally:
         pool.run(["kill", "-CONT", startd])
 
@@ -190,7 +190,7 @@ def test_a_collector_that_does_not_answer_is_one_line_and_no_act(pool: CondorPoo
     try:
         began = time.monotonic()
         ended = drainwise_command(pool, "reclaim", "--once", "--act", "--site", site_file)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20  # a limit of 8 s, and a busy machine
         assert (ended.returncode, ended.stdout) == (1, "")
         assert ended.stderr == "drainwise: the collector did not answer within 8 s\n"
     finally:

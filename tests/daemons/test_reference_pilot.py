@@ -82,11 +82,11 @@ def test_each_event_is_told_in_both_channels(tmp_path: Path) -> None:
         wait_until(running(pilot, 3), "both run")
         ad = pilot.ad()
         first, last = int(ad["FIRST_EXP_JOB_END"]), int(ad["LAST_EXP_JOB_END"])
-        assert last - first == 5
+        assert 4 <= last - first <= 6  # `a` expects 10 s and `b` 5; one may start a little later
         assert 29 <= int(ad["LAST_MAX_JOB_END"]) - int(ad["LAST_JOB_START"]) <= 32
-        # Idle from the first end to the last, 5 s: what `a`, which ends last, does not use. Ends are rounded up.
+        # Idle from the first end to the last: what `a`, which ends last, does not use. Ends are rounded up.
         waste = int(ad["ADD_FINAL_EXP_WASTE1k"]) * 4 / 1024
-        assert (4 - 2) * 5 <= waste <= (4 - 2) * 5 + 3
+        assert (4 - 2) * (last - first) <= waste <= (4 - 2) * (last - first) + 3
         assert ad["CAN_POSTPONE_LAST_JOB"] == "True"
         assert len(ad) == 9
         wait_until(lambda: pilot.status().get("used_CPU") == "3", "the other channel")

@@ -157,6 +157,17 @@ def test_a_command_sees_its_machine_and_a_clean_environment(
     }
 
 
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [({"node": "node9"}, "no machine 'node9'.*central, node1"), ({"user": "eve"}, "no user 'eve'")],
+)
+def test_an_unknown_machine_or_user_is_an_error_that_names_it(
+    slurm: SlurmCluster, where: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(DaemonsError, match=complaint):
+        slurm.run(["true"], user=where.get("user", "root"), node=where.get("node", "central"))
+
+
 def test_a_command_that_hangs_is_ended_with_its_process(slurm: SlurmCluster) -> None:
     with pytest.raises(CommandError, match="sleep 4711 ended with code 124"):
         slurm.run(["sleep", "4711"], timeout=0.3)
@@ -363,6 +374,10 @@ def test_a_node_whose_slurmd_is_dead_comes_back_with_its_job(slurm: SlurmCluster
 
 
 def test_the_accounting_catches_up_after_the_database_was_dead(slurm: SlurmCluster) -> None:
+    known = [{"State": "COMPLETED"}]
+    # A slurmctld that was cut off before it had registered does not come back to its accounting.
+    before = slurm.submit("true", "alice")
+    slurm.wait_for(lambda: slurm.accounting(before, "State") == known, 60, "the accounting to work")
     slurm.kill_daemon("slurmdbd")
     slurm.kill_daemon("mariadbd")
     try:
@@ -371,8 +386,7 @@ def test_the_accounting_catches_up_after_the_database_was_dead(slurm: SlurmClust
     finally:
         slurm.start_daemon("mariadbd")
         slurm.start_daemon("slurmdbd")
-    known = [{"State": "COMPLETED"}]
-    slurm.wait_for(lambda: slurm.accounting(job, "State") == known, 60, "the record of a job of that time")
+    slurm.wait_for(lambda: slurm.accounting(job, "State") == known, 120, "the record of a job of that time")
 
 
 def test_an_unknown_daemon_is_an_error_that_names_the_known(slurm: SlurmCluster) -> None:

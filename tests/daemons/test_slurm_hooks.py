@@ -99,8 +99,7 @@ def _as_it_was(site: Site) -> Iterator[None]:
     drained = site.drained()
     site.cluster.cancel_all()
     assert drained == []
-    for node in site.cluster.node_names:
-        site.cluster.wait_for(lambda node=node: site.trees(node) == [], DEADLINE, f"no tree on {node}")
+    site.cluster.wait_for(lambda: not any(map(site.trees, site.cluster.node_names)), DEADLINE, "no tree on any node")
 
 
 def key(name: str) -> str:
@@ -114,9 +113,8 @@ def key(name: str) -> str:
 def test_every_task_knows_its_own_node(site: Site) -> None:
     """An uneven job on three nodes: the batch script and each step see their node's directories and cores."""
     show = (
-        f'echo "$SLURMD_NODENAME $JOBFEATURES {key("allocated_cpu")} {key("job_id")} $(stat -c %U $JOBSTATUS)"'.replace(
-            '"$(cat', "$(cat"
-        ).replace('null)"', "null)")
+        "echo $SLURMD_NODENAME $JOBFEATURES $(cat $JOBFEATURES/allocated_cpu $JOBFEATURES/job_id)"
+        " $(stat -c %U $JOBSTATUS)"
     )
     found = site.run(f"{show}\nsrun sh -c '{show}'", "--nodes=3", "--ntasks=5", "--cpus-per-task=2")
     seen = {tuple(line.split()) for line in found}
@@ -172,11 +170,9 @@ def test_each_task_of_an_array_is_a_job_of_its_own(site: Site) -> None:
     """By the number that Slurm gives to each."""
     number = site.start(f"echo $SLURM_JOB_ID {key('job_id')}", "--array=1-3")
     site.end_of(number)
-    lines = []
-    for task in (1, 2, 3):
-        path = site.cluster.path(f"/home/alice/out.{number}_{task}")
-        site.cluster.wait_for(lambda path=path: os.path.exists(path) and Path(path).read_text(), DEADLINE, "the array")
-        lines.append(Path(path).read_text().split())
+    paths = [Path(site.cluster.path(f"/home/alice/out.{number}_{task}")) for task in (1, 2, 3)]
+    site.cluster.wait_for(lambda: all(path.exists() and path.read_text() for path in paths), DEADLINE, "the array")
+    lines = [path.read_text().split() for path in paths]
     assert all(first == second for first, second in lines)
     assert len({first for first, _ in lines}) == 3
 
@@ -231,7 +227,8 @@ def test_a_requeued_job_begins_anew(site: Site) -> None:
     site.cluster.wait_for(lambda: os.path.exists(report), DEADLINE, "the first run")
     site.cluster.run(["scontrol", "requeue", str(number)])
     site.cluster.wait_for(lambda: site.cluster.job(number).state == "PENDING", DEADLINE, "the requeue")
-    site.cluster.run(["scontrol", "update", f"JobId={number}", "StartTime=now"])
+    # Not at once: slurmd 22.05 leaves out the prolog of a job that comes back within the second in which it ended.
+    site.cluster.run(["scontrol", "update", f"JobId={number}", "StartTime=now+3"])
     assert site.end_of(number).state == "COMPLETED"
     first, second = (line.split() for line in site.output(number) if line.startswith("run "))
     assert (len(first), second[1], len(second)) == (2, "1", 3)
@@ -257,14 +254,14 @@ def test_the_epilog_removes_whatever_the_user_left(site: Site) -> None:
     shutil.rmtree(site.cluster.path("/home/alice/precious"))
 
 
-def test_a_cancelled_job_leaves_nothing(site: Site) -> None:
-    """While it runs, and while it starts."""
-    for seconds in (0, 5):
-        number = site.start("touch $JOBSTATUS/x; sleep 1000", "--nodes=3")
-        if seconds:
-            site.cluster.wait_for(lambda number=number: site.cluster.job(number).state == "RUNNING", 30, "its start")
-        site.cluster.run(["scancel", str(number)])
-        assert site.end_of(number).state == "CANCELLED"
+@pytest.mark.parametrize("moment", ["while it starts", "while it runs"])
+def test_a_cancelled_job_leaves_nothing(site: Site, moment: str) -> None:
+    """On none of its nodes."""
+    number = site.start("touch $JOBSTATUS/x; sleep 1000", "--nodes=3")
+    if moment == "while it runs":
+        site.cluster.wait_for(lambda: site.cluster.job(number).state == "RUNNING", DEADLINE, "the job's start")
+    site.cluster.run(["scancel", str(number)])
+    assert site.end_of(number).state == "CANCELLED"
 
 
 # ---- what is broken never drains a node ----

@@ -25,7 +25,10 @@ from drainwise.slurm.tree_removal import Removal
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write
 from made_up_slurm_node import SlurmJob, SlurmNode, install
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts")
+pytestmark = [
+    pytest.mark.daemons,  # attacks take their time
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts"),
+]
 
 PACKAGE = str(Path(__file__).parents[2] / "plugins" / "drainwise")
 ALICE, BOB = 54321, 54322

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from drainwise.features.facts import HostFacts, JobFacts
+from drainwise.node import CONTAINER_PREFIXES
 from drainwise.node.job_features import make_features
-from drainwise.node.variables import CONTAINER_PREFIXES
 
 NOW = 1_795_249_000
 HOST = HostFacts(total_cpu=64, hs06=640)
@@ -43,3 +44,29 @@ def test_what_cannot_be_made_is_said_and_left_out(tmp_path: Path, capfd: pytest.
     assert len(said) == 1
     assert ".jobfeatures" in said[0]
     assert (tmp_path / ".jobfeatures").read_text() == "squatted"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to give a directory away")
+def test_jobstatus_is_given_to_the_jobs_user_alone(tmp_path: Path) -> None:
+    """For a caller with root's rights: the other two directories stay root's."""
+    variables = make_features(str(tmp_path), HOST, JOB, None, NOW, (54321, 54322))
+    owners = {name: os.stat(path) for name, path in variables.items()}
+    assert {(status.st_uid, status.st_gid) for name, status in owners.items() if "STATUS" in name} == {(54321, 54322)}
+    assert {(status.st_uid, status.st_gid) for name, status in owners.items() if "FEATURES" in name} == {(0, 0)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+def test_a_jobstatus_that_cannot_be_given_away_is_left_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HOSTILE 55: it would belong to the wrong user; one line says why it is missing."""
+    os.chown(tmp_path, 54321, 54321)
+    monkeypatch.chdir(tmp_path)  # above it only root may pass
+    os.seteuid(54321)
+    try:
+        variables = make_features(".", HOST, JOB, None, NOW, (0, 0))
+    finally:
+        os.seteuid(0)
+    assert set(variables) & {"MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS"} == {"MACHINEFEATURES", "JOBFEATURES"}
+    assert not (tmp_path / ".jobstatus").exists()
+    assert "cannot be given to uid 0" in capfd.readouterr().err

@@ -80,7 +80,8 @@ def test_a_payload_dies_with_its_pilot() -> None:
 def test_environment_and_groups() -> None:
     """A process is asked for its variables; one that is gone has none, and its group cannot be signalled."""
     child = subprocess.Popen(["sleep", "60"], env={"MARK": "x=y"}, start_new_session=True)
-    assert environment_of(child.pid)[b"MARK"] == b"x=y"
+    # In the middle of exec a process has no environment.
+    wait_until(lambda: environment_of(child.pid).get(b"MARK") == b"x=y", "the variables")
     assert kill_group(child.pid, signal.SIGKILL)
     child.wait()
     assert environment_of(child.pid) == {}

@@ -24,9 +24,14 @@ class Site:
 
     def __init__(self, base: Path, job: str | None = None) -> None:
         self.start, self.job, self.machine = base / "start", base / "job", base / "machine"
-        for place in (self.start, self.job, self.machine):
+        self.status = base / "status"
+        for place in (self.start, self.job, self.machine, self.status):
             place.mkdir()
-        environment = {"JOBFEATURES": job or str(self.job), "MACHINEFEATURES": str(self.machine)}
+        environment = {
+            "JOBFEATURES": job or str(self.job),
+            "MACHINEFEATURES": str(self.machine),
+            "JOBSTATUS": f"{self.status}/",
+        }
         self.said: list[str] = []
         self.time = 0.0
         self.watch = Watch(str(self.start), environment, self.said.append, lambda: self.time)
@@ -51,6 +56,7 @@ def test_each_channel_is_heard_and_taken_back(site: Site) -> None:
     """An order comes and goes with its file."""
     for path, text in (
         (site.start / ".site.ad", f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {T0 + 600}\n"),
+        (site.status / ".site.ad", f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {T0 + 600}\n"),
         (site.job / "shutdowntime_job", f"{T0 + 600}\n"),
         (site.machine / "shutdowntime", f"{T0 + 600}\n"),
     ):
@@ -61,6 +67,32 @@ def test_each_channel_is_heard_and_taken_back(site: Site) -> None:
         assert not site.orders().draining
     assert site.orders(terminated=T0).leave
     assert site.said == []
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_site_ads_the_stricter_counts(site: Site, swapped: bool) -> None:
+    """Leave when one asks for it, by the earlier deadline, whichever place says so; one alone is taken back alone."""
+    first, second = (site.status, site.start) if swapped else (site.start, site.status)
+    (first / ".site.ad").write_text(f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {T0 + 600}\n")
+    (second / ".site.ad").write_text(f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {T0 + 300}\n")
+    orders = site.orders()
+    assert (orders.leave, orders.deadline) == (True, T0 + 300)
+    (second / ".site.ad").write_text("VACATE_DESIRED = False\n")
+    assert site.orders().deadline == T0 + 600
+    (first / ".site.ad").unlink()
+    orders = site.orders()
+    assert (orders.leave, orders.deadline) == (False, LEASE.end)
+    assert site.said == []
+
+
+def test_garbage_in_one_site_ad_leaves_the_other_heard(site: Site) -> None:
+    """HOSTILE 1, 24: a line that names the place, and the other's word."""
+    (site.start / ".site.ad").symlink_to("/etc/passwd")
+    (site.status / ".site.ad").write_text("VACATE_DESIRED = True\n")
+    assert site.orders().leave and site.orders().leave
+    (site.status / ".site.ad").write_bytes(b"\0" * 100)
+    assert site.orders().leave, "the last sound word"
+    assert [line.partition(": ")[0] for line in site.said] == [".site.ad", "$JOBSTATUS/.site.ad"]
 
 
 def test_a_planned_time_that_has_arrived_stands(site: Site) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from drainwise.pilotad.mounts import fuse_mounts_below, same_mount
+from drainwise.pilotad.mounts import fuse_mounts_below, mounts_below, same_mount
 
 LIST = rb"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 40 22 0:40 / /exec/dir_1/scratch/mine rw shared:2 - fuse.sshfs a:/b - fuse rw,user_id=1000
@@ -24,6 +24,15 @@ def test_fuse_mounts_below_a_directory(tmp_path: Path) -> None:
     assert found == ("/exec/dir_1/scratch/mine", "/exec/dir_2/a b\nc", "/exec/dir_4")
     assert fuse_mounts_below("/exec/dir_4/", str(table)) == ("/exec/dir_4",)
     assert "/execution/x" in fuse_mounts_below("/", str(table))
+
+
+def test_every_mount_below_a_directory(tmp_path: Path) -> None:
+    """12: whatever is mounted there is somebody's data, not the tree's."""
+    table = tmp_path / "mountinfo"
+    table.write_bytes(LIST)
+    assert mounts_below("/exec/dir_3", mountinfo=str(table)) == ("/exec/dir_3",)
+    assert len(mounts_below("/exec", mountinfo=str(table))) == 4
+    assert mounts_below("/exec/dir_5", mountinfo=str(table)) == ()
 
 
 def test_no_list_no_mounts(tmp_path: Path) -> None:

@@ -159,6 +159,14 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
         ),
         ("[htcondor]\nmax_vacate_time = 16m\n", "htcondor", "max_vacate_time", "at most [reclaim] margin, 15m"),
         ("[htcondor]\nmax_vacate_time = 2h\n", "htcondor", "max_vacate_time", "less than [reclaim] grace, 2h"),
+        ("[slurm]\nagent_period = 1h\n", "slurm", "agent_period", "less than [pilot] heartbeat_limit, 1h"),
+        (
+            "[slurm]\nvacate = cancel\n[reclaim]\ngrace = 30s\n",
+            "slurm",
+            "agent_period",
+            "less than [reclaim] grace, 30s",
+        ),
+        ("[slurm]\nlimits_wait = 10s\n", "slurm", "limits_wait", "less than prolog_time_limit, 10s"),
         ("[pilot]\nheartbeat_limit = 1m\n", "htcondor", "cron_period", "less than [pilot] heartbeat_limit, 1m"),
         ("[htcondor]\nupdate_interval = 5s\n", "htcondor", "initial_update_interval", "at most update_interval, 5s"),
         ("[reclaim]\ngrace = 15m\n", "reclaim", "margin", "less than grace, 15m"),
@@ -171,6 +179,19 @@ def test_values_that_contradict_each_other_are_refused(
     """Each value is right by itself; together they would make a drain impossible."""
     fault = fault_of(site, text)
     assert (fault.section, fault.key, fault.expected) == (section, key, expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[slurm]\nagent_period = 10s\n[reclaim]\ngrace = 30s\n",
+        "[htcondor]\nupdate_interval = 10s\n[reclaim]\ngrace = 20s\n",
+    ],
+)
+def test_a_site_is_not_measured_by_the_batch_system_that_it_does_not_have(site: Path, text: str) -> None:
+    """A short grace contradicts the default period of the other one, of which the file says nothing."""
+    site.write_text(text)
+    assert load(str(site)).reclaim.grace in {20, 30}
 
 
 def test_a_file_that_is_not_utf_8_is_refused_with_the_line(site: Path) -> None:

@@ -11,8 +11,6 @@ import pytest
 from drainwise.features.check import check
 from drainwise.features.read import open_features
 from drainwise.features.verdict import ERROR
-from drainwise.slurm.job_tree import open_node
-from drainwise.slurm.node_record import NodeRecord, write_record
 from drainwise.slurm.wake import open_wake
 from made_up_node import Ran, run_as, write
 from made_up_slurm_node import SlurmJob, SlurmNode
@@ -48,20 +46,12 @@ def one_line(ran: Ran) -> str:
     return line
 
 
-def record(node: SlurmNode, known: NodeRecord) -> None:
-    """What the agent does at its start."""
-    descriptor = open_node(node.runtime_dir, JOB.node, create=True)
-    assert descriptor is not None
-    write_record(descriptor, known)
-    os.close(descriptor)
-
-
 # ---- what a job gets ----
 
 
 def test_every_key_that_slurm_can_know(node: SlurmNode) -> None:
     """Both generations of keys: this node's cores of a job on three, its limits, the host as the agent recorded it."""
-    record(node, NodeRecord(24, 32, 64))
+    node.record(JOB, 24, 32, 64)
     assert silent(node.prolog(DATED))
     assert contents(f"{node.tree(DATED)}/.machinefeatures") == {
         "total_cpu": "24\n",
@@ -106,7 +96,7 @@ def test_each_node_of_a_job_knows_its_own_cores(node: SlurmNode) -> None:
 
 def test_the_check_is_content(node: SlurmNode) -> None:
     """No rule of the specification is broken by what the prolog writes, but for keys that only the agent knows."""
-    record(node, NodeRecord(24, 32, 64))
+    node.record(JOB, 24, 32, 64)
     now = int(time.time())
     job = SlurmJob(17, ALICE, started=now, ends=now + 7200)
     node.prolog(job)

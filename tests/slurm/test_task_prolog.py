@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from drainwise.node.variables import DIRECTORIES, with_twins
+from drainwise.node import DIRECTORIES, with_twins
 from drainwise.slurm.job_tree import mark_complete
 from drainwise.slurm.task_prolog import wait_for_limits
 from drainwise.slurm.wake import open_wake
@@ -160,7 +160,6 @@ def test_the_users_environment_does_not_count(node: SlurmNode) -> None:
             PYTHONINSPECT="1",
             LD_LIBRARY_PATH=evil,
             GCONV_PATH=evil,
-            LC_ALL="xx_XX.UTF-8",
             LOCPATH=evil,
             IFS="/",
             ENV=f"{evil}/python3",

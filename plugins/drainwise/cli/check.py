@@ -1,9 +1,10 @@
-"""`drainwise check htcondor`: look at a live pool and say what is missing or dangerous, with the line to add."""
+"""`drainwise check htcondor | slurm`: look at a live pool, say what is missing or dangerous, with the line to add."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,26 +22,25 @@ INDENT = 10 * " "
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = subparsers.add_parser("check", help="inspect a live pool: what is missing or dangerous")
-    systems = parser.add_subparsers(dest="system", metavar="htcondor", required=True)
+    systems = parser.add_subparsers(dest="system", metavar="htcondor|slurm", required=True)
     text = "inspect the knobs, hooks and crons of a live HTCondor pool; ends with 1 when something must be mended"
     htcondor = systems.add_parser("htcondor", help=text, description=text)
-    htcondor.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
     htcondor.add_argument("--role", choices=(*ROLES, "all"), default="all", help="only machines of this role")
     htcondor.add_argument("--node", metavar="NAME", help="of the execute nodes only this one")
-    htcondor.add_argument("--all", action="store_true", help="show what is in order, too")
-    htcondor.add_argument("--json", action="store_true", help="print JSON, with what is in order")
+    text = "inspect the configuration and the jobs of a live Slurm cluster; ends with 1 when something must be mended"
+    slurm = systems.add_parser("slurm", help=text, description=text)
+    for system in (htcondor, slurm):
+        system.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
+        system.add_argument("--all", action="store_true", help="show what is in order, too")
+        system.add_argument("--json", action="store_true", help="print JSON, with what is in order")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Inspect the pool; 1 when something is missing or dangerous."""
     from drainwise.finding import OK
-    from drainwise.htcondor.check import judge
-    from drainwise.htcondor.collect_facts import collect
 
-    site = load(args.site)
-    roles = ROLES if args.role == "all" else (args.role,)
-    findings = judge(collect(site, roles, args.node), site, roles)
+    findings = _of_slurm(args) if args.system == "slurm" else _of_htcondor(args)
     bad = [finding for finding in findings if finding.severity != OK]
     if args.json:
         print(as_json(findings))
@@ -48,6 +48,23 @@ def run(args: argparse.Namespace) -> int:
         print(as_text(findings if args.all else bad))
         print(_summary(findings))
     return 1 if bad else 0
+
+
+def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
+    from drainwise.htcondor.check import judge
+    from drainwise.htcondor.collect_facts import collect
+
+    site = load(args.site)
+    roles = ROLES if args.role == "all" else (args.role,)
+    return judge(collect(site, roles, args.node), site, roles)
+
+
+def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
+    from drainwise.slurm.check import judge
+    from drainwise.slurm.check_facts import collect
+
+    site = load(args.site)
+    return judge(collect(site), site, int(time.time()))
 
 
 def as_json(findings: Sequence[Finding]) -> str:

@@ -8,8 +8,8 @@ import stat
 from drainwise.errors import FeatureError
 from drainwise.features.values import deadline_values, job_values, machine_values
 from drainwise.features.write import write_directory
+from drainwise.node import DIRECTORIES, with_twins
 from drainwise.node.hook import say
-from drainwise.node.variables import DIRECTORIES, with_twins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

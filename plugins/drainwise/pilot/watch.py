@@ -1,5 +1,8 @@
 """What the site asks, read from its three channels: `.site.ad`, `shutdowntime_job` and `shutdowntime`.
 
+`.site.ad` may lie in the startup directory and in $JOBSTATUS: a site whose jobs may share a startup directory writes it
+there. Where both are, the stricter counts: one that asks to leave, and the earlier deadline.
+
 What cannot be read or makes no sense is one log line, and the last sound word holds: only a file that says otherwise,
 or has vanished, takes an order back.
 """
@@ -7,7 +10,7 @@ or has vanished, takes an order back.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from drainwise.errors import DrainwiseError
 from drainwise.features.read import HTTP_PREFIXES, FeatureReader, open_features
@@ -15,7 +18,7 @@ from drainwise.pilot.lease import Lease
 from drainwise.pilot.log import Faults
 from drainwise.pilot.orders import SHUTDOWN, SHUTDOWN_JOB, Orders, orders_from
 from drainwise.pilot.settings import Settings
-from drainwise.pilotad.attributes import SITE_AD
+from drainwise.pilotad.attributes import JOBSTATUS, SITE_AD
 from drainwise.pilotad.site_ad import SiteAd, read_site_ad
 
 SERVER_PAUSE = 30.0
@@ -24,7 +27,7 @@ _VARIABLES = {SHUTDOWN_JOB: "JOBFEATURES", SHUTDOWN: "MACHINEFEATURES"}
 
 
 class Watch:
-    """The site's channels of one pilot. environment: has $JOBFEATURES and $MACHINEFEATURES where there are any."""
+    """The site's channels of one pilot. environment: has $JOBFEATURES, $MACHINEFEATURES, $JOBSTATUS where they are."""
 
     def __init__(
         self,
@@ -33,8 +36,11 @@ class Watch:
         log: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._directory, self._faults, self._clock = startup_directory, Faults(log), clock
-        self._site_ad: SiteAd | None = None
+        self._faults, self._clock = Faults(log), clock
+        self._directories = {SITE_AD: startup_directory}
+        if environment.get("JOBSTATUS"):
+            self._directories[f"{JOBSTATUS}/{SITE_AD}"] = environment["JOBSTATUS"].rstrip("/")
+        self._site_ads: dict[str, SiteAd | None] = {}
         self._planned: dict[str, int | None] = {}
         self._not_before: dict[str, float] = {}
         self._readers: dict[str, FeatureReader] = {}
@@ -47,18 +53,19 @@ class Watch:
 
     def orders(self, terminated: float | None, lease: Lease, settings: Settings, now: float) -> Orders:
         """What holds at `now`. terminated: when SIGTERM came first; both UNIX s. Raises nothing."""
-        self._read_site_ad()
+        site_ad = stricter([self._read_site_ad(*place) for place in self._directories.items()])
         job, machine = self._shutdown(SHUTDOWN_JOB, now), self._shutdown(SHUTDOWN, now)
-        return orders_from(self._site_ad, job, machine, terminated, lease, settings, now)
+        return orders_from(site_ad, job, machine, terminated, lease, settings, now)
 
-    def _read_site_ad(self) -> None:
-        found, reason = read_site_ad(self._directory)
+    def _read_site_ad(self, place: str, directory: str) -> SiteAd | None:
+        found, reason = read_site_ad(directory)
         if reason == "absent":
             reason = ""
         elif found is None:
-            found, reason = self._site_ad, f"not used: {reason}"
-        self._faults.set(SITE_AD, reason)
-        self._site_ad = found
+            found, reason = self._site_ads.get(place), f"not used: {reason}"
+        self._faults.set(place, reason)
+        self._site_ads[place] = found
+        return found
 
     def _shutdown(self, key: str, now: float) -> int | None:
         """The planned time under a key. One that has arrived stands, although its file goes at that moment."""
@@ -78,6 +85,15 @@ class Watch:
             found = before
         self._planned[key] = found
         return found
+
+
+def stricter(ads: Iterable[SiteAd | None]) -> SiteAd | None:
+    """What all of them ask for together; None when there is none. Pure."""
+    there = [ad for ad in ads if ad is not None]
+    if not there:
+        return None
+    deadlines = [ad.payload_deadline for ad in there if ad.payload_deadline is not None]
+    return SiteAd(any(ad.vacate_desired for ad in there), min(deadlines, default=None))
 
 
 def read_orders(

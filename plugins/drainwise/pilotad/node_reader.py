@@ -28,7 +28,7 @@ def read_report(
 
     dir_fd: from `open_dir`. uid: the job's user, who must own what is read. cores: of the lease.
     patience: share one between the jobs of a round, so that the waiting of all together is bounded (None: own).
-    jobstatus_name: the $JOBSTATUS directory below dir_fd, "a" or "a/b"; None: not looked for.
+    jobstatus_name: the $JOBSTATUS directory below dir_fd, "a" or "a/b", "": dir_fd itself; None: not looked for.
     (None, ()) means that the job says nothing. Raises nothing for anything the user can do.
     """
     reasons = []
@@ -60,7 +60,7 @@ def reasons_line(reasons: tuple[str, ...]) -> str:
 def _jobstatus_at(dir_fd: int, uid: int, path: str, patience: Patience | None) -> tuple[PilotReport, tuple[str, ...]]:
     fd = dir_fd
     try:
-        for name in path.split("/"):
+        for name in path.split("/") if path else ():
             below = open_dir(name, fd, uid)
             if fd != dir_fd:
                 posix.close(fd)

@@ -120,7 +120,9 @@ class SlurmSection(NodeSection):
     )
     command_timeout: int = key(duration("1s", "1m"), 5, "how long one of Slurm's commands may take")
     vacate: str = key(
-        choice("requeue", "cancel"), "requeue", "what happens to a pilot that is still there after its deadline"
+        choice("requeue", "cancel"),
+        "requeue",
+        "what an order to end at once does; at a later deadline Slurm itself ends the job (TIMEOUT)",
     )
     native_preemption: str = key(
         choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"

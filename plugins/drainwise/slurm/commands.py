@@ -21,6 +21,9 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
     "SLURM_TIME_FORMAT": "%s",
     "SLURM_BITSTR_LEN": "0",
+    # scontrol reads its standard input as if somebody typed: with nobody's key bindings.
+    "INPUTRC": "/dev/null",
+    "TERM": "dumb",
 }
 _PASSED_ON = ("SLURM_CONF",)  # where the site keeps slurm.conf, if not in the usual place
 # What the commands say when slurmctld or slurmdbd did not answer, rather than refuse.
@@ -34,6 +37,10 @@ class Answer:
     code: int
     out: bytes
     said: str
+
+    def is_none(self) -> bool:
+        """Whether it says that a daemon did not answer, rather than that it refused."""
+        return any(sign in self.said.lower() for sign in _NO_ANSWER)
 
 
 class Running:
@@ -99,7 +106,7 @@ class SlurmCommands:
         answer = self.start(name, *arguments, stdin=stdin).answer()
         if answer.code == 0:
             return
-        if any(sign in answer.said.lower() for sign in _NO_ANSWER):
+        if answer.is_none():
             raise PoolUnreachable(f"{name} failed: {answer.said}")
         raise ActionRefused(f"{name} refused: {answer.said or f'code {answer.code}'}")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from drainwise.slurm.host_list import MOST_HOSTS, hosts
-
 _MOST_DIGITS = 6
+_MOST_NODES = 65536
 
 
 def cores_per_node(text: str) -> list[int]:
@@ -24,7 +23,7 @@ def cores_per_node(text: str) -> list[int]:
             if not closed or behind:
                 raise ValueError("not cores per node")
             times = _whole(count)
-        if len(found) + times > MOST_HOSTS:
+        if len(found) + times > _MOST_NODES:
             raise ValueError("too many nodes")
         found += [_whole(cores)] * times
     return found
@@ -33,13 +32,19 @@ def cores_per_node(text: str) -> list[int]:
 def cores_on(node: str, node_list: str, cpus_per_node: str) -> int | None:
     """The job's cores on `node`; None when the two lists do not surely say so."""
     try:
-        names = [node] if node_list == node else hosts(node_list)
+        names = [node] if node_list == node else _hosts(node_list)
         cores = cores_per_node(cpus_per_node)
     except ValueError:
         return None
     if len(names) != len(cores) or names.count(node) != 1:
         return None
     return cores[names.index(node)] or None
+
+
+def _hosts(node_list: str) -> list[str]:
+    from drainwise.slurm.host_list import hosts  # noqa: PLC0415 - most jobs have one node and need no import for it
+
+    return hosts(node_list)
 
 
 def _whole(digits: str) -> int:

@@ -7,6 +7,7 @@ which only root may set.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import re
@@ -28,7 +29,8 @@ class Job:
 
     `array`: the array's number (None: of no array), `task` this one's; `tasks` how many wait together here. `het`: the
     number of the heterogeneous job it belongs to. Times are UNIX s, None when not known; of a waiting job they are what
-    the scheduler expects. `limit`: minutes, None without limit. `priority`: None when not known.
+    the scheduler expects, and `cores` what it asks for at least. `limit`: minutes, None without limit. `priority`: None
+    when not known.
     """
 
     number: int
@@ -62,6 +64,8 @@ def jobs_in(answer: bytes) -> list[Job]:
 
     Raises PoolUnreachable when it is not whole: up to 22.05 squeue ends well also when slurmctld did not answer.
     """
+    collects = gc.isenabled()
+    gc.disable()  # or it would go through the millions of new values again and again: half of the time
     try:
         # A user may put any bytes into a job's name.
         document = json.loads(answer.decode("utf-8", "replace"), strict=False)
@@ -69,6 +73,9 @@ def jobs_in(answer: bytes) -> list[Job]:
         raise PoolUnreachable(
             "half an answer: squeue --json printed no JSON; has this Slurm its JSON plugin?"
         ) from None
+    finally:
+        if collects:
+            gc.enable()
     records = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(records, list):
         raise PoolUnreachable("half an answer: squeue --json printed no list of jobs")
@@ -109,7 +116,8 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
     number, cores = read(record.get("job_id")), read(record.get("cpus"))
     state = record.get("job_state")
     states = frozenset([state] if isinstance(state, str) else state if isinstance(state, list) else ())
-    if not number or cores is None or not states:
+    # Up to 22.05 a job that Slurm has not looked at yet (a held one, say) has no number of cores.
+    if not number or not states or (cores is None and RUNNING in states):
         raise PoolUnreachable("half an answer: squeue --json printed a job without number, cores or state")
     array, waiting = read(record.get("array_job_id")) or None, _text(record, "array_task_string")
     return Job(
@@ -123,7 +131,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         partitions=tuple(_text(record, "partition").split(",")),
         states=states,
         reason=_text(record, "state_reason"),
-        cores=cores,
+        cores=1 if cores is None else cores,
         node_count=read(record.get("node_count")) or 0,
         node=_text(record, "nodes"),
         start=read(record.get("start_time")) or None,

@@ -10,18 +10,21 @@ FIELDS = ("NodeList", "CPUsState", "StateLong", "PartitionName", "Memory", "Allo
 COMMAND = ("sinfo", "--noheader", "--Node", "--all", f"--Format={','.join(f'{field}:|' for field in FIELDS)}")
 
 _USABLE = {"idle", "mixed", "planned"}
+_SOON_USABLE = {*_USABLE, "allocated", "completing"}  # a node takes no new job while one of its jobs is being ended
 _STILL_USABLE = "-~#"  # planned for a job by the scheduler; powered down, powering up
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node with its cores: `allocated` to jobs, and `idle` ones on which a job could start now.
+    """One node with its cores: `allocated` to jobs, all that jobs have or may have, and `idle` ones for a job now.
 
-    `draining`: it takes no new job, so cores that a job there gives back are of no use to anybody.
+    The cores of a job that is being ended are not among the allocated ones any more. `draining`: it takes no new job,
+    so cores that a job there gives back are of no use to anybody.
     """
 
     name: str
     allocated: int
+    cores: int
     idle: int
     draining: bool
     partitions: frozenset[str]
@@ -37,8 +40,15 @@ def nodes_in(answer: str) -> list[Node]:
             raise PoolUnreachable("half an answer: sinfo printed a line that is no node")
         name, state, partition, memory, taken = words[0], words[2].lower(), words[3], words[4], words[5]
         seen = found[name].partitions if name in found else frozenset()
-        idle = int(cores[1]) if state.rstrip(_STILL_USABLE) in _USABLE and _has_memory(memory, taken) else 0
-        found[name] = Node(name, int(cores[0]), idle, state.startswith("drain"), seen | {partition})
+        plain, allocated, idle = state.rstrip(_STILL_USABLE), int(cores[0]), int(cores[1])
+        found[name] = Node(
+            name,
+            allocated,
+            allocated + (idle if plain in _SOON_USABLE else 0),
+            idle if plain in _USABLE and _has_memory(memory, taken) else 0,
+            state.startswith("drain"),
+            seen | {partition},
+        )
     return list(found.values())
 
 

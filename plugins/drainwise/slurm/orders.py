@@ -23,15 +23,16 @@ def is_shortened(start: int, end: int, limit: int | None) -> bool:
     return limit is not None and end < start + limit * _MINUTE
 
 
-def sooner_end(start: int, end: int, deadline: int) -> int:
+def sooner_end(start: int, end: int | None, deadline: int) -> int:
     """The end to set so that the run is gone by `deadline` and its lease is seen to be shortened; all UNIX s.
 
     Slurm makes the time limit the whole minutes that the new end needs. An end on the minute could not be told from a
-    lease of that length, so it becomes a second earlier. Raises ActionRefused when the lease ends before `deadline`.
+    lease of that length, so it becomes a second earlier. `end` is None for a lease without end. Raises ActionRefused
+    when the lease ends before `deadline`.
     """
-    if deadline > end:
+    if end is not None and deadline > end:
         raise ActionRefused(f"its lease ends by {end} already; it is not given until {deadline}")
-    sooner = min(deadline, end - 1)
+    sooner = deadline if end is None else min(deadline, end - 1)
     return sooner - 1 if (sooner - start) % _MINUTE == 0 else sooner
 
 
@@ -44,8 +45,7 @@ class Orders:
     def shorten(self, run: str, deadline: int, reason: str) -> None:
         """Have this run end by `deadline` (UNIX s). See `Pool.ask_to_leave` for what is raised."""
         state = self.must_run(run)
-        start, end = state.start or 0, state.end or 0
-        sooner = sooner_end(start, end, deadline)
+        sooner = sooner_end(state.start or 0, state.end, deadline)
         self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{sooner}")
         after = self.must_run(run)
         if after.end != sooner:
@@ -55,8 +55,8 @@ class Orders:
     def end_now(self, run: str, reason: str, requeue: bool = True) -> None:
         """Have this run end at once; it goes back into the queue when the site, its owner and `requeue` let it.
 
-        A requeued job waits for two minutes before it may start again. That is left as it is: Slurm needs it to revoke
-        the job's credential, and without it the job could have its cores back before those who wait for them.
+        A requeued job waits for two minutes before it may start again. That is left as it is:
+        without it a node refuses the job that it has just ended, and the job could have its cores back before others.
         """
         state = self.must_run(run)
         self._record(state, f"to end now: {reason}")  # before a requeue begins a new record
@@ -83,7 +83,7 @@ class Orders:
         """Write the reason down, if slurmdbd lets us: the order stands without it, and the journal has it as well."""
         if state.number == state.array:
             return  # sacctmgr would write it to all tasks of the array
-        words = f"drainwise: {_plain(text)}"[:_LONGEST_REASON]
+        words = f"drainwise: {plain(text)}"[:_LONGEST_REASON]
         place = ("modify", "job", "where", f"jobid={state.number}")
         try:
             self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
@@ -91,7 +91,7 @@ class Orders:
             return
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The text without what could mean something to sacctmgr or to who reads its lines."""
     letters = (
         letter if letter.isascii() and letter.isprintable() and letter not in "\"'\\|=`$" else " " for letter in text

@@ -14,7 +14,8 @@ from drainwise.slurm.orders import Orders
 from drainwise.slurm.pool_view import snapshot_of
 from drainwise.slurm.transport import CommandLine, Transport
 
-SNAPSHOT_SECONDS = 30.0
+SNAPSHOT_SECONDS = 120.0
+"""How long the list of jobs may take; a slurmctld that is gone or hangs is found out by the shorter questions."""
 OVERDUE_AFTER = 120
 """Seconds after its deadline when a run counts as overdue: slurmctld looks every 30 s, and then KillWait passes."""
 

@@ -54,7 +54,7 @@ def snapshot_of(
     """
     _require_whole(jobs, nodes)
     uses = _uses(jobs, shares)
-    cores = sum(node.allocated + node.idle for node in nodes)
+    cores = sum(node.cores for node in nodes)
     owed = shares.owed(cores, {name: use.in_use + use.wanted for name, use in uses.items()})
     principals = tuple(_principal(name, use, owed[name], shares) for name, use in sorted(uses.items()))
     partitions = {name for use in uses.values() if use.wanted for name in use.partitions}

@@ -12,7 +12,6 @@ import posix
 import time
 
 from drainwise.errors import FeatureError
-from drainwise.features import host, planned_shutdown
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
 from drainwise.node.job_features import make_features
 from drainwise.slurm.environment import node_name, own_environment
@@ -35,7 +34,9 @@ def node_facts(node: int) -> NodeRecord:
     record = read_record(node)
     if record.phys_cores is not None:
         return record
-    physical, logical = host.cores()
+    from drainwise.features.host import cores  # noqa: PLC0415 - only until the agent has counted
+
+    physical, logical = cores()
     return NodeRecord(record.total_cpu, physical, logical)
 
 
@@ -56,11 +57,23 @@ def is_made(node: int, lease: Lease) -> bool:
     return known is not None and known.is_same_run(lease)
 
 
-def make_tree(node: int, place: str, lease: Lease, settings: NodeSettings, now: int) -> None:
-    """Make the job's tree below the open directory of its node, whose path is `place`, and wake the agent."""
-    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
+def planned_shutdown(file: str, now: int) -> int | None:
+    """The machine's planned shutdown, UNIX s; what is wrong with its file is said."""
+    try:
+        posix.stat(file, follow_symlinks=False)
+    except OSError:
+        return None
+    from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
+
+    planned, remark = read(file, now)
     if remark:
         say(remark)
+    return planned
+
+
+def make_tree(node: int, place: str, lease: Lease, settings: NodeSettings, now: int) -> None:
+    """Make the job's tree below the open directory of its node, whose path is `place`, and wake the agent."""
+    planned = planned_shutdown(settings.shutdown_file, now)
     if lease.cores is None:
         say(f"job {lease.job}: its cores on this node are not known and left out of its features")
     set_aside(node, lease.job)

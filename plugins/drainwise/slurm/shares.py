@@ -137,10 +137,18 @@ def _with_shares(branch: Branch) -> list[Branch]:
     return found
 
 
+def _one_of(branch: Branch) -> Iterator[Branch]:
+    """An account and those below it whose users count as its own, as they have no share but its."""
+    yield branch
+    for child in branch.children:
+        if child.shares is None:
+            yield from _one_of(child)
+
+
 def _weights(branch: Branch) -> dict[str, float]:
     """What competes for an account's cores: the accounts below it, and its own users as one."""
     weights = {child.name: max(child.shares or 0.0, _LEAST_WEIGHT) for child in _with_shares(branch)}
-    own = math.fsum(share for share, _ in branch.users.values())
+    own = math.fsum(share for one in _one_of(branch) for share, _ in one.users.values())
     return {**weights, _OWN: own} if own > 0 or not weights else weights
 
 

@@ -11,9 +11,8 @@ import posix
 import stat
 import time
 
-from drainwise.node import JOB_STATUS
+from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins
 from drainwise.node.hook import run_to_end, settings_or_defaults, write_output
-from drainwise.node.variables import DIRECTORIES, with_twins
 from drainwise.slurm import COMPLETE, LEASE
 from drainwise.slurm.environment import job_id, node_name, own_environment
 

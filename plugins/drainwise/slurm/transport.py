@@ -31,7 +31,7 @@ class Transport(Protocol):
 class CommandLine:
     """Slurm's own commands; `seconds`: how long the list of jobs may take. It alone grows with the cluster's work."""
 
-    def __init__(self, commands: SlurmCommands, seconds: float = 30.0) -> None:
+    def __init__(self, commands: SlurmCommands, seconds: float = 120.0) -> None:
         self._commands, self._seconds = commands, seconds
 
     def answers(self) -> Answers:

@@ -1,0 +1,79 @@
+"""What a pilot reports, as its job's AdminComment: which jobs need a new one, and the batch that sets them all.
+
+What stands there is seen in the same round, so nothing is written that is there already, nothing is remembered that
+could be wrong after a restart, and what could not be written is tried again by itself. A comment that is somebody
+else's stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.pilotad.report import PilotReport, bounded, standing
+from drainwise.slurm.admin_comment import LONGEST, Published, comment_text, is_ours
+from drainwise.slurm.agent_query import RUNNING, RunFacts
+from drainwise.slurm.commands import SlurmCommands
+
+FOREIGN = "its AdminComment is somebody else's and left alone; the pilot counts as silent"
+
+# All that our comments are made of: scontrol splits its input at blanks and knows quotes, and nothing else.
+_COMMENT = re.compile(r"\{[a-zA-Z0-9_\".,:+-]+\}")
+_LABEL = re.compile(r"\d{1,10}(_\d{1,10})?")
+# A job that has ended between the query and this order is nothing to be told.
+_ENDED = re.compile(r"(Invalid job id specified|Job has already finished|Job/step already completing or completed)")
+
+
+def is_publishable(facts: RunFacts) -> bool:
+    """Whether a report can stand for the whole run: nodes would overwrite each other's."""
+    return facts.single and facts.state == RUNNING and facts.start is not None
+
+
+def wanted_comment(
+    facts: RunFacts, node: str, cores: int, report: PilotReport, now: int, heartbeat_limit: int
+) -> str | None:
+    """The comment that this report makes; None when it cannot be published. Pure."""
+    how = standing(report, now, heartbeat_limit, facts.start)
+    # The run's age and lease bound what readers compute: here they would make every round a change.
+    known = bounded(report, cores, 0, None, now)
+    try:
+        return comment_text(Published(facts.number, facts.start or 0, node, known, how))
+    except ValueError:
+        return None
+
+
+def is_foreign(facts: RunFacts) -> bool:
+    """Whether somebody else's comment stands there, or may."""
+    return not all(is_ours(comment) for comment in facts.comments)
+
+
+def batch(comments: Iterable[tuple[str, str]]) -> str:
+    """The lines for scontrol's standard input; (label, comment) each.
+
+    Raises ValueError unless every byte is one of ours: no blank, no line end, no backslash, quotes in pairs.
+    """
+    lines = []
+    for label, comment in comments:
+        if (
+            _LABEL.fullmatch(label) is None
+            or _COMMENT.fullmatch(comment) is None
+            or comment.count('"') % 2
+            or not is_ours(comment)
+            or len(comment) > LONGEST
+        ):
+            raise ValueError(f"not a comment of ours for job {label[:20]!a}")
+        lines.append(f"update JobId={label} AdminComment={comment}\n")
+    return "".join(lines)
+
+
+def publish(commands: SlurmCommands, comments: dict[str, str]) -> None:
+    """Set all comments (label → comment) in one run. Raises PoolUnreachable or ActionRefused."""
+    answer = commands.start("scontrol", "--oneliner", stdin=batch(comments.items())).answer()
+    if answer.code == 0:
+        return
+    if answer.is_none():
+        raise PoolUnreachable(answer.said)
+    # scontrol goes on after a line that failed.
+    if not _ENDED.search(answer.said):
+        raise ActionRefused(answer.said or f"scontrol ended with {answer.code}")

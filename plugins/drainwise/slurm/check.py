@@ -1,0 +1,176 @@
+"""Judging a live cluster: what is missing or dangerous in its configuration and on its jobs, with the line to add.
+
+Pure. The lines are those of `drainwise config slurm`; a key that the site has already becomes one line of both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.units import format_duration
+from drainwise.slurm.admin_comment import is_ours, published_in
+from drainwise.slurm.check_facts import ClusterFacts
+from drainwise.slurm.job_record import RUNNING, Job
+from drainwise.slurm.native_road import EXPOSED, PROTECTED, exempt_from
+from drainwise.slurm.render import epilog_path, prolog_path, task_prolog_path
+
+OLDEST = (22, 5)
+MIN_EXEMPT_SINCE = (23, 2)
+_UNSET = 65534
+_SHOWN = 5
+_SETTLED = 300  # seconds after which a job's first report must have come
+
+Rule = Callable[[ClusterFacts, SiteConfig, int], Iterator[Finding]]
+
+
+def judge(facts: ClusterFacts, site: SiteConfig, now: int) -> tuple[Finding, ...]:
+    """Every finding about the cluster at `now` (UNIX s), measured by what `site` asks for."""
+    return tuple(finding for rule in _RULES for finding in rule(facts, site, now))
+
+
+def _version(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
+    old = facts.version < OLDEST
+    why = "older than 22.05: never tried there" if old else "its answers are of a known shape"
+    yield Finding(MISSING if old else OK, facts.cluster, "Slurm", why, value=facts.text("SLURM_VERSION"))
+
+
+def _hooks(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
+    only_one = "; Slurm takes one only: call ours from yours, with its output" if facts.text("TaskProlog") else ""
+    hooks = (
+        ("Prolog", prolog_path(site), "jobs find no feature directories"),
+        ("Epilog", epilog_path(site), "feature directories of ended jobs stay on the nodes"),
+        ("TaskProlog", task_prolog_path(site), "jobs are not told where their features are" + only_one),
+    )
+    for key, path, why in hooks:
+        directory = f"{path.rpartition('/')[0]}/*"
+        there = {path, directory} & set(re.split(r"[\s,]+", facts.text(key)))
+        line = f"{key}={path if key == 'TaskProlog' else directory}"
+        yield Finding(OK if there else MISSING, facts.cluster, key, why, line, facts.text(key))
+
+
+def _prolog_limits(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
+    limit, own = facts.number("PrologEpilogTimeout"), site.slurm.prolog_time_limit
+    what, line = "PrologEpilogTimeout", f"PrologEpilogTimeout={max(60, 3 * own)}"
+    if limit is None or limit == _UNSET:
+        why = "unset: a prolog that hangs holds its job and node for ever"
+        yield Finding(DANGEROUS, facts.cluster, what, why, line, "unset")
+    elif limit <= own:
+        why = f"ours gives up after [slurm] prolog_time_limit, {own} s: before that, Slurm kills it and drains the node"
+        yield Finding(DANGEROUS, facts.cluster, what, why, line, str(limit))
+    else:
+        yield Finding(OK, facts.cluster, what, "a prolog that hangs is ended", line, str(limit))
+    flags = facts.text("PrologFlags")
+    alloc = bool({"alloc", "contain"} & set(flags.lower().split(",")))
+    why = "without it the prolog runs when a node's first step starts: on other nodes of the job perhaps never"
+    yield Finding(OK if alloc else MISSING, facts.cluster, "PrologFlags", why, "PrologFlags=Alloc", flags)
+
+
+def _accounting(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
+    for key, wanted, why in (
+        ("AccountingStorageType", "accounting_storage/slurmdbd", "without accounts nobody is owed anything"),
+        ("PriorityType", "priority/multifactor", "without it Slurm knows no shares, and sshare shows none"),
+    ):
+        severity = OK if facts.text(key) == wanted else MISSING
+        yield Finding(severity, facts.cluster, key, why, f"{key}={wanted}", facts.text(key))
+    # AdminComment and SystemComment, which we use, are always stored.
+    kept = "the reports (AdminComment) and reasons (SystemComment) are kept whatever is set"
+    yield Finding(OK, facts.cluster, "AccountingStoreFlags", kept, value=facts.text("AccountingStoreFlags"))
+
+
+def _late_deadlines(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
+    limits = {"": facts.text("OverTimeLimit"), **facts.over_time}
+    late = {name: limit for name, limit in limits.items() if re.match(r"[1-9]|UNLIMITED", limit)}
+    for name, limit in late.items():
+        why = "an order is a shortened EndTime, and a job may run on that much longer"
+        line = f"PartitionName={name} … OverTimeLimit=0" if name else "OverTimeLimit=0"
+        yield Finding(DANGEROUS, facts.cluster, "OverTimeLimit", why, line, f"{name} {limit}".strip())
+    if not late:
+        yield Finding(OK, facts.cluster, "OverTimeLimit", "a job ends when its lease does")
+    wait, grace = facts.number("KillWait") or 0, site.reclaim.grace
+    severity = DANGEROUS if wait >= grace else OK
+    why = f"cores come back that long after a deadline, if a pilot ignores SIGTERM; [reclaim] grace is {grace} s"
+    yield Finding(severity, facts.cluster, "KillWait", why, "KillWait=30", format_duration(wait))
+
+
+def _requeue(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
+    if site.slurm.vacate == "requeue":
+        why = "[slurm] vacate = requeue: without it jobs that did not ask for --requeue are cancelled instead"
+        severity = OK if facts.number("JobRequeue") else MISSING
+        yield Finding(severity, facts.cluster, "JobRequeue", why, "JobRequeue=1", facts.text("JobRequeue"))
+
+
+def _native_road(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
+    cluster, wanted = facts.cluster, site.slurm.native_preemption == "yes"
+    marked = [job for job in facts.jobs if job.priority in {EXPOSED, PROTECTED}]
+    if not wanted:
+        if marked:
+            why = "priorities of the native road, which is off: waiting jobs among them keep their place by it"
+            line = "scontrol release " + ",".join(job.label for job in marked)
+            yield Finding(DANGEROUS, cluster, "job priorities", why, line, _labels(marked))
+        return
+    preempt = facts.text("PreemptType")
+    why = "[slurm] native_preemption = yes steers this plugin"
+    line = "PreemptType=preempt/qos\nPreemptMode=REQUEUE"
+    yield Finding(OK if preempt == "preempt/qos" else MISSING, cluster, "PreemptType", why, line, preempt)
+    if facts.version >= MIN_EXEMPT_SINCE:
+        yield from _exemption(facts)
+    elif not any("within" in qos.modes for qos in facts.qos):
+        why = "before 23.02 only jobs of one QOS look at each other's priority"
+        line = "sacctmgr modify qos NAME set PreemptMode=REQUEUE,WITHIN"
+        yield Finding(MISSING, cluster, "QOS", why, line, ", ".join(qos.name for qos in facts.qos))
+    if not any(qos.preempts or "within" in qos.modes for qos in facts.qos):
+        why = "no QOS may preempt another: nobody is ever preempted"
+        yield Finding(MISSING, cluster, "QOS Preempt", why, "sacctmgr modify qos OWED set Preempt=PILOTS")
+
+
+def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
+    value, line = facts.text("PreemptParameters"), f"PreemptParameters=min_exempt_priority={EXPOSED + 1}"
+    exempt = exempt_from(value)
+    if exempt is None:
+        why = "without it Slurm preempts runs that were not chosen"
+        yield Finding(DANGEROUS, facts.cluster, "PreemptParameters", why, line, value)
+    elif exempt <= EXPOSED:
+        yield Finding(MISSING, facts.cluster, "PreemptParameters", "the chosen runs are exempt, too", line, value)
+    elif exempt > EXPOSED + 1:
+        why = "a run whose own priority is below it is preempted without being chosen"
+        yield Finding(DANGEROUS, facts.cluster, "PreemptParameters", why, line, value)
+    else:
+        yield Finding(OK, facts.cluster, "PreemptParameters", "only chosen runs can be preempted", line, value)
+
+
+def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
+    single = [job for job in facts.jobs if job.states == {RUNNING} and job.node_count == 1 and job.het is None]
+    foreign = [job for job in single if not is_ours(job.admin_comment)]
+    if foreign:
+        why = "an AdminComment of somebody else is left alone, so these pilots count as silent"
+        yield Finding(
+            MISSING, facts.cluster, "AdminComment", why, 'scontrol update JobId=N AdminComment=""', _labels(foreign)
+        )
+    settled = [job for job in single if job.start is not None and job.start + _SETTLED < now]
+    reporting = [job for job in single if published_in(job.admin_comment) is not None]
+    if reporting:
+        yield Finding(OK, facts.cluster, "reports", "nodes publish what pilots report", value=f"{len(reporting)} jobs")
+    elif settled:
+        why = "not one running job has a report: no pilot reports, or no node's agent runs"
+        line = "systemctl status drainwise-slurm-agent"
+        yield Finding(MISSING, facts.cluster, "reports", why, line, f"{len(settled)} jobs")
+
+
+def _labels(jobs: list[Job]) -> str:
+    more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
+    return ", ".join(job.label for job in jobs[:_SHOWN]) + more
+
+
+_RULES: tuple[Rule, ...] = (
+    _version,
+    _hooks,
+    _prolog_limits,
+    _accounting,
+    _late_deadlines,
+    _requeue,
+    _native_road,
+    _reports,
+)

@@ -1,0 +1,89 @@
+"""What `drainwise check slurm` knows of a cluster before it judges, and how it is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.job_record import Job
+from drainwise.slurm.transport import CommandLine
+
+QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
+
+_SETTING = re.compile(r"^([A-Za-z0-9_]+)(?:\[\d+\])?\s*=\s*(.*?)\s*$", re.MULTILINE)
+_PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
+_SNAPSHOT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Qos:
+    """A quality of service: which others it may preempt, and the words of its PreemptMode."""
+
+    name: str
+    preempts: frozenset[str]
+    modes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """The live configuration by lower-case key (where one stands several times, the values with blanks between).
+
+    `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows.
+    """
+
+    config: Mapping[str, str]
+    over_time: Mapping[str, str]
+    qos: tuple[Qos, ...]
+    jobs: tuple[Job, ...]
+
+    @property
+    def cluster(self) -> str:
+        """Its name."""
+        return self.text("ClusterName") or "cluster"
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Slurm's version, such as (22, 5, 8); empty when unknown."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.text("SLURM_VERSION"))[:3])
+
+    def text(self, key: str) -> str:
+        """A setting's value, "" when it is not set."""
+        value = self.config.get(key.lower(), "")
+        return "" if value in {"(null)", "N/A", "none", "NONE"} else value
+
+    def number(self, key: str) -> int | None:
+        """The number that a value begins with (`5 sec`), None without one."""
+        match = re.match(r"\d+", self.text(key))
+        return int(match[0]) if match else None
+
+
+def collect(site: SiteConfig) -> ClusterFacts:
+    """Ask the cluster that this machine belongs to. Raises PoolUnreachable."""
+    commands = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout)
+    config = commands.ask("scontrol", "show", "config")
+    partitions = commands.ask("scontrol", "--oneliner", "show", "partition")
+    jobs = CommandLine(commands, _SNAPSHOT_SECONDS).answers().jobs
+    qos = qos_in(commands.ask(*QOS_COMMAND)) if settings_in(config).get("accountingstoragetype", "") else ()
+    return ClusterFacts(settings_in(config), dict(_PARTITION.findall(partitions)), qos, tuple(jobs))
+
+
+def settings_in(config: str) -> dict[str, str]:
+    """The settings in the output of `scontrol show config` by lower-case key."""
+    settings: dict[str, str] = {}
+    for key, value in _SETTING.findall(config):
+        name = key.lower()
+        settings[name] = f"{settings[name]} {value}" if name in settings else value
+    return settings
+
+
+def qos_in(answer: str) -> tuple[Qos, ...]:
+    """The qualities of service in the output of QOS_COMMAND."""
+    rows = [line.split("|") for line in answer.splitlines()]
+    return tuple(
+        Qos(row[0], frozenset(filter(None, row[1].split(","))), frozenset(row[2].lower().split(",")))
+        for row in rows
+        if len(row) == 3
+    )

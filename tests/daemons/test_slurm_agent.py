@@ -1,0 +1,267 @@
+"""The node's agent on real clusters of both releases: what it tells the jobs and publishes, and what it survives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from drainwise.siteconfig import FeaturesSection, SiteConfig
+from drainwise.slurm.admin_comment import Published, published_in
+from slurm_cluster import SlurmCluster
+from slurm_site import SECONDS, SlurmSite
+
+SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)))
+ROUND = 20.0  # seconds; rounds come each second, and slurmctld answers slowly on a busy machine
+
+
+@pytest.fixture(scope="module")
+def site(slurm_release: str) -> Iterator[SlurmSite]:
+    """Three nodes of 8 cores, each with its agent."""
+    with SlurmCluster(nodes=3, cpus=8, release=slurm_release) as cluster:
+        made = SlurmSite(cluster, SITE)
+        made.install()
+        for node in cluster.node_names:
+            made.start_agent(node)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(site: SlurmSite) -> Iterator[None]:
+    """Each test leaves a cluster without jobs, with slurmctld, and with all its agents."""
+    yield
+    site.cluster.cancel_all()
+    lines = site.cluster.run(["sinfo", "--noheader", "--Node", "--format=%N %T"]).stdout.splitlines()
+    assert not [line for line in lines if line.split()[1].startswith(("drain", "down", "fail"))]
+
+
+def published(site: SlurmSite, number: int, how: Callable[[Published], object] = lambda _: True) -> Published:
+    """What is published of a job, once it is as wanted."""
+
+    def found() -> Published | None:
+        said = site.published(number)
+        return said if said is not None and how(said) else None
+
+    said = site.cluster.wait_for(found, ROUND, f"what job {number} publishes")
+    assert said is not None
+    return said
+
+
+def order(site: SlurmSite, number: int, end: int) -> None:
+    """Have a run end at `end`."""
+    site.cluster.run(["scontrol", "update", f"JobId={number}", f"EndTime=uts{end}"])
+
+
+def channels(tree: Path) -> tuple[bool, ...]:
+    """Whether the site's word stands in its three places."""
+    places = (".jobstatus/.site.ad", ".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job")
+    return tuple((tree / place).exists() for place in places)
+
+
+def told(site: SlurmSite, tree: Path) -> None:
+    """Wait until an order stands in all channels of a job."""
+    site.cluster.wait_for(lambda: channels(tree) == (True, True, True), SECONDS, "the order to be told")
+
+
+def tells(site: SlurmSite, tree: Path, end: int) -> None:
+    """Wait until `.site.ad` names this end."""
+    path = tree / ".jobstatus/.site.ad"
+    site.cluster.wait_for(lambda: path.exists() and f"= {end}\n" in path.read_text(), ROUND, "the order")
+
+
+def test_the_limits_are_there_at_the_jobs_first_instruction(site: SlurmSite) -> None:
+    """Memory, length, CPUs: by what a shell finds before it does anything else; of each node of an uneven job, too."""
+    keys = "wall_limit_secs max_rss_bytes $MACHINEFEATURES/total_cpu"
+    script = f"cd $JOBFEATURES; for key in {keys}; do read value <$key; echo $value; done"
+    number = site.cluster.submit(script, "alice", ("--time=7", "--mem=300M", "--output=/home/alice/limits"))
+    assert site.end_of(number).state == "COMPLETED"
+    assert site.cluster.run(["cat", "/home/alice/limits"]).stdout.split() == ["420", str(300 << 20), "8"]
+    step = "srun --label sh -c 'cat $JOBFEATURES/allocated_cpu $JOBFEATURES/max_rss_bytes $JOBFEATURES/wall_limit_secs'"
+    options = ("--time=7", "--mem-per-cpu=100M", "--nodes=2", "--ntasks=3", "--cpus-per-task=4")
+    number = site.cluster.submit(step, "alice", (*options, "--output=/home/alice/uneven"))
+    assert site.end_of(number).state == "COMPLETED"
+    lines = [line.split() for line in site.cluster.run(["cat", "/home/alice/uneven"]).stdout.splitlines()]
+    tasks = {task: [value for who, value in lines if who == task] for task, _ in lines}
+    assert sorted({tuple(values) for values in tasks.values()}) == [
+        ("4", str(400 << 20), "420"),
+        ("8", str(800 << 20), "420"),
+    ]
+
+
+def test_the_whole_way_of_an_order(site: SlurmSite) -> None:
+    """A pilot reports; its lease is shortened: it is told and drains; it is taken back: it resumes; again: it goes."""
+    number = site.pilot("4x600", "2x5", options=("--time=30", "--cpus-per-task=8"))
+    job = site.running(number)
+    tree = site.tree(job)
+    said = published(site, number)
+    assert (said.job, said.start, said.node, said.standing) == (number, job.start, job.nodes[0], "fresh")
+    assert said.report.can_postpone_last_job is True and (said.report.used_cpu or 0) > 0
+    assert channels(tree) == (False, False, False)
+    end = int(time.time()) + 123
+    order(site, number, end)
+    told(site, tree)
+    assert (tree / ".jobstatus/.site.ad").read_text() == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {end}\n"
+    assert os.stat(tree / ".jobstatus/.site.ad").st_uid == site.cluster.uid("alice")
+    published(site, number, lambda told: told.report.can_postpone_last_job is False)
+    order(site, number, job.start + 1800)
+    site.cluster.wait_for(lambda: channels(tree) == (False, False, False), ROUND, "the order to be taken back")
+    published(site, number, lambda told: told.report.can_postpone_last_job is True)
+    order(site, number, int(time.time()) + 21)
+    assert site.end_of(number).state == "COMPLETED", "it left by itself, before slurmctld ended it"
+    output = site.cluster.run(["cat", f"/home/alice/out.{number}"]).stdout
+    assert ".site.ad" in output
+    record = site.cluster.wait_for(
+        lambda: published_in(site.cluster.accounting(number, "AdminComment")[0]["AdminComment"]), ROUND, "accounting"
+    )
+    assert record is not None
+    assert (record.job, record.start) == (number, job.start)
+
+
+def test_an_order_for_a_lease_without_end(site: SlurmSite) -> None:
+    """What Slurm makes of its limit then is no time at all; the order is told and taken back."""
+    number = site.cluster.submit("sleep 600", "alice", ("--time=UNLIMITED",))
+    tree = site.tree(site.running(number))
+    order(site, number, int(time.time()) + 300)
+    told(site, tree)
+    site.cluster.run(["scontrol", "update", f"JobId={number}", "TimeLimit=UNLIMITED"])
+    site.cluster.wait_for(lambda: channels(tree) == (False, False, False), ROUND, "the order to be taken back")
+
+
+def test_an_array_is_published_task_by_task(site: SlurmSite) -> None:
+    """The last task has the array's own number: its report must not become all tasks'."""
+    script = (
+        "echo $SLURM_JOB_ID >$JOBSTATUS/last_exp_job_end; echo $SLURM_ARRAY_TASK_ID >$JOBSTATUS/used_CPU; sleep 600"
+    )
+    number = site.cluster.submit(script, "alice", ("--array=1-3", "--cpus-per-task=4", "--time=10"))
+
+    def used() -> set[tuple[str, float | None]]:
+        lines = site.cluster.run(["scontrol", "--oneliner", "show", "job", str(number)]).stdout.splitlines()
+        found = set()
+        for line in lines:
+            said = published_in(line.partition(" AdminComment=")[2].split(" ")[0])
+            if said is not None:
+                found.add((line.partition("ArrayTaskId=")[2].split(" ")[0], said.report.used_cpu))
+        return found
+
+    site.cluster.wait_for(lambda: used() == {("1", 1.0), ("2", 2.0), ("3", 3.0)}, ROUND, "all three tasks' reports")
+
+
+def test_jobs_of_several_nodes_publish_nothing_and_are_told(site: SlurmSite) -> None:
+    """Each node would overwrite the others' report; an order reaches all of them."""
+    script = "srun sh -c 'echo 1 >$JOBSTATUS/used_CPU; sleep 600'"
+    number = site.cluster.submit(script, "alice", ("--nodes=2", "--ntasks-per-node=1", "--time=30"))
+    job = site.running(number)
+    trees = [Path(site.cluster.path(f"/run/drainwise/{node}/{number}", node=node)) for node in job.nodes]
+    for tree in trees:
+        site.cluster.wait_for((tree / ".jobstatus/used_CPU").exists, ROUND, "a report")
+    order(site, number, int(time.time()) + 300)
+    for tree in trees:
+        told(site, tree)
+    assert site.comment(number) == ""
+
+
+def test_a_comment_of_somebody_else_stays(site: SlurmSite) -> None:
+    """Said once; the pilot's order is told all the same."""
+    number = site.cluster.submit("sleep 8; echo 1 >$JOBSTATUS/used_CPU; sleep 600", "alice", ("--time=30",))
+    job = site.running(number)
+    site.cluster.run(["scontrol", "update", f"JobId={number}", "AdminComment=see ticket 4711"])
+    node = job.nodes[0]
+    line = f"job {number}: its AdminComment is somebody else's"
+    site.cluster.wait_for(lambda: line in site.agent_log(node), ROUND, "the line")
+    order(site, number, int(time.time()) + 300)
+    told(site, site.tree(job))
+    site.cluster.wait_for((site.tree(job) / ".jobstatus/used_CPU").exists, ROUND, "the report")
+    reached(site, node)
+    assert site.comment(number) == "see"
+    assert site.agent_log(node).count(line) == 1
+
+
+def reached(site: SlurmSite, node: str) -> None:
+    """Wait until a round has begun and ended: another job on the node is published."""
+    number = site.cluster.submit("echo 1 >$JOBSTATUS/used_CPU; sleep 600", "bob", (f"--nodelist={node}",))
+    published(site, number)
+    site.cluster.run(["scancel", str(number)])
+
+
+def test_slurmctld_away_and_back(site: SlurmSite) -> None:
+    """HOSTILE 54: one line when it goes and one when it is back, never more than one command; then all is made good."""
+    number = site.pilot("4x600", options=("--time=30", "--cpus-per-task=4"))
+    job = site.running(number)
+    node, tree = job.nodes[0], site.tree(job)
+    published(site, number)
+    before = site.agent_log(node)
+    site.cluster.kill_daemon("slurmctld", signal.SIGTERM)
+    try:
+        site.cluster.wait_for(lambda: "slurmctld: no answer" in site.agent_log(node)[len(before) :], SECONDS, "a line")
+        (tree / ".jobstatus/used_CPU").write_text("1.5\n")
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            found = site.cluster.run(["pgrep", "-c", "-x", "scontrol"], node=node, check=False).stdout.split()
+            assert not found or int(found[0]) <= len(site.cluster.node_names)
+    finally:
+        site.cluster.start_daemon("slurmctld")
+    site.cluster.wait_until_complete()
+    published(site, number, lambda said: said.report.used_cpu == 1.5)
+    order(site, number, int(time.time()) + 300)
+    told(site, tree)
+    lines = site.agent_log(node)[len(before) :].splitlines()
+    assert [line.split(":")[1] for line in lines] == [" slurmctld", " slurmctld"]
+    assert lines[-1].endswith("answers again")
+
+
+def test_killed_in_the_middle_of_everything(site: SlurmSite) -> None:
+    """HOSTILE 51: agents killed again and again while orders and reports change: nothing is half, the last one does
+    it all."""
+    numbers = [site.pilot("1x900", options=("--time=30", "--nodelist=node1", "--cpus-per-task=2")) for _ in range(3)]
+    jobs = [site.running(number) for number in numbers]
+    for number in numbers:  # an order that comes sooner would find a pilot that has nothing to wait for
+        published(site, number, lambda said: said.report.used_cpu)
+    for turn in range(6):
+        end = int(time.time()) + 600 + turn
+        for number in numbers:
+            order(site, number, end)
+        site.stop_agent("node1", "KILL")
+        for job in jobs:
+            ad = site.tree(job) / ".jobstatus/.site.ad"
+            assert not ad.exists() or ad.read_text().startswith("VACATE_DESIRED = True\nPAYLOAD_DEADLINE = 1")
+            assert all((file.read_text()) for file in (site.tree(job) / ".jobfeatures").iterdir())
+        site.start_agent("node1")
+    for number, job in zip(numbers, jobs):
+        tells(site, site.tree(job), end)
+        assert published(site, number).start == job.start
+
+
+def test_a_hostile_job_costs_nobody_else_anything(site: SlurmSite) -> None:
+    """HOSTILE 1, 5, 8, 26, 30, 41, 43: two hostile jobs of alice's beside her own pilot and bob's: nothing happens."""
+    hostile = r"""
+    cd $JOBSTATUS; mkfifo used_CPU; ln -s /etc/shadow .pilot.ad; mkdir .site.ad; seq 3000 | xargs touch
+    printf 'USED_FRACTION1k = 1\nupdate JobId=1 AdminComment=x\n' >$HOME/.pilot.ad
+    sleep 600
+    """
+    name = "x\nJobId=1 EndTime=1 AdminComment=y UserId=root(0) "
+    options = ("--nodelist=node2", "--time=30", "--cpus-per-task=2")
+    attacker = site.cluster.submit(hostile, "alice", (*options, f"--job-name={name}", f"--comment={name}"))
+    plain = site.cluster.submit(hostile, "alice", options)
+    pilots = {site.pilot("1x600", options=options, user=user): user for user in ("alice", "bob")}
+    for number in (attacker, plain, *pilots):
+        site.running(number)
+    for number in pilots:
+        assert published(site, number).standing == "fresh"
+        order(site, number, int(time.time()) + 300)
+        tree = site.tree(site.cluster.job(number))
+        told(site, tree)
+    order(site, plain, int(time.time()) + 300)
+    tree = site.tree(site.cluster.job(plain))
+    told(site, tree)
+    site.cluster.wait_for((tree / ".jobstatus/.site.ad").is_file, ROUND, "a file in place of the directory")
+    for number in (attacker, plain):
+        assert site.published(number) is None
+    lines = [
+        line for line in site.agent_log("node2").splitlines() if f"job {attacker}:" in line or f"job {plain}:" in line
+    ]
+    assert 1 <= len(lines) <= 4 and all(line.isprintable() and len(line) <= 200 for line in lines)

@@ -1,0 +1,454 @@
+"""What Slurm tells the agent, and what becomes of an order: on real clusters of both versions, with real jobs."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import drainwise
+from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool import Pilot
+from drainwise.reclaim.quota import require_whole
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.admin_comment import Published, comment_text
+from drainwise.slurm.check import judge
+from drainwise.slurm.check_facts import collect
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.native_road import EXPOSED, PROTECTED, NativeRoad
+from drainwise.slurm.pool import SlurmPool
+from slurm_cluster import Job, Qos, SlurmCluster
+
+GRACE = 7200
+SLEEP = "exec sleep 1000"
+PACKAGES = Path(drainwise.__file__).parents[1]
+DOCUMENT = PACKAGES.parent / "docs" / "slurm.md"
+PYTHON = {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}
+STUBBORN = "trap '' TERM\nwhile :; do sleep 1; done"
+WHOLE_NODE = ("--ntasks=1", "--cpus-per-task=8")
+
+
+@pytest.fixture(autouse=True)
+def _without_jobs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that shares the cluster leaves it with all its daemons and without jobs."""
+    yield
+    if "slurm" in request.fixturenames:
+        cluster: SlurmCluster = request.getfixturevalue("slurm")
+        if not cluster.is_running("slurmctld"):
+            cluster.start_daemon("slurmctld")
+            cluster.wait_until_complete()
+        cluster.cancel_all(90)  # slurmctld says it again when a node was too busy to hear it
+
+
+def tools(cluster: SlurmCluster, user: str = "root") -> str:
+    """The directory of the cluster's commands for programs of this machine."""
+    return cluster.outside_env(user)["PATH"].split(os.pathsep)[0]
+
+
+def pool_of(cluster: SlurmCluster, user: str = "root", vacate: str = "requeue", native: str = "no") -> SlurmPool:
+    settings = SlurmSection(bin_dir=tools(cluster, user), command_timeout=4, vacate=vacate, native_preemption=native)
+    return SlurmPool(settings, GRACE)
+
+
+def now() -> int:
+    return int(time.time())
+
+
+def start(cluster: SlurmCluster, user: str, *options: str, script: str = SLEEP) -> Job:
+    """A job that runs."""
+    number = cluster.submit(script, user, options)
+    cluster.wait_for(lambda: cluster.job(number).state == "RUNNING", 30, f"job {number} to run")
+    return cluster.job(number)
+
+
+def pilot(pool: SlurmPool, job: Job) -> Pilot:
+    """The pilot that a job is for the agent."""
+    return next(one for one in pool.snapshot(now()).pilots if one.name == job.label)
+
+
+def lease_ends(cluster: SlurmCluster) -> dict[str, int]:
+    return {job.label: job.end for job in cluster.jobs() if job.state == "RUNNING"}
+
+
+# ---- the view ----
+
+
+def test_a_snapshot_is_what_squeue_says(slurm: SlurmCluster) -> None:
+    """Runs, owners, cores and demand; shares two to one between the accounts; the report that was published."""
+    pool = pool_of(slurm)
+    jobs = [start(slurm, "alice", *WHOLE_NODE) for _ in range(3)]
+    two = slurm.submit(SLEEP, "alice", ["--array=1-2", "--ntasks=1", "--cpus-per-task=4"])
+    slurm.wait_for(lambda: len(lease_ends(slurm)) == 5, 30, "all to run")
+    waiting = slurm.submit(SLEEP, "bob", ["--array=1-3%2", *WHOLE_NODE])
+    slurm.submit(SLEEP, "bob", ["--hold"])
+    slurm.wait_for(lambda: "Resources" in {job.reason for job in slurm.jobs(f"--jobs={waiting}")}, 30, "bob to wait")
+    report = PilotReport(now(), used_cpu=6.0, priority_factor=-3)
+    line = comment_text(Published(jobs[0].id, jobs[0].start, jobs[0].nodes[0], report))
+    slurm.run(["scontrol", "update", f"JobId={jobs[0].id}", f"AdminComment={line}"])
+
+    snapshot = pool.snapshot(now())
+
+    require_whole(snapshot)
+    seen = {(one.name, one.run, one.node, one.user, one.principal, one.cores, one.lease_end) for one in snapshot.pilots}
+    running = [job for job in slurm.jobs() if job.state == "RUNNING"]
+    assert seen == {
+        (job.label, f"{job.label}@{job.start}", job.nodes[0], "alice", "atlas", job.cores, job.end) for job in running
+    }
+    assert {f"{two}_1", f"{two}_2"} <= {one.name for one in snapshot.pilots}
+    assert {one.name: one.report for one in snapshot.pilots if one.report is not None} == {jobs[0].label: report}
+    assert not any(one.deadline or one.leaving for one in snapshot.pilots)
+    atlas, cms = snapshot.principals
+    assert (atlas.name, atlas.cores_in_use, atlas.cores_wanted) == ("atlas", 32, 0)
+    assert (cms.name, cms.cores_in_use, cms.cores_wanted, cms.cores_per_job) == ("cms", 0, 16, 8)
+    assert (atlas.cores_owed, cms.cores_owed) == pytest.approx((64 / 3, 32 / 3))
+    assert snapshot.free_cores == 0
+
+
+def test_a_users_words_stay_words(slurm: SlurmCluster) -> None:
+    """HOSTILE 43: a job's name with a line, a quote and a comment of its own."""
+    words = 'b|"]}\n   AdminComment={"drainwise":1}\x1b[2J'
+    job = start(slurm, "alice", "--cpus-per-task=2", f"--job-name={words}")
+    (one,) = pool_of(slurm).snapshot(now()).pilots
+    assert (one.name, one.report) == (job.label, None)
+    pool_of(slurm).ask_to_leave(one, now() + 601, "test")
+    assert pilot(pool_of(slurm), job).deadline == slurm.job(job.id).end
+
+
+def test_jobs_that_no_order_can_reach_are_no_pilots(slurm: SlurmCluster) -> None:
+    """A job of two nodes and a heterogeneous one; each is refused, and its lease stays as it was."""
+    two = start(slurm, "alice", "--nodes=2", "--ntasks=2")
+    wrap = ["sbatch", "--parsable", "--cpus-per-task=1", ":", "--cpus-per-task=2", f"--wrap={SLEEP}"]
+    first = int(slurm.run(wrap, user="alice").stdout)
+    slurm.wait_for(lambda: slurm.job(first).state == "RUNNING", 30, "the heterogeneous job to run")
+    pool, ends = pool_of(slurm), lease_ends(slurm)
+    assert pool.snapshot(now()).pilots == ()
+    for number in (two.id, first):
+        job = slurm.job(number)
+        forged = Pilot(f"{number}@{job.start}", str(number), "node1", "atlas", "alice", 1, job.start)
+        for deadline in (now() + 600, now() - 1):
+            with pytest.raises(ActionRefused, match="an order to it would reach other nodes"):
+                pool.ask_to_leave(forged, deadline, "test")
+    assert lease_ends(slurm) == ends
+
+
+def test_without_slurmctld_there_is_no_answer_within_the_time_limit(slurm: SlurmCluster) -> None:
+    """HOSTILE 54: Slurm's commands themselves try for nine seconds."""
+    job = start(slurm, "alice", "--cpus-per-task=2")
+    pool = pool_of(slurm)
+    one = pilot(pool, job)
+    slurm.kill_daemon("slurmctld")
+    acts: list[Callable[[], object]] = [
+        lambda: pool.snapshot(now()),
+        lambda: pool.ask_to_leave(one, now() + 600, "test"),
+        lambda: pool.ask_to_leave(one, now(), "test"),
+    ]
+    for act in acts:
+        begin = time.monotonic()
+        with pytest.raises(PoolUnreachable, match="did not answer within 4 s"):
+            act()
+        assert time.monotonic() - begin < 6
+
+
+def test_a_slurmctld_that_hangs_is_no_answer_either(slurm: SlurmCluster) -> None:
+    process = slurm.daemon_pid("slurmctld")
+    slurm.run(["kill", f"-{int(signal.SIGSTOP)}", str(process)])
+    try:
+        begin = time.monotonic()
+        with pytest.raises(PoolUnreachable):
+            pool_of(slurm).snapshot(now())
+        assert time.monotonic() - begin < 6
+    finally:
+        slurm.run(["kill", f"-{int(signal.SIGCONT)}", str(process)])
+
+
+# ---- orders ----
+
+
+def test_an_order_shortens_exactly_that_lease(slurm: SlurmCluster) -> None:
+    """To the second; it is seen in the next snapshot, and its reason stands in the accounting."""
+    pool = pool_of(slurm)
+    jobs = [start(slurm, "alice", "--cpus-per-task=2") for _ in range(3)]
+    ends, deadline = lease_ends(slurm), now() + 601
+
+    pool.ask_to_leave(pilot(pool, jobs[1]), deadline, 'cms is owed 8 cores; "x" $(id) | y=z')
+
+    after = lease_ends(slurm)
+    assert deadline - 1 <= after[jobs[1].label] <= deadline
+    assert {label for label, end in after.items() if end != ends[label]} == {jobs[1].label}
+    assert {one.name: one.deadline for one in pool.snapshot(now()).pilots if one.deadline} == {
+        jobs[1].label: after[jobs[1].label]
+    }
+    (row,) = slurm.accounting(jobs[1].id, "SystemComment")
+    assert (
+        row["SystemComment"]
+        == f"drainwise: asked to be gone by {after[jobs[1].label]}: cms is owed 8 cores; x (id) y z"
+    )
+    others = slurm.wait_for(lambda: slurm.accounting(jobs[0].id, "User", "SystemComment"), 10, "accounting")
+    assert others == [{"User": "alice", "SystemComment": ""}]
+
+
+def test_slurm_itself_ends_who_stays_past_the_deadline(slurm: SlurmCluster) -> None:
+    """Nobody of ours is needed; a pilot that ignores SIGTERM is gone too, and the reason outlives it."""
+    pool = pool_of(slurm)
+    job, other = start(slurm, "alice", script=STUBBORN), start(slurm, "alice")
+    pool.ask_to_leave(pilot(pool, job), now() + 5, "test")
+    slurm.wait_for(lambda: slurm.job(job.id).state == "TIMEOUT", 60, "the end of the lease")
+    assert slurm.job(other.id).state == "RUNNING"
+    words = slurm.wait_for(lambda: slurm.accounting(job.id, "State", "SystemComment"), 10, "the accounting")
+    assert words[0]["State"] == "TIMEOUT"
+    assert "drainwise: asked to be gone by" in words[0]["SystemComment"]
+
+
+def test_a_lease_without_a_limit_can_be_shortened(slurm: SlurmCluster) -> None:
+    pool = pool_of(slurm)
+    job = start(slurm, "alice", "--time=UNLIMITED")
+    assert pilot(pool, job).lease_end is None
+    pool.ask_to_leave(pilot(pool, job), now() + 601, "test")
+    assert pilot(pool, job).deadline == slurm.job(job.id).end
+
+
+def test_a_lease_is_never_made_longer(slurm: SlurmCluster) -> None:
+    pool = pool_of(slurm)
+    job = start(slurm, "alice", "--time=10")
+    with pytest.raises(ActionRefused, match="ends by"):
+        pool.ask_to_leave(pilot(pool, job), job.end + 1, "test")
+    assert slurm.job(job.id).end == job.end
+    pool.ask_to_leave(pilot(pool, job), job.end, "test")
+    assert pilot(pool, job).deadline == job.end - 1
+
+
+def test_an_order_to_a_task_of_an_array_reaches_this_task_only(slurm: SlurmCluster) -> None:
+    """The last task of an array has the array's own number: an order to the number would reach all tasks."""
+    pool = pool_of(slurm)
+    array = slurm.submit(SLEEP, "alice", ["--array=1-3"])
+    slurm.wait_for(lambda: len(lease_ends(slurm)) == 3, 30, "all tasks to run")
+    last = slurm.job(array)
+    ends = lease_ends(slurm)
+    pool.ask_to_leave(pilot(pool, last), now() + 601, "test")
+    assert {label for label, end in lease_ends(slurm).items() if end != ends[label]} == {last.label}
+    pool.ask_to_leave(pilot(pool, last), now(), "test")
+    slurm.wait_for(lambda: set(lease_ends(slurm)) == set(ends) - {last.label}, 30, "the end of this task alone")
+
+
+def test_a_run_that_is_over_is_refused_and_nobody_else_is_touched(slurm: SlurmCluster) -> None:
+    """HOSTILE 48, 50: ended between snapshot and order; requeued and running again, with the same number."""
+    pool = pool_of(slurm)
+    ended, requeued, other = (start(slurm, "alice", "--cpus-per-task=2") for _ in range(3))
+    old = [pilot(pool, job) for job in (ended, requeued)]
+    slurm.run(["scancel", str(ended.id)])
+    slurm.run(["scontrol", "requeue", str(requeued.id)])
+    slurm.wait_for(lambda: slurm.job(requeued.id).state == "PENDING", 30, "the job to wait again")
+    # Somewhere else: a node refuses a job that it has just ended ("already killed, do not launch batch job").
+    elsewhere = f"ExcNodeList={requeued.nodes[0]}"
+    slurm.run(["scontrol", "update", f"JobId={requeued.id}", "StartTime=now", elsewhere])
+    slurm.wait_for(lambda: slurm.job(requeued.id).state == "RUNNING", 30, "the next run of the job")
+    ends = lease_ends(slurm)
+    for one in old:
+        for deadline in (now() + 600, now()):
+            with pytest.raises(PoolUnreachable, match="does not run any more"):
+                pool.ask_to_leave(one, deadline, "test")
+    assert lease_ends(slurm) == ends
+    assert {other.label, requeued.label} == set(ends)
+
+
+@pytest.mark.parametrize(
+    ("vacate", "options", "state"),
+    [("requeue", (), "PENDING"), ("cancel", (), "CANCELLED"), ("requeue", ("--no-requeue",), "CANCELLED")],
+)
+def test_a_deadline_of_now_ends_exactly_that_run(
+    slurm: SlurmCluster, vacate: str, options: tuple[str, ...], state: str
+) -> None:
+    """As the site says; cancelled where its owner does not let it be requeued. Until it is gone it is leaving."""
+    pool = pool_of(slurm, vacate=vacate)
+    job, other = start(slurm, "alice", *options, script=STUBBORN), start(slurm, "alice")
+    pool.ask_to_leave(pilot(pool, job), now(), "cms is owed a core")
+    assert [one.leaving for one in pool.snapshot(now()).pilots if one.name == job.label] == [True]
+    slurm.wait_for(lambda: slurm.job(job.id).state == state, 30, f"the job to be {state}")
+    assert slurm.job(other.id).state == "RUNNING"
+    rows = slurm.run(["sacct", "-D", "-X", "-n", "-P", "-j", str(job.id), "-o", "State,SystemComment"]).stdout
+    assert "drainwise: to end now: cms is owed a core" in rows
+
+
+def test_a_run_that_was_asked_is_not_requeued(slurm: SlurmCluster) -> None:
+    """Its time limit has become as short as its lease: the next run would have no more than that."""
+    pool = pool_of(slurm)
+    job = start(slurm, "alice")
+    pool.ask_to_leave(pilot(pool, job), now() + 601, "test")
+    pool.ask_to_leave(pilot(pool, job), now(), "test")
+    slurm.wait_for(lambda: slurm.job(job.id).state == "CANCELLED", 30, "its end")
+
+
+def test_who_is_overdue_is_ended(slurm: SlurmCluster) -> None:
+    """OverTimeLimit keeps Slurm from ending it at its deadline."""
+    slurm.configure("OverTimeLimit=UNLIMITED\n")
+    slurm.reconfigure()
+    try:
+        pool = pool_of(slurm)
+        job, other = (start(slurm, "alice") for _ in range(2))
+        pool.ask_to_leave(pilot(pool, job), now() + 3, "test")
+        late = SlurmPool(replace(SlurmSection(), bin_dir=tools(slurm)), GRACE, clock=lambda: time.time() + 200)
+        assert late.tend(late.snapshot(now())) == [f"{job.label} was overdue and is ended"]
+        slurm.wait_for(lambda: slurm.job(job.id).state == "CANCELLED", 30, "its end")
+        assert slurm.job(other.id).state == "RUNNING"
+    finally:
+        slurm.configure("")
+        slurm.reconfigure()
+
+
+def test_a_plain_user_is_refused(slurm: SlurmCluster) -> None:
+    """bob may look, and may end nobody's pilot."""
+    pool = pool_of(slurm, user="bob")
+    job = start(slurm, "alice")
+    one = pilot(pool, job)
+    for deadline in (now() + 600, now()):
+        with pytest.raises(ActionRefused, match=r"denied|Invalid user id"):
+            pool.ask_to_leave(one, deadline, "test")
+    assert slurm.job(job.id).end == job.end
+    assert slurm.job(job.id).state == "RUNNING"
+
+
+def test_two_agents_that_order_at_once_leave_one_sound_lease(slurm: SlurmCluster) -> None:
+    pool = pool_of(slurm)
+    job = start(slurm, "alice")
+    one, base = pilot(pool, job), now()
+
+    def order(seconds: int) -> None:
+        try:
+            pool.ask_to_leave(one, base + seconds, "test")
+        except (ActionRefused, PoolUnreachable):
+            return
+
+    with ThreadPoolExecutor(4) as agents:
+        list(agents.map(order, (601, 701, 801, 901)))
+    assert base + 599 <= (pilot(pool, job).deadline or 0) <= base + 901
+
+
+# ---- the native road ----
+
+
+@pytest.fixture(scope="module")
+def steered(slurm_release: str) -> Iterator[SlurmCluster]:
+    """A cluster of three nodes whose preemption can be steered, as the documents say for its version."""
+    config = "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
+    if slurm_release == "bookworm":
+        pilots = Qos("pilots", ("PreemptMode=REQUEUE,WITHIN",))
+    else:
+        config += "PreemptParameters=min_exempt_priority=2\n"
+        pilots = Qos("pilots", ("PreemptMode=REQUEUE",))
+    with SlurmCluster(nodes=3, cpus=8, release=slurm_release, config=config, qos=(pilots,)) as cluster:
+        if slurm_release != "bookworm":
+            cluster.run(["sacctmgr", "-i", "add", "qos", "owed", "Priority=10", "Preempt=pilots"])
+            cluster.run(["sacctmgr", "-i", "modify", "user", "bob", "set", "QOS+=owed"])
+        yield cluster
+
+
+def test_slurm_preempts_exactly_the_exposed_pilot(steered: SlurmCluster) -> None:
+    """It runs on until somebody needs its cores; afterwards nobody keeps a priority of ours."""
+    pool = pool_of(steered, native="yes")
+    jobs = [start(steered, "alice", "--qos=pilots", *WHOLE_NODE) for _ in range(3)]
+    chosen = jobs[1]
+    pool.ask_to_leave(pilot(pool, chosen), now(), "cms is owed 8 cores")
+    assert {one.name for one in pool.snapshot(now()).pilots if one.leaving} == {chosen.label}
+    assert steered.job(chosen.id).state == "RUNNING"
+
+    qos = "pilots" if steered.release == "bookworm" else "owed"
+    bob = steered.submit(SLEEP, "bob", [f"--qos={qos}", *WHOLE_NODE])
+    steered.wait_for(lambda: steered.job(bob).state == "RUNNING", 30, "bob's job to run")
+
+    states = {job.id: steered.job(job.id).state for job in jobs}
+    assert states == {jobs[0].id: "RUNNING", chosen.id: "PENDING", jobs[2].id: "RUNNING"}
+    assert pool.tend(pool.snapshot(now())) == [f"{chosen.label} has its own priority again"]
+    assert steered.job(chosen.id).priority not in {EXPOSED, PROTECTED}
+    NativeRoad(SlurmCommands(tools(steered))).withdraw()
+    assert not {job.priority for job in steered.jobs()} & {EXPOSED, PROTECTED}
+    steered.cancel_all()
+
+
+def test_without_the_plugin_the_native_road_is_refused(slurm: SlurmCluster) -> None:
+    pool = pool_of(slurm, native="yes")
+    job = start(slurm, "alice")
+    with pytest.raises(ActionRefused, match="PreemptType=preempt/qos"):
+        pool.ask_to_leave(pilot(pool, job), now(), "test")
+    assert slurm.job(job.id).state == "RUNNING"
+
+
+# ---- what an admin sees ----
+
+
+def test_check_names_what_this_cluster_lacks(slurm: SlurmCluster) -> None:
+    """A cluster that knows nothing of drainwise."""
+    site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
+    findings = {one.what: one for one in judge(collect(site), site, now())}
+    bad = {what for what, one in findings.items() if one.severity != "ok"}
+    assert bad == {"Prolog", "Epilog", "TaskProlog"}
+    assert findings["TaskProlog"].line == "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog"
+    assert findings["Slurm"].value == {"bookworm": "22.05.8", "trixie": "24.11.5"}[slurm.release]
+
+
+def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> None:
+    slurm.configure("OverTimeLimit=5\nPrologEpilogTimeout=\nJobRequeue=0\n")
+    slurm.reconfigure()
+    try:
+        site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
+        findings = {one.what: one.severity for one in judge(collect(site), site, now())}
+        wanted = {"OverTimeLimit": "dangerous", "PrologEpilogTimeout": "dangerous", "JobRequeue": "missing"}
+        assert {what: findings[what] for what in wanted} == wanted
+    finally:
+        slurm.configure("")
+        slurm.reconfigure()
+
+
+def documented(language: str = "sh") -> list[str]:
+    """The commands that docs/slurm.md shows, without their comments."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
+    return [line.partition("   #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:
+    """Each of docs/slurm.md, as an administrator would type it: the pilot, its report, its order are there."""
+    job = start(slurm, "alice", "--cpus-per-task=3")
+    report = PilotReport(now(), used_cpu=2.0, can_postpone_last_job=False)
+    line = comment_text(Published(job.id, job.start, job.nodes[0], report))
+    slurm.run(["scontrol", "update", f"JobId={job.id}", f"AdminComment={line}"])
+    pool = pool_of(slurm)
+    pool.ask_to_leave(pilot(pool, job), now() + 601, "cms is owed a core")
+    ended = start(slurm, "bob", script="exec sleep 3")
+    slurm.run(["scontrol", "update", f"JobId={ended.id}", f"AdminComment={line}"])
+    slurm.wait_for(lambda: line in str(slurm.accounting(ended.id, "User", "AdminComment")), 30, "the accounting")
+    slurm.write("/srv/site.ini", f"[slurm]\nbin_dir = {tools(slurm)}\n")
+    site = ["--site", slurm.path("/srv/site.ini")]
+    said: dict[str, str] = {}
+    for command in documented():
+        if command.startswith("drainwise"):
+            argv, code = [sys.executable, "-m", *command.split(), *site], int("check" in command)
+        else:
+            argv, code = ["sh", "-c", command], 0
+        done = slurm.run_outside(argv, environment=PYTHON, check=False)
+        assert (done.returncode, done.stderr) == (code, ""), command
+        said[command] = done.stdout
+    assert len(said) == 11
+    wanted = {
+        "drainwise check": "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog",
+        "drainwise status": "alice",
+        "drainwise plan": "3 on their way",
+        "select(.admin_comment | startswith": line,
+        "AdminComment |": f"{ended.label}|bob|cms|COMPLETED|{line}",
+        "can_postpone_last_job == false": f"{job.id}\n",
+        "[.job, .node, .used_cpu]": f"{job.id}\t{job.nodes[0]}\t2\n",
+        "SystemComment |": "cms is owed a core",
+        "TimeLeft": "10:",
+        "LevelFS": "atlas|alice|",
+    }
+    for part, text in wanted.items():
+        (shown,) = (output for command, output in said.items() if part in command)
+        assert text in shown.replace('\\"', '"') or text in shown, (part, shown)

@@ -1,0 +1,225 @@
+"""The agent as a process of its own: started as systemd starts it, called by a prolog, killed at any moment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from drainwise.slurm.wake import wake
+from made_up_node import PYTHON, public_directory
+
+from .agent_host import AgentHost
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user")
+
+PLUGINS = str(Path(__file__).parents[2] / "plugins")
+PYTHONS = [PYTHON, "python3.9"]
+DEADLINE = 20.0
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.01)
+
+
+class Agent:
+    """An agent of a host, with what it says."""
+
+    def __init__(self, host: AgentHost, python: str = PYTHON, period: int = 3600, **settings: str) -> None:
+        keys = {
+            "runtime_dir": host.runtime,
+            "bin_dir": host.slurm.bin_dir,
+            "agent_period_secs": str(period),
+            "shutdown_file": host.settings.shutdown_file,
+            **settings,
+        }
+        Path(host.base, "node.conf").write_text("".join(f"{key} = {value}\n" for key, value in keys.items()))
+        program = (
+            f"import sys; sys.dont_write_bytecode = True; sys.path.append({PLUGINS!r}); "
+            f"from drainwise.slurm.agent import main; sys.exit(main({f'{host.base}/node.conf'!r}))"
+        )
+        self._said = Path(host.base, f"said.{time.monotonic_ns()}")
+        with open(self._said, "wb") as stream:
+            self.process = subprocess.Popen([python, "-IS", "-c", program], stderr=stream, env={})
+
+    def said(self) -> list[str]:
+        return self._said.read_text(encoding="ascii").splitlines()
+
+    def end(self, how: int = signal.SIGKILL) -> None:
+        self.process.send_signal(how)
+        self.process.wait(DEADLINE)
+
+
+@pytest.fixture
+def host() -> Iterator[AgentHost]:
+    with public_directory() as base:
+        yield AgentHost(base)
+
+
+@pytest.fixture
+def start(host: AgentHost) -> Iterator[Callable[..., Agent]]:
+    """Start agents; they end with the test."""
+    agents: list[Agent] = []
+
+    def one(**options: object) -> Agent:
+        agents.append(Agent(host, **options))  # type: ignore[arg-type]
+        wait_until(lambda: agents[-1].said() or agents[-1].process.poll() is not None, "its first line")
+        return agents[-1]
+
+    yield one
+    for agent in agents:
+        if agent.process.poll() is None:
+            agent.end()
+
+
+def complete(host: AgentHost, number: int) -> bool:
+    return (host.tree(number) / "complete").exists()
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_call_completes_a_new_job_at_once(host: AgentHost, start: Callable[..., Agent], python: str) -> None:
+    """With the system's Python and 3.9, isolated: long before the next round is due."""
+    found = shutil.which(python)
+    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False, env={}).returncode:
+        pytest.skip(f"no {python} here")
+    agent = start(python=found)
+    host.start(17)  # the prolog calls
+    wait_until(lambda: complete(host, 17), "the job to be complete")
+    assert host.features(17)["wall_limit_secs"] == "3600"
+    assert len(agent.said()) == 1
+    assert host.slurm.complaints() == ""
+
+
+def test_jobs_that_were_there_before_the_agent(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """Whatever their trees are marked as."""
+    host.start(17)
+    assert complete(host, 17), "nobody listened: the prolog itself says that nothing is to be waited for"
+    assert "wall_limit_secs" not in host.features(17)
+    start()
+    wait_until(lambda: "wall_limit_secs" in host.features(17), "its limits")
+
+
+def test_rounds_come_by_themselves(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """Published within a period, and again when it changes."""
+    start(period=1)
+    host.start(17)
+    host.report(17)
+    wait_until(lambda: host.published(17), "the report")
+    host.report(17, used=3)
+    wait_until(lambda: 'used_cpu":3,' in host.slurm.comment(17), "the next one")
+
+
+def test_there_is_one_agent(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """A second one says so and ends; after the first was killed another may start."""
+    first, second = start(), start()
+    assert second.process.wait(DEADLINE) == 1
+    assert len(second.said()) == 1 and "has an agent already" in second.said()[0]
+    first.end()
+    assert start().process.poll() is None
+
+
+def test_a_runtime_directory_of_everybodys_is_refused(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """HOSTILE 47: whoever made it first could have put anything there."""
+    os.mkdir(host.runtime)
+    os.chmod(host.runtime, 0o777)
+    agent = start()
+    assert agent.process.wait(DEADLINE) == 1
+    assert "others may write there" in agent.said()[0]
+
+
+def test_an_outage_is_one_line_and_no_pile_up(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """HOSTILE 54: while slurmctld is silent one command runs at a time, later and later; then all is made good."""
+    host.start(17)
+    host.report(17)
+    host.slurm.mode("hang")
+    agent = start(period=1, command_timeout_secs="1")
+    wait_until(lambda: len(agent.said()) > 1, "the line")
+    for _ in range(200):
+        wake(host.runtime)
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        children = Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read_text().split()
+        assert len(children) <= 1
+        time.sleep(0.02)
+    assert len(host.slurm.calls()) <= 5
+    assert [line.partition(": ")[2].partition(":")[0] for line in agent.said()[1:]] == ["slurmctld"]
+    host.slurm.mode("hang", on=False)
+    wait_until(lambda: host.published(17), "the report")
+    wait_until(lambda: len(agent.said()) == 3, "the other line")
+    assert agent.said()[-1] == "drainwise: slurmctld: answers again"
+
+
+def test_killed_at_any_moment_nothing_is_half(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """HOSTILE 51: whole files only, and the next agent does all that was not done."""
+    for number in range(17, 23):
+        host.start(number)
+        host.report(number)
+    for turn in range(12):
+        end = host.now + 600 + turn
+        for number in range(17, 23):
+            host.slurm.set(number, EndTime=end, TimeLimit="00:30:00")
+        agent = Agent(host, period=1)
+        pause = time.monotonic() + 0.05 + turn * 0.025
+        while time.monotonic() < pause:
+            time.sleep(0.001)
+        agent.end()
+        for number in range(17, 23):
+            word = host.site_ad(number)
+            assert word == "" or re.fullmatch(r"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = \d+\n", word)
+            for name, text in host.features(number).items():
+                assert text and (name.startswith("shutdown_") or re.fullmatch(r"[\d.]+", text)), name
+            assert re.fullmatch(r'(\{"drainwise":1,.*\})?', host.slurm.comment(number))
+    start(period=1)
+    for number in range(17, 23):
+        wait_until(lambda number=number: f"= {end}\n" in host.site_ad(number), "the order")  # type: ignore[misc]
+        wait_until(lambda number=number: host.published(number), "the report")  # type: ignore[misc]
+
+
+def test_it_outlives_what_a_job_does_to_it(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """A tree without a lease, with a broken one, and things that are no trees: a line each, the others as before."""
+    agent = start(period=1)
+    host.start(17)
+    host.start(18)
+    (host.tree(18) / "lease").write_text("job = x\n")
+    os.mkdir(host.tree(19))
+    host.tree(20).write_text("")
+    host.tree(21).symlink_to("/etc")
+    os.mkfifo(f"{host.runtime}/fifo")
+    os.mkdir(f"{host.runtime}/.hidden")
+    host.report(17)
+    wait_until(lambda: host.published(17), "the neighbour's report")
+    assert agent.process.poll() is None
+    jobs = sorted(line.split(":")[1].strip() for line in agent.said()[1:])
+    assert jobs == ["job 18", "job 19", "job 20", "job 21"]
+
+
+def test_it_stays_small(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """A hundred rounds with jobs that come and go leave no descriptor, child or memory behind."""
+    agent = start()
+    host.start(17)
+    wait_until(lambda: complete(host, 17), "the first job")
+
+    def size() -> tuple[int, int]:
+        status = Path(f"/proc/{agent.process.pid}/status").read_text()
+        resident = re.search(r"VmRSS:\s+(\d+)", status)
+        assert resident
+        return len(os.listdir(f"/proc/{agent.process.pid}/fd")), int(resident[1])
+
+    before = size()
+    for number in range(100, 130):
+        host.start(number)
+        wait_until(lambda number=number: complete(host, number), "a job")  # type: ignore[misc]
+        shutil.rmtree(host.tree(number))
+    wait_until(lambda: size()[0] == before[0], "all descriptors to be closed")
+    assert size()[1] < before[1] + 3000

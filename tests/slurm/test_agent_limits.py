@@ -1,0 +1,102 @@
+"""What a lease was when it was granted, and when it counts as shortened."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drainwise.slurm.agent_jobs import NodeJob
+from drainwise.slurm.agent_limits import GRANTED, granted_end, is_this_run, learn_granted, shortened_end
+from drainwise.slurm.agent_query import RunFacts, facts_in
+from drainwise.slurm.lease import Lease
+
+from .recorded_cluster import recorded
+
+START = 1_795_248_000
+
+
+def facts(**changes: object) -> RunFacts:
+    """A run of ten minutes."""
+    text = recorded("24.11", "scontrol.txt").decode("utf-8", "replace")
+    known = facts_in(text.partition("show job 10\n")[2].partition("scontrol: ")[0], 10)
+    assert known is not None
+    values = {"start": START, "end": START + 600, "limit": 600, "uid": 1001, **changes}
+    return replace(known, **values)  # type: ignore[arg-type]
+
+
+def lease(**changes: object) -> Lease:
+    """The lease that 22.05's prolog writes: it knows neither start nor end."""
+    return Lease(**{"job": "10", "uid": 1001, "gid": 1001, "started": START + 1, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({}, True),
+        ({"uid": 1002}, False),
+        ({"restarts": 1}, False),
+        ({"state": "PENDING"}, False),
+        ({"state": "COMPLETING"}, False),
+        ({"state": "CONFIGURING"}, True),
+        ({"start": None}, False),
+    ],
+)
+def test_which_run_slurmctld_speaks_of(change: dict[str, object], same: bool) -> None:
+    assert is_this_run(lease(), facts(**change)) is same
+
+
+def test_a_known_start_has_to_agree() -> None:
+    """A later one is that of a node that had to be powered up first."""
+    known = lease(started=START, start_known=True)
+    assert is_this_run(known, facts())
+    assert is_this_run(known, facts(start=START + 60))
+    assert not is_this_run(known, facts(start=START - 60))
+
+
+def test_what_was_granted() -> None:
+    """The prolog's word, else the time limit; no limit, no end."""
+    assert granted_end(lease(), facts()) == START + 600
+    assert granted_end(lease(started=START, start_known=True, ends=START + 900), facts(end=START + 300)) == START + 900
+    assert granted_end(lease(), facts(limit=None)) is None
+
+
+def test_when_a_lease_is_shortened() -> None:
+    """An end before the granted one; not the same, not a later one, not an unknown one."""
+    granted = START + 600
+    assert shortened_end(granted, facts()) is None
+    assert shortened_end(granted, facts(end=START + 601)) is None
+    assert shortened_end(granted, facts(end=START + 599)) == START + 599
+    assert shortened_end(granted, facts(end=None)) is None
+    assert shortened_end(None, facts(end=START + 599, limit=None)) == START + 599
+    assert shortened_end(None, facts(end=START + 365 * 86400, limit=None)) is None
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> NodeJob:
+    tree = os.open(tmp_path, os.O_RDONLY)
+    return NodeJob("n1", lease(), 1, tree, "10")
+
+
+def test_the_first_sight_is_kept_for_the_next_agent(job: NodeJob, tmp_path: Path) -> None:
+    """An order in between does not change what was granted; a broken file is written anew."""
+    learn_granted(job, facts())
+    assert (tmp_path / GRANTED).read_text() == f"{START + 600}\n"
+    for kept, expected in (
+        (f"{START + 600}\n", START + 600),
+        ("none\n", None),
+        ("-1\n", START + 300),
+        ("", START + 300),
+    ):
+        (tmp_path / GRANTED).write_text(kept)
+        other = NodeJob("n1", lease(), 1, job.tree, "10")
+        learn_granted(other, facts(limit=300, end=START + 290))
+        assert other.granted == expected
+
+
+def test_what_has_no_end_is_kept_as_such(job: NodeJob, tmp_path: Path) -> None:
+    learn_granted(job, facts(limit=None, end=None))
+    assert (tmp_path / GRANTED).read_text() == "none\n"
+    assert job.granted is None and job.granted_known

@@ -1,0 +1,140 @@
+"""What `drainwise check slurm` finds in real configurations, and in ones that were spoilt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.schema import ReclaimSection, SlurmSection
+from drainwise.slurm.check import judge
+from drainwise.slurm.check_facts import ClusterFacts, Qos, qos_in, settings_in
+
+from .recorded_cluster import NOW, VERSIONS, jobs, recorded
+
+SITE = SiteConfig()
+NATIVE = SiteConfig(slurm=replace(SlurmSection(), native_preemption="yes"))
+OURS = {
+    "prolog": "/etc/slurm/prolog.d/*",
+    "epilog": "/etc/slurm/epilog.d/*",
+    "taskprolog": "/usr/libexec/drainwise/slurm-task-prolog",
+}
+
+
+def facts(version: str, **config: str) -> ClusterFacts:
+    """The recorded cluster with our hooks, and with other settings."""
+    live = settings_in(recorded(version, "config.txt").decode())
+    return ClusterFacts(
+        {**live, **OURS, **config},
+        {"main": "NONE"},
+        qos_in(recorded(version, "qos.txt").decode()),
+        tuple(jobs(version)),
+    )
+
+
+def findings(cluster: ClusterFacts, site: SiteConfig = SITE, now: int = NOW["22.05"]) -> dict[str, Finding]:
+    return {one.what: one for one in judge(cluster, site, now)}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cluster_with_our_hooks_is_in_order_but_for_a_foreign_comment(version: str) -> None:
+    found = findings(facts(version))
+    assert {what for what, one in found.items() if one.severity != OK} == {"AdminComment"}
+    assert found["AdminComment"].value == "10"
+    assert found["reports"].value == "1 jobs"
+    assert {one.machine for one in found.values()} == {"test"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("config", "what", "severity", "line"),
+    [
+        ({"prolog": "(null)"}, "Prolog", MISSING, "Prolog=/etc/slurm/prolog.d/*"),
+        ({"epilog": "/opt/other"}, "Epilog", MISSING, "Epilog=/etc/slurm/epilog.d/*"),
+        ({"taskprolog": "/opt/other"}, "TaskProlog", MISSING, "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog"),
+        ({"prologepilogtimeout": "65534"}, "PrologEpilogTimeout", DANGEROUS, "PrologEpilogTimeout=60"),
+        ({"prologepilogtimeout": "10"}, "PrologEpilogTimeout", DANGEROUS, "PrologEpilogTimeout=60"),
+        ({"prologflags": "(null)"}, "PrologFlags", MISSING, "PrologFlags=Alloc"),
+        (
+            {"accountingstoragetype": "(null)"},
+            "AccountingStorageType",
+            MISSING,
+            "AccountingStorageType=accounting_storage/slurmdbd",
+        ),
+        ({"prioritytype": "priority/basic"}, "PriorityType", MISSING, "PriorityType=priority/multifactor"),
+        ({"overtimelimit": "5 min"}, "OverTimeLimit", DANGEROUS, "OverTimeLimit=0"),
+        ({"overtimelimit": "UNLIMITED"}, "OverTimeLimit", DANGEROUS, "OverTimeLimit=0"),
+        ({"jobrequeue": "0"}, "JobRequeue", MISSING, "JobRequeue=1"),
+        ({"slurm_version": "20.11.9"}, "Slurm", MISSING, ""),
+    ],
+)
+def test_each_fault_has_its_line(version: str, config: dict[str, str], what: str, severity: str, line: str) -> None:
+    found = findings(facts(version, **config))[what]
+    assert (found.severity, found.line) == (severity, line)
+    assert found.why
+
+
+def test_a_kill_wait_as_long_as_the_grace_is_dangerous() -> None:
+    site = SiteConfig(reclaim=ReclaimSection(grace=30))
+    assert findings(facts("22.05", killwait="30 sec"), site)["KillWait"].severity == DANGEROUS
+    assert findings(facts("22.05", killwait="30 sec"))["KillWait"].severity == OK
+
+
+def test_a_partition_with_its_own_over_time_is_found() -> None:
+    cluster = replace(facts("24.11"), over_time={"main": "NONE", "long": "UNLIMITED"})
+    assert findings(cluster)["OverTimeLimit"].value == "long UNLIMITED"
+
+
+def test_several_lines_of_one_hook_are_one_setting() -> None:
+    """As 24.11 shows them."""
+    text = "Prolog[0]               = /opt/site\nProlog[1]               = /etc/slurm/prolog.d/*\n"
+    cluster = facts("24.11", **settings_in(text))
+    assert findings(cluster)["Prolog"].severity == OK
+
+
+def test_no_report_on_any_job_is_told_when_jobs_have_run_for_a_while() -> None:
+    silent = tuple(replace(job, admin_comment="") for job in jobs("22.05"))
+    cluster = replace(facts("22.05"), jobs=silent)
+    assert findings(cluster, now=NOW["22.05"] + 600)["reports"].severity == MISSING
+    assert "reports" not in findings(cluster, now=NOW["22.05"] - 100)
+
+
+# ---- the native road ----
+
+STEERED = {"preempttype": "preempt/qos", "preemptmode": "REQUEUE"}
+OWED = (Qos("pilots", frozenset(), frozenset({"requeue"})), Qos("owed", frozenset({"pilots"}), frozenset({"cluster"})))
+WITHIN = qos_in("normal||cluster\npilots||within,requeue\n")
+
+
+def test_a_steered_cluster_is_in_order() -> None:
+    new = replace(facts("24.11", **STEERED, preemptparameters="min_exempt_priority=2"), qos=OWED)
+    old = replace(facts("22.05", **STEERED), qos=WITHIN)
+    for cluster in (new, old):
+        bad = {what for what, one in findings(cluster, NATIVE).items() if one.severity != OK}
+        assert bad == {"AdminComment"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "severity"),
+    [("(null)", DANGEROUS), ("min_exempt_priority=1000000", DANGEROUS), ("min_exempt_priority=1", MISSING)],
+)
+def test_an_exemption_that_spares_too_few_or_too_many(parameters: str, severity: str) -> None:
+    cluster = replace(facts("24.11", **STEERED, preemptparameters=parameters), qos=OWED)
+    found = findings(cluster, NATIVE)["PreemptParameters"]
+    assert (found.severity, found.line) == (severity, "PreemptParameters=min_exempt_priority=2")
+
+
+def test_the_native_road_without_its_plugin_or_qos() -> None:
+    found = findings(facts("22.05"), NATIVE)
+    assert {what for what, one in found.items() if one.severity != OK} >= {"PreemptType", "QOS", "QOS Preempt"}
+
+
+def test_priorities_that_were_left_behind_are_dangerous_when_the_road_is_off() -> None:
+    """A waiting job with one of them would overtake everybody."""
+    marked = (replace(jobs("22.05")[0], priority=4_000_000_000), replace(jobs("22.05")[3], priority=1))
+    cluster = replace(facts("22.05"), jobs=marked)
+    found = findings(cluster)["job priorities"]
+    assert (found.severity, found.line) == (DANGEROUS, "scontrol release 1,4_1")
+    assert "job priorities" not in findings(replace(cluster, qos=WITHIN), NATIVE)

@@ -1,0 +1,124 @@
+"""Running a command: what it gets, how long it may take, and what its end means. Real programs throughout."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.transport import CommandLine
+
+from .recorded_cluster import recorded
+
+
+@pytest.fixture
+def bin_dir(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def program(bin_dir: Path, name: str, text: str) -> None:
+    file = bin_dir / name
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+def test_a_command_has_our_environment_and_not_the_callers(bin_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOSTILE 46: nothing of the caller's but the place of slurm.conf."""
+    for name in ("LD_PRELOAD_X", "SQUEUE_FORMAT", "SLURM_CLUSTERS", "PYTHONPATH", "BASH_ENV"):
+        monkeypatch.setenv(name, "evil")
+    monkeypatch.setenv("SLURM_CONF", "/etc/other/slurm.conf")
+    program(bin_dir, "squeue", "env; pwd")
+    said = SlurmCommands(str(bin_dir)).ask("squeue").splitlines()
+    assert "evil" not in "".join(said)
+    assert {"SLURM_CONF=/etc/other/slurm.conf", "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "/"} <= set(said)
+
+
+def test_arguments_are_never_read_by_a_shell(bin_dir: Path) -> None:
+    """HOSTILE 44."""
+    program(bin_dir, "scontrol", 'printf "%s|" "$@"')
+    assert SlurmCommands(str(bin_dir)).ask("scontrol", "a b", "$(id)", "'", "*") == "a b|$(id)|'|*|"
+
+
+def test_a_command_that_hangs_is_ended_with_its_children(bin_dir: Path) -> None:
+    program(bin_dir, "squeue", f"sleep 300 & echo $! > {bin_dir}/child; trap '' TERM; wait")
+    begin = time.monotonic()
+    with pytest.raises(PoolUnreachable, match=r"did not answer within 0\.5 s"):
+        SlurmCommands(str(bin_dir), 0.5).ask("squeue")
+    assert time.monotonic() - begin < 3
+    child = int((bin_dir / "child").read_text())
+    deadline = time.monotonic() + 5
+    while (
+        time.monotonic() < deadline
+        and Path(f"/proc/{child}").exists()
+        and " Z " not in Path(f"/proc/{child}/stat").read_text()
+    ):
+        time.sleep(0.01)
+    assert not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text()
+
+
+def test_a_command_that_prints_more_than_a_pipe_holds_is_read_to_its_end(bin_dir: Path) -> None:
+    program(bin_dir, "sinfo", "head -c 3000000 /dev/zero | tr '\\0' x")
+    assert len(SlurmCommands(str(bin_dir)).ask("sinfo")) == 3_000_000
+
+
+def test_a_missing_command_names_the_key_of_the_site_file(bin_dir: Path) -> None:
+    with pytest.raises(PoolUnreachable, match=r"squeue cannot be run.*\[slurm\] bin_dir"):
+        SlurmCommands(str(bin_dir)).ask("squeue")
+
+
+def test_what_a_command_complains_of_is_one_printable_line(bin_dir: Path) -> None:
+    """HOSTILE 41."""
+    program(bin_dir, "scontrol", "printf 'no\\033[2J\\nway\\r%01000d' 7 >&2; exit 3")
+    with pytest.raises(PoolUnreachable) as fault:
+        SlurmCommands(str(bin_dir)).ask("scontrol")
+    assert str(fault.value).startswith("scontrol failed: no[2J way 000")
+    assert str(fault.value).isprintable()
+    assert len(str(fault.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Access/permission denied for job 9", ActionRefused),
+        ("Invalid time specified for job 9", ActionRefused),
+        ("Unexpected message received for job 2", PoolUnreachable),
+        ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", PoolUnreachable),
+    ],
+)
+def test_a_refusal_is_told_from_no_answer(bin_dir: Path, said: str, kind: type[Exception]) -> None:
+    """The words are those of real Slurms."""
+    program(bin_dir, "scontrol", f"echo '{said}' >&2; exit 1")
+    with pytest.raises(kind):
+        SlurmCommands(str(bin_dir)).order("scontrol", "update")
+
+
+def cluster(bin_dir: Path, version: str) -> CommandLine:
+    for name, file in (("squeue", "squeue.json"), ("sinfo", "sinfo.txt"), ("sshare", "sshare.txt")):
+        (bin_dir / file).write_bytes(recorded(version, file))
+        program(bin_dir, name, f"cat {bin_dir}/{file}")
+    return CommandLine(SlurmCommands(str(bin_dir), 1.0), 5.0)
+
+
+def test_all_is_asked_at_the_same_time(bin_dir: Path) -> None:
+    asked = cluster(bin_dir, "24.11")
+    for name, file in (("squeue", "squeue.json"), ("sinfo", "sinfo.txt"), ("sshare", "sshare.txt")):
+        program(bin_dir, name, f"sleep 0.4; cat {bin_dir}/{file}")
+    begin = time.monotonic()
+    answers = asked.answers()
+    assert time.monotonic() - begin < 1.0
+    assert (len(answers.jobs), len(answers.nodes)) == (16, 4)
+
+
+@pytest.mark.parametrize("name", ["squeue", "sinfo", "sshare"])
+def test_one_answer_that_is_missing_is_none_at_all(bin_dir: Path, name: str) -> None:
+    """HOSTILE 54; and no process is left behind."""
+    asked = cluster(bin_dir, "22.05")
+    program(bin_dir, name, "exit 1")
+    with pytest.raises(PoolUnreachable, match=f"{name} failed"):
+        asked.answers()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

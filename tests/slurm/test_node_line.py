@@ -1,0 +1,66 @@
+"""Nodes out of what real Slurms printed, and which of their cores are free."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.errors import PoolUnreachable
+from drainwise.slurm.node_line import Node, nodes_in
+
+from .recorded_cluster import VERSIONS, nodes
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_recorded_nodes(version: str) -> None:
+    """A full one, one on which a job is being ended, one with free cores, one that is draining."""
+    main = frozenset({"main"})
+    assert nodes(version) == [
+        Node("node1", 8, 8, 0, False, main),
+        Node("node2", 5, 8, 0, False, main),
+        Node("node3", 4, 8, 4, False, main),
+        Node("node4", 2, 2, 0, True, main),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "idle", "cores"),
+    [
+        ("idle", 4, 8),
+        ("mixed-", 4, 8),
+        ("idle~", 4, 8),
+        ("idle#", 4, 8),
+        ("mixed*", 0, 4),
+        ("idle$", 0, 4),
+        ("mixed@", 0, 4),
+        ("reserved", 0, 4),
+        ("down*", 0, 4),
+        ("drained", 0, 4),
+        ("completing", 0, 8),
+        ("maint", 0, 4),
+        ("unknown", 0, 4),
+    ],
+)
+def test_free_cores_by_state(state: str, idle: int, cores: int) -> None:
+    """Those of a node that is down, reserved or not responding are of no use."""
+    (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|\n")
+    assert (node.idle, node.cores) == (idle, cores)
+
+
+def test_a_node_of_two_partitions_is_one_node() -> None:
+    (node,) = nodes_in("n1|0/8/0/8|idle|a|1|0|\nn1|0/8/0/8|idle|b|1|0|\n")
+    assert (node.idle, node.partitions) == (8, frozenset({"a", "b"}))
+
+
+def test_idle_cores_without_memory_are_not_free() -> None:
+    (node,) = nodes_in("n1|4/4/0/8|mixed|a|16384|16384|\n")
+    assert (node.idle, node.cores) == (0, 8)
+
+
+@given(st.text())
+def test_other_lines_are_half_an_answer(text: str) -> None:
+    """HOSTILE 54."""
+    if text.strip("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
+        with pytest.raises(PoolUnreachable):
+            nodes_in(text)

@@ -1,0 +1,221 @@
+"""The snapshot of a cluster: who runs what, who is owed what, who waits, and who can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
+from drainwise.pool import Pilot, Snapshot
+from drainwise.reclaim.quota import require_whole
+from drainwise.slurm.admin_comment import Published, comment_text
+from drainwise.slurm.job_record import Job
+from drainwise.slurm.node_line import Node
+from drainwise.slurm.pool_view import snapshot_of
+from drainwise.slurm.shares import shares_in
+
+from .recorded_cluster import NOW, START, VERSIONS, jobs, nodes, shares
+
+GRACE = 7200
+T0 = 1795270000
+TREE = shares_in("root|||0\n atlas||2|0\n  atlas|alice|1|0\n cms||1|0\n  cms|bob|1|0\n")
+RUNNING = Job(
+    number=17,
+    array=None,
+    task=None,
+    tasks=1,
+    het=None,
+    user="alice",
+    account="atlas",
+    partitions=("main",),
+    states=frozenset({"RUNNING"}),
+    reason="None",
+    cores=8,
+    node_count=1,
+    node="n1",
+    start=T0,
+    end=T0 + 86400,
+    limit=1440,
+    restarts=0,
+    priority=100,
+    admin_comment="",
+)
+WAITING = replace(
+    RUNNING,
+    number=18,
+    user="bob",
+    account="cms",
+    states=frozenset({"PENDING"}),
+    reason="Resources",
+    node="",
+    start=None,
+)
+MAIN = frozenset({"main"})
+NODE = Node("n1", 8, 8, 0, False, MAIN)
+
+
+def view(*found: Job, at: list[Node] | None = None, now: int = T0 + 1000, exposed: tuple[int, ...] = ()) -> Snapshot:
+    snapshot = snapshot_of(found, [NODE] if at is None else at, TREE, now, GRACE, exposed)
+    require_whole(snapshot)
+    return snapshot
+
+
+def pilot(job: Job, now: int = T0 + 1000) -> Pilot:
+    (only,) = view(job, now=now).pilots
+    return only
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_recorded_cluster(version: str) -> None:
+    """Both versions give the same facts; the reclaim agent takes them as whole."""
+    now, start = NOW[version], START[version]
+    snapshot = snapshot_of(jobs(version), nodes(version), shares(version), now, GRACE)
+    require_whole(snapshot)
+    by_name = {one.name: one for one in snapshot.pilots}
+    # Not the job of two nodes (5), the heterogeneous one (8, 9), nor the waiting ones.
+    assert set(by_name) == {"1", "2", "3", "4_1", "4_2", "6", "7", "10"}
+    assert by_name["1"].report == PilotReport(
+        start + 131,
+        used_cpu=3.0,
+        last_job_start=start + 5,
+        first_exp_job_end=start + 1131,
+        last_exp_job_end=start + 2131,
+        last_max_job_end=start + 3131,
+        add_uncom_time=12.5,
+        add_final_exp_waste=100.0,
+        priority_factor=1,
+        can_postpone_last_job=True,
+    )
+    assert by_name["2"].deadline == by_name["2"].lease_end == start + 732
+    assert by_name["3"].lease_end is None
+    assert {name for name, one in by_name.items() if one.leaving} == {"6", "7"}
+    assert {name for name, one in by_name.items() if one.deadline} == {"2"}
+    assert by_name["10"].report is None
+    assert by_name["10"].principal == "cms"
+    figures = {one.name: (one.cores_in_use, one.cores_wanted, one.cores_per_job) for one in snapshot.principals}
+    assert figures == {"atlas": (20, 0, 1), "cms": (2, 0, 1), "cms-prod": (0, 24, 8), "cms-users": (0, 16, 8)}
+    assert sum(one.cores_owed for one in snapshot.principals) == pytest.approx(26)
+    assert snapshot.free_cores == 0  # four on one node; the jobs need eight
+
+
+@pytest.mark.parametrize(
+    "reason", ["Dependency", "JobHeldUser", "AssocGrpCpuLimit", "QOSMaxJobsPerUserLimit", "BeginTime", "None", ""]
+)
+def test_a_job_that_waits_for_something_else_than_cores_is_no_demand(reason: str) -> None:
+    principals = view(RUNNING, replace(WAITING, reason=reason)).principals
+    assert {one.name: one.cores_wanted for one in principals} in ({"atlas": 0}, {"atlas": 0, "cms": 0})
+
+
+def test_tasks_of_an_array_wait_together() -> None:
+    cms = view(RUNNING, replace(WAITING, array=18, tasks=5)).principals[1]
+    assert (cms.name, cms.cores_wanted, cms.cores_per_job) == ("cms", 40, 8)
+
+
+def test_a_job_of_several_nodes_wants_whole_parts() -> None:
+    cms = view(RUNNING, replace(WAITING, node_count=2, cores=32)).principals[1]
+    assert (cms.cores_wanted, cms.cores_per_job) == (32, 16)
+
+
+def test_free_cores_count_where_the_waiting_jobs_may_run_and_fit() -> None:
+    """Those of a partition that none of them may use, or too few on one node, would only look free."""
+    there = [NODE, Node("n2", 0, 4, 4, False, MAIN), Node("n3", 0, 64, 64, False, frozenset({"gpu"}))]
+    assert view(RUNNING, replace(WAITING, tasks=9), at=there).free_cores == 0
+    there.append(Node("n4", 0, 16, 16, False, MAIN))
+    assert view(RUNNING, replace(WAITING, tasks=9), at=there).free_cores == 16
+
+
+@pytest.mark.parametrize(
+    ("end", "limit", "deadline"),
+    [
+        (T0 + 1440 * 60, 1440, None),
+        (T0 + 4001, 67, T0 + 4001),
+        (T0 + 1000 + GRACE, 137, T0 + 1000 + GRACE),
+        (T0 + 1000 + GRACE + 1, 137, None),
+        (T0 + 4001, 4294441727, T0 + 4001),
+        (T0 + 1440 * 60 + 30, 1440, None),
+        (T0 + 4001, None, None),
+    ],
+)
+def test_a_lease_that_was_shortened_to_end_within_the_grace_was_asked(
+    end: int, limit: int | None, deadline: int | None
+) -> None:
+    """Also one without a limit before, whose time limit Slurm makes 4294441727; not one that was suspended for a while.
+
+    A user may shorten its own lease: a day from now its cores are not counted as on their way (HOSTILE 38).
+    """
+    one = pilot(replace(RUNNING, end=end, limit=limit))
+    assert (one.lease_end, one.deadline) == (end, deadline)
+
+
+def published(**keys: int | str) -> Job:
+    """The job with a report of the run that is named."""
+    of = {"job": 17, "start": T0, "standing": FRESH, **keys}
+    report = PilotReport(T0 + 900, used_cpu=3.0)
+    return replace(
+        RUNNING,
+        admin_comment=comment_text(Published(int(of["job"]), int(of["start"]), "n1", report, str(of["standing"]))),
+    )
+
+
+def test_a_report_of_this_run_counts() -> None:
+    assert pilot(published()).report == PilotReport(T0 + 900, used_cpu=3.0)
+
+
+@pytest.mark.parametrize("keys", [{"job": 18}, {"start": T0 - 1000}])
+def test_a_report_of_another_run_does_not(keys: dict[str, int]) -> None:
+    """HOSTILE 48: AdminComment survives a requeue."""
+    assert pilot(published(**keys)).report is None
+
+
+def test_a_report_that_contradicts_itself_is_told() -> None:
+    one = pilot(published(standing=CONTRADICTORY))
+    assert one.contradictory
+    assert one.report == PilotReport(T0 + 900)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(RUNNING, node_count=2, node="n[1-2]"),
+        replace(RUNNING, het=17),
+        replace(RUNNING, states=frozenset({"RUNNING", "CONFIGURING"})),
+        replace(RUNNING, states=frozenset({"SUSPENDED"}), node=""),
+    ],
+)
+def test_a_job_that_no_order_can_reach_is_no_pilot(job: Job) -> None:
+    assert view(job).pilots == ()
+
+
+def test_a_pilot_on_a_draining_node_is_not_asked() -> None:
+    """Its cores would be of no use to anybody; they still count as used."""
+    snapshot = view(RUNNING, at=[replace(NODE, draining=True)])
+    assert snapshot.pilots == ()
+    assert snapshot.principals[0].cores_in_use == 8
+
+
+@pytest.mark.parametrize("states", [{"COMPLETING"}, {"PENDING", "COMPLETING"}, {"CANCELLED", "COMPLETING"}])
+def test_a_run_that_is_being_ended_is_leaving_and_neither_waits_nor_was_asked(states: set[str]) -> None:
+    """As 22.05 and 24.11 say it; Slurm tells a start in the future for one that is requeued."""
+    now = T0 + 1000
+    job = replace(RUNNING, states=frozenset(states), start=now + 3, reason="Resources")
+    (one,) = view(job, at=[Node("n1", 0, 8, 0, False, MAIN)]).pilots
+    assert (one.leaving, one.deadline, one.lease_end, one.started) == (True, None, now, now)
+
+
+def test_an_exposed_run_is_leaving_on_the_native_road_only() -> None:
+    job = replace(RUNNING, priority=1)
+    assert not view(job).pilots[0].leaving
+    assert view(job, exposed=(1,)).pilots[0].leaving
+
+
+def test_jobs_that_are_hidden_from_us_are_half_an_answer() -> None:
+    """HOSTILE 54: with PrivateData=jobs, squeue shows a plain user nothing but its own."""
+    with pytest.raises(PoolUnreachable, match="PrivateData"):
+        view(RUNNING, at=[NODE, Node("n2", 128, 128, 0, False, MAIN)])
+
+
+def test_no_nodes_are_half_an_answer() -> None:
+    with pytest.raises(PoolUnreachable, match="no nodes"):
+        view(RUNNING, at=[])
