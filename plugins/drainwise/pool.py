@@ -85,3 +85,10 @@ class Pool(Protocol):
         A deadline of now is a vacate. Raises ActionRefused when the batch system refuses, PoolUnreachable when it does
         not answer or the run is no longer where it was.
         """
+
+    def tend(self, snapshot: Snapshot) -> list[str]:
+        """Finish what the batch system does not finish by itself, once in each cycle that acts; what was done, in words.
+
+        It gives no new order: it ends what is overdue and takes back what earlier orders left behind. Raises PoolError
+        when that cannot be found out.
+        """

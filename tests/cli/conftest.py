@@ -38,7 +38,8 @@ class MemoryPool:
     def __init__(self, wanted: float = 16.0, user: str = "alice@pool") -> None:
         self.wanted, self.user = wanted, user
         self.asked: dict[str, int] = {}
-        self.refusing = self.unreachable = False
+        self.refusing = self.unreachable = self.cannot_tend = False
+        self.left_to_do: list[str] = []
         self.now = int(time.time())
 
     def snapshot(self, now: int) -> Snapshot:
@@ -55,6 +56,12 @@ class MemoryPool:
         if self.refusing:
             raise ActionRefused("node1 refused the order")
         self.asked[pilot.name] = deadline
+
+    def tend(self, snapshot: Snapshot) -> list[str]:
+        if self.cannot_tend:
+            raise PoolUnreachable("slurmctld did not tell its jobs")
+        left, self.left_to_do = self.left_to_do, []
+        return left
 
 
 @pytest.fixture

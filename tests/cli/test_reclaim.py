@@ -79,3 +79,28 @@ def test_nothing_is_asked_when_nobody_waits(pool: MemoryPool, capsys: pytest.Cap
     assert main(["reclaim", "--once", "--act"]) == 0
     assert "nobody under quota waits: nothing to give back" in capsys.readouterr().out
     assert pool.asked == {}
+
+
+def test_what_earlier_orders_left_to_do_is_finished_and_written_down(
+    pool: MemoryPool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also when nobody is asked; not by a dry run."""
+    pool.wanted = 0.0
+    pool.left_to_do = ["job 7 was overdue and is ended"]
+    assert main(["reclaim", "--once"]) == 0
+    assert "overdue" not in capfd.readouterr().out
+    assert main(["reclaim", "--once", "--act"]) == 0
+    out, err = capfd.readouterr()
+    assert "job 7 was overdue and is ended" in out
+    assert [json.loads(line)["outcome"] for line in err.splitlines()] == ["tended"]
+
+
+def test_what_cannot_be_finished_is_said_and_stops_no_order(
+    pool: MemoryPool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pool.cannot_tend = True
+    assert main(["reclaim", "--once", "--act", "--json"]) == 1
+    shown = json.loads(capfd.readouterr().out)
+    assert shown["fault"] == "slurmctld did not tell its jobs"
+    assert [act["outcome"] for act in shown["acts"]] == ["done", "done"]
+    assert len(pool.asked) == 2

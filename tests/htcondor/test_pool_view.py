@@ -13,6 +13,7 @@ from drainwise.htcondor.collector import plain
 from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES, Ad
 from drainwise.htcondor.pool_view import snapshot_of
 from drainwise.pool import Principal, Snapshot
+from drainwise.reclaim.quota import weigh
 
 RECORDED = Path(__file__).parent / "recorded"
 ATTRIBUTES = {"Startd": SLOT_ATTRIBUTES, "Accounting": ACCOUNTING_ATTRIBUTES, "Submitter": SUBMITTER_ATTRIBUTES}
@@ -46,7 +47,7 @@ def recorded(name: str) -> Answer:
     return Answer(parts["Startd"], parts["Accounting"], parts["Submitter"], taken)
 
 
-GROUPS, USERS = "23.9.6-groups-waiting", "25.14.1-users-waiting"
+GROUPS, USERS, ASKED = "23.9.6-groups-waiting", "25.14.1-users-waiting", "25.14.1-groups-asked"
 
 
 def accounts(seen: Snapshot) -> dict[str, Principal]:
@@ -156,6 +157,42 @@ def test_a_slot_that_is_claimed_and_idle_counts_as_used_but_is_no_pilot() -> Non
     del ad["GlobalJobId"], ad["JobStart"]
     seen = answer.facts()
     assert (len(seen.pilots), accounts(seen)["group_alice"].cores_in_use) == (8, 72)
+
+
+ORDERS_OF_NODE2 = (
+    "central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"
+)
+
+
+def asked_and_left() -> Answer:
+    """Of the two runs that were asked on node2 one has gone; nobody has ended its claim yet (slot1_2)."""
+    answer = recorded(ASKED)
+    answer.slot("slot1_2@node2.pool.test")["PilotReclaimOrders"] = ORDERS_OF_NODE2
+    return answer
+
+
+def test_cores_given_back_are_free_before_their_claim_ends() -> None:
+    """Otherwise another pilot would be asked for the same cores while they change hands."""
+    seen = asked_and_left().facts()
+    assert (len(seen.pilots), seen.free_cores, accounts(seen)["group_alice"].cores_in_use) == (8, 8, 64)
+    assert weigh(seen, seen.taken, 7200).deficit == 0
+
+
+def test_an_idle_claim_on_a_node_without_a_recent_order_is_held() -> None:
+    """It will be used again in a moment by who holds it; an old order of a run that has gone says nothing of it."""
+    for seen in (recorded(ASKED).facts(), asked_and_left().facts(later=300)):
+        assert (seen.free_cores, accounts(seen)["group_alice"].cores_in_use) == (0, 72)
+
+
+def test_what_has_started_since_the_access_point_told_waits_no_more() -> None:
+    answer = recorded(GROUPS)
+    [bob] = [ad for ad in answer.submitters if ad["Name"] == "group_bob.bob@pool.test"]
+    for number in (1, 2):
+        answer.slot(f"slot1_{number}@node1.pool.test")["AccountingGroup"] = "group_bob.bob@pool.test"
+    bob["RunningJobs"] = 1
+    assert accounts(answer.facts())["group_bob"].cores_wanted == 16
+    bob["RunningJobs"] = 2
+    assert accounts(answer.facts())["group_bob"].cores_wanted == 24
 
 
 def test_free_cores_count_for_those_who_are_owed_and_wait() -> None:

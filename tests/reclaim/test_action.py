@@ -35,6 +35,9 @@ class MemoryPool:
             raise self._refuses[pilot.run]
         self.asked.append((pilot.run, deadline))
 
+    def tend(self, snapshot: Snapshot) -> list[str]:
+        return []
+
 
 class Memory:
     """A journal in memory that fails after `room` lines."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
-from drainwise.pool import Pool
-from drainwise.reclaim.action import Outcome, carry_out
+from drainwise.pool import Pool, Snapshot
+from drainwise.reclaim.action import Outcome, carry_out, finish_earlier
 from drainwise.reclaim.journal import JournalFile, JournalOf
 from drainwise.reclaim.plan import Plan, make_plan
 from drainwise.reclaim.plan_json import as_json
@@ -35,8 +36,9 @@ def run(args: argparse.Namespace) -> int:
     settings, pool = settings_of(args), open_pool(args)
     journal = JournalFile(args.journal) if args.act and args.journal else JournalOf(_STANDARD_ERROR)
     now = int(time.time())
-    plan = make_plan(pool.snapshot(now), now, settings)
-    outcome = _act(plan, pool, settings, journal) if args.act else None
+    snapshot = pool.snapshot(now)
+    plan = make_plan(snapshot, now, settings)
+    outcome = _act(snapshot, plan, pool, settings, journal) if args.act else None
     if args.json:
         print(json_text(_as_json(plan, outcome)))
     else:
@@ -46,19 +48,27 @@ def run(args: argparse.Namespace) -> int:
         show_plan(out, plan, now)
         if outcome is None:
             out.print(_DRY_RUN)
-        elif outcome.acts:
+        else:
             show_outcome(out, outcome)
     return 0 if outcome is None else outcome.exit_code
 
 
-def _act(plan: Plan, pool: Pool, settings: Settings, journal: JournalOf) -> Outcome:
-    return carry_out(plan, pool, settings, lambda: int(time.time()), journal)
+def _act(snapshot: Snapshot, plan: Plan, pool: Pool, settings: Settings, journal: JournalOf) -> Outcome:
+    """First what earlier cycles left to do, then the new orders."""
+
+    def clock() -> int:
+        return int(time.time())
+
+    earlier = finish_earlier(pool, snapshot, clock, journal)
+    return replace(earlier, acts=carry_out(plan, pool, settings, clock, journal).acts)
 
 
 def _as_json(plan: Plan, outcome: Outcome | None) -> dict[str, object]:
-    acts = [] if outcome is None else outcome.acts
+    acts = () if outcome is None else outcome.acts
+    finished = {} if outcome is None else {"tended": list(outcome.tended), "fault": outcome.fault}
     return {
         **as_json(plan),
         "dry_run": outcome is None,
         "acts": [{"run": act.order.pilot.run, "outcome": act.outcome, "detail": act.detail} for act in acts],
+        **finished,
     }

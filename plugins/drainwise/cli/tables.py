@@ -92,6 +92,10 @@ def _decision(order: Order, now: int) -> str:
 
 
 def show_outcome(out: Console, outcome: Outcome) -> None:
-    """What became of each order."""
-    rows = ((act.order.pilot.name, act.order.pilot.run, act.outcome, act.detail) for act in outcome.acts)
-    show(out, "Orders", ("pilot", "run", "outcome", "detail"), rows)
+    """What became of each order, and what was finished of earlier ones; nothing where there was nothing to do."""
+    rows = [(act.order.pilot.name, act.order.pilot.run, act.outcome, act.detail) for act in outcome.acts]
+    if rows:
+        show(out, "Orders", ("pilot", "run", "outcome", "detail"), rows)
+    for line in (*outcome.tended, outcome.fault):
+        if line:
+            out.print(printable(line))

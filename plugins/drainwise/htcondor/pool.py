@@ -32,6 +32,10 @@ class HTCondorPool:
         order = Order(pilot.run, deadline)
         within(self._order_seconds, lambda: _give(order, pilot.name, pilot.node), f"node {pilot.node}")
 
+    def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the startds enforce every deadline
+        """See `Pool`: nothing is ever left to do."""
+        return []
+
 
 # The bindings are imported in the child that asks: each question reads the configuration as it is then, and a command
 # that asks nothing does not need them.

@@ -56,7 +56,7 @@ ACCOUNTING_ATTRIBUTES = (
     "WeightedResourcesUsed",
     "LastHeardFrom",
 )
-SUBMITTER_ATTRIBUTES = ("Name", "IdleJobs", "WeightedIdleJobs", "LastHeardFrom")
+SUBMITTER_ATTRIBUTES = ("Name", "IdleJobs", "WeightedIdleJobs", "RunningJobs", "LastHeardFrom")
 
 _LARGEST = 1e15  # core-seconds; a pool of a million cores makes them in thirty years
 

@@ -23,7 +23,15 @@ from drainwise.htcondor.shares import (
     new_user_priority,
     principal_of,
 )
-from drainwise.htcondor.slots import CLOCKS_DIFFER, SILENT_AFTER, Slot, heard_lately, pilot_of, slot_of
+from drainwise.htcondor.slots import (
+    CLOCKS_DIFFER,
+    SILENT_AFTER,
+    Slot,
+    given_back,
+    heard_lately,
+    pilot_of,
+    slot_of,
+)
 from drainwise.pool import Principal, Snapshot
 
 _MISSING_SLOTS = 10  # claimed slots that may be missing beside the accountant's word: jobs end between two cycles
@@ -42,13 +50,16 @@ def snapshot_of(slot_ads: Iterable[Ad], accounting: Iterable[Ad], submitters: It
     _require_whole(slots, claimed, account_ads, accounts, now)
     known = groups(accounts)
     ratio = _cores_per_weight(slots)
+    back = given_back(slots, now)
+    held = [slot for slot in claimed if slot.name not in back]
+    running = Counter(slot.submitter for slot in held if not slot.idle)
     waiting = {
         name: (jobs, cores * ratio)
-        for name, (jobs, cores) in _idle(ad for ad in submitters if heard_lately(ad, now)).items()
+        for name, (jobs, cores) in _idle((ad for ad in submitters if heard_lately(ad, now)), running).items()
     }
-    uses = _uses(claimed, waiting, accounts, known, ratio)
-    free = [slot for slot in slots if slot.usable]
-    owed = _owed(uses, accounts, known, ratio, sum(slot.cores for slot in (*claimed, *free)))
+    uses = _uses(held, waiting, accounts, known, ratio)
+    free = [slot for slot in slots if slot.usable or slot.name in back]
+    owed = _owed(uses, accounts, known, ratio, sum(slot.cores for slot in (*held, *free)))
     principals = tuple(_principal(name, use, owed[name]) for name, use in sorted(uses.items()))
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     pilots = [pilot_of(slot, principal_of(slot.submitter or "", known), now) for slot in claimed if slot.heard]
@@ -96,17 +107,32 @@ def _cores_per_weight(slots: Sequence[Slot]) -> float:
     return cores / weight if weight > 0 and cores > 0 else 1.0
 
 
-def _idle(submitters: Iterable[Ad]) -> dict[str, tuple[float, float]]:
-    """Idle jobs and their weight by submitter, over all access points."""
+def _idle(submitters: Iterable[Ad], running: Mapping[str | None, int]) -> dict[str, tuple[float, float]]:
+    """Idle jobs and their weight by submitter, over all access points.
+
+    An access point tells seldom how many jobs wait, the nodes at once which ones run: what has started since it told
+    (`running`: slots with a job by submitter) waits no more.
+    """
     idle: dict[str, tuple[float, float]] = {}
+    told: dict[str, float] = defaultdict(float)
     for ad in submitters:
         name, jobs = text(ad, "Name"), number(ad, "IdleJobs")
+        if name is not None:
+            runs = number(ad, "RunningJobs")
+            told[name] += math.inf if runs is None else runs
         if name is None or not jobs:
             continue
         weight = number(ad, "WeightedIdleJobs")
         before = idle.get(name, (0.0, 0.0))
         idle[name] = (before[0] + jobs, before[1] + (jobs if weight is None else weight))
-    return idle
+    return {name: _less(waits, running.get(name, 0) - told[name]) for name, waits in idle.items()}
+
+
+def _less(waits: tuple[float, float], started: float) -> tuple[float, float]:
+    """Jobs and weight that still wait when `started` of the jobs run by now."""
+    jobs, weight = waits
+    left = jobs - max(0.0, min(jobs, started))
+    return left, weight * left / jobs
 
 
 def _uses(

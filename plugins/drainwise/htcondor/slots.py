@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drainwise.htcondor.orders import run_name
+from drainwise.htcondor.orders import parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
     DEADLINE,
     LEASE_END,
+    ORDERS,
     Ad,
     contradicts_itself,
     moment,
@@ -25,6 +28,9 @@ CLOCKS_DIFFER = 60
 """Seconds that the clocks of two machines may differ."""
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
+
+_SETTLED_AFTER = 120
+"""Seconds after the deadline of an order within which a slot may still change hands because of it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,16 @@ class Slot:
     def owner(self) -> str:
         """The user whose job runs here, "" when there is none."""
         return text(self.ad, "RemoteOwner") or text(self.ad, "RemoteUser") or self.submitter or ""
+
+    @property
+    def run(self) -> str | None:
+        """The name of the run in it, where it has one that an order could name."""
+        return run_name(text(self.ad, "GlobalJobId"), moment(self.ad, "JobStart"))
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is claimed without a job: one has gone, and the claim has not ended yet; or one will start."""
+        return self.submitter is not None and self.state == "Claimed" and text(self.ad, "Activity") == "Idle"
 
     @property
     def usable(self) -> bool:
@@ -74,14 +90,41 @@ def slot_of(ad: Ad, now: int) -> Slot | None:
     return Slot(ad, name, machine, cores, cores if weight is None else weight, state, heard_lately(ad, now), submitter)
 
 
+def given_back(slots: Iterable[Slot], now: int) -> frozenset[str]:
+    """Names of slots whose run has left as it was asked, but whose claim has not ended yet at `now` (UNIX s).
+
+    For a moment nobody's pilot is there, and the cores are not free either: who counts them as held asks another pilot
+    for the same cores. Which order was a slot's cannot be told any more, so these are the idle claims on a node that
+    has a recent order for a run that it has no more. Elsewhere an idle claim is soon used again by who holds it.
+    """
+    nodes: dict[str, list[Slot]] = defaultdict(list)
+    for slot in slots:
+        nodes[slot.machine].append(slot)
+    names: set[str] = set()
+    for there in nodes.values():
+        idle = [slot.name for slot in there if slot.idle and slot.heard]
+        if idle and _has_spent_order(there, now):
+            names.update(idle)
+    return frozenset(names)
+
+
+def _has_spent_order(slots: Sequence[Slot], now: int) -> bool:
+    runs = {slot.run for slot in slots}
+    texts = {text(slot.ad, ORDERS) or "" for slot in slots}
+    return any(
+        order.run not in runs and now <= order.deadline + _SETTLED_AFTER
+        for value in texts
+        for order in parse_orders(value)
+    )
+
+
 def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
     """The run in a claimed slot; None between two runs, and for a run that cannot be asked.
 
     That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
     of ours would be over before it is set.
     """
-    start = moment(slot.ad, "JobStart")
-    run = run_name(text(slot.ad, "GlobalJobId"), start)
+    start, run = moment(slot.ad, "JobStart"), slot.run
     if run is None or start is None or start > now + CLOCKS_DIFFER:
         return None
     activity, lease_end = text(slot.ad, "Activity"), moment(slot.ad, LEASE_END)

@@ -30,6 +30,10 @@ class LocalPool:
             store.order(pilot.run, deadline, time.time(), reason)
         wake_daemon(self._directory)
 
+    def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the daemon enforces every deadline
+        """See `Pool`: nothing is ever left to do."""
+        return []
+
     def _open(self) -> Store:
         try:
             store = Store(self._directory)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from drainwise.errors import PoolError
-from drainwise.pool import Pilot, Pool
+from drainwise.pool import Pilot, Pool, Snapshot
 from drainwise.reclaim.journal import Journal
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.plan_json import order_as_json
@@ -30,14 +30,30 @@ class Act:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All acts of one cycle."""
+    """All acts of one cycle; tended: what was finished of earlier ones; fault: why that could not be done, or ""."""
 
     acts: tuple[Act, ...]
+    tended: tuple[str, ...] = ()
+    fault: str = ""
 
     @property
     def exit_code(self) -> int:
         """1 when the batch system refused or failed anything, else 0."""
-        return 1 if any(act.outcome == FAILED for act in self.acts) else 0
+        return 1 if self.fault or any(act.outcome == FAILED for act in self.acts) else 0
+
+
+def finish_earlier(pool: Pool, snapshot: Snapshot, time: Callable[[], int], journal: Journal) -> Outcome:
+    """Have `pool` finish what earlier cycles left to do, each thing a line of the journal; no order is given.
+
+    A batch system that cannot tell does not stop the cycle: its fault is part of the outcome.
+    """
+    try:
+        tended = tuple(pool.tend(snapshot))
+    except PoolError as fault:
+        return Outcome((), fault=str(fault))
+    for what in tended:
+        journal.write({"time": time(), "outcome": "tended", "detail": what})
+    return Outcome((), tended)
 
 
 def carry_out(plan: Plan, pool: Pool, settings: Settings, time: Callable[[], int], journal: Journal) -> Outcome:

@@ -61,7 +61,7 @@ class SlurmPool:
             self._orders.end_now(pilot.run, reason, requeue=pilot.deadline is None)
 
     def tend(self, snapshot: Snapshot) -> list[str]:
-        """What is left to do beside the orders, to be done in each cycle that acts; what was done, in words.
+        """See `Pool`.
 
         Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
         that were preempted on the native road get back their own priority. Raises PoolError when those cannot be found.
