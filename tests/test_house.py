@@ -56,9 +56,11 @@ def test_who_may_know_whom(name: str) -> None:
     if room not in {"cli", "__main__"}:
         assert "cli" not in known
     if room in batch_systems:
-        assert not known & ((batch_systems - {room}) | {"reclaim"})
-    if room == "reclaim":
+        assert not known & ((batch_systems - {room}) | {"reclaim", "journal", "agent"})
+    if room in {"reclaim", "journal", "agent"}:
         assert not known & batch_systems
+    if room in {"reclaim", "journal"}:
+        assert "agent" not in known
     if room in WORKER_NODE:
         assert known <= set(WORKER_NODE)
     if room == "pilot":

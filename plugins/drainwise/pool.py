@@ -5,7 +5,7 @@ Every batch system's pool side gives these facts; `reclaim` decides on them and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -70,6 +70,21 @@ class Snapshot:
     user_priorities: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """What the batch system's records say of one run that has ended.
+
+    ended: UNIX seconds. vacated: the batch system ended it, at the end of its lease or because somebody asked it to; a
+    pilot that left by itself in time was not. cpu_seconds: CPU time of the whole run, user and system, over all its
+    processes; None where the batch system does not tell.
+    """
+
+    run: str
+    ended: int
+    vacated: bool
+    cpu_seconds: float | None = None
+
+
 class Pool(Protocol):
     """The whole of what the agent may do to a batch system."""
 
@@ -86,8 +101,21 @@ class Pool(Protocol):
         not answer or the run is no longer where it was.
         """
 
+    def take_back(self, pilot: Pilot, reason: str) -> None:
+        """Withdraw the order to exactly this run: its lease is as long as before, and the pilot is told.
+
+        Nothing is done for a run that was not asked. Raises ActionRefused when the batch system refuses or cannot,
+        PoolUnreachable when it does not answer or the run is no longer where it was.
+        """
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
+        """How these runs ended; one whose end is not (yet) known is absent, whether it runs or was forgotten.
+
+        Raises PoolUnreachable when the records cannot be had.
+        """
+
     def tend(self, snapshot: Snapshot) -> list[str]:
-        """Finish what the batch system does not finish by itself, once in each cycle that acts; what was done, in words.
+        """Finish what the batch system does not finish by itself, once in each cycle that acts; what was done in words.
 
         It gives no new order: it ends what is overdue and takes back what earlier orders left behind. Raises PoolError
         when that cannot be found out.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+from drainwise.journal.event import DONE
 from drainwise.local.job import ENDED, RUNNING, WAITING
 from drainwise.pool import Snapshot
-from drainwise.reclaim.action import DONE, carry_out
+from drainwise.reclaim.action import carry_out
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.plan import Plan, make_plan
 from drainwise.reclaim.settings import Settings

@@ -30,7 +30,7 @@ class Acts:
         self.lines: list[Mapping[str, object]] = []
 
     def write(self, act: Mapping[str, object]) -> None:
-        """See `drainwise.reclaim.journal.Journal`."""
+        """See `drainwise.journal.file.Journal`."""
         self.lines.append(act)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 
 from condor_pool import CondorPool
 from condor_pool.errors import PoolError
-from scenario import stage
+from drainwise.reclaim.policy import POLICIES
+from scenario import contest, stage
+from scenario.condor_scene import condor_scene
 
 
 def say(text: str) -> None:
@@ -64,14 +67,26 @@ def play(release: str) -> int:
     return 0
 
 
+def compare(policy: str, release: str) -> int:
+    """A policy and then least waste on the same scene, and what each really wasted."""
+    say(f"Starting a real HTCondor pool of one node with {contest.CPUS} cores ({release}); six pilots of alice fill it")
+    with condor_scene(release) as scene:
+        results = contest.play(scene, tuple(dict.fromkeys((policy, contest.LEAST_WASTE))), say)
+        say("what each really wasted, core-seconds")
+        print("\n".join(contest.lines(results)))
+    return 0
+
+
 def main(arguments: list[str]) -> int:
-    """`play.py [--release trixie|sid]`."""
-    release = arguments[1] if arguments[:1] == ["--release"] and len(arguments) == 2 else "trixie"
-    if arguments and arguments[:1] != ["--release"]:
-        print("usage: scripts/demo htcondor [--release trixie|sid]", file=sys.stderr)
-        return 2
+    """`play.py [--release trixie|sid] [--policy NAME]`."""
+    parser = argparse.ArgumentParser(prog="scripts/demo htcondor", description="Play the loop on a real HTCondor pool.")
+    parser.add_argument("--release", choices=("trixie", "sid"), default="trixie", help="whose HTCondor it is")
+    parser.add_argument(
+        "--policy", choices=sorted(POLICIES), help="instead: this one against least-waste, and what each really wastes"
+    )
+    args = parser.parse_args(arguments)
     try:
-        return play(release)
+        return play(args.release) if args.policy is None else compare(args.policy, args.release)
     except PoolError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1

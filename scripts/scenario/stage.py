@@ -30,6 +30,10 @@ update_interval = 5s
 initial_update_interval = 2s
 max_vacate_time = 10s
 negotiator_policy = {negotiator_policy}
+[agent]
+state_dir = {state_dir}
+"""
+RECLAIM = """\
 [reclaim]
 policy = least-waste
 grace = 2m
@@ -38,8 +42,8 @@ min_age = 5s
 """
 QUOTAS = """\
 GROUP_NAMES = group_alice, group_bob
-GROUP_QUOTA_group_alice = 48
-GROUP_QUOTA_group_bob = 24
+GROUP_QUOTA_group_alice = {0}
+GROUP_QUOTA_group_bob = {1}
 GROUP_ACCEPT_SURPLUS = True
 """
 # What alice runs: payloads (cores x seconds) of each of nine pilots. Those that end soon cost least when drained; the
@@ -105,11 +109,14 @@ queue {count}
 """
 
 
-def install(pool: CondorPool, negotiator_policy: str = "none") -> str:
+def install(
+    pool: CondorPool, negotiator_policy: str = "none", reclaim: str = RECLAIM, quotas: tuple[int, int] = (48, 24)
+) -> str:
     """Install the package and the rendered configuration in the pool, and restart its daemons.
 
-    Returns the path of the site file, as this machine sees it. Nodes get what an execute node gets, the central machine
-    what an access point and a central manager get.
+    reclaim: the site file's section. quotas: cores that alice's and bob's groups are owed. Returns the path of the site
+    file, as this machine sees it. Nodes get what an execute node gets, the central machine what an access point and a
+    central manager get.
     """
     pool.copy_in(PACKAGE, "/usr/share/drainwise/drainwise")
     pool.copy_in(PILOT, "/usr/share/drainwise/pilot_job.py")
@@ -117,12 +124,13 @@ def install(pool: CondorPool, negotiator_policy: str = "none") -> str:
     site_file = f"{pool.root}/etc/drainwise/site.ini"
     os.makedirs(os.path.dirname(site_file), exist_ok=True)
     with open(site_file, "w", encoding="ascii") as stream:
-        stream.write(SITE_FILE.format(negotiator_policy=negotiator_policy))
+        state_dir = f"{pool.root}/var/lib/drainwise"  # of the pool, though its agent runs on this machine
+        stream.write(SITE_FILE.format(negotiator_policy=negotiator_policy, state_dir=state_dir) + reclaim)
     for role, machines in (("execute", pool.node_names), ("access", ("central",)), ("central", ("central",))):
         with tempfile.TemporaryDirectory() as tree:
             command(["config", "htcondor", "--role", role, "--site", site_file, "--out", tree])
             place_tree(pool, tree, machines)
-    pool.configure("central", "40-groups.conf", QUOTAS)
+    pool.configure("central", "40-groups.conf", QUOTAS.format(*quotas))
     for name in ("central", *pool.node_names):
         pool.restart(name)
     return site_file

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 import pytest
 
-from drainwise.cli import pool_options
+from drainwise.cli import agent_place, pool_options
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool import Pilot, Principal, Snapshot
+from drainwise.pool import Ending, Pilot, Principal, Snapshot
 
 
 def pilot(number: int, now: int, begun: int, used: float | None, user: str = "alice@pool") -> Pilot:
@@ -40,6 +41,7 @@ class MemoryPool:
         self.asked: dict[str, int] = {}
         self.refusing = self.unreachable = self.cannot_tend = False
         self.left_to_do: list[str] = []
+        self.ended: dict[str, Ending] = {}
         self.now = int(time.time())
 
     def snapshot(self, now: int) -> Snapshot:
@@ -57,6 +59,16 @@ class MemoryPool:
             raise ActionRefused("node1 refused the order")
         self.asked[pilot.name] = deadline
 
+    def take_back(self, pilot: Pilot, reason: str) -> None:
+        if self.refusing:
+            raise ActionRefused("node1 refused to take the order back")
+        self.asked.pop(pilot.name, None)
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
+        if self.unreachable:
+            raise PoolUnreachable("the records cannot be had")
+        return {run: ending for run, ending in self.ended.items() if run in runs and ending.ended <= now}
+
     def tend(self, snapshot: Snapshot) -> list[str]:
         if self.cannot_tend:
             raise PoolUnreachable("slurmctld did not tell its jobs")
@@ -65,11 +77,12 @@ class MemoryPool:
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryPool]:
+def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[MemoryPool]:
     """The pool that the commands open as `htcondor`; no site file of this machine counts."""
     memory = MemoryPool()
     monkeypatch.setitem(pool_options.POOLS, "htcondor", lambda: memory)
     monkeypatch.setattr(pool_options, "missing_of_htcondor", lambda: "")
+    monkeypatch.setattr(agent_place, "lock_path", lambda *_: str(tmp_path / "agent.lock"))
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     monkeypatch.delenv("COLUMNS", raising=False)
     yield memory

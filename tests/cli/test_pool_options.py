@@ -26,10 +26,10 @@ def settings(*words: str) -> Settings:
 
 
 def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     """Each default stands once in the table of keys and once where a bound is explained: they agree."""
+    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     defaults = SiteConfig()
-    assert settings() == Settings(
+    assert settings("--pool", "local") == Settings(
         policy=defaults.reclaim.policy,
         horizon=defaults.reclaim.horizon,
         grace=defaults.reclaim.grace,
@@ -38,6 +38,7 @@ def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch)
         max_cores=defaults.reclaim.max_cores_per_cycle,
         max_cores_per_user=defaults.reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=defaults.reclaim.max_cores_per_user_per_hour,
+        told=1,
     )
 
 
@@ -60,6 +61,9 @@ max_cores_per_user_per_hour = 96
 grace_job = 20m
 [htcondor]
 max_vacate_time = 8m
+update_interval = 2m
+[slurm]
+agent_period = 20s
 [trust]
 window = 2d
 pilots = 7
@@ -71,7 +75,8 @@ spared = 500
 def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "site.ini"
     file.write_text(SITE)
-    read = settings("--site", str(file))
+    condor = ("--pool", "htcondor")
+    read = settings("--site", str(file), *condor)
     assert read == Settings(
         "paper",
         horizon=3600,
@@ -84,6 +89,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         margin=600,
         notice=1200,
         vacate=480,
+        told=120,
         min_age=120,
         min_between_acts=300,
         drain_only=False,
@@ -91,7 +97,22 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
     )
     assert settings("--site", str(file), "--policy", "least-waste").policy == "least-waste"
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))
-    assert settings() == read
+    assert settings(*condor) == read
+
+
+def test_when_a_pilot_hears_of_an_order_and_is_ended_is_a_matter_of_its_batch_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of [htcondor] nothing counts on the others; what HTCondor's nodes are not told stands in its own default."""
+    file = tmp_path / "site.ini"
+    file.write_text(SITE)
+    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))
+    times = {pool: (it.vacate, it.told) for pool in ("htcondor", "slurm", "local") if (it := settings("--pool", pool))}
+    assert times == {"htcondor": (480, 120), "slurm": (0, 20), "local": (0, 1)}
+    file.write_text("")
+    assert settings("--pool", "htcondor").vacate == 600
+    monkeypatch.setattr(pool_options, "missing_of_htcondor", lambda: "")
+    assert settings().told == 60, "the pool that would be opened counts"
 
 
 def test_a_site_file_that_was_named_must_be_there() -> None:

@@ -1,4 +1,4 @@
-"""`drainwise reclaim --once`: a dry run unless told otherwise."""
+"""`drainwise reclaim`: a dry run unless told otherwise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from drainwise.agent.lock import AgentLock
 from drainwise.cli.main import main
+from drainwise.errors import UsageError
 
 if TYPE_CHECKING:
     from .conftest import MemoryPool
+
+
+def orders_in(lines: str) -> list[dict[str, object]]:
+    """The orders in a journal, which follow their decision."""
+    decision, *orders = map(json.loads, lines.splitlines())
+    assert decision["event"] == "decision" and all(order["event"] == "order" for order in orders)
+    return orders
 
 
 def test_a_dry_run_is_the_default_and_says_so(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,13 +45,13 @@ def test_with_act_the_orders_are_given_and_written_down(pool: MemoryPool, capfd:
     assert pool.asked == orders
     assert set(orders) == {"slot1_1@node1", "slot1_3@node1"}
     assert (shown["dry_run"], [act["outcome"] for act in shown["acts"]]) == (False, ["done", "done"])
-    assert {json.loads(line)["name"] for line in err.splitlines()} == set(orders)
+    assert {order["name"] for order in orders_in(err)} == set(orders)
 
 
 def test_the_journal_can_be_a_file(pool: MemoryPool, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     journal = tmp_path / "journal"
     assert main(["reclaim", "--once", "--act", "--journal", str(journal)]) == 0
-    assert [json.loads(line)["outcome"] for line in journal.read_text().splitlines()] == ["done", "done"]
+    assert [order["outcome"] for order in orders_in(journal.read_text())] == ["done", "done"]
     out, err = capfd.readouterr()
     assert "asked to be gone by" in out
     assert err == ""
@@ -61,7 +70,7 @@ def test_an_order_that_is_refused_ends_with_1(pool: MemoryPool, capfd: pytest.Ca
     assert main(["reclaim", "--once", "--act"]) == 1
     out, err = capfd.readouterr()
     assert "node1 refused the order" in out
-    assert [json.loads(line)["outcome"] for line in err.splitlines()] == ["failed", "failed"]
+    assert [order["outcome"] for order in orders_in(err)] == ["failed", "failed"]
 
 
 def test_a_pool_that_does_not_answer_is_one_line_and_no_act(
@@ -92,7 +101,9 @@ def test_what_earlier_orders_left_to_do_is_finished_and_written_down(
     assert main(["reclaim", "--once", "--act"]) == 0
     out, err = capfd.readouterr()
     assert "job 7 was overdue and is ended" in out
-    assert [json.loads(line)["outcome"] for line in err.splitlines()] == ["tended"]
+    assert [(event["event"], event["detail"]) for event in map(json.loads, err.splitlines())] == [
+        ("tended", "job 7 was overdue and is ended")
+    ]
 
 
 def test_what_cannot_be_finished_is_said_and_stops_no_order(
@@ -104,3 +115,89 @@ def test_what_cannot_be_finished_is_said_and_stops_no_order(
     assert shown["fault"] == "slurmctld did not tell its jobs"
     assert [act["outcome"] for act in shown["acts"]] == ["done", "done"]
     assert len(pool.asked) == 2
+
+
+def test_what_the_journal_remembers_counts_in_the_next_cycle(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An hour's limit is used up by what was asked before; a dry run knows that, too."""
+    site, journal = tmp_path / "site.ini", tmp_path / "journal"
+    site.write_text(f"[reclaim]\nmax_cores_per_user_per_hour = 8\n[journal]\nfile = {journal}\n")
+    once = ["reclaim", "--once", "--json", "--site", str(site)]
+    assert main([*once, "--act"]) == 0
+    assert len(pool.asked) == 1
+    for words in (once, [*once, "--act"]):
+        capsys.readouterr()
+        assert main(words) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (shown["acts"], shown["users"][0]["limit"]) == ([], "a limit allows 0 cores now")
+    assert main(["plan", "--site", str(site)]) == 0
+    assert "a limit allows 0 cores now" in capsys.readouterr().out, "a plan is what the next cycle would do"
+    assert len(pool.asked) == 1
+
+
+def test_a_dry_run_writes_no_journal_and_needs_none(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who may only look may not be able to read it either; an act without its memory is refused."""
+    site = tmp_path / "site.ini"
+    site.write_text(f"[journal]\nfile = {tmp_path / 'made' / 'journal'}\n")
+    assert main(["reclaim", "--once", "--site", str(site)]) == 0
+    assert capsys.readouterr().err == "" and not (tmp_path / "made").exists()
+    site.write_text(f"[journal]\nfile = {tmp_path}\n")
+    assert main(["reclaim", "--once", "--site", str(site)]) == 0
+    assert "limits and trust of earlier cycles are not known" in capsys.readouterr().err
+    assert main(["reclaim", "--once", "--act", "--site", str(site)]) == 2
+    assert pool.asked == {}
+
+
+def test_while_the_kill_switch_is_there_nobody_is_asked(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, switch = tmp_path / "site.ini", tmp_path / "kill-switch"
+    site.write_text(f"[agent]\nkill_switch = {switch}\n")
+    switch.touch()
+    once = ["reclaim", "--once", "--act", "--site", str(site)]
+    assert main(once) == 0
+    assert f"paused by kill switch: nobody was asked while {switch} is there" in capsys.readouterr().out
+    assert main([*once, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["dry_run"], shown["paused"], pool.asked) == (True, True, {})
+    switch.unlink()
+    assert main(once) == 0
+    assert len(pool.asked) == 2
+
+
+def test_an_act_is_refused_while_an_agent_acts_and_a_look_is_not(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = AgentLock(str(tmp_path / "agent.lock"))
+    lock.must_take()
+    assert main(["reclaim", "--once", "--act"]) == 1
+    assert capsys.readouterr().err.startswith("drainwise: another agent acts on this pool (pid ")
+    assert main(["reclaim", "--once"]) == 0
+    lock.release()
+    assert pool.asked == {}
+    assert main(["reclaim", "--once", "--act"]) == 0
+    assert len(pool.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--once", "--standby"],
+        ["--once", "--period", "5"],
+        ["--loop", "--json"],
+        ["--loop", "--period", "0"],
+        ["--loop", "--once"],
+        ["--loop", "--period", "5x"],
+        [],
+    ],
+)
+def test_words_that_do_not_go_together_are_wrong_usage(pool: MemoryPool, words: list[str]) -> None:
+    try:
+        code = main(["reclaim", *words])
+    except SystemExit as ended:
+        assert isinstance(ended.code, int)
+        code = ended.code
+    assert code == UsageError.exit_code and pool.asked == {}

@@ -28,13 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Function) -> str:
-    """Tests that share a pool or cluster stay together; the others go by file and release."""
+    """Tests that share a pool or cluster stay together; the others go by file, release and batch system."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     for shared, release in (("pool", "release"), ("slurm", "slurm_release")):
         if shared in item.fixturenames:
             return f"{shared}-{parameters.get(release, _NEEDED)}"
-    release = str(parameters.get("release", parameters.get("slurm_release", _NEEDED)))
-    return f"{item.path.stem}-{release}"
+    own = [str(parameters[name]) for name in ("release", "slurm_release", "system") if name in parameters]
+    return "-".join((item.path.stem, *(own or [_NEEDED])))
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 PILOT = ROOT / "docs" / "pilot.md"
 LOCAL = ROOT / "docs" / "local.md"
-PROGRAMS = ("drainwise", "condor_", "scripts/", "pip ")
+PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 
 # Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
 # by the fixture below.
@@ -40,14 +40,19 @@ FROM_A_CENTRAL_MACHINE = {
     "drainwise check htcondor",
     "drainwise check htcondor --node NODE",
     "drainwise status",
+    "drainwise status --format name,user,remaining,drainwaste,killwaste",
+    "drainwise status --user alice --sort priority --format name,priority",
     "drainwise plan",
     "drainwise plan --cores 64",
+    "drainwise plan --cores 8 --user alice",
     "drainwise snapshot",
     "drainwise plan --snapshot FILE",
     "drainwise reclaim --once",
 }
 ON_A_MACHINE_OF_THE_POOL = {
     "condor_status -af Name PilotKillWaste",
+    "condor_status -af Name PilotRemaining PilotDrainingWaste PilotKillWaste",
+    "condor_status -af Name 'PilotLastMaxJobEnd - time()'",
     "condor_status -print-format /etc/drainwise/pilots.cpf",
 }
 ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
@@ -78,7 +83,24 @@ ON_SLURM = {  # test_slurm_pool.py
     "drainwise plan --pool slurm",
     "drainwise reclaim --once --act --pool slurm",
 }
+THE_AGENT = {  # test_agent_process.py, test_agent_below_master.py
+    "drainwise reclaim --loop",
+    "drainwise reclaim --loop --act",
+    "drainwise reclaim --loop --act --standby",
+    "condor_reconfig",
+    "condor_off -daemon DRAINWISE_AGENT",
+}
+THE_JOURNAL = {  # tests/cli/test_journal_commands.py
+    "drainwise explain 1234.0",
+    "drainwise explain slot1_2@node1",
+    "drainwise explain 1234.0 --json",
+    "drainwise report",
+    "drainwise report --days 30 --user alice",
+    "drainwise report --json",
+    "drainwise report --html report.html",
+}
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
+ALL |= THE_AGENT | THE_JOURNAL
 ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\

@@ -121,6 +121,58 @@ def test_a_shortened_deadline_is_told_at_once_and_enforced(batch: Batch) -> None
     assert job.ended is not None and deadline + 0.9 <= job.ended < deadline + 4
 
 
+def test_an_order_that_is_taken_back_leaves_the_lease_as_it_was_and_the_pilot_is_told(batch: Batch) -> None:
+    """It runs on over the deadline; taken back again, nothing happens; asked again, it goes."""
+    batch.start(kill_wait=1.0)
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    [pilot] = batch.pool.snapshot(int(time.time())).pilots
+    deadline = int(time.time()) + 2
+    batch.pool.ask_to_leave(pilot, deadline, "bob waits")
+    files = [
+        batch.work(job_id) / name
+        for name in (".site.ad", ".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job")
+    ]
+    until(lambda: all(file.exists() for file in files), "the site's word")
+    [asked] = batch.pool.snapshot(int(time.time())).pilots
+    batch.pool.take_back(asked, "bob has left")
+    until(lambda: not any(file.exists() for file in files), "no word any more", 1.0)
+    [free] = batch.pool.snapshot(int(time.time())).pilots
+    assert (free.deadline, free.leaving, free.lease_end) == (None, False, pilot.lease_end)
+    until(lambda: time.time() > deadline + 1, "a while after the deadline")
+    assert batch.job(job_id).state == RUNNING
+    batch.pool.take_back(free, "once more")
+    batch.pool.ask_to_leave(free, int(time.time()), "carol waits")
+    batch.await_state(ENDED, job_id)
+    with pytest.raises(PoolUnreachable, match="does not run any more"):
+        batch.pool.take_back(free, "too late")
+
+
+BURN = "end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do :; done"
+
+
+def test_the_end_of_a_run_tells_who_ended_it_and_what_it_used(batch: Batch) -> None:
+    """One left by itself, one was ended at its deadline; the CPU time is that of all its processes."""
+    batch.start(kill_wait=1.0)
+    [burns] = batch.submit(f"sh -c '{BURN}' & (sh -c '{BURN}' &) ; wait; sleep 0.5")
+    [sleeps] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, sleeps)
+    until(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 2, "two pilots")
+    runs = {pilot.name: pilot for pilot in batch.pool.snapshot(int(time.time())).pilots}
+    names = [pilot.run for pilot in runs.values()]
+    assert batch.pool.endings([runs[str(sleeps)].run, "77@1795249000"], int(time.time())) == {}
+    deadline = int(time.time()) + 1
+    batch.pool.ask_to_leave(runs[str(sleeps)], deadline, "bob waits")
+    batch.await_state(ENDED, burns, sleeps)
+    now = int(time.time())
+    endings = batch.pool.endings(names, now)
+    left, cut = endings[runs[str(burns)].run], endings[runs[str(sleeps)].run]
+    assert (left.vacated, cut.vacated) == (False, True)
+    assert cut.ended >= deadline and cut.cpu_seconds is not None and cut.cpu_seconds < 1
+    assert left.cpu_seconds is not None and 0.2 < left.cpu_seconds < 8  # two loops of two seconds on a busy machine
+    assert runs[str(burns)].started <= left.ended <= now
+
+
 def test_an_order_for_a_run_that_ended_hits_nobody(batch: Batch) -> None:
     """Attack 50: between plan and order the pilot ends and another one of the same size starts in its place."""
     batch.start()

@@ -191,10 +191,98 @@ def test_an_order_shortens_exactly_that_lease(slurm: SlurmCluster) -> None:
     (row,) = slurm.accounting(jobs[1].id, "SystemComment")
     assert (
         row["SystemComment"]
-        == f"drainwise: asked to be gone by {after[jobs[1].label]}: cms is owed 8 cores; x (id) y z"
+        == f"drainwise: asked to be gone by {after[jobs[1].label]} (lease of {jobs[1].label}@{jobs[1].start} until"
+        f" {ends[jobs[1].label]}): cms is owed 8 cores; x (id) y z"
     )
     others = slurm.wait_for(lambda: slurm.accounting(jobs[0].id, "User", "SystemComment"), 10, "accounting")
     assert others == [{"User": "alice", "SystemComment": ""}]
+
+
+def limit(cluster: SlurmCluster, job: Job) -> str:
+    return cluster.run(["squeue", "-h", "-j", job.label, "-o", "%l"]).stdout.strip()
+
+
+def test_an_order_that_is_taken_back_leaves_the_lease_as_it_was(slurm: SlurmCluster) -> None:
+    """End and time limit, to the second, also after a second order and without any limit; nobody else's changes."""
+    pool = pool_of(slurm)
+    jobs = [start(slurm, "alice", f"--time={time_limit}") for time_limit in ("100", "UNLIMITED", "61")]
+    (task,) = jobs_of_array(slurm, "--array=7-7", "--time=90")
+    before, limits = lease_ends(slurm), [limit(slurm, job) for job in jobs]
+    pilots = [pilot(pool, job) for job in jobs]
+    for one in pilots:
+        pool.ask_to_leave(one, now() + 700, "bob waits")
+    pool.ask_to_leave(pilot(pool, jobs[0]), now() + 601, "bob waits longer")
+    asked = {one.name: one for one in pool.snapshot(now()).pilots if one.deadline}
+    assert set(asked) == {job.label for job in jobs}
+
+    for one in pilots:
+        pool.take_back(one, "bob has left")
+
+    assert lease_ends(slurm) == before
+    assert [limit(slurm, job) for job in jobs] == limits
+    assert not any(one.deadline for one in pool.snapshot(now()).pilots)
+    assert not any(one.deadline for one in pool_of(slurm).snapshot(before[jobs[2].label] - 60).pilots)
+    words = slurm.wait_for(lambda: slurm.accounting(jobs[0].id, "SystemComment"), 10, "accounting")
+    assert words[0]["SystemComment"] == "drainwise: not asked to leave any more: bob has left"
+    pool.take_back(pilots[0], "once more is no fault")
+    pool.take_back(pilot(pool, task), "nor for one that was never asked")
+    assert lease_ends(slurm) == before
+
+    slurm.run(["scontrol", "update", f"JobId={jobs[2].id}", f"EndTime=uts{jobs[2].start + 1805}"])
+    with pytest.raises(ActionRefused, match="nobody knows what its lease was"):
+        pool.take_back(pilots[2], "shortened by hand")
+    slurm.run(["scancel", str(jobs[0].id)])
+    slurm.wait_for(lambda: slurm.job(jobs[0].id).state == "CANCELLED", 30, "the end of the job")
+    with pytest.raises(PoolUnreachable, match="does not run any more"):
+        pool.take_back(pilots[0], "late")
+
+
+def jobs_of_array(cluster: SlurmCluster, *options: str) -> list[Job]:
+    number = cluster.submit(SLEEP, "alice", options)
+
+    def found() -> list[Job]:
+        return [job for job in cluster.jobs() if job.state == "RUNNING" and job.label.startswith(f"{number}_")]
+
+    return cluster.wait_for(found, 30, "the array to run")
+
+
+BURN = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done; "
+
+
+def test_how_runs_ended_is_what_the_accounting_says(slurm: SlurmCluster) -> None:
+    """By itself, at its deadline, requeued (and not the next run), of an array; what runs has no ending."""
+    pool = pool_of(slurm)
+    left, cut = start(slurm, "alice", script=BURN + "exit 3"), start(slurm, "alice")
+    again, stays = start(slurm, "alice", "--requeue"), start(slurm, "alice")
+    (task,) = jobs_of_array(slurm, "--array=3-3")
+    jobs = {"left": left, "cut": cut, "again": again, "stays": stays, "task": task}
+    runs = {name: f"{job.label}@{job.start}" for name, job in jobs.items()}
+    wanted = [*runs.values(), "99999@1795249000", "x", ""]
+    pool.ask_to_leave(pilot(pool, cut), now() + 3, "test")
+    pool.ask_to_leave(pilot(pool, again), now(), "test")
+    slurm.run(["scancel", task.label])
+    ended = {runs[name] for name in ("left", "cut", "again", "task")}
+    found = slurm.wait_for(
+        lambda: seen if set(seen := pool.endings(wanted, now())) >= ended else {}, 90, "four endings"
+    )
+    assert set(found) == ended
+    assert {name: found[runs[name]].vacated for name in ("left", "cut", "again", "task")} == {
+        "left": False,
+        "cut": True,
+        "again": True,
+        "task": True,
+    }
+    used = found[runs["left"]].cpu_seconds
+    assert used is not None and 0.05 < used < 10
+    assert all(int(run.partition("@")[2]) <= ending.ended <= now() for run, ending in found.items())
+
+    slurm.kill_daemon("slurmdbd")
+    try:
+        remembered = pool.endings(wanted, now())
+    finally:
+        slurm.start_daemon("slurmdbd")
+    assert remembered[runs["left"]] == replace(found[runs["left"]], cpu_seconds=None)
+    assert runs["stays"] not in remembered
 
 
 def test_slurm_itself_ends_who_stays_past_the_deadline(slurm: SlurmCluster) -> None:
@@ -425,7 +513,8 @@ def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:
     ended = start(slurm, "bob", script="exec sleep 3")
     slurm.run(["scontrol", "update", f"JobId={ended.id}", f"AdminComment={line}"])
     slurm.wait_for(lambda: line in str(slurm.accounting(ended.id, "User", "AdminComment")), 30, "the accounting")
-    slurm.write("/srv/site.ini", f"[slurm]\nbin_dir = {tools(slurm)}\n")
+    agent = f"[agent]\nstate_dir = {slurm.path('/srv/agent')}\n"
+    slurm.write("/srv/site.ini", f"[slurm]\nbin_dir = {tools(slurm)}\n{agent}")
     site = ["--site", slurm.path("/srv/site.ini")]
     said: dict[str, str] = {}
     for command in documented():

@@ -17,12 +17,16 @@ from drainwise.siteconfig import SiteConfig
 from scenario.stage import CHEAPEST, CPUS, MIXES, NODES, PILOT_CORES
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
+from use_case_document import commands_of
 
 SITE_FILE = """\
 [slurm]
 bin_dir = {tools}
+[agent]
+state_dir = {state}
 [reclaim]
 grace = 1m
+margin = 20s
 min_age = 5s
 """
 WHOLE = (f"--cpus-per-task={PILOT_CORES}", "--ntasks=1")
@@ -67,10 +71,14 @@ def account(site: SlurmSite, number: int) -> Any:
 def test_the_cheapest_pilots_give_their_cores_back(site: SlurmSite, tmp_path: Path) -> None:
     """Nine pilots of alice, three jobs of bob: exactly the three that cost least leave, bob runs, six stay."""
     cluster, site_file = site.cluster, tmp_path / "site.ini"
-    site_file.write_text(SITE_FILE.format(tools=cluster.outside_env("root")["PATH"].split(os.pathsep)[0]))
+    tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
+    site_file.write_text(SITE_FILE.format(tools=tools, state=tmp_path / "agent"))
     numbers = {name: site.pilot(*mix.split(), options=(*WHOLE, "--time=120")) for name, mix in MIXES.items()}
     names = {str(number): name for name, number in numbers.items()}
     cluster.wait_for(lambda: all(site.published(number) for number in numbers.values()), 90, "nine pilots that report")
+    [query] = commands_of(9, "squeue")
+    shown = cluster.run_outside(["sh", "-c", query]).stdout.splitlines()
+    assert {int(line.split("\t")[0]) for line in shown} == set(numbers.values()), "the query of docs/use-cases.md"
     first_runs = runs(site)
     assert set(first_runs) == set(numbers.values())
     assert orders(command(site, site_file, "plan")) == {}, "nobody waits yet, so nobody is asked"

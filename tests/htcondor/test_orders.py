@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.errors import ActionRefused
-from drainwise.htcondor.orders import Order, orders_text, parse_orders, run_name, with_order
+from drainwise.htcondor.orders import KEPT, Order, order_of, orders_text, parse_orders, run_name, with_order
+from drainwise.htcondor.retirement import TAKEN_BACK
 
 JOB, START, DEADLINE = "ce01.example.org#12.0#1795249000", 1795249100, 1795260000
 RUN = f"{JOB}@{START}"
+NOW = DEADLINE - 600
 OTHER = "schedd@ce01.example.org#7.3#1795240000@1795240009"
 order = Order(RUN, DEADLINE)
 
@@ -65,7 +67,7 @@ def test_only_orders_are_ever_written(text: str) -> None:
     assert " " not in written
 
 
-@pytest.mark.parametrize("deadline", [-1, 0, 10**12])
+@pytest.mark.parametrize("deadline", [-1, 1, 10**12])
 def test_a_deadline_that_is_no_time_of_this_century_is_refused(deadline: int) -> None:
     with pytest.raises(ActionRefused):
         orders_text([Order(RUN, deadline)])
@@ -81,18 +83,33 @@ def test_what_is_no_order_is_passed_over() -> None:
 
 
 def test_orders_of_runs_that_have_ended_are_dropped() -> None:
-    """The list stays as short as the node's list of jobs."""
+    """The list stays about as short as the node's list of jobs: an hour after its deadline nobody asks any more."""
     ended = Order(OTHER, DEADLINE)
-    assert with_order([ended], order, running={RUN}) == (order,)
-    assert with_order([ended], order, running={RUN, OTHER}) == (ended, order)
+    assert with_order([ended], order, {RUN}, DEADLINE + KEPT + 1) == (order,)
+    assert with_order([ended], order, {RUN}, DEADLINE + KEPT) == (ended, order)
+    assert with_order([ended], order, {RUN, OTHER}, DEADLINE + KEPT + 1) == (ended, order)
+    assert with_order([Order(OTHER, TAKEN_BACK)], order, {RUN}, DEADLINE - 7200) == (order,)
+
+
+def test_an_order_is_taken_back_and_may_be_given_anew() -> None:
+    """Whoever need not go may be asked for any deadline; the entry that took it back stays until then."""
+    withdrawn = Order(RUN, TAKEN_BACK)
+    assert orders_text([withdrawn]) == f"{RUN}=0"
+    assert parse_orders(f"{RUN}=0 {RUN}=00 {RUN}=1") == (withdrawn,)
+    assert with_order([order], withdrawn, {RUN}, NOW) == (withdrawn,)
+    assert with_order([withdrawn], withdrawn, {RUN}, NOW) == (withdrawn,)
+    later = Order(RUN, DEADLINE + 500)
+    assert with_order([withdrawn], later, {RUN}, NOW) == (later,)
+    assert order_of(RUN, [order, withdrawn, Order(OTHER, DEADLINE)]) == withdrawn
+    assert order_of(OTHER, [order]) is None
 
 
 def test_a_deadline_may_come_nearer() -> None:
     nearer = Order(RUN, DEADLINE - 100)
-    assert with_order([order], nearer, {RUN}) == (nearer,)
-    assert with_order([order], order, {RUN}) == (order,)
+    assert with_order([order], nearer, {RUN}, NOW) == (nearer,)
+    assert with_order([order], order, {RUN}, NOW) == (order,)
 
 
 def test_a_deadline_is_never_put_off() -> None:
     with pytest.raises(ActionRefused, match=f"was asked to be gone by {DEADLINE} already"):
-        with_order([order], Order(RUN, DEADLINE + 1), {RUN})
+        with_order([order], Order(RUN, DEADLINE + 1), {RUN}, NOW)

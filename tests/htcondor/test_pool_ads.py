@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-import classad2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.collector import plain
 from drainwise.htcondor.pool_ads import (
-    DEADLINE,
-    LEASE_END,
     SLOT_ATTRIBUTES,
     contradicts_itself,
     moment,
@@ -21,11 +15,8 @@ from drainwise.htcondor.pool_ads import (
     text,
     whole,
 )
-from drainwise.htcondor.render import drop_in_path, render
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.schema import FeaturesSection
 
 NOW = 1795249000
 REPORT = {
@@ -59,19 +50,6 @@ def test_a_report_is_put_together_again() -> None:
 
 def test_every_attribute_that_a_pilot_may_state_is_asked_for() -> None:
     assert {attribute.published for attribute in ATTRIBUTES} <= set(SLOT_ATTRIBUTES)
-
-
-def test_every_attribute_that_deadline_and_lease_are_made_of_is_asked_for() -> None:
-    """The node publishes both as expressions: an attribute that is missing would make an order invisible."""
-    site = SiteConfig(features=FeaturesSection(wall_limit=86400))
-    [drop_in] = [file.text for file in render(site, "execute") if file.path == drop_in_path("execute")]
-    knobs = dict(line.split(" = ", 1) for line in drop_in.splitlines() if " = " in line and not line.startswith("#"))
-    made_of = {DEADLINE, LEASE_END}
-    for name in (DEADLINE, LEASE_END):
-        text = re.sub(r"\$\((\w+)\)", lambda macro: knobs.get(macro[1], ""), knobs[name])
-        made_of |= set(re.findall(r"MY\.(\w+)", text))
-    assert len(made_of) > 3, "nothing was found: has the drop-in another form?"
-    assert made_of <= set(SLOT_ATTRIBUTES)
 
 
 @pytest.mark.parametrize("heartbeat", [None, True, "now", 0, -1, 2**63, 1.5, float("nan")])
@@ -123,19 +101,3 @@ def test_no_ad_can_break_the_reading(ad: dict[str, object]) -> None:
     report_of(ad)
     for name in ad:
         text(ad, name), number(ad, name), whole(ad, name), moment(ad, name), contradicts_itself(ad)
-
-
-def test_expressions_are_evaluated_and_what_they_do_not_give_is_left_out() -> None:
-    """The startd publishes deadline and lease as expressions; undefined, errors and lists are not values."""
-    ad = classad2.parseOne(
-        "JobStart = 1795249000\nPilotLeaseEnd = min({ MY.PilotReclaimDeadline, MY.JobStart + 172800 })\n"
-        'PilotReclaimDeadline = undefined\nCpus = 4 + 4\nMemory = 1/0\nName = strcat("slot", 1)\nState = { 1 }\n'
-        "Offline = false\nRemoteOwner = nowhere\n"
-    )
-    assert plain(ad, SLOT_ATTRIBUTES) == {
-        "JobStart": 1795249000,
-        "PilotLeaseEnd": 1795421800,
-        "Cpus": 8,
-        "Name": "slot1",
-        "Offline": False,
-    }

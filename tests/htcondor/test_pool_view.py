@@ -9,9 +9,10 @@ import classad2
 import pytest
 
 from drainwise.errors import PoolUnreachable
-from drainwise.htcondor.collector import plain
+from drainwise.htcondor.packed_ads import plain
 from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES, Ad
 from drainwise.htcondor.pool_view import snapshot_of
+from drainwise.htcondor.retirement import ENDLESS
 from drainwise.pool import Principal, Snapshot
 from drainwise.reclaim.quota import weigh
 
@@ -150,6 +151,21 @@ def test_what_the_batch_system_ends_for_its_own_reasons_is_leaving(change: dict[
     assert (pilot.lease_end, pilot.deadline) == (answer.taken + rest, None)
 
 
+@pytest.mark.parametrize(
+    ("state", "left", "leaving"), [("Claimed", ENDLESS - 500, False), ("Claimed", 500, True), ("Preempting", 0, True)]
+)
+def test_a_pilot_whose_order_was_taken_back_is_one_like_others(state: str, left: int, leaving: bool) -> None:
+    """Its slot still retires, without end; when somebody else ends it, it is leaving."""
+    answer = recorded(GROUPS)
+    slot = answer.slot("slot1_1@node1.pool.test")
+    before = next(one for one in answer.facts().pilots if one.name == slot["Name"])
+    order = f"{slot['GlobalJobId']}@{slot['JobStart']}=0"
+    slot.update({"State": state, "Activity": "Retiring", "RetirementTimeRemaining": left, "PilotReclaimOrders": order})
+    [pilot] = [one for one in answer.facts().pilots if one.name == slot["Name"]]
+    assert (pilot.leaving, pilot.deadline) == (leaving, None)
+    assert leaving or pilot == before
+
+
 def test_a_slot_that_is_claimed_and_idle_counts_as_used_but_is_no_pilot() -> None:
     answer = recorded(GROUPS)
     ad = answer.slot("slot1_1@node1.pool.test")
@@ -159,15 +175,16 @@ def test_a_slot_that_is_claimed_and_idle_counts_as_used_but_is_no_pilot() -> Non
     assert (len(seen.pilots), accounts(seen)["group_alice"].cores_in_use) == (8, 72)
 
 
-ORDERS_OF_NODE2 = (
-    "central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"
-)
-
-
 def asked_and_left() -> Answer:
     """Of the two runs that were asked on node2 one has gone; nobody has ended its claim yet (slot1_2)."""
+    return recorded(ASKED)
+
+
+def never_asked() -> Answer:
+    """The same claim is idle, but its node has no order."""
     answer = recorded(ASKED)
-    answer.slot("slot1_2@node2.pool.test")["PilotReclaimOrders"] = ORDERS_OF_NODE2
+    for slot in answer.slots:
+        slot["PilotReclaimOrders"] = ""
     return answer
 
 
@@ -180,7 +197,7 @@ def test_cores_given_back_are_free_before_their_claim_ends() -> None:
 
 def test_an_idle_claim_on_a_node_without_a_recent_order_is_held() -> None:
     """It will be used again in a moment by who holds it; an old order of a run that has gone says nothing of it."""
-    for seen in (recorded(ASKED).facts(), asked_and_left().facts(later=300)):
+    for seen in (never_asked().facts(), asked_and_left().facts(later=300)):
         assert (seen.free_cores, accounts(seen)["group_alice"].cores_in_use) == (0, 72)
 
 

@@ -25,6 +25,7 @@ from drainwise.errors import UsageError
 from drainwise.htcondor import render
 from drainwise.htcondor.knobs import knobs
 from drainwise.htcondor.render import ROLES, drop_in_path, template_dir
+from drainwise.htcondor.retirement import ENDLESS
 from drainwise.node import settings as node_settings
 from drainwise.siteconfig import FeaturesSection, HTCondorSection, PilotSection, SiteConfig
 from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
@@ -143,6 +144,7 @@ def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
     shutil.copytree(PLUGINS / "drainwise", tmp_path / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(template_dir(), tmp_path / "drainwise" / "condor_config.d")
+    shutil.copytree(PLUGINS.parent / "systemd", tmp_path / "drainwise" / "systemd_templates")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from drainwise.htcondor.render import render, template_dir\n"
@@ -151,7 +153,7 @@ def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-B", "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
-    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/condor_config.d", "9"]
+    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/condor_config.d", "10"]
 
 
 # ---- the scripts on the node ----
@@ -217,7 +219,7 @@ def test_a_script_takes_nothing_from_its_users_environment(name: str) -> None:
 def deadline(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Callable[[str, dict[str, object]], object]:
     """PilotReclaimDeadline on a slot under a list of orders, resolved and evaluated by HTCondor's own libraries."""
     lines = "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
-    names = ["PilotReclaimDeadline", "PilotReclaimOrders", "PREEMPT"]
+    names = ["PilotReclaimDeadline", "PilotReclaimOrders", "PilotReclaimTakenBack", "PREEMPT"]
     resolved = answers(f"{lines}\nPILOT_RECLAIM = ORDERS-OF-THE-NODE\n", names)
     assert resolved["pilotreclaimorders"] == '"ORDERS-OF-THE-NODE"'
 
@@ -228,6 +230,9 @@ def deadline(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Callabl
         ad["Preempt"] = classad2.ExprTree(resolved["preempt"])
         value = ad.eval("PilotReclaimDeadline")
         assert ad.eval("Preempt") is (type(value) is int)
+        ad["Back"] = classad2.ExprTree(resolved["pilotreclaimtakenback"])
+        last = f"{slot.get('GlobalJobId')}@{slot.get('JobStart')}=0"
+        assert ad.eval("Back") is (orders.rsplit(" ", maxsplit=1)[-1] == last)
         return value
 
     return evaluate
@@ -246,6 +251,9 @@ NONE = classad2.Value.Undefined
         (f"{JOB}@1795258515=1795259000 ", 1795259000),
         (f"other#1.0#1@5=6 {JOB}@1795258515=1795259000 third#2.0#2@7=8", 1795259000),
         (f"{JOB}@1795258515=1 {JOB}@1795258515=2", 2),
+        (f"{JOB}@1795258515=0", NONE),
+        (f"{JOB}@1795258515=1795259000 {JOB}@1795258515=0", NONE),
+        (f"{JOB}@1795258515=0 {JOB}@1795258515=1795259000", 1795259000),
         (f"{JOB}@1795258514=1795259000", NONE),
         (f"{JOB}@17952585150=1795259000", NONE),
         (f"x{JOB}@1795258515=1795259000", NONE),
@@ -324,6 +332,29 @@ def test_retirement_lasts_to_the_deadline_and_else_as_before(
         ad = classad2.ClassAd({"JobStart": 1000, **known})
         ad["Result"] = expression
         assert ad.eval("Result") == value
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value"),
+    [
+        ({}, ENDLESS),
+        ({"Draining": False}, ENDLESS),
+        ({"Draining": True}, 600),
+        ({"PreemptingUser": "bob@pool"}, 600),
+        ({"PilotReclaimDeadline": 5000}, 4000),
+        ({"PilotReclaimTakenBack": False}, 600),
+        ({"MemoryExceeded": True}, 600),
+    ],
+)
+def test_a_run_whose_order_was_taken_back_retires_for_ever_unless_others_want_its_slot(
+    wanted: dict[str, object], value: int, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    site = replace(SITE, htcondor=HTCondorSection(retirement=600))
+    own = "PREEMPT = MY.MemoryExceeded =?= true\n"
+    lines = own + "\n".join(f"{name} = {text}" for name, text in drop_in(site, "execute").items())
+    ad = classad2.ClassAd({"JobStart": 1000, "PilotReclaimTakenBack": True, **wanted})
+    ad["Result"] = classad2.ExprTree(answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"])
+    assert ad.eval("Result") == value
 
 
 @pytest.mark.parametrize(

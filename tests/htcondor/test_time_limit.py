@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import drainwise
 from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.time_limit import within
+from drainwise.htcondor.time_limit import several_within, within
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 
@@ -76,3 +79,33 @@ def test_a_collector_that_never_answers_holds_nobody(tmp_path: Path) -> None:
         )
     assert ran.stderr.splitlines()[-1].endswith("PoolUnreachable: the collector did not answer within 1 s")
     assert time.monotonic() - began < 8
+
+
+def test_several_values_come_one_by_one() -> None:
+    """Each may take as long as the limit."""
+
+    def slowly() -> Iterator[int]:
+        for number in range(4):
+            select.select([], [], [], 0.2)
+            yield number
+
+    assert list(several_within(0.6, slowly, "it")) == [0, 1, 2, 3]
+
+
+def test_values_before_a_fault_are_given() -> None:
+    def twice() -> Iterator[int]:
+        yield 1
+        raise ActionRefused("no more")
+
+    values = several_within(5, twice, "it")
+    assert next(values) == 1
+    with pytest.raises(ActionRefused, match=r"^no more$"):
+        next(values)
+
+
+def test_who_stops_early_leaves_no_process() -> None:
+    values = several_within(60, itertools.count, "it")
+    assert next(values) == 0
+    values.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

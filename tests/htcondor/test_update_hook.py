@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.htcondor.retirement import ENDLESS
 from drainwise.htcondor.update_hook import JITTER, job_deadline, ordered_deadline, slot_deadline
 from drainwise.pilotad.site_ad import SiteAd
 from made_up_node import Job, Node, Programs, make_directory, run_as, write
@@ -40,6 +41,21 @@ def test_an_order_is_the_deadline() -> None:
     """The list of the node names this run among others; its deadline comes before the countdown."""
     orders = f"central#6.0#1@2={NOW} central#7.0#1795240000@1795241000={NOW + 600} x#1@2=3"
     assert slot_deadline({**RUNNING, "PilotReclaimOrders": orders, "Activity": "Retiring"}, NOW) == NOW + 600
+
+
+@pytest.mark.parametrize(
+    ("activity", "left", "deadline"),
+    [("Busy", 0, None), ("Retiring", ENDLESS - 5000, None), ("Retiring", 300, NOW + 300)],
+)
+def test_an_order_that_was_taken_back_says_nothing(activity: str, left: int, deadline: int | None) -> None:
+    """Though the slot still retires; one that somebody else drains by now has that deadline."""
+    orders = f"central#7.0#1795240000@1795241000={NOW + 600} central#7.0#1795240000@1795241000=0"
+    slot = {**RUNNING, "Activity": activity, "RetirementTimeRemaining": left}
+    assert slot_deadline({**slot, "PilotReclaimOrders": orders.split(" ")[1]}, NOW) == deadline
+    assert job_deadline({**slot, "PilotReclaimOrders": orders.split(" ")[1]}, SiteAd(True, NOW + 600), NOW) == deadline
+    assert slot_deadline({**slot, "Activity": "Retiring", "RetirementTimeRemaining": ENDLESS - 5000}, NOW) == (
+        NOW + ENDLESS - 5000
+    ), "an endless retirement of the site's own is none of ours"
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,11 @@ def test_an_outcome_is_not_believed_while_the_keeper_lives(directory: Path, hold
     [
         ('{"code": 3, "signal": null, "ended": 1795249000.5}', Outcome(3, None, 1795249000.5)),
         ('{"code": null, "signal": 9, "ended": 1795249000}\n', Outcome(None, 9, 1795249000.0)),
+        ('{"code": 0, "signal": null, "ended": 7, "cpu": 12.25}', Outcome(0, None, 7.0, 12.25)),
+        ('{"code": 0, "signal": null, "ended": 7, "cpu": -1}', Outcome(0, None, 7.0)),
+        ('{"code": 0, "signal": null, "ended": 7, "cpu": 1e999}', Outcome(0, None, 7.0)),
+        ('{"code": 0, "signal": null, "ended": 7, "cpu": NaN}', Outcome(0, None, 7.0)),
+        ('{"code": 0, "signal": null, "ended": 7, "cpu": "much"}', Outcome(0, None, 7.0)),
     ],
 )
 def test_an_outcome_is_a_code_or_a_signal(directory: Path, content: str, expected: Outcome) -> None:

@@ -132,6 +132,55 @@ def test_an_order_reaches_the_run_it_names_and_no_other(ledger: Ledger) -> None:
     assert [live.deadline for live in ledger.live()] == [NOW + 60]
 
 
+def test_an_order_is_taken_back_from_the_run_it_names_while_it_is_not_too_late(ledger: Ledger) -> None:
+    run = running(ledger)
+    other = running(ledger, now=NOW + 1)
+    for one in (run, other):
+        ledger.order(one, NOW + 60, NOW, "bob waits")
+    ledger.take_back(run, NOW + 59, "bob has left")
+    assert {live.run: live.deadline for live in ledger.live()} == {run: None, other: NOW + 60}
+    ledger.take_back(run, NOW + 59, "the same again")
+    texts = [event.text for event in ledger.events(1)]
+    assert texts[-2:] == [f"asked to be gone by {NOW + 60}: bob waits", "not asked to leave any more: bob has left"]
+    ledger.order(run, NOW + 600, NOW, "a new reason, with more time than the first gave")
+    with pytest.raises(ActionRefused, match="its deadline has come"):
+        ledger.take_back(other, NOW + 60, "late")
+    [job] = [job for job in ledger.live() if job.run == other]
+    ledger.told_to_end(job, NOW + 60, False, "its deadline has come")
+    with pytest.raises(ActionRefused, match="it is being ended"):
+        ledger.take_back(other, NOW + 59, "the clock was set back")
+    for wrong in (f"1@{NOW + 9}", "%", "1' OR 1=1 --"):
+        with pytest.raises(PoolUnreachable, match="does not run any more"):
+            ledger.take_back(wrong, NOW, "wrong")
+
+
+def test_only_runs_that_have_ended_are_told_of_as_ended(ledger: Ledger) -> None:
+    first, second = running(ledger), running(ledger, now=NOW + 1)
+    job = ledger.live()[0]
+    ledger.ended(job, NOW + 50.5, 0, None, "", 12.25)
+    [found] = ledger.ended_runs([first, second, f"1@{NOW + 9}", "99@1", "", "x"])
+    assert (found.run, found.ended, found.cpu_seconds, found.was_ended) == (first, NOW + 50.5, 12.25, False)
+
+
+def test_a_state_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
+    """Format 1 had no CPU time; what it knew stays."""
+    tmp_path.chmod(0o700)
+    with Ledger(str(tmp_path), create=True) as ledger:
+        ledger.set_account(Account("alice", 16))
+        ledger.set_nodes([Node("node1", 16)])
+        running(ledger)
+    with sqlite3.connect(tmp_path / STATE) as before:
+        before.execute("ALTER TABLE jobs DROP COLUMN cpu_seconds")
+        before.execute("PRAGMA user_version = 1")
+    before.close()
+    with Ledger(str(tmp_path)) as ledger:
+        [job] = ledger.live()
+        assert job.cpu_seconds is None
+        ledger.ended(job, NOW + 5, 0, None, "", 3.0)
+    with Store(str(tmp_path)) as store:
+        assert [job.cpu_seconds for job in store.jobs(ended=True)] == [3.0]
+
+
 def test_a_deadline_comes_nearer_and_never_moves_away(ledger: Ledger) -> None:
     run = running(ledger)
     ledger.order(run, NOW + 60, NOW, "first")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from drainwise.errors import ActionRefused, DrainwiseError, PoolError, PoolUnreachable
-from drainwise.pool import Pilot, Snapshot
+from drainwise.pool import Ending, Pilot, Snapshot
 from drainwise.reclaim.action import Outcome, carry_out
 from drainwise.reclaim.plan import Plan, make_plan
 
@@ -23,6 +23,7 @@ class MemoryPool:
         self._answers = iter(snapshots)
         self._refuses = refuses or {}
         self.asked: list[tuple[str, int]] = []
+        self.taken_back: list[str] = []
 
     def snapshot(self, now: int) -> Snapshot:
         try:
@@ -34,6 +35,14 @@ class MemoryPool:
         if pilot.run in self._refuses:
             raise self._refuses[pilot.run]
         self.asked.append((pilot.run, deadline))
+
+    def take_back(self, pilot: Pilot, reason: str) -> None:
+        if pilot.run in self._refuses:
+            raise self._refuses[pilot.run]
+        self.taken_back.append(pilot.run)
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
+        return {}
 
     def tend(self, snapshot: Snapshot) -> list[str]:
         return []
@@ -159,3 +168,51 @@ def test_when_the_journal_is_full_no_further_order_is_given() -> None:
 def test_an_empty_plan_asks_the_pool_nothing() -> None:
     nothing = make_plan(pool_of(FIRST, deficit=0), NOW, SETTINGS)
     assert carried_out(MemoryPool(), plan=nothing).acts == ()
+
+
+ASKED = dataclasses.replace(FIRST, deadline=NOW + 4000)
+NOBODY_WAITS = pool_of(ASKED, SECOND, THIRD, deficit=0)
+RELEASING = make_plan(NOBODY_WAITS, NOW, SETTINGS)
+
+
+def test_a_request_whose_reason_has_gone_is_taken_back_once_and_written_down() -> None:
+    pool, journal = MemoryPool(NOBODY_WAITS), Memory()
+    outcome = carried_out(pool, journal, RELEASING)
+    assert (pool.taken_back, pool.asked, outcome.exit_code) == ([FIRST.run], [], 0)
+    [line] = journal.lines
+    assert (line["event"], line["run"], line["outcome"]) == ("cancel", FIRST.run, "done")
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        (pool_of(SECOND, THIRD, deficit=0), "has ended"),
+        (pool_of(dataclasses.replace(ASKED, cores=4), SECOND, THIRD, deficit=0), "has ended"),
+        (pool_of(dataclasses.replace(ASKED, deadline=NOW + 9), SECOND, THIRD, deficit=0), "another one by now"),
+        (pool_of(FIRST, SECOND, THIRD, deficit=0), "another one by now"),
+        (pool_of(ASKED, SECOND, THIRD, deficit=8), "its cores are needed again"),
+    ],
+    ids=["run has ended", "fewer cores", "another order", "no order any more", "bob is back"],
+)
+def test_a_request_stays_when_the_second_look_shows_anything_else(second: Snapshot, why: str) -> None:
+    """HOSTILE 50: never the next run, never somebody else's order, never while the cores are wanted."""
+    pool = MemoryPool(second)
+    outcome = carried_out(pool, plan=RELEASING)
+    assert pool.taken_back == []
+    assert [one.outcome for one in outcome.released] == ["skipped"] and why in outcome.released[0].detail
+
+
+@pytest.mark.parametrize("fault", [ActionRefused("it retires for good"), PoolUnreachable("node1 is deaf")])
+def test_a_request_that_cannot_be_taken_back_is_told(fault: PoolError) -> None:
+    outcome = carried_out(MemoryPool(NOBODY_WAITS, refuses={FIRST.run: fault}), plan=RELEASING)
+    assert [(one.outcome, one.detail, one.refused) for one in outcome.released] == [
+        ("failed", str(fault), isinstance(fault, ActionRefused))
+    ]
+    assert outcome.exit_code == 1
+
+
+def test_before_each_act_it_is_asked_whether_to_go_on() -> None:
+    pool = MemoryPool(BEFORE)
+    ticks = itertools.count(NOW)
+    outcome = carry_out(PLAN, pool, SETTINGS, lambda: next(ticks), Memory(), stopping=lambda: bool(pool.asked))
+    assert len(pool.asked) == len(outcome.acts) == 1

@@ -171,6 +171,24 @@ def test_the_deadline_is_what_it_needs_with_the_margin_the_grace_or_the_leases_e
     assert deadline(lease_end=NOW - 300) == NOW + 900, "a lease that has run out bounds its claims and no deadline"
 
 
+def test_who_leaves_gets_its_margin_although_it_hears_late_and_is_ended_early() -> None:
+    """The deadline is needs + margin + vacate + told: between hearing of it and SIGTERM lie what it needs and the
+    margin; the grace stays the bound."""
+
+    def deadline(said: PilotReport, **changes: int) -> int:
+        site = dataclasses.replace(SETTINGS, drain_only=True, margin=60, **changes)  # type: ignore[arg-type]
+        way = assess(pilot(1, said), NOW, site).asked
+        assert (way.kind, way.cores_back) == (LEAVE, NOW + 2000), "it leaves no later for that"
+        return way.deadline
+
+    said = report(last_end=NOW + 2000)
+    assert deadline(said, vacate=600, told=30) == NOW + 2000 + 60 + 600 + 30
+    assert deadline(said, vacate=0, told=30) == NOW + 2000 + 60 + 30
+    assert deadline(said, vacate=40, told=0) == NOW + 2000 + 60 + 40
+    assert deadline(said, vacate=600, told=30, grace=2650) == NOW + 2650
+    assert deadline(said, vacate=600, told=30, notice=3000) == NOW + 3000
+
+
 def test_cores_that_come_back_after_the_horizon_are_no_help() -> None:
     slow = report(8.0, first_end=NOW + 3000, last_end=NOW + 3000, start=NOW - 5000)
     site = dataclasses.replace(SETTINGS, horizon=2999)
@@ -198,13 +216,16 @@ def test_a_pilot_whose_end_lies_within_the_margin_before_the_deadline_does_not_c
 
 
 @settings(max_examples=60, deadline=None)
-@given(reports(), st.integers(0, 9000), st.integers(0, 3000), st.integers(0, 3000))
+@given(reports(), st.integers(0, 9000), st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 300))
 def test_who_leaves_has_the_margin_before_its_deadline(
-    said: PilotReport | None, grace: int, margin: int, vacate: int
+    said: PilotReport | None, grace: int, margin: int, vacate: int, told: int
 ) -> None:
-    site = dataclasses.replace(SETTINGS, grace=grace, margin=margin, vacate=min(vacate, margin))
+    """Whatever it says, and never more than the grace."""
+    site = dataclasses.replace(SETTINGS, grace=grace, margin=margin, vacate=vacate, told=told)
     for way in assess(pilot(1, said), NOW, site).options:
-        assert way.kind != LEAVE or way.cores_back + margin <= way.deadline
+        if way.kind == LEAVE:
+            assert way.cores_back + max(margin, vacate) <= way.deadline <= NOW + grace
+            assert way.deadline == min(NOW + grace, way.cores_back + margin + vacate + told)
 
 
 def test_a_kill_comes_after_the_sites_shortest_notice() -> None:

@@ -121,7 +121,11 @@ def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
     ("text", "value", "expected"),
     [
         ("[reclaims]\n", "[reclaims]", "[reclaim] on line 1"),
-        ("[xyz]\n", "[xyz]", "[features], [pilot], [htcondor], [slurm], [reclaim], [trust] on line 1"),
+        (
+            "[xyz]\n",
+            "[xyz]",
+            "[features], [pilot], [htcondor], [slurm], [reclaim], [trust], [journal], [agent], [metrics] on line 1",
+        ),
         ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
         ("[features\n", "[features", "on line 1"),
         ("[pilot]\n[features]\n[pilot]\n", "[pilot]", "the section once (again on line 3)"),
@@ -161,7 +165,7 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
         ("[htcondor]\nmax_vacate_time = 2h\n", "htcondor", "max_vacate_time", "less than [reclaim] grace, 2h"),
         ("[slurm]\nagent_period = 1h\n", "slurm", "agent_period", "less than [pilot] heartbeat_limit, 1h"),
         (
-            "[slurm]\nvacate = cancel\n[reclaim]\ngrace = 30s\n",
+            "[slurm]\nvacate = cancel\n[reclaim]\ngrace = 30s\nmargin = 5s\n",
             "slurm",
             "agent_period",
             "less than [reclaim] grace, 30s",
@@ -169,6 +173,7 @@ def test_a_continued_value_is_not_taken_over(site: Path) -> None:
         ("[slurm]\nlimits_wait = 10s\n", "slurm", "limits_wait", "less than prolog_time_limit, 10s"),
         ("[pilot]\nheartbeat_limit = 1m\n", "htcondor", "cron_period", "less than [pilot] heartbeat_limit, 1m"),
         ("[htcondor]\nupdate_interval = 5s\n", "htcondor", "initial_update_interval", "at most update_interval, 5s"),
+        ("[agent]\nperiod = 15m\n", "agent", "longest_pause", "at least period, 15m"),
         ("[reclaim]\ngrace = 15m\n", "reclaim", "margin", "less than grace, 15m"),
         ("[reclaim]\ngrace = 1m\nmargin = 5s\n", "htcondor", "update_interval", "less than [reclaim] grace, 1m"),
     ],
@@ -184,8 +189,8 @@ def test_values_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize(
     "text",
     [
-        "[slurm]\nagent_period = 10s\n[reclaim]\ngrace = 30s\n",
-        "[htcondor]\nupdate_interval = 10s\n[reclaim]\ngrace = 20s\n",
+        "[slurm]\nagent_period = 10s\n[reclaim]\ngrace = 30s\nmargin = 5s\n",
+        "[htcondor]\nupdate_interval = 10s\n[reclaim]\ngrace = 20s\nmargin = 5s\n",
     ],
 )
 def test_a_site_is_not_measured_by_the_batch_system_that_it_does_not_have(site: Path, text: str) -> None:

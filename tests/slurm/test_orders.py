@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.slurm.orders import is_shortened, plain, sooner_end
+from drainwise.slurm.orders import granted_in, is_shortened, plain, sooner_end, steps_to
 from drainwise.slurm.run import label_and_start, run_name, states_in
 
 from .recorded_cluster import START, VERSIONS, recorded
@@ -100,3 +100,33 @@ def test_a_reason_is_plain_words(text: str) -> None:
     assert words.isascii()
     assert words == "" or words.isprintable()
     assert not set(words) & set("\"'\\|=`$\n\r\t")
+
+
+@given(st.integers(0, 10**6), st.integers(-600, 600))
+def test_an_end_is_reached_without_a_change_of_the_limit(lease: int, beyond: int) -> None:
+    """By Slurm's own rule for a new end, as it was measured; and never past what was wanted."""
+    end, limit = T0 + lease, 100
+    wanted = end + beyond
+    for step in steps_to(end, wanted):
+        assert min(end, wanted) <= step <= max(end, wanted)
+        limit += int((step - end + 30) / 60)
+        end = step
+    assert (end, limit) == (wanted, 100)
+
+
+@pytest.mark.parametrize(
+    ("comment", "granted"),
+    [
+        (f"drainwise: asked to be gone by 1795271000 (lease of 12_3@{T0} until 1795290000): bob waits", (1795290000,)),
+        (f"drainwise: asked to be gone by 1795271000 (lease of 12_3@{T0} until none): bob waits", (None,)),
+        (f"drainwise: asked to be gone by 1795271000 (lease of 12_3@{T0 + 1} until 1795290000): bob waits", None),
+        (f"drainwise: asked to be gone by 1795271000 (lease of 12_4@{T0} until 1795290000): bob waits", None),
+        (f"x drainwise: asked to be gone by 1795271000 (lease of 12_3@{T0} until 1795290000): bob waits", None),
+        ("drainwise: asked to be gone by 1795271000: bob waits", None),
+        (f"drainwise: not asked to leave any more: x (lease of 12_3@{T0} until 1795290000)", None),
+        ("", None),
+    ],
+)
+def test_what_a_lease_was_is_read_of_that_run_alone(comment: str, granted: tuple[int | None] | None) -> None:
+    assert granted_in(comment, f"12_3@{T0}") == granted
+    assert granted_in(plain(comment), f"12_3@{T0}") == granted

@@ -77,7 +77,8 @@ def test_slurm_conf_comes_last(role: str, site: SiteConfig) -> None:
     paths = [file.path for file in render.render(site, role)]
     assert paths[-1] == fragment_path(site)
     assert len(set(paths)) == len(paths)
-    assert (len(paths) == 1) is (role == "controller")
+    hooks = [file.path for file in render.render(site, role) if file.mode == 0o755]
+    assert (hooks == []) is (role == "controller")
 
 
 def test_slurm_conf_is_the_same_on_all_machines() -> None:
@@ -176,6 +177,7 @@ def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
     shutil.copytree(PLUGINS / "drainwise", tmp_path / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(template_dir(), tmp_path / "drainwise" / "slurm_templates")
+    shutil.copytree(PLUGINS.parent / "systemd", tmp_path / "drainwise" / "systemd_templates")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from drainwise.slurm.render import render, template_dir\n"
@@ -184,7 +186,7 @@ def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-B", "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
-    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/slurm_templates", "7"]
+    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/slurm_templates", "8"]
 
 
 # ---- the hooks as programs ----

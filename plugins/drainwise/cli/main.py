@@ -21,6 +21,8 @@ COMMANDS = {
     "plan": "what a reclaim cycle would do now, and why; what if N cores were needed",
     "snapshot": "print what is known of the pool as JSON",
     "reclaim": "ask the pilots that cost least to give back cores that others are owed",
+    "explain": "why a pilot was asked to go, each time, and what became of it",
+    "report": "who was asked, left in time and was vacated, and what was promised and wasted",
     "local": "the embedded batch system: leases are processes on this machine",
     "features": "show, check or serve machine and job features",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",

@@ -7,7 +7,9 @@ import dataclasses
 import json
 import time
 
-from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
+from drainwise.cli.agent_place import memory_of
+from drainwise.cli.durations import seconds
+from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of
 from drainwise.cli.text import json_text
 from drainwise.errors import UsageError
 from drainwise.pool import Snapshot
@@ -16,7 +18,6 @@ from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.question import Question
 from drainwise.reclaim.snapshot_json import snapshot_from_json
-from drainwise.siteconfig.units import parse_duration
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--user", help="with --cores: from this user alone, over quota or not")
     parser.add_argument(
         "--horizon",
-        type=_seconds,
+        type=seconds,
         metavar="S",
         help="the cores must be back within this: seconds, or a duration such as 2h (default: the site's)",
     )
@@ -50,7 +51,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--user needs --cores: how many are wanted of this user?")
     question = None if args.cores is None else Question(args.cores, args.user)
     snapshot = open_pool(args).snapshot(int(time.time())) if args.snapshot is None else _saved(args.snapshot)
-    plan = make_plan(snapshot, snapshot.taken, settings, question=question)
+    # What the agent remembers counts in its next cycle; a question and a saved snapshot have nothing to do with it.
+    journal = site_of(args).journal.file if question is None and args.snapshot is None else None
+    record = memory_of(journal, must_read=False).record(snapshot.taken, settings)
+    plan = make_plan(snapshot, snapshot.taken, settings, record, question)
     if args.json:
         print(json_text(as_json(plan)))
         return 0
@@ -80,11 +84,3 @@ def _cores(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:10]) > 0 and len(text) < 10):
         raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a whole number of cores, 1 or more")
     return int(text)
-
-
-def _seconds(text: str) -> int:
-    """Seconds as a number, or a duration with its unit."""
-    try:
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else parse_duration(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected seconds, or a duration such as 30m or 2h") from None

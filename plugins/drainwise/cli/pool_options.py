@@ -19,10 +19,14 @@ from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 POOLS: dict[str, Callable[[], Pool]] = {"htcondor": HTCondorPool}
 """The batch systems that need no further option, by name."""
 
-AUTO, LOCAL, SLURM = "auto", "local", "slurm"
+AUTO, HTCONDOR, LOCAL, SLURM = "auto", "htcondor", "local", "slurm"
 CONDOR_CONFIG = "CONDOR_CONFIG"
 CONDOR_FILES = ("/etc/condor/condor_config", "/usr/local/etc/condor_config", "~condor/condor_config")
 """Where HTCondor looks for its configuration when CONDOR_CONFIG does not say."""
+CONDOR_VACATE_TIME = 600
+"""HTCondor's own MachineMaxVacateTime in seconds."""
+LOCAL_PERIOD = 1
+"""Seconds between two looks of the local batch system's daemon, rounded up."""
 
 
 def add_pool_option(parser: argparse.ArgumentParser) -> None:
@@ -48,21 +52,29 @@ def add_pool_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
 
 
-def open_pool(args: argparse.Namespace) -> Pool:
-    """The batch system that was asked for; without a word HTCondor or Slurm where there is one, else the local one."""
-    directory = args.directory or default_directory()
-    name = args.pool
-    if args.directory and name not in {AUTO, LOCAL}:
+def pool_name(args: argparse.Namespace, say: Callable[[str], None] = lambda _: None) -> str:
+    """The batch system that was asked for; without a word HTCondor or Slurm where there is one, else the local one.
+
+    `say` is told when the local one takes over. Raises UsageError for options that contradict each other.
+    """
+    if args.directory and args.pool not in {AUTO, LOCAL}:
         raise UsageError(f"--directory goes with --pool {LOCAL}")
-    if name == AUTO:
-        name = LOCAL if args.directory else "htcondor"
-        missing = "" if args.directory else missing_of_htcondor()
-        if missing and has_slurm(site_of(args)):
-            name = SLURM
-        elif missing:
-            name = LOCAL
-            text = f"{missing}: using the local batch system in {directory}"
-            print(f"drainwise: {printable(text)}", file=sys.stderr)
+    if args.pool != AUTO:
+        return str(args.pool)
+    if args.directory:
+        return LOCAL
+    missing = missing_of_htcondor()
+    if not missing:
+        return HTCONDOR
+    if has_slurm(site_of(args)):
+        return SLURM
+    say(f"{missing}: using the local batch system in {default_directory()}")
+    return LOCAL
+
+
+def open_pool(args: argparse.Namespace) -> Pool:
+    """The batch system that `pool_name` names; a warning on standard error where the local one takes over."""
+    name = pool_name(args, lambda text: print(f"drainwise: {printable(text)}", file=sys.stderr))
     if name == SLURM:
         from drainwise.slurm.pool import SlurmPool
 
@@ -72,7 +84,7 @@ def open_pool(args: argparse.Namespace) -> Pool:
         return POOLS[name]()
     from drainwise.local.pool import LocalPool
 
-    return LocalPool(directory)
+    return LocalPool(args.directory or default_directory())
 
 
 def missing_of_htcondor() -> str:
@@ -97,10 +109,23 @@ def site_of(args: argparse.Namespace) -> SiteConfig:
     return load(DEFAULT_SITE_FILE if args.site is None else args.site)
 
 
+def vacate_and_told(pool: str, site: SiteConfig) -> tuple[int, int]:
+    """Seconds before a deadline at which this batch system begins to end a pilot; seconds until a pilot hears of it.
+
+    HTCondor begins MachineMaxVacateTime before the deadline, the node's own where the site file does not name it; Slurm
+    and the local batch system begin at the deadline itself.
+    """
+    if pool == HTCONDOR:
+        vacate = site.htcondor.max_vacate_time
+        return CONDOR_VACATE_TIME if vacate is None else vacate, site.htcondor.update_interval
+    return 0, site.slurm.agent_period if pool == SLURM else LOCAL_PERIOD
+
+
 def settings_of(args: argparse.Namespace) -> Settings:
-    """The bounds of a cycle by the site file and the command line. Raises ConfigurationError."""
+    """The bounds of a cycle by the site file and the command line. Raises ConfigurationError, and as `pool_name`."""
     site = site_of(args)
     reclaim, trust = site.reclaim, site.trust
+    vacate, told = vacate_and_told(pool_name(args), site)
     return Settings(
         policy=args.policy or reclaim.policy,
         horizon=reclaim.horizon,
@@ -112,7 +137,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         max_cores_per_user_hour=reclaim.max_cores_per_user_per_hour,
         margin=reclaim.margin,
         notice=site.features.grace_job or 0,
-        vacate=site.htcondor.max_vacate_time or 0,
+        vacate=vacate,
+        told=told,
         min_age=reclaim.min_age,
         min_between_acts=reclaim.min_between_acts,
         drain_only=reclaim.drain_only == "yes",

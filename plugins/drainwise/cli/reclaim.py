@@ -1,19 +1,20 @@
-"""`drainwise reclaim --once [--act]`: one cycle; without --act it only shows what it would do."""
+"""`drainwise reclaim --once | --loop [--act]`: one cycle, or the agent; without --act nobody is asked."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 
-from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.kill_switch import is_thrown
+from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, setup_of
+from drainwise.cli.durations import seconds
+from drainwise.cli.pool_options import add_pool_options
 from drainwise.cli.text import json_text
-from drainwise.pool import Pool, Snapshot
-from drainwise.reclaim.action import Outcome, carry_out, finish_earlier
-from drainwise.reclaim.journal import JournalFile, JournalOf
-from drainwise.reclaim.plan import Plan, make_plan
+from drainwise.errors import PoolError, UsageError
+from drainwise.journal.file import Journal, JournalOf
+from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
-from drainwise.reclaim.settings import Settings
 
 _STANDARD_ERROR = 2
 _DRY_RUN = "dry run: nobody was asked; --act gives these orders"
@@ -23,52 +24,94 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     text = "ask the pilots that cost least to give back cores that others are owed"
     parser = subparsers.add_parser("reclaim", help=text, description=text)
-    parser.add_argument("--once", action="store_true", required=True, help="one cycle, then end")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--once", action="store_true", help="one cycle, then end")
+    how.add_argument("--loop", action="store_true", help="cycle after cycle until it gets SIGTERM; see docs/agent.md")
     parser.add_argument("--act", action="store_true", help="give the orders; without it, only show them")
     parser.add_argument(
-        "--journal", metavar="FILE", help="append one JSON line per order there (default: standard error)"
+        "--journal", metavar="FILE", help="append a JSON line for each event there (default: the site's journal)"
     )
+    parser.add_argument(
+        "--period",
+        type=seconds,
+        metavar="S",
+        help="with --loop: from the beginning of one cycle to the next, seconds or such as 2m (default: the site's)",
+    )
+    parser.add_argument("--standby", action="store_true", help="with --loop: wait while another agent acts")
     add_pool_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Decide, act when asked to, show; 1 when an order failed. Raises PoolUnreachable, and then nothing was done."""
-    settings, pool = settings_of(args), open_pool(args)
-    journal = JournalFile(args.journal) if args.act and args.journal else JournalOf(_STANDARD_ERROR)
-    now = int(time.time())
-    snapshot = pool.snapshot(now)
-    plan = make_plan(snapshot, now, settings)
-    outcome = _act(snapshot, plan, pool, settings, journal) if args.act else None
+    """Decide, act when asked to, show; 1 when an order failed. Raises PoolError when it was not done to the end."""
+    if args.loop:
+        if args.json:
+            raise UsageError("--json goes with --once; a loop writes its decisions to the journal")
+        if args.period == 0:
+            raise UsageError("--period 0: expected 1 s or more")
+        from drainwise.cli.reclaim_loop import run_loop
+
+        return run_loop(args)
+    if args.standby or args.period is not None:
+        raise UsageError("--standby and --period go with --loop")
+    return _once(args)
+
+
+def _once(args: argparse.Namespace) -> int:
+    setup = setup_of(args)
+    paused = setup.kill_switch if setup.acting and is_thrown(setup.kill_switch) else ""
+    acting = setup.acting and not paused
+    path = journal_path(args)
+    journal: Journal | None = None
+    if args.journal or acting:
+        journal = JournalOf(_STANDARD_ERROR) if path is None else journal_at(path, args)
+    lock = lock_of(args)
+    if acting:
+        lock.must_take()
+    try:
+        cycle = run_cycle(
+            setup.pool,
+            setup.settings,
+            memory_of(path, must_read=acting),
+            journal,
+            lambda: int(time.time()),
+            acting,
+            lambda: is_thrown(setup.kill_switch),
+        )
+    finally:
+        lock.release()
+    if cycle.plan is not None:
+        _show(args, cycle, cycle.plan, paused)
+    if cycle.fault:
+        raise PoolError(cycle.fault)
+    return 0 if cycle.outcome is None else cycle.outcome.exit_code
+
+
+def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> None:
     if args.json:
-        print(json_text(_as_json(plan, outcome)))
-    else:
-        from drainwise.cli.tables import console, show_outcome, show_plan
+        print(json_text(_as_json(cycle, plan, paused)))
+        return
+    from drainwise.cli.tables import console, show_outcome, show_plan
 
-        out = console()
-        show_plan(out, plan, now)
-        if outcome is None:
-            out.print(_DRY_RUN)
-        else:
-            show_outcome(out, outcome)
-    return 0 if outcome is None else outcome.exit_code
-
-
-def _act(snapshot: Snapshot, plan: Plan, pool: Pool, settings: Settings, journal: JournalOf) -> Outcome:
-    """First what earlier cycles left to do, then the new orders."""
-
-    def clock() -> int:
-        return int(time.time())
-
-    earlier = finish_earlier(pool, snapshot, clock, journal)
-    return replace(earlier, acts=carry_out(plan, pool, settings, clock, journal).acts)
+    out = console()
+    show_plan(out, plan, cycle.started)
+    if cycle.outcome is not None:
+        show_outcome(out, cycle.outcome)
+    elif paused:
+        out.print(f"paused by kill switch: nobody was asked while {paused} is there")
+    elif not cycle.acting:
+        out.print(_DRY_RUN)
 
 
-def _as_json(plan: Plan, outcome: Outcome | None) -> dict[str, object]:
+def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
+    outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
-    finished = {} if outcome is None else {"tended": list(outcome.tended), "fault": outcome.fault}
+    released = () if outcome is None else outcome.released
+    finished = {} if outcome is None else {"tended": list(outcome.tended), "fault": cycle.fault or outcome.fault}
     return {
         **as_json(plan),
-        "dry_run": outcome is None,
+        "dry_run": not cycle.acting,
+        "paused": bool(paused),
         "acts": [{"run": act.order.pilot.run, "outcome": act.outcome, "detail": act.detail} for act in acts],
+        "released": [{"run": one.cancel.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in released],
         **finished,
     }

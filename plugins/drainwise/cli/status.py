@@ -11,9 +11,9 @@ from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explain
 from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
+from drainwise.journal.file import journal_line
 from drainwise.pool import Pool, Principal, Snapshot
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.journal import journal_line
 from drainwise.reclaim.plan_json import candidate_as_json
 from drainwise.reclaim.settings import Settings
 

@@ -92,10 +92,13 @@ def _decision(order: Order, now: int) -> str:
 
 
 def show_outcome(out: Console, outcome: Outcome) -> None:
-    """What became of each order, and what was finished of earlier ones; nothing where there was nothing to do."""
-    rows = [(act.order.pilot.name, act.order.pilot.run, act.outcome, act.detail) for act in outcome.acts]
-    if rows:
-        show(out, "Orders", ("pilot", "run", "outcome", "detail"), rows)
+    """What became of each act, and what was finished of earlier ones; nothing where there was nothing to do."""
+    released = [(one.cancel.pilot, one.outcome, one.detail) for one in outcome.released]
+    asked = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
+    for title, acts in (("Requests that were to be taken back", released), ("Orders", asked)):
+        if acts:
+            rows = [(pilot.name, pilot.run, became, detail) for pilot, became, detail in acts]
+            show(out, title, ("pilot", "run", "outcome", "detail"), rows)
     for line in (*outcome.tended, outcome.fault):
         if line:
             out.print(printable(line))

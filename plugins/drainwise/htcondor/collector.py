@@ -5,54 +5,68 @@ To be imported and called in a process that ends after one question (`time_limit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import classad2
 import htcondor2
 
 from drainwise.errors import PoolUnreachable
-from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES, Ad
+from drainwise.htcondor.endings import HISTORY_ATTRIBUTES, PLACE_ATTRIBUTES, Place
+from drainwise.htcondor.packed_ads import Bundle, packed, plain
+from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, ORDERS, SLOT_ATTRIBUTES, SLOTS, SUBMITTER_ATTRIBUTES, Ad
 
 _COLLECTOR = "the collector (COLLECTOR_HOST of HTCondor's configuration)"
 
 
-def plain(ad: Any, attributes: Iterable[str]) -> Ad:
-    """The evaluated values of a ClassAd that are text, numbers or flags; what is undefined or an error is not there.
+def pool_ads() -> Iterator[tuple[list[Ad], list[Ad]] | Bundle]:
+    """The accountant's lines and who submits; then all slots that have cores: of the configured pool.
 
-    An expression is evaluated within the ad, so the attributes that it names must have been asked for as well.
-    """
-    values: dict[str, object] = {}
-    for name in attributes:
-        value = ad.get(name)
-        if value is not None and not isinstance(value, (str, int, float)):
-            value = ad.eval(name)
-        if isinstance(value, (str, float, bool)) or type(value) is int:  # Undefined and Error are kinds of int
-            values[name] = value
-    return values
-
-
-def pool_ads() -> tuple[list[Ad], list[Ad], list[Ad]]:
-    """All slots, the accountant's lines, and who submits, of the configured pool.
-
-    Raises PoolUnreachable when the collector does not answer.
+    All of it is asked for before any of it is told. Raises PoolUnreachable when the collector does not answer.
     """
     collector, kinds = htcondor2.Collector(), htcondor2.AdType
-    return (
-        _query(collector, _COLLECTOR, kinds.Startd, None, SLOT_ATTRIBUTES),
+    slots = _told(collector, _COLLECTOR, kinds.Startd, SLOTS, SLOT_ATTRIBUTES)
+    yield (
         _query(collector, _COLLECTOR, kinds.Accounting, None, ACCOUNTING_ATTRIBUTES),
         _query(collector, _COLLECTOR, kinds.Submitter, None, SUBMITTER_ATTRIBUTES),
     )
+    yield from packed(slots, SLOT_ATTRIBUTES)
+
+
+def collector_slot(slot: str, machine: str, attributes: Sequence[str]) -> Ad | None:
+    """What the collector knows of this slot; None for a slot that it does not know."""
+    constraint = f"Name == {_quoted(slot)} && Machine == {_quoted(machine)}"
+    found = _query(htcondor2.Collector(), _COLLECTOR, htcondor2.AdType.Startd, constraint, attributes)
+    return found[0] if found else None
 
 
 def startd_address(slot: str, machine: str) -> str:
     """The address of the startd that has this slot. Raises PoolUnreachable when the collector knows none."""
-    constraint = f"Name == {_quoted(slot)} && Machine == {_quoted(machine)}"
-    found = _query(htcondor2.Collector(), _COLLECTOR, htcondor2.AdType.Startd, constraint, ("MyAddress",))
-    address = found[0].get("MyAddress") if found else None
+    found = collector_slot(slot, machine, ("MyAddress",))
+    address = found.get("MyAddress") if found else None
     if not isinstance(address, str):
         raise PoolUnreachable(f"the collector knows no slot {slot} on {machine} any more")
     return address
+
+
+def slots_with_orders() -> list[Ad]:
+    """Where the nodes that have orders are, with their runs. Raises PoolUnreachable."""
+    constraint = f'isString({ORDERS}) && {ORDERS} != ""'
+    return _query(htcondor2.Collector(), _COLLECTOR, htcondor2.AdType.Startd, constraint, PLACE_ATTRIBUTES)
+
+
+def startd_history(place: Place) -> list[Ad]:
+    """What a startd kept of the jobs of these runs, back to the first of them. Raises PoolUnreachable."""
+    parts = [order.run.rpartition("@") for order in place.orders]
+    constraint = " || ".join(f"GlobalJobId == {_quoted(job)}" for job, _, _ in parts)
+    # As an expression: the bindings of 25.14 fail over one that is a text.
+    since = classad2.ExprTree(f"CompletionDate < {min(int(start) for _, _, start in parts)}")
+    startd = htcondor2.Startd(classad2.ClassAd({"MyAddress": place.address}))
+    try:
+        ads = startd.history(constraint, list(HISTORY_ATTRIBUTES), -1, since)
+    except htcondor2.HTCondorException as fault:
+        raise PoolUnreachable(f"{place.machine} does not tell its history: {fault}") from None
+    return [plain(ad, HISTORY_ATTRIBUTES) for ad in ads]
 
 
 def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
@@ -62,9 +76,13 @@ def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
 
 
 def _query(who: Any, name: str, kind: object, constraint: str | None, attributes: Sequence[str]) -> list[Ad]:
+    return [plain(ad, attributes) for ad in _told(who, name, kind, constraint, attributes)]
+
+
+def _told(who: Any, name: str, kind: object, constraint: str | None, attributes: Sequence[str]) -> Iterable[Any]:
     query: Callable[..., Iterable[Any]] = who.query
     try:
-        return [plain(ad, attributes) for ad in query(kind, constraint, list(attributes))]
+        return query(kind, constraint, list(attributes))
     except htcondor2.HTCondorException as fault:
         raise PoolUnreachable(f"{name} does not answer: {fault}") from None
 

@@ -10,35 +10,82 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
+from contextlib import suppress
 
 import classad2
 import htcondor2
 
 from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.collector import startd_address, startd_slots
-from drainwise.htcondor.orders import KNOB, Order, orders_text, parse_orders, run_name, with_order
-from drainwise.htcondor.pool_ads import moment, text
+from drainwise.htcondor.collector import collector_slot, startd_address, startd_slots
+from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
+from drainwise.htcondor.pool_ads import ORDERS, Ad, moment, text, whole
+from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
 
 _TRIES = 5  # another agent may write between our reading and our writing
 _SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
+_SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was ordered
+_LOOK_SECONDS = 0.2
+_TOO_LATE = 15  # seconds before its end begins in which a run is not given back any more: the node polls every 5 s
+_VACATE, _TAKEN_BACK_SHOWN = "MachineMaxVacateTime", "PilotReclaimTakenBack"
+_LOOKED_AT = (
+    *("GlobalJobId", "JobStart", "State", "Activity", "Draining", "RetirementTimeRemaining"),
+    *(_VACATE, _TAKEN_BACK_SHOWN, ORDERS),
+)
 _UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
 
 
 def give_order(order: Order, slot: str, machine: str) -> None:
     """Have the startd of `machine` end this run by the deadline, if the run is still in its slot `slot`.
 
-    Raises ActionRefused when the node refuses, PoolUnreachable when it does not answer or the run is there no more.
+    Returns when the collector shows it, or after a few seconds: the next snapshot had better know. Raises ActionRefused
+    when the node refuses, PoolUnreachable when it does not answer or the run is there no more.
     """
     orders_text([order])
     address = startd_address(slot, machine)
-    running = _running(address)
-    if order.run not in running:
+    if order.run not in _runs(address):
         raise PoolUnreachable(f"{order.run} does not run on {machine} any more")
+    _put(order, address, machine)
+    _await_collector(order, slot, machine)
+
+
+def take_back(run: str, slot: str, machine: str) -> None:
+    """Have the startd of `machine` let this run go on as if it had not been asked; nothing when it was not.
+
+    Raises as `give_order` does. It is refused, too, when it is too late, when the node's drop-in knows no such thing,
+    and when the job itself allows no longer retirement: the order stands then.
+    """
+    address = startd_address(slot, machine)
+    here = _runs(address).get(run)
+    if here is None:
+        raise PoolUnreachable(f"{run} does not run on {machine} any more")
+    order = order_of(run, parse_orders(_value(address)))
+    if order is None or order.deadline == TAKEN_BACK:
+        return
+    if here.get(_TAKEN_BACK_SHOWN) is None:
+        raise ActionRefused(
+            f"{machine} cannot take an order back: its drop-in is of an older drainwise; render it again"
+        )
+    if text(here, "State") != "Claimed" or time.time() > order.deadline - (whole(here, _VACATE) or 0) - _TOO_LATE:
+        raise ActionRefused(f"{run}: too late to take the order back: {machine} ends it already")
+    withdrawn = Order(run, TAKEN_BACK)
+    _put(withdrawn, address, machine)
+    if not _goes_on(run, address):
+        _put(order, address, machine)
+        raise ActionRefused(
+            f"{run}: HTCondor does not end a retirement, and the job allows no longer one (MaxJobRetirementTime): the"
+            " order stands"
+        )
+    _await_collector(withdrawn, slot, machine)
+
+
+def _put(order: Order, address: str, machine: str) -> None:
+    """Write the order into the node's list, and see that it stays there."""
     for _ in range(_TRIES):
         present = parse_orders(_value(address))
         if order in present:
             return
-        _set(address, orders_text(with_order(present, order, running)), machine)
+        _set(address, orders_text(with_order(present, order, _runs(address), int(time.time()))), machine)
         if order in parse_orders(_value(address)):
             time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
             if order in parse_orders(_value(address)):
@@ -46,11 +93,55 @@ def give_order(order: Order, slot: str, machine: str) -> None:
     raise PoolUnreachable(f"{machine} did not keep the order for {order.run}: does another agent give orders, too?")
 
 
-def _running(address: str) -> set[str]:
-    """The runs on a node by the startd's own word."""
-    slots = startd_slots(address, ("GlobalJobId", "JobStart"))
-    runs = (run_name(text(slot, "GlobalJobId"), moment(slot, "JobStart")) for slot in slots)
-    return {run for run in runs if run is not None}
+def _goes_on(run: str, address: str) -> bool:
+    """Whether a run whose order was just taken back has as much time as it had; or is gone, or wanted by others."""
+
+    def settled() -> bool:
+        slot = _runs(address).get(run)
+        return (
+            slot is None
+            or text(slot, "Activity") != "Retiring"
+            or slot.get("Draining") is True
+            or is_endless(whole(slot, "RetirementTimeRemaining"))
+        )
+
+    return _within(_SHOWN_SECONDS, settled)
+
+
+def _await_collector(order: Order, slot: str, machine: str) -> None:
+    """Wait until the collector shows what now stands for the run in its slot; it hears of it with the reconfig.
+
+    The order stands, whatever the collector shows: nothing is raised.
+    """
+
+    def shown() -> bool:
+        ad = collector_slot(slot, machine, ("GlobalJobId", "JobStart", ORDERS))
+        if ad is None or run_name(text(ad, "GlobalJobId"), moment(ad, "JobStart")) != order.run:
+            return True
+        return order_of(order.run, parse_orders(text(ad, ORDERS) or "")) == order
+
+    with suppress(PoolUnreachable):
+        _within(_SHOWN_SECONDS, shown)
+
+
+def _within(seconds: float, condition: Callable[[], bool]) -> bool:
+    """Whether it comes to hold within so many seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _runs(address: str) -> dict[str, Ad]:
+    """The runs on a node by the startd's own word, with what else is looked at of their slots."""
+    runs = {}
+    for slot in startd_slots(address, _LOOKED_AT):
+        run = run_name(text(slot, "GlobalJobId"), moment(slot, "JobStart"))
+        if run is not None:
+            runs[run] = slot
+    return runs
 
 
 def _value(address: str) -> str:

@@ -1,7 +1,8 @@
 """The text of PILOT_RECLAIM: which runs on a node were asked to be gone by when.
 
-A blank-separated list of `<GlobalJobId>@<JobStart>=<deadline>`. It becomes part of a daemon's configuration, so nothing
-enters it that does not match a strict pattern: a blank, `$(`, a quote or a newline would be more than an order.
+A blank-separated list of `<GlobalJobId>@<JobStart>=<deadline>`; the deadline is 0 when the order was taken back. It
+becomes part of a daemon's configuration, so nothing enters it that does not match a strict pattern: a blank, `$(`, a
+quote or a newline would be more than an order.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from drainwise.errors import ActionRefused
+from drainwise.htcondor.retirement import TAKEN_BACK
 
 KNOB = "PILOT_RECLAIM"
 
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
-_ORDER = re.compile(f"({_RUN.pattern})=([0-9]{{9,10}})")
+_ORDER = re.compile(f"({_RUN.pattern})=([0-9]{{9,10}}|{TAKEN_BACK})")
+
+KEPT = 3600
+"""Seconds after its deadline for which the order of a run that has ended stays: by it the run's node is found again."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """One run of a job (`<GlobalJobId>@<JobStart>`) and when it must be gone (UNIX s)."""
+    """One run of a job (`<GlobalJobId>@<JobStart>`) and when it must be gone (UNIX s); TAKEN_BACK: it need not."""
 
     run: str
     deadline: int
@@ -52,19 +57,25 @@ def orders_text(orders: Iterable[Order]) -> str:
     return " ".join(words)
 
 
-def with_order(present: Iterable[Order], new: Order, running: Collection[str]) -> tuple[Order, ...]:
-    """The list with `new` in it and without the orders of runs that have ended (`running` = the node's runs).
+def with_order(present: Iterable[Order], new: Order, running: Collection[str], now: int) -> tuple[Order, ...]:
+    """The list at `now` (UNIX s) with `new` in it and without what is spent (`running` = the node's runs).
 
     A deadline may come nearer, never move away: whoever was asked counts on it, and a pilot must not gain time by being
-    asked again. Raises ActionRefused when `new` would be later than what stands there.
+    asked again. Raises ActionRefused when `new` would be later than what stands there. To be taken back is no deadline.
     """
     kept = []
     for order in present:
-        if order.run == new.run:
-            if order.deadline < new.deadline:
-                raise ActionRefused(
-                    f"{new.run} was asked to be gone by {order.deadline} already; it is not given until {new.deadline}"
-                )
-        elif order.run in running:
-            kept.append(order)
+        if order.run != new.run:
+            if order.run in running or now <= order.deadline + KEPT:
+                kept.append(order)
+        elif TAKEN_BACK not in {order.deadline, new.deadline} and order.deadline < new.deadline:
+            raise ActionRefused(
+                f"{new.run} was asked to be gone by {order.deadline} already; it is not given until {new.deadline}"
+            )
     return (*kept, new)
+
+
+def order_of(run: str, present: Iterable[Order]) -> Order | None:
+    """What stands for this run in the list; of several entries the last, as the node reads it."""
+    found = [order for order in present if order.run == run]
+    return found[-1] if found else None

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection, Iterable
+from contextlib import closing, suppress
+from functools import partial
+from typing import cast
+
+from drainwise.errors import PoolUnreachable
+from drainwise.htcondor.endings import Place, endings_in, places_of
 from drainwise.htcondor.orders import Order
-from drainwise.htcondor.pool_ads import Ad
+from drainwise.htcondor.packed_ads import Bundle, unpacked
+from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad
 from drainwise.htcondor.pool_view import snapshot_of
-from drainwise.htcondor.time_limit import within
-from drainwise.pool import Pilot, Snapshot
+from drainwise.htcondor.time_limit import several_within, within
+from drainwise.pool import Ending, Pilot, Snapshot
 
 SNAPSHOT_SECONDS = 8.0
+HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
 ORDER_SECONDS = 30.0  # a startd is deaf for some seconds while it reconfigures
 
 
@@ -24,13 +34,36 @@ class HTCondorPool:
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
-        slots, accounting, submitters = within(self._snapshot_seconds, _ask_collector, "the collector")
-        return snapshot_of(slots, accounting, submitters, now)
+        with closing(several_within(self._snapshot_seconds, _ask_collector, "the collector")) as answers:
+            accounting, submitters = cast("tuple[list[Ad], list[Ad]]", next(answers))
+            bundles = cast("Iterable[Bundle]", answers)
+            slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
+            return snapshot_of(slots, accounting, submitters, now)
 
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
         order = Order(pilot.run, deadline)
         within(self._order_seconds, lambda: _give(order, pilot.name, pilot.node), f"node {pilot.node}")
+
+    def take_back(self, pilot: Pilot, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
+        """See `Pool`; the slot may stay Retiring, see `retirement`. The update hook tells the pilot."""
+        within(self._order_seconds, lambda: _take_back(pilot.run, pilot.name, pilot.node), f"node {pilot.node}")
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
+        """See `Pool`; a node keeps it as long as its STARTD_HISTORY. One that does not tell holds nobody up."""
+        if not runs:
+            return {}
+        places = within(self._snapshot_seconds, lambda: places_of(_ask_places(), runs), "the collector")
+        found: dict[str, Ending] = {}
+        end = time.monotonic() + HISTORY_SECONDS
+        for place in places:
+            left = min(NODE_SECONDS, end - time.monotonic())
+            if left <= 0:
+                break
+            with suppress(PoolUnreachable):
+                history = within(left, partial(_ask_history, place), f"node {place.machine}")
+                found.update(endings_in(history, place))
+        return found
 
     def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the startds enforce every deadline
         """See `Pool`: nothing is ever left to do."""
@@ -41,7 +74,7 @@ class HTCondorPool:
 # that asks nothing does not need them.
 
 
-def _ask_collector() -> tuple[list[Ad], list[Ad], list[Ad]]:
+def _ask_collector() -> Iterable[tuple[list[Ad], list[Ad]] | Bundle]:
     from drainwise.htcondor.collector import pool_ads  # noqa: PLC0415
 
     return pool_ads()
@@ -51,3 +84,21 @@ def _give(order: Order, slot: str, machine: str) -> None:
     from drainwise.htcondor.order_road import give_order  # noqa: PLC0415
 
     give_order(order, slot, machine)
+
+
+def _take_back(run: str, slot: str, machine: str) -> None:
+    from drainwise.htcondor.order_road import take_back  # noqa: PLC0415
+
+    take_back(run, slot, machine)
+
+
+def _ask_places() -> list[Ad]:
+    from drainwise.htcondor.collector import slots_with_orders  # noqa: PLC0415
+
+    return slots_with_orders()
+
+
+def _ask_history(place: Place) -> list[Ad]:
+    from drainwise.htcondor.collector import startd_history  # noqa: PLC0415
+
+    return startd_history(place)

@@ -7,20 +7,23 @@ broken or hostile, so a value of the wrong type counts as one that is not there.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from drainwise.pilotad.attributes import ATTRIBUTES, FLAG, HEARTBEAT, PRIORITY, TIME, Attribute
+from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, FLAG, HEARTBEAT, PILOT_AD, PRIORITY, TIME
 from drainwise.pilotad.report import CONTRADICTORY, PilotReport
 from drainwise.pilotad.values import EARLIEST, LATEST, PRIORITY_LIMIT
 
 Ad = Mapping[str, object]
 
 STANDING = "PilotReportStanding"
-DEADLINE = "PilotReclaimDeadline"
-LEASE_END = "PilotLeaseEnd"
+WALL_LIMIT = "PilotWallLimit"
 ORDERS = "PilotReclaimOrders"
 
-# Deadline and lease are expressions: what they name must be asked for, or an order would not be seen.
+SLOTS = "Cpus > 0"
+"""Which slots are asked for: most nodes are full, and nothing is left of their partitionable slots."""
+
+# Deadline and lease as a node publishes them are long expressions: told and evaluated for each slot, they would double
+# the time of a snapshot. They are made of the orders, the start and the wall limit instead.
 SLOT_ATTRIBUTES = (
     "MyType",
     "Name",
@@ -40,8 +43,7 @@ SLOT_ATTRIBUTES = (
     "RemoteOwner",
     "RetirementTimeRemaining",
     ORDERS,
-    DEADLINE,
-    LEASE_END,
+    WALL_LIMIT,
     HEARTBEAT,
     STANDING,
     *(attribute.published for attribute in ATTRIBUTES),
@@ -61,41 +63,40 @@ SUBMITTER_ATTRIBUTES = ("Name", "IdleJobs", "WeightedIdleJobs", "RunningJobs", "
 _LARGEST = 1e15  # core-seconds; a pool of a million cores makes them in thirty years
 
 
+# Kinds are compared exactly: a bool is no number here, nor is the bindings' Undefined, which is a kind of int.
+
+
 def text(ad: Ad, name: str) -> str | None:
     """A string that says something, else None."""
     value = ad.get(name)
-    return value if isinstance(value, str) and value else None
+    return value if type(value) is str and value else None
 
 
 def number(ad: Ad, name: str) -> float | None:
     """A finite number of 0 or more, else None."""
-    value = ad.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
-        return None
-    return value
+    return _amount(ad.get(name))
 
 
 def whole(ad: Ad, name: str) -> int | None:
     """A number of 0 or more, cut to a whole one (`TotalCpus = 24.0`), else None."""
-    value = number(ad, name)
+    value = _amount(ad.get(name))
     return None if value is None else int(value)
 
 
 def moment(ad: Ad, name: str) -> int | None:
     """A UNIX time in s of this century, else None."""
-    value = ad.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not EARLIEST <= value <= LATEST:
-        return None
-    return value
+    return _time(ad.get(name))
 
 
 def report_of(ad: Ad) -> PilotReport | None:
     """The pilot's report that a node published on its slot; None when there is none."""
-    heartbeat = moment(ad, HEARTBEAT)
+    told = ad.get
+    heartbeat = _time(told(HEARTBEAT))
     if heartbeat is None:
         return None
-    values = {attribute.field: _value(ad, attribute) for attribute in ATTRIBUTES}
-    return PilotReport.from_values(heartbeat, PilotReport(heartbeat).source, values)
+    return PilotReport.from_values(
+        heartbeat, PILOT_AD, {field: value_of(told(published)) for field, published, value_of in _REPORT}
+    )
 
 
 def contradicts_itself(ad: Ad) -> bool:
@@ -103,15 +104,36 @@ def contradicts_itself(ad: Ad) -> bool:
     return text(ad, STANDING) == CONTRADICTORY
 
 
-def _value(ad: Ad, attribute: Attribute) -> int | float | None:
-    if attribute.kind == TIME:
-        return moment(ad, attribute.published)
-    value = ad.get(attribute.published)
-    if attribute.kind == FLAG:
-        return value if isinstance(value, bool) else None
-    if attribute.kind == PRIORITY:
-        if isinstance(value, bool) or not isinstance(value, int):
-            return None
-        return max(-PRIORITY_LIMIT, min(PRIORITY_LIMIT - 1, value))
-    amount = number(ad, attribute.published)
+def _time(value: object) -> int | None:
+    return value if type(value) is int and EARLIEST <= value <= LATEST else None
+
+
+def _amount(value: object) -> float | None:
+    if type(value) is int or type(value) is float:
+        return value if 0 <= value < math.inf else None
+    return None
+
+
+def _bounded_amount(value: object) -> float | None:
+    amount = _amount(value)
     return amount if amount is not None and amount <= _LARGEST else None
+
+
+def _flag(value: object) -> bool | None:
+    return value if type(value) is bool else None
+
+
+def _priority(value: object) -> int | None:
+    if type(value) is not int:
+        return None
+    return max(-PRIORITY_LIMIT, min(PRIORITY_LIMIT - 1, value))
+
+
+_KINDS: dict[str, Callable[[object], int | float | None]] = {
+    TIME: _time,
+    CORES: _bounded_amount,
+    CORE_SECONDS: _bounded_amount,
+    FLAG: _flag,
+    PRIORITY: _priority,
+}
+_REPORT = tuple((one.field, one.published, _KINDS[one.kind]) for one in ATTRIBUTES)

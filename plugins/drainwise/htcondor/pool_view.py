@@ -32,7 +32,7 @@ from drainwise.htcondor.slots import (
     pilot_of,
     slot_of,
 )
-from drainwise.pool import Principal, Snapshot
+from drainwise.pool import Pilot, Principal, Snapshot
 
 _MISSING_SLOTS = 10  # claimed slots that may be missing beside the accountant's word: jobs end between two cycles
 
@@ -43,12 +43,12 @@ def snapshot_of(slot_ads: Iterable[Ad], accounting: Iterable[Ad], submitters: It
     Raises PoolUnreachable when they cannot be a whole and recent answer: no slots, most of them long unheard of, no
     accounting although slots are in use, or far fewer slots in use than the accountant charges.
     """
-    slots = [slot for slot in (slot_of(ad, now) for ad in slot_ads) if slot is not None]
     account_ads = list(accounting)
     accounts = [account for account in map(account_of, account_ads) if account is not None]
+    known = groups(accounts)
+    slots, pilots, principal_names = _in_slots(slot_ads, known, now)
     claimed = [slot for slot in slots if slot.submitter is not None]
     _require_whole(slots, claimed, account_ads, accounts, now)
-    known = groups(accounts)
     ratio = _cores_per_weight(slots)
     back = given_back(slots, now)
     held = [slot for slot in claimed if slot.name not in back]
@@ -57,21 +57,43 @@ def snapshot_of(slot_ads: Iterable[Ad], accounting: Iterable[Ad], submitters: It
         name: (jobs, cores * ratio)
         for name, (jobs, cores) in _idle((ad for ad in submitters if heard_lately(ad, now)), running).items()
     }
-    uses = _uses(held, waiting, accounts, known, ratio)
+    principal_names.update((name, principal_of(name, known)) for name in waiting)
+    uses = _uses(held, waiting, accounts, known, principal_names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
     owed = _owed(uses, accounts, known, ratio, sum(slot.cores for slot in (*held, *free)))
     principals = tuple(_principal(name, use, owed[name]) for name, use in sorted(uses.items()))
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
-    pilots = [pilot_of(slot, principal_of(slot.submitter or "", known), now) for slot in claimed if slot.heard]
-    runs = Counter(pilot.run for pilot in pilots if pilot is not None)
+    runs = Counter(pilot.run for pilot in pilots)
     return Snapshot(
         taken=now,
         # A user can forge a GlobalJobId where the access point lets it: an order for such a run would hit both.
-        pilots=tuple(pilot for pilot in pilots if pilot is not None and runs[pilot.run] == 1),
+        pilots=tuple(pilot for pilot in pilots if runs[pilot.run] == 1),
         principals=principals,
         free_cores=float(usable_cores(holes, (job for job in map(_waiting, principals) if job is not None))),
         user_priorities=_user_priorities(claimed, accounts),
     )
+
+
+def _in_slots(
+    slot_ads: Iterable[Ad], known: Mapping[str, Account], now: int
+) -> tuple[list[Slot], list[Pilot], dict[str, str]]:
+    """The slots, the pilots in them, and the principal of each submitter: as the ads come in, in one go."""
+    slots: list[Slot] = []
+    pilots: list[Pilot] = []
+    principal_names: dict[str, str] = {}
+    for ad in slot_ads:
+        slot = slot_of(ad, now)
+        if slot is None:
+            continue
+        slots.append(slot)
+        if slot.submitter is None:
+            continue
+        if slot.submitter not in principal_names:
+            principal_names[slot.submitter] = principal_of(slot.submitter, known)
+        pilot = pilot_of(slot, principal_names[slot.submitter], now) if slot.heard else None
+        if pilot is not None:
+            pilots.append(pilot)
+    return slots, pilots, principal_names
 
 
 def _require_whole(
@@ -140,6 +162,7 @@ def _uses(
     waiting: Mapping[str, tuple[float, float]],
     accounts: Sequence[Account],
     known: Mapping[str, Account],
+    principal_names: Mapping[str, str],
     ratio: float,
 ) -> dict[str, Use]:
     """Use and demand by principal; a group that has a quota is there even when it uses nothing."""
@@ -147,9 +170,9 @@ def _uses(
     wanted: dict[str, float] = defaultdict(float)
     jobs: dict[str, float] = defaultdict(float)
     for slot in claimed:
-        in_use[principal_of(slot.submitter or "", known)] += slot.cores
+        in_use[principal_names[slot.submitter or ""]] += slot.cores
     for submitter, (number_of_jobs, cores) in waiting.items():
-        principal = principal_of(submitter, known)
+        principal = principal_names[submitter]
         jobs[principal] += number_of_jobs
         wanted[principal] += cores
     by_name = {account.name: account for account in accounts}

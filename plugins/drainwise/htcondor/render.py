@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 from drainwise.errors import UsageError
+from drainwise.htcondor.retirement import ENDLESS
 from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.agent_unit import agent_unit
 from drainwise.siteconfig.rendered_tree import RenderedFile
 from drainwise.siteconfig.templates import Renderer
 from drainwise.siteconfig.templates import template_dir as siteconfig_template_dir
@@ -45,7 +47,11 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
             files.append(RenderedFile(f"{site.htcondor.libexec_dir}/{name}", text, 0o755))
     if "access" in roles or "central" in roles:
         files += [RenderedFile(f"{settings_dir}/{name}", render_text(name)) for name in _PRINT_FORMATS]
-    files += [RenderedFile(drop_in_path(one), render_text(f"50-drainwise-{one}.conf.j2")) for one in roles]
+    if "central" in roles and site.agent.condor_master == "no":
+        files.append(agent_unit(site, "htcondor"))
+    for one in roles:
+        text = render_text(f"50-drainwise-{one}.conf.j2", endless_retirement=str(ENDLESS))
+        files.append(RenderedFile(drop_in_path(one), text))
     return tuple(files)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drainwise.htcondor.orders import parse_orders, run_name
+from drainwise.htcondor.orders import order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
-    DEADLINE,
-    LEASE_END,
     ORDERS,
+    WALL_LIMIT,
     Ad,
     contradicts_itself,
     moment,
@@ -19,6 +18,8 @@ from drainwise.htcondor.pool_ads import (
     text,
     whole,
 )
+from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
+from drainwise.pilotad.values import LATEST
 from drainwise.pool import Pilot
 
 SILENT_AFTER = 900
@@ -90,22 +91,42 @@ def slot_of(ad: Ad, now: int) -> Slot | None:
     return Slot(ad, name, machine, cores, cores if weight is None else weight, state, heard_lately(ad, now), submitter)
 
 
-def given_back(slots: Iterable[Slot], now: int) -> frozenset[str]:
+def given_back(slots: Sequence[Slot], now: int) -> frozenset[str]:
     """Names of slots whose run has left as it was asked, but whose claim has not ended yet at `now` (UNIX s).
 
     For a moment nobody's pilot is there, and the cores are not free either: who counts them as held asks another pilot
     for the same cores. Which order was a slot's cannot be told any more, so these are the idle claims on a node that
     has a recent order for a run that it has no more. Elsewhere an idle claim is soon used again by who holds it.
     """
-    nodes: dict[str, list[Slot]] = defaultdict(list)
+    idle: dict[str, list[str]] = defaultdict(list)
     for slot in slots:
-        nodes[slot.machine].append(slot)
-    names: set[str] = set()
-    for there in nodes.values():
-        idle = [slot.name for slot in there if slot.idle and slot.heard]
-        if idle and _has_spent_order(there, now):
-            names.update(idle)
-    return frozenset(names)
+        if slot.heard and slot.idle:
+            idle[slot.machine].append(slot.name)
+    nodes: dict[str, list[Slot]] = {machine: [] for machine in idle}
+    for slot in slots:
+        if slot.machine in nodes:
+            nodes[slot.machine].append(slot)
+    spent = (machine for machine, there in nodes.items() if _has_spent_order(there, now))
+    return frozenset(name for machine in spent for name in idle[machine])
+
+
+def deadline_of(run: str, orders: str | None) -> int | None:
+    """By when a run was asked to be gone (UNIX s) by the `orders` that its node tells; None when it was not.
+
+    The node enforces by an expression that finds the same in the same text; a test holds the two equal.
+    """
+    if not orders or run not in orders:
+        return None
+    order = order_of(run, parse_orders(orders))
+    return order.deadline if order is not None and TAKEN_BACK != order.deadline <= LATEST else None
+
+
+def _goes_on(slot: Slot, run: str) -> bool:
+    """Whether it retires only because of an order that was taken back: see `retirement`."""
+    if slot.state != "Claimed" or not is_endless(whole(slot.ad, "RetirementTimeRemaining")):
+        return False
+    order = order_of(run, parse_orders(text(slot.ad, ORDERS) or ""))
+    return order is not None and order.deadline == TAKEN_BACK
 
 
 def _has_spent_order(slots: Sequence[Slot], now: int) -> bool:
@@ -127,12 +148,15 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
     start, run = moment(slot.ad, "JobStart"), slot.run
     if run is None or start is None or start > now + CLOCKS_DIFFER:
         return None
-    activity, lease_end = text(slot.ad, "Activity"), moment(slot.ad, LEASE_END)
-    leaving = slot.state == "Preempting" or activity in _LEAVING
+    activity, deadline = text(slot.ad, "Activity"), deadline_of(run, text(slot.ad, ORDERS))
+    limit = whole(slot.ad, WALL_LIMIT)
+    leaving = (slot.state == "Preempting" or activity in _LEAVING) and not _goes_on(slot, run)
+    ends = [] if deadline is None else [deadline]
+    if limit is not None and start + limit <= LATEST:
+        ends.append(start + limit)
     if leaving:
         rest = whole(slot.ad, "RetirementTimeRemaining")
-        end = now + (rest if rest is not None and activity == "Retiring" else 0)
-        lease_end = end if lease_end is None else min(lease_end, end)
+        ends.append(now + (rest if rest is not None and activity == "Retiring" else 0))
     return Pilot(
         run=run,
         name=slot.name,
@@ -141,9 +165,9 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         user=slot.owner,
         cores=slot.cores,
         started=start,
-        lease_end=lease_end,
+        lease_end=min(ends, default=None),
         report=report_of(slot.ad),
         contradictory=contradicts_itself(slot.ad),
-        deadline=moment(slot.ad, DEADLINE),
+        deadline=deadline,
         leaving=leaving,
     )

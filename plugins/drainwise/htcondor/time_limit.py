@@ -6,15 +6,21 @@ handler can bound them; a daemon that accepts a connection and never answers wou
 
 from __future__ import annotations
 
+import gc
+import io
 import os
 import pickle
 import select
 import signal
 import time
-from collections.abc import Callable
-from typing import NoReturn, TypeVar, cast
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from drainwise.errors import PoolError, PoolUnreachable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 T = TypeVar("T")
 
@@ -27,7 +33,15 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
     Raises a PoolError that `call` raised; PoolUnreachable ("`what` …") when the time is over, or the child failed or
     died in any other way.
     """
-    end = time.monotonic() + seconds
+    with closing(several_within(seconds, lambda: (call(),), what)) as values:
+        return next(values)
+
+
+def several_within(seconds: float, call: Callable[[], Iterable[T]], what: str) -> Generator[T, None, None]:
+    """The values that `call` gives, each as soon as it is there and within `seconds` of the one before.
+
+    As `within`; what is raised comes after the values that were given before it. Whoever stops early closes it.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -35,58 +49,83 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
         _answer(writer, call, seconds + _LATE)
     os.close(writer)
     try:
-        answer = _read(reader, end)
+        for value in _values(reader, seconds, what):
+            yield cast("T", value)
     finally:
         os.close(reader)
         # No answer within the time: whatever it waits for, it waits for it no longer.
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    if answer is None:
-        raise PoolUnreachable(f"{what} did not answer within {seconds:g} s")
-    if not answer:
-        raise PoolUnreachable(f"{what} cannot be asked: the process that asked died")
-    result, fault = pickle.loads(answer)  # noqa: S301 - from our own child, through a pipe that nobody else holds
-    if isinstance(fault, PoolError):
-        raise fault
-    if fault is not None:
-        raise PoolUnreachable(f"{what} cannot be asked: {fault}")
-    return cast("T", result)
 
 
-def _answer(writer: int, call: Callable[[], object], seconds: float) -> NoReturn:
-    """In the child: make the call, send what came of it, end without touching what was copied from the parent."""
+def _answer(writer: int, call: Callable[[], Iterable[object]], seconds: float) -> NoReturn:
+    """In the child: make the call, send what comes of it, end without touching what was copied from the parent."""
     code = 1
     try:
+        gc.disable()  # the child ends before there is garbage worth looking for
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):  # the bindings print on their own
             os.dup2(nothing, stream)
-        result: object = None
         fault: object = None
-        try:
-            result = call()
-        except PoolError as error:
-            fault = error
-        except Exception as error:  # the child's outermost guard: the parent must hear of any fault
-            fault = f"{type(error).__name__}: {error}"
         with os.fdopen(writer, "wb") as stream_out:
-            pickle.dump((result, fault), stream_out, protocol=pickle.HIGHEST_PROTOCOL)
+            try:
+                for value in call():
+                    pickle.dump((True, value), stream_out, protocol=pickle.HIGHEST_PROTOCOL)
+                    stream_out.flush()
+                    signal.setitimer(signal.ITIMER_REAL, seconds)
+            except PoolError as error:
+                fault = error
+            except Exception as error:  # the child's outermost guard: the parent must hear of any fault
+                fault = f"{type(error).__name__}: {error}"
+            pickle.dump((False, fault), stream_out, protocol=pickle.HIGHEST_PROTOCOL)
         code = 0
     finally:
         os._exit(code)
 
 
-def _read(reader: int, end: float) -> bytes | None:
-    """All that comes until the writer closes; None when the time is over before."""
-    poll = select.poll()
-    poll.register(reader, select.POLLIN | select.POLLHUP)
-    parts: list[bytes] = []
-    while True:
-        left = end - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
-            return None
-        part = os.read(reader, 1 << 20)
-        if not part:
-            return b"".join(parts)
-        parts.append(part)
+def _values(reader: int, seconds: float, what: str) -> Iterator[object]:
+    """The values that the child sends until it says that there are no more."""
+    pipe = _Pipe(reader)
+    with io.BufferedReader(pipe, 1 << 20) as stream:
+        while True:
+            try:
+                pipe.end = time.monotonic() + seconds
+                more, value = pickle.load(stream)  # noqa: S301 - from our own child, through a pipe of ours
+            except _TimeOverError:
+                raise PoolUnreachable(f"{what} did not answer within {seconds:g} s") from None
+            except (EOFError, pickle.UnpicklingError):
+                raise PoolUnreachable(f"{what} cannot be asked: the process that asked died") from None
+            if more:
+                yield value
+            elif value is None:
+                return
+            elif isinstance(value, PoolError):
+                raise value
+            else:
+                raise PoolUnreachable(f"{what} cannot be asked: {value}")
+
+
+class _TimeOverError(Exception):
+    """Nothing more came in time."""
+
+
+class _Pipe(io.RawIOBase):
+    """The reading end of a pipe, until the moment `end` of the monotonic clock."""
+
+    def __init__(self, reader: int) -> None:
+        self._reader, self.end = reader, 0.0
+        self._poll = select.poll()
+        self._poll.register(reader, select.POLLIN | select.POLLHUP)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """What is there now, or as soon as something is."""
+        left = self.end - time.monotonic()
+        if left <= 0 or not self._poll.poll(left * 1000):
+            raise _TimeOverError
+        return os.readv(self._reader, [buffer])

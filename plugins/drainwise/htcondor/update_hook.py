@@ -12,6 +12,7 @@ import time
 from drainwise.features import planned_shutdown
 from drainwise.htcondor import sandbox
 from drainwise.htcondor.ad_text import literals, string, whole
+from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.tell import tell
 from drainwise.pilotad.site_ad import read_site_ad
@@ -36,7 +37,10 @@ JITTER = 5  # seconds; a deadline derived from a countdown moves by the age of t
 
 
 def ordered_deadline(slot: dict[str, Literal]) -> int | None:
-    """The deadline that the node's list of orders (`<GlobalJobId>@<JobStart>=<deadline> …`) gives to this run."""
+    """The deadline that the node's list of orders (`<GlobalJobId>@<JobStart>=<deadline> …`) gives to this run.
+
+    TAKEN_BACK for one whose order was taken back, None for one without.
+    """
     orders, job, start = string(slot, "PilotReclaimOrders"), string(slot, "GlobalJobId"), whole(slot, "JobStart")
     for order in orders.split(" ") if orders else ():
         run, _, deadline = order.rpartition("=")
@@ -49,15 +53,18 @@ def slot_deadline(slot: dict[str, Literal], now: int) -> int | None:
     """When this slot must be empty, UNIX seconds; None while nobody asked for it.
 
     An order of the reclaim agent states its deadline. A slot that retires for another reason (drained by the admin,
-    preempted by the negotiator) has what is left of its retirement; one that is being vacated has no time left.
+    preempted by the negotiator) has what is left of its retirement; one that is being vacated has no time left. One
+    that retires only because of an order that was taken back is left alone.
     """
     ordered = ordered_deadline(slot)
-    if ordered is not None:
+    if ordered:
         return ordered
     if string(slot, "State") == "Preempting":
         return now
     if string(slot, "Activity") == "Retiring":
         left = whole(slot, "RetirementTimeRemaining")
+        if ordered == TAKEN_BACK and is_endless(left):
+            return None
         seen = whole(slot, "MyCurrentTime")
         return now if left is None else min(seen or now, now) + left
     return None

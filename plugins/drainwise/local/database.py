@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from drainwise.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
@@ -17,7 +17,7 @@ from drainwise.errors import DrainwiseError, PoolError, PoolUnreachable, UsageEr
 STATE = "state.db"
 
 _BUSY_SECONDS = 5.0
-_FORMAT = 1
+_FORMAT = 2
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TABLES = """
 CREATE TABLE accounts (name TEXT PRIMARY KEY, quota INTEGER NOT NULL);
@@ -29,12 +29,14 @@ CREATE TABLE jobs (
     state TEXT NOT NULL DEFAULT 'waiting', node TEXT NOT NULL DEFAULT '', run TEXT NOT NULL DEFAULT '',
     started INTEGER NOT NULL DEFAULT 0, keeper_pid INTEGER, keeper_birth INTEGER, deadline INTEGER,
     removed INTEGER NOT NULL DEFAULT 0, term_sent REAL, kill_sent REAL, not_before REAL NOT NULL DEFAULT 0,
-    ended REAL, code INTEGER, signal INTEGER, note TEXT NOT NULL DEFAULT '');
+    ended REAL, code INTEGER, signal INTEGER, note TEXT NOT NULL DEFAULT '', cpu_seconds REAL);
 CREATE INDEX jobs_by_state ON jobs (state);
 CREATE TABLE reports (run TEXT PRIMARY KEY, report TEXT NOT NULL);
 CREATE TABLE events (time REAL NOT NULL, job_id INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX events_by_job ON events (job_id);
 """
+_UPGRADES = {1: "ALTER TABLE jobs ADD COLUMN cpu_seconds REAL"}
+"""What makes a state of that format one of the next."""
 
 
 def check_directory(directory: str, create: bool) -> None:
@@ -93,7 +95,9 @@ class Database:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         if self._format() == 0:
-            self._make_tables()
+            self._change_tables(0, _TABLES.split(";\n"), _FORMAT)
+        while statement := _UPGRADES.get(found := self._format()):
+            self._change_tables(found, [statement], found + 1)
         if self._format() != _FORMAT:
             raise UsageError(f"{path}: state of format {self._format()}, this version of drainwise reads {_FORMAT}")
 
@@ -101,13 +105,13 @@ class Database:
         [found] = self._connection.execute("PRAGMA user_version").fetchone()
         return int(found)
 
-    def _make_tables(self) -> None:
+    def _change_tables(self, before: int, statements: Sequence[str], after: int) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            if self._format() == 0:  # else somebody else made them in the meantime
-                for statement in _TABLES.split(";\n"):
+            if self._format() == before:  # else somebody else did it in the meantime
+                for statement in statements:
                     self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+                self._connection.execute(f"PRAGMA user_version = {after}")
             self._connection.execute("COMMIT")
         except BaseException:
             self._connection.execute("ROLLBACK")

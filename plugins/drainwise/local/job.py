@@ -60,7 +60,7 @@ class Job:
 
     run: names this run and no other (job id and start). keeper: the process that keeps its lease. deadline: asked to be
     gone by then. term_sent, kill_sent: when it was ended for its deadline, wall limit or removal. not_before: no start
-    before that. note: why it waits or ended.
+    before that. note: why it waits or ended. cpu_seconds: CPU time of all its processes, known when it has ended.
     """
 
     job_id: int
@@ -80,6 +80,7 @@ class Job:
     code: int | None = None
     signal: int | None = None
     note: str = ""
+    cpu_seconds: float | None = None
 
     @property
     def cores(self) -> int:
@@ -95,6 +96,11 @@ class Job:
     def lease_end(self) -> int:
         """When its cores must be free: the end of the wall limit or, when earlier, what it was asked."""
         return self.wall_end if self.deadline is None else min(self.wall_end, self.deadline)
+
+    @property
+    def was_ended(self) -> bool:
+        """Whether it did not end by itself, or was not left to: its lease was over, or somebody removed it."""
+        return self.removed or self.term_sent is not None
 
 
 def run_name(job_id: int, started: int) -> str:

@@ -135,7 +135,9 @@ class Keeper:
         status = self._status or 0
         signal = posix.WTERMSIG(status) if posix.WIFSIGNALED(status) else None
         code = None if signal is not None else posix.WEXITSTATUS(status)
-        self._records.write_outcome(code, signal, self._ended)
+        # Of all who were reaped, and of whom those had reaped: nobody is left who could have used more.
+        used = posix.times()
+        self._records.write_outcome(code, signal, self._ended, used.children_user + used.children_system)
 
 
 def _freeze_and_kill(pid: int) -> None:

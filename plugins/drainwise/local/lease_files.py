@@ -29,11 +29,16 @@ _FLOCK = "hhqqi"  # struct flock
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: with an exit code or by a signal, the other is None; `ended` is UNIX seconds."""
+    """How a job ended: with an exit code or by a signal, the other is None; `ended` is UNIX seconds.
+
+    cpu_seconds: CPU time of all its processes; None when the keeper did not say. What a parent that ignored SIGCHLD
+    started is not in it: the kernel has forgotten that.
+    """
 
     code: int | None
     signal: int | None
     ended: float
+    cpu_seconds: float | None = None
 
 
 def work_directory(directory: str) -> str:
@@ -121,13 +126,13 @@ def _outcome_in(content: bytes) -> Outcome | None:
     """What a keeper recorded; None for anything a keeper does not write."""
     try:
         said = json.loads(content)
-        code, by_signal, ended = said["code"], said["signal"], said["ended"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        code, by_signal, ended, cpu = said["code"], said["signal"], said["ended"], said.get("cpu")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     numbers = [value for value in (code, by_signal) if value is not None]
     if len(numbers) != 1 or type(numbers[0]) is not int or not 0 <= numbers[0] <= 255 or not _is_time(ended):
         return None
-    return Outcome(code, by_signal, float(ended))
+    return Outcome(code, by_signal, float(ended), float(cpu) if _is_time(cpu) else None)
 
 
 def _is_time(value: object) -> bool:

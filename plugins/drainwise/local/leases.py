@@ -144,7 +144,7 @@ class Leases:
 
     def _end(self, job: Job, outcome: Outcome, fault: str) -> None:
         note = fault or (job.note if job.term_sent is not None else "")
-        self._store.ended(job, outcome.ended, outcome.code, outcome.signal, note)
+        self._store.ended(job, outcome.ended, outcome.code, outcome.signal, note, outcome.cpu_seconds)
         self._keepers.pop(job.run, None)
         self._sleeper.forget(job.run)
         how = "ended" if outcome.code is None else f"ended with {outcome.code}"

@@ -48,13 +48,21 @@ class Ledger(Store):
             )
             add_event(change, now, job.job_id, f"not started: {note}")
 
-    def ended(self, job: Job, ended: float, code: int | None, signal: int | None, note: str) -> None:
+    def ended(
+        self,
+        job: Job,
+        ended: float,
+        code: int | None,
+        signal: int | None,
+        note: str,
+        cpu_seconds: float | None = None,
+    ) -> None:
         """This run has ended."""
         with self._database.transaction() as change:
             change.execute(
-                "UPDATE jobs SET state = ?, ended = ?, code = ?, signal = ?, note = ?"
+                "UPDATE jobs SET state = ?, ended = ?, code = ?, signal = ?, note = ?, cpu_seconds = ?"
                 " WHERE run = ? AND state IN (?, ?)",
-                (ENDED, ended, code, signal, note, job.run, *LIVE),
+                (ENDED, ended, code, signal, note, cpu_seconds, job.run, *LIVE),
             )
             change.execute("DELETE FROM reports WHERE run = ?", (job.run,))
             add_event(change, ended, job.job_id, note)

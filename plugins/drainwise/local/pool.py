@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 
 from drainwise.errors import PoolUnreachable, UsageError
 from drainwise.local.presence import STALE_AFTER, require_daemon
 from drainwise.local.store import Store
 from drainwise.local.view import snapshot_of
 from drainwise.local.wake import wake_daemon
-from drainwise.pool import Pilot, Snapshot
+from drainwise.pool import Ending, Pilot, Snapshot
 
 
 class LocalPool:
@@ -29,6 +30,22 @@ class LocalPool:
         with self._open() as store:
             store.order(pilot.run, deadline, time.time(), reason)
         wake_daemon(self._directory)
+
+    def take_back(self, pilot: Pilot, reason: str) -> None:
+        """See `Pool`; the daemon, which has been woken, tells the pilot."""
+        with self._open() as store:
+            store.take_back(pilot.run, time.time(), reason)
+        wake_daemon(self._directory)
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
+        """See `Pool`; what has ended is remembered for as long as the daemon's settings say."""
+        with self._open() as store:
+            jobs = store.ended_runs(runs)
+        return {
+            job.run: Ending(job.run, int(job.ended), job.was_ended, job.cpu_seconds)
+            for job in jobs
+            if job.ended is not None and int(job.ended) <= now
+        }
 
     def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the daemon enforces every deadline
         """See `Pool`: nothing is ever left to do."""

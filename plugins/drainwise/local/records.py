@@ -49,12 +49,12 @@ class Records:
         """Say who is who, for whoever looks into the directory."""
         posix.write(self._record, b'{"pid": %d, "birth": %d, "job": %d}\n' % (pid, birth or 0, job))
 
-    def write_outcome(self, code: int | None, signal: int | None, ended: float) -> None:
-        """Record how the job ended, at one moment; one of `code` and `signal` is None; ended: UNIX s.
+    def write_outcome(self, code: int | None, signal: int | None, ended: float, cpu: float) -> None:
+        """Record how the job ended, at one moment; one of `code` and `signal` is None; ended: UNIX s; cpu: CPU s.
 
         Waits for a minute where there is no room. Raises nothing.
         """
-        text = f'"code": {code}, "signal": {signal}, "ended": {ended:.6f}'.replace("None", "null")
+        text = f'"code": {code}, "signal": {signal}, "ended": {ended:.6f}, "cpu": {cpu:.2f}'.replace("None", "null")
         content = b"{%b}" % text.encode("ascii")
         content = content.ljust(_SPARE_BYTES - 1) + b"\n"
         for _ in range(_TRIES):

@@ -61,6 +61,7 @@ def job_in(row: sqlite3.Row) -> Job:
         code=row["code"],
         signal=row["signal"],
         note=row["note"],
+        cpu_seconds=row["cpu_seconds"],
     )
 
 

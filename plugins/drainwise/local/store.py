@@ -181,6 +181,24 @@ class Store:
             change.execute("UPDATE jobs SET deadline = ? WHERE job_id = ?", (deadline, row["job_id"]))
             add_event(change, now, row["job_id"], f"asked to be gone by {deadline}: {reason}"[:1000])
 
+    def take_back(self, run: str, now: float, reason: str) -> None:
+        """Give this run its lease back as it was granted, if it was asked to leave sooner; `now`: UNIX s.
+
+        Raises PoolUnreachable when it does not run (any more), ActionRefused when it is being ended already.
+        """
+        with self._database.transaction() as change:
+            row = change.execute(
+                "SELECT job_id, deadline, term_sent FROM jobs WHERE run = ? AND state IN (?, ?)", (run, *LIVE)
+            ).fetchone()
+            if row is None:
+                raise PoolUnreachable(f"run {run[:100]} does not run any more")
+            if row["deadline"] is None:
+                return
+            if row["term_sent"] is not None or row["deadline"] <= now:
+                raise ActionRefused(f"{run}: its deadline has come: it is being ended")
+            change.execute("UPDATE jobs SET deadline = NULL WHERE job_id = ?", (row["job_id"],))
+            add_event(change, now, row["job_id"], f"not asked to leave any more: {reason}"[:1000])
+
     # What is looked at
 
     def jobs(self, ended: bool = False) -> list[Job]:
@@ -194,6 +212,18 @@ class Store:
         with self._database.transaction(write=False) as look:
             row = look.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
         return None if row is None else job_in(row)
+
+    def ended_runs(self, runs: Iterable[str]) -> list[Job]:
+        """Those of these runs that have ended and are not forgotten yet."""
+        found = []
+        with self._database.transaction(write=False) as look:
+            for run in runs:
+                job_id, _, _ = run.partition("@")
+                row = look.execute(
+                    "SELECT * FROM jobs WHERE job_id = ? AND run = ? AND state = ?", (job_id, run, ENDED)
+                ).fetchone()
+                found += [] if row is None else [job_in(row)]
+        return found
 
     def live(self) -> list[Job]:
         """The jobs that hold cores, by id."""

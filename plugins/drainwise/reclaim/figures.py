@@ -94,7 +94,9 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
 
     latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
-    leave_deadline = at_most(at_least(now + left + settings.margin, now + settings.notice), latest)
+    # It hears of the order late, and the batch system begins to end it early: both times come on top.
+    needs = left + settings.margin + settings.vacate + settings.told
+    leave_deadline = at_most(at_least(now + needs, now + settings.notice), latest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = max(settings.margin, settings.vacate)
     in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)

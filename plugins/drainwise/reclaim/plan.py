@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from drainwise.pool import Pilot, Snapshot
+from drainwise.reclaim.arrays import Whole
 from drainwise.reclaim.cancel import Cancel, cancels
 from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates_of
 from drainwise.reclaim.fit import jobs_waiting, usable
@@ -24,7 +27,8 @@ from drainwise.reclaim.words import clock, core_hours, duration
 class Order:
     """One pilot that is asked to be gone by `deadline` (UNIX s); `waste` in core-seconds is what that should cost.
 
-    cores_back: when its cores should be free, UNIX s.
+    cores_back: when its cores should be free, UNIX s. promised: the waste by the pilot's own word, in core-seconds,
+    which is less than `waste` where its user's claims are moved for want of trust.
     """
 
     candidate: Candidate
@@ -32,6 +36,7 @@ class Order:
     deadline: int
     cores_back: int
     waste: int
+    promised: int
     reason: str
 
     @property
@@ -77,6 +82,17 @@ class UserPlan:
         others, why = self.closed
         spared = [Spared(one, _not_needed(one, self.limit)) for one in self.open if one.pilot.run not in asked]
         return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
+
+    @cached_property
+    def spared_rows(self) -> Whole:
+        """The rows of `open` that might have been asked and are not, the least wasteful per core first."""
+        asked = {order.pilot.run for order in self.orders}
+        rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in asked], dtype=np.int64)
+        return rows[np.argsort(self.open.figures.least[rows] / self.open.sizes[rows], kind="stable")]
+
+    def spared_at(self, row: int) -> Spared:
+        """One of `spared_rows` with its reason."""
+        return Spared(self.open[row], _not_needed(self.open[row], self.limit))
 
 
 @dataclass(frozen=True)
@@ -173,7 +189,7 @@ def _user_plan(
     able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, record)
     others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, record)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
-    orders = tuple(_order(choice) for choice in policy_called(settings.policy).choose(able, bounded))
+    orders = _orders(policy_called(settings.policy).choose(able, bounded), able)
     later, limit = 0, ""
     if need.cores > allowed:
         limit = wait or f"a limit allows {allowed} cores now"
@@ -182,9 +198,19 @@ def _user_plan(
     return UserPlan(*whose, need.cores, later, limit, orders, able, (others, closed))
 
 
-def _order(choice: Choice) -> Order:
-    option = choice.option
-    return Order(choice.candidate, option.kind, option.deadline, option.cores_back, option.waste, choice.reason)
+def _orders(choices: Sequence[Choice], among: Candidates) -> tuple[Order, ...]:
+    """The orders, each with what its pilot would waste by its own word, before its user's claims are moved."""
+    word: dict[tuple[str, str], int] = {}
+    if among.figures.columns.doubt.any():
+        chosen = (choice.candidate.pilot for choice in choices)
+        believed = candidates_of(chosen, among.figures.now, among.settings)
+        word = {(one.pilot.run, way.kind): way.waste for one in believed for way in one.options}
+    return tuple(_order(one, word.get((one.candidate.pilot.run, one.option.kind), one.option.waste)) for one in choices)
+
+
+def _order(choice: Choice, promised: int) -> Order:
+    way = choice.option
+    return Order(choice.candidate, way.kind, way.deadline, way.cores_back, way.waste, promised, choice.reason)
 
 
 def _why_closed(pilot: Pilot, now: int, settings: Settings) -> str:

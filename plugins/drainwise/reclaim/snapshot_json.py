@@ -6,8 +6,11 @@ refused with the place of the fault.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, cast
 
 from drainwise.errors import UsageError
@@ -77,6 +80,18 @@ def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
         "free_cores": snapshot.free_cores,
         "user_priorities": dict(snapshot.user_priorities),
     }
+
+
+def snapshot_hash(snapshot: Snapshot) -> str:
+    """The SHA-256 of all of a snapshot's values: two decisions with the same one stood on the same facts.
+
+    A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
+    """
+    facts, said = attrgetter(*(name for name in _PILOT if name != "report")), attrgetter(*_REPORT)
+    pilots = [(facts(one), None if one.report is None else said(one.report)) for one in snapshot.pilots]
+    accounts = list(map(attrgetter(*_PRINCIPAL), snapshot.principals))
+    values = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities))
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _pilot_as_json(pilot: Pilot) -> dict[str, object]:

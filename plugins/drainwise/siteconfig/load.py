@@ -145,6 +145,9 @@ def _check_between_keys(config: SiteConfig, written: Mapping[tuple[str, str], st
         least = f"at least [features] grace_job, {format_duration(notice)}"
         require(reclaim.grace >= notice, "reclaim", "grace", reclaim.grace, least)
         require(reclaim.horizon >= notice, "reclaim", "horizon", reclaim.horizon, least)
+    agent = config.agent
+    least = f"at least period, {format_duration(agent.period)}"
+    require(agent.longest_pause >= agent.period, "agent", "longest_pause", agent.longest_pause, least)
     systems = {"htcondor": _check_htcondor, "slurm": _check_slurm}
     used = [system for system in systems if any(section == system for section, _ in written)]
     for system in used or systems:

@@ -177,6 +177,52 @@ class TrustSection:
 
 
 @dataclass(frozen=True)
+class JournalSection:
+    """Where it is written down what was decided and done; `drainwise explain` and `drainwise report` read it."""
+
+    file: str | None = optional(
+        path(), "/var/log/drainwise/journal", "the journal; left out: none is kept, and no memory of earlier cycles"
+    )
+    max_size: int = key(size("100kB", "10GB"), 64_000_000, "a file that has grown to this is moved on, a new one begun")
+    keep: int = key(integer(1, 1000), 8, "so many files are kept besides the one that is written")
+
+
+@dataclass(frozen=True)
+class AgentSection:
+    """The reclaim agent as a service: `drainwise reclaim --loop`."""
+
+    act: str = key(choice("no", "yes"), "no", "no: a dry run, decide and say, ask nobody; --act is a yes as well")
+    period: int = key(duration("1s", "1d"), 60, "from the beginning of one cycle to that of the next")
+    longest_pause: int = key(
+        duration("1s", "1d"), 600, "longest pause between two tries while the batch system does not answer"
+    )
+    kill_switch: str = key(
+        path(), "/etc/drainwise/kill-switch", "while this file is there, the agent decides and says but asks nobody"
+    )
+    state_dir: str = key(path(), "/var/lib/drainwise", "directory of the lock that keeps a second agent from acting")
+    command: str = key(path(), "/usr/bin/drainwise", "the drainwise command on the machine of the agent")
+    condor_master: str = key(
+        choice("no", "yes"), "no", "yes: condor_master starts the agent on the central manager, instead of systemd"
+    )
+
+
+@dataclass(frozen=True)
+class MetricsSection:
+    """What the agent tells Prometheus; it needs prometheus_client (`pip install drainwise[metrics]`)."""
+
+    port: int | None = optional(
+        integer(1024, 65535),
+        "9877",
+        "the agent serves its metrics there over HTTP, on 127.0.0.1 alone; left out: it does not",
+    )
+    textfile: str | None = optional(
+        path(),
+        "/var/lib/prometheus/node-exporter/drainwise.prom",
+        "the agent writes its metrics there after each cycle, for node_exporter's textfile collector",
+    )
+
+
+@dataclass(frozen=True)
 class SiteConfig:
     """The whole site file; `file` is where it was read from."""
 
@@ -187,6 +233,9 @@ class SiteConfig:
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
     trust: TrustSection = TrustSection()
+    journal: JournalSection = JournalSection()
+    agent: AgentSection = AgentSection()
+    metrics: MetricsSection = MetricsSection()
 
 
 SECTIONS: dict[str, type[Any]] = {
@@ -196,6 +245,9 @@ SECTIONS: dict[str, type[Any]] = {
     "slurm": SlurmSection,
     "reclaim": ReclaimSection,
     "trust": TrustSection,
+    "journal": JournalSection,
+    "agent": AgentSection,
+    "metrics": MetricsSection,
 }
 
 

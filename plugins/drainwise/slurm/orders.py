@@ -2,12 +2,14 @@
 
 The lease is EndTime: slurmctld itself ends the job then (within half a minute, and KillWait for what ignores SIGTERM),
 with nobody of ours needed. It is the record of the order, too: a lease that ends before its time limit says was
-shortened. The reason is written into the accounting record, where `sacct -o SystemComment` shows it, also when the job
-has ended: AdminComment is the node's, which writes there from elsewhere at the same time; Comment and Extra are the
-owner's; and `scontrol update` takes no SystemComment.
+shortened. The reason, and what the lease was, are written into the accounting record, where `sacct -o SystemComment`
+shows it, also when the job has ended: AdminComment is the node's, which writes there from elsewhere at the same time;
+Comment and Extra are the owner's, who could make the lease longer by it; and `scontrol update` takes no SystemComment.
 """
 
 from __future__ import annotations
+
+import re
 
 from drainwise.errors import ActionRefused, PoolError, PoolUnreachable
 from drainwise.slurm.commands import SlurmCommands
@@ -16,6 +18,9 @@ from drainwise.slurm.run import RUNNING, RunState, current_run, label_and_start
 REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200
 _MINUTE = 60
+_MORE, _LESS = 29, 89  # s
+_ENDLESS = "none"
+_GRANTED = re.compile(r"drainwise: asked to be gone by \d+ \(lease of (\S+) until (\d{9,10}|none)\)")
 
 
 def is_shortened(start: int, end: int, limit: int | None) -> bool:
@@ -36,6 +41,30 @@ def sooner_end(start: int, end: int | None, deadline: int) -> int:
     return sooner - 1 if (sooner - start) % _MINUTE == 0 else sooner
 
 
+def granted_in(comment: str, run: str) -> tuple[int | None] | None:
+    """When the lease of this run was to end before it was shortened (UNIX s; None without end), by a record of ours.
+
+    None when the record is of another run, or of something else.
+    """
+    match = _GRANTED.match(comment)
+    if match is None or match[1] != run:
+        return None
+    return (None,) if match[2] == _ENDLESS else (int(match[2]),)
+
+
+def steps_to(end: int, wanted: int) -> list[int]:
+    """The ends (UNIX s) to set one after the other so that the last is `wanted` and the time limit stays as it is.
+
+    With each new end Slurm changes the time limit by the difference and half a minute, in whole minutes cut towards 0:
+    so many seconds more or less change nothing.
+    """
+    steps = []
+    while end != wanted:
+        end = min(wanted, end + _MORE) if end < wanted else max(wanted, end - _LESS)
+        steps.append(end)
+    return steps
+
+
 class Orders:
     """Gives orders by Slurm's commands; vacate: `requeue` or `cancel`, what becomes of a run that must end at once."""
 
@@ -46,11 +75,53 @@ class Orders:
         """Have this run end by `deadline` (UNIX s). See `Pool.ask_to_leave` for what is raised."""
         state = self.must_run(run)
         sooner = sooner_end(state.start or 0, state.end, deadline)
+        granted = self._granted(run, state) or (state.end,)
+        until = _ENDLESS if granted[0] is None else str(granted[0])
+        # First, so that whoever takes the order back knows what the lease was.
+        self._record(state, f"asked to be gone by {sooner} (lease of {run} until {until}): {reason}")
         self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{sooner}")
         after = self.must_run(run)
         if after.end != sooner:
             raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {sooner}")
-        self._record(state, f"asked to be gone by {sooner}: {reason}")
+
+    def lengthen(self, run: str, reason: str) -> None:
+        """Give this run the lease back that it had before it was shortened. See `Pool.take_back` for what is raised.
+
+        Time limit and end become what they were, so that nobody takes it for a run that was asked.
+        """
+        state = self.must_run(run)
+        if not _looks_shortened(state):
+            return
+        granted = self._granted(run, state)
+        if granted is None:
+            raise ActionRefused(
+                f"{run}: the order stands, as nobody knows what its lease was: that is kept in the accounting record"
+                " (SystemComment), which is not there, says something else, or is shared by an array"
+            )
+        end = granted[0]
+        limit = "UNLIMITED" if end is None else str((end - (state.start or 0)) // _MINUTE)
+        self._commands.order("scontrol", "update", f"JobId={state.label}", f"TimeLimit={limit}")
+        now = self.must_run(run).end
+        for step in () if end is None or now is None else steps_to(now, end):
+            self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{step}")
+        after = self.must_run(run)
+        if after.end != end:
+            raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {end}")
+        self._record(state, f"not asked to leave any more: {reason}")
+
+    def _granted(self, run: str, state: RunState) -> tuple[int | None] | None:
+        """What the accounting record says of the lease as it was granted; None when it does not say."""
+        if not _looks_shortened(state) or state.number == state.array:
+            return None
+        try:
+            answer = self._commands.ask(
+                *("sacct", "--allocations", "--noheader", "--parsable2"),
+                *(f"--jobs={state.number}", "--format=SystemComment"),
+            )
+        except PoolUnreachable:
+            return None
+        found = (granted_in(line, run) for line in answer.splitlines())
+        return next((one for one in found if one is not None), None)
 
     def end_now(self, run: str, reason: str, requeue: bool = True) -> None:
         """Have this run end at once; it goes back into the queue when the site, its owner and `requeue` let it.
@@ -89,6 +160,11 @@ class Orders:
             self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
         except PoolError:
             return
+
+
+def _looks_shortened(state: RunState) -> bool:
+    """A lease that nobody changed lasts whole minutes; `sooner_end` sees to it that one of ours does not."""
+    return state.end is not None and (state.end - (state.start or 0)) % _MINUTE != 0
 
 
 def plain(text: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from drainwise.errors import PoolError
-from drainwise.pool import Pilot, Snapshot
+from drainwise.pool import Ending, Pilot, Snapshot
 from drainwise.siteconfig.schema import SlurmSection
 from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.endings import Records
 from drainwise.slurm.native_road import EXPOSED, NativeRoad
 from drainwise.slurm.orders import Orders
 from drainwise.slurm.pool_view import snapshot_of
@@ -37,6 +38,7 @@ class SlurmPool:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = CommandLine(commands, SNAPSHOT_SECONDS) if transport is None else transport
         self._orders, self._native = Orders(commands, settings.vacate), NativeRoad(commands)
+        self._records = Records(commands)
         self._is_native = settings.native_preemption == "yes"
         self._asked_within, self._clock = asked_within, clock
 
@@ -59,6 +61,14 @@ class SlurmPool:
             self._native.expose(pilot.run)
         else:
             self._orders.end_now(pilot.run, reason, requeue=pilot.deadline is None)
+
+    def take_back(self, pilot: Pilot, reason: str) -> None:
+        """See `Pool`; the node's agent tells the pilot. A run that was left to Slurm's preemption stays as it is."""
+        self._orders.lengthen(pilot.run, reason)
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
+        """See `Pool`; the records are the accounting's, and without it what slurmctld still knows (MinJobAge)."""
+        return self._records.endings(runs)
 
     def tend(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drainwise.errors import UsageError
 from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.agent_unit import agent_unit
 from drainwise.siteconfig.rendered_tree import RenderedFile
 from drainwise.siteconfig.templates import Renderer
 from drainwise.siteconfig.templates import template_dir as siteconfig_template_dir
@@ -67,5 +68,7 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
             files.append(RenderedFile(path, hook, 0o755))
         files.append(RenderedFile(agent_path(site), text("agent.py.j2"), 0o755))
         files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2")))
+    if role in {"controller", "all"}:
+        files.append(agent_unit(site, "slurm"))
     files.append(RenderedFile(fragment_path(site), text("drainwise.conf.j2")))
     return tuple(files)

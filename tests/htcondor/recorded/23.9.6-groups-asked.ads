@@ -14,6 +14,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259536
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -24,6 +25,7 @@ PilotFirstExpJobEnd = 1795261318
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -43,6 +45,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259534
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259516
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -53,6 +56,7 @@ PilotFirstExpJobEnd = 1795259536
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"
 PilotAddFinalExpWaste = 20.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 55
@@ -72,6 +76,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259535
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259516
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -82,6 +87,7 @@ PilotFirstExpJobEnd = 1795259538
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259515@1795259516=1795259589"
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 54
@@ -101,6 +107,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 6.0
 LastHeardFrom = 1795259536
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -111,6 +118,7 @@ PilotFirstExpJobEnd = 1795262518
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -130,6 +138,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259534
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -140,6 +149,7 @@ PilotFirstExpJobEnd = 1795259539
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"
 PilotAddFinalExpWaste = 12.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 55
@@ -159,6 +169,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259535
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -169,6 +180,7 @@ PilotFirstExpJobEnd = 1795261018
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259515@1795259516=1795259589"
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -185,8 +197,10 @@ SlotWeight = Cpus
 GlobalJobId = undefined
 LastHeardFrom = 1795259536
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PartitionableSlot = true
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 RetirementTimeRemaining = 0
 
 Cpus = 0
@@ -201,8 +215,10 @@ SlotWeight = Cpus
 GlobalJobId = undefined
 LastHeardFrom = 1795259534
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PartitionableSlot = true
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"
 RetirementTimeRemaining = 0
 
 Cpus = 0
@@ -217,8 +233,10 @@ SlotWeight = Cpus
 GlobalJobId = undefined
 LastHeardFrom = 1795259535
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PartitionableSlot = true
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259515@1795259516=1795259589"
 RetirementTimeRemaining = 0
 
 Cpus = 8
@@ -236,6 +254,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259536
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -246,6 +265,7 @@ PilotFirstExpJobEnd = 1795260118
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 PilotAddFinalExpWaste = 6000.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -265,6 +285,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 7.0
 LastHeardFrom = 1795259534
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -275,6 +296,7 @@ PilotFirstExpJobEnd = 1795260718
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259515@1795259517=1795259589 central.pool.test#1.0#1795259515@1795259516=1795259589"
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -294,6 +316,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259535
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259518
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -304,6 +327,7 @@ PilotFirstExpJobEnd = 1795260418
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259515@1795259516=1795259589"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259515@1795259516=1795259589",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259515@1795259516=1795259589"
 PilotAddFinalExpWaste = 7200.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0

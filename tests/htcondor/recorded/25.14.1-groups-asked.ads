@@ -14,6 +14,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259725
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -24,6 +25,7 @@ PilotFirstExpJobEnd = 1795261205
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -43,6 +45,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259725
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 20.0
@@ -53,6 +56,7 @@ PilotFirstExpJobEnd = 1795259740
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"
 PilotAddFinalExpWaste = 40.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 46
@@ -72,6 +76,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259732
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259729
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 12.0
@@ -82,6 +87,7 @@ PilotFirstExpJobEnd = 1795259747
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259699@1795259705=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259699@1795259705=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259699@1795259705=1795259779"
 PilotAddFinalExpWaste = 24.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 47
@@ -101,6 +107,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259725
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -111,6 +118,7 @@ PilotFirstExpJobEnd = 1795261505
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -129,8 +137,10 @@ GlobalJobId = undefined
 RemoteOwner = "alice@pool.test"
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 AccountingGroup = "group_alice.alice@pool.test"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"
 RetirementTimeRemaining = 0
 
 Cpus = 8
@@ -148,6 +158,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259732
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259725
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -158,6 +169,7 @@ PilotFirstExpJobEnd = 1795260605
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259699@1795259705=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259699@1795259705=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259699@1795259705=1795259779"
 PilotAddFinalExpWaste = 7200.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -174,8 +186,10 @@ SlotWeight = Cpus
 GlobalJobId = undefined
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PartitionableSlot = true
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 RetirementTimeRemaining = 0
 
 Cpus = 0
@@ -190,8 +204,10 @@ SlotWeight = Cpus
 GlobalJobId = undefined
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PartitionableSlot = true
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"
 RetirementTimeRemaining = 0
 
 Cpus = 0
@@ -206,8 +222,10 @@ SlotWeight = Cpus
 GlobalJobId = undefined
 LastHeardFrom = 1795259732
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PartitionableSlot = true
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259699@1795259705=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259699@1795259705=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259699@1795259705=1795259779"
 RetirementTimeRemaining = 0
 
 Cpus = 8
@@ -225,6 +243,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 6.0
 LastHeardFrom = 1795259733
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259725
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -235,6 +254,7 @@ PilotFirstExpJobEnd = 1795262705
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),""),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"",""),"")),undefined)
+PilotReclaimOrders = ""
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -254,6 +274,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 7.0
 LastHeardFrom = 1795259734
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259710
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -264,6 +285,7 @@ PilotFirstExpJobEnd = 1795260910
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#2.0#1795259699@1795259705=1795259779 central.pool.test#1.0#1795259699@1795259699=1795259779"
 PilotAddFinalExpWaste = 0.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0
@@ -283,6 +305,7 @@ RemoteOwner = "alice@pool.test"
 PilotUsedCpu = 8.0
 LastHeardFrom = 1795259732
 PilotLeaseEnd = min({ MY.PilotReclaimDeadline,MY.JobStart + 172800 })
+PilotWallLimit = 172800
 PilotHeartbeat = 1795259730
 AccountingGroup = "group_alice.alice@pool.test"
 PilotAddUncomTime = 0.0
@@ -293,6 +316,7 @@ PilotFirstExpJobEnd = 1795260310
 PilotPriorityFactor = 0
 PilotReportStanding = "fresh"
 PilotReclaimDeadline = ifThenElse(regexp(strcat(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"[0-9]+( |$)"),"central.pool.test#3.0#1795259699@1795259705=1795259779"),int(replace(" .*$",replace(strcat("^(.* )?",replaceall("[.]",MY.GlobalJobId,"[.]"),"@",MY.JobStart,"="),"central.pool.test#3.0#1795259699@1795259705=1795259779",""),"")),undefined)
+PilotReclaimOrders = "central.pool.test#3.0#1795259699@1795259705=1795259779"
 PilotAddFinalExpWaste = 6000.0
 PilotCanPostponeLastJob = true
 RetirementTimeRemaining = 0

@@ -1,0 +1,192 @@
+"""The loop: a cycle each period, later and later while the batch system does not answer, until somebody ends it."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.inquiry import Inquiry
+from drainwise.agent.kill_switch import is_thrown
+from drainwise.agent.lock import AgentLock
+from drainwise.agent.notify import Notifier
+from drainwise.agent.pace import rest
+from drainwise.agent.releases import Releases
+from drainwise.agent.signals import Signals
+from drainwise.agent.state import StateTold, state_of
+from drainwise.errors import DrainwiseError, PoolError
+from drainwise.journal.event import SKIPPED
+from drainwise.journal.file import Journal
+from drainwise.journal.memory import Memory
+from drainwise.pool import Pool
+from drainwise.reclaim.action import Outcome
+from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.words import duration
+
+_LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
+_LONGEST_SLEEP = 3600.0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the site file and the command line say, read anew on HUP. Times are in seconds.
+
+    acting: whether pilots are asked at all. kill_switch: the path of the file that keeps the agent from acting.
+    """
+
+    pool: Pool
+    settings: Settings
+    acting: bool
+    period: float
+    longest_pause: float
+    kill_switch: str
+
+
+class Loop:
+    """One agent. `read` gives the setup and raises UsageError for one that is wrong; `say` takes a line of the log.
+
+    remember: reads the memory of earlier cycles; called when the lock has been taken, since only then nobody else adds
+    to it. observers are shown each cycle when it has ended. clock: the UNIX time.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Setup],
+        lock: AgentLock,
+        remember: Callable[[], Memory],
+        journal: Journal,
+        signals: Signals,
+        notifier: Notifier,
+        say: Callable[[str], None],
+        observers: Sequence[Callable[[Cycle], None]] = (),
+        clock: Callable[[], int] = lambda: int(time.time()),
+    ) -> None:
+        self._read, self._lock, self._remember, self._journal = read, lock, remember, journal
+        self._memory = Memory()
+        self._signals, self._notifier, self._say, self._clock = signals, notifier, say, clock
+        self._observers = observers
+        self._told = StateTold(say, journal)
+        self._releases, self._inquiry, self._failures = Releases(), Inquiry(), 0
+        self._lines: list[str] = []
+
+    def run(self, standby: bool = False) -> None:
+        """Run until TERM or INT comes.
+
+        An agent that acts takes the lock first; `standby`: it waits for it as long as another agent lives. Raises
+        PoolError when another one acts or the lock was taken away, UsageError for a setup that is wrong at the start.
+        """
+        setup = self._read()
+        if setup.acting and not self._take_lock(standby):
+            return
+        self._memory = self._remember()
+        self._say(f"begins: a cycle every {duration(int(setup.period))}, pid {os.getpid()}")
+        self._notifier.ready("the first cycle")
+        while not self._signals.stopping:
+            if self._signals.take_reload():
+                setup = self._reload(setup)
+            if setup.acting and not self._lock.is_held():
+                raise PoolError(f"{self._lock.path} was removed or replaced: another agent could act beside this one")
+            self._sleep(self._cycle(setup).next_in)
+        self._notifier.stopping()
+        self._say("ends")
+
+    def _take_lock(self, standby: bool) -> bool:
+        """Whether it could be taken; False when a signal ended the wait for it."""
+        if not standby:
+            self._lock.must_take()
+            return True
+        waits = ""
+        while not self._signals.stopping:
+            if self._lock.take():
+                return True
+            holder = self._lock.holder()
+            if holder != waits:
+                waits = holder
+                self._say(f"stands by: another agent acts ({holder})")
+                self._notifier.ready(f"stands by: another agent acts ({holder})")
+            self._notifier.alive()
+            self._signals.sleep(_LOOK_FOR_LOCK)
+        return False
+
+    def _reload(self, setup: Setup) -> Setup:
+        """The setup as the site file says now; as before when that is wrong, or forbids itself."""
+        self._notifier.reloading()
+        try:
+            read = self._read()
+            if read.acting and not self._lock.is_held():
+                self._lock.must_take()
+                self._memory = self._remember()
+        except DrainwiseError as fault:
+            self._say(f"the new settings are refused and the old ones stay: {fault}")
+        else:
+            setup = read
+            self._say("the settings were read again")
+        self._failures = 0
+        self._notifier.ready("the settings were read again")
+        return setup
+
+    def _cycle(self, setup: Setup) -> Cycle:
+        switch = setup.kill_switch if is_thrown(setup.kill_switch) else ""
+        cycle = self._guarded(setup, setup.acting and not switch)
+        self._failures = self._failures + 1 if cycle.fault else 0
+        cycle = replace(cycle, next_in=rest(setup.period, setup.longest_pause, self._failures, cycle.seconds))
+        state = state_of(cycle, switch, setup.acting)
+        self._told.tell(state, self._clock())
+        lines = [] if cycle.outcome is None else list(_done(cycle.outcome))
+        for line in lines:
+            if line not in self._lines:  # what fails in each cycle is said once
+                self._say(line)
+        self._lines = lines
+        summary = f"{cycle.plan.summary}; " if cycle.plan and not cycle.fault else ""
+        self._notifier.status(f"{state.name}: {summary or f'{cycle.fault}; '}next in {duration(int(cycle.next_in))}")
+        for observer in self._observers:
+            observer(cycle)
+        return cycle
+
+    def _guarded(self, setup: Setup, acting: bool) -> Cycle:
+        def stopping() -> bool:
+            self._notifier.alive()
+            lost = acting and not self._lock.is_held()
+            return self._signals.stopping or lost or is_thrown(setup.kill_switch)
+
+        started = self._clock()
+        try:
+            return run_cycle(
+                setup.pool,
+                setup.settings,
+                self._memory,
+                self._journal,
+                self._clock,
+                acting,
+                stopping,
+                self._releases,
+                self._inquiry,
+            )
+        except Exception as fault:  # the outermost guard: nobody is asked then, and the next cycle is tried
+            [where] = traceback.extract_tb(fault.__traceback__)[-1:]
+            place = f"{os.path.basename(where.filename)}:{where.lineno}"
+            return Cycle(started, 0.0, None, None, f"a fault of drainwise itself: {fault!r} ({place})", acting)
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep until the next cycle or a signal, with a sign of life as often as the service manager wants it."""
+        ends = time.monotonic() + seconds
+        longest = _LONGEST_SLEEP if self._notifier.watchdog is None else self._notifier.watchdog / 2
+        while (left := ends - time.monotonic()) > 0:
+            self._notifier.alive()
+            if self._signals.sleep(min(left, longest)):
+                return
+
+
+def _done(outcome: Outcome) -> Iterator[str]:
+    """What a cycle did and what it failed to do, a line each."""
+    acts = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
+    acts += [(one.cancel.pilot, one.outcome, one.detail) for one in outcome.released]
+    for pilot, became, detail in acts:
+        if became != SKIPPED:
+            yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {became}: {detail}"
+    yield from outcome.tended
+    if outcome.fault:
+        yield outcome.fault

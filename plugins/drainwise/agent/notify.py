@@ -1,0 +1,73 @@
+"""Telling systemd how the agent is (sd_notify): datagrams to the socket that NOTIFY_SOCKET names.
+
+Without that variable nothing is told. A socket that does not answer costs the message and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import MutableMapping
+
+_LONGEST = 200
+_MICRO = 1_000_000
+
+
+class Notifier:
+    """What is told to the service manager whose variables stand in `environment`.
+
+    They are taken out of it, so that no program which the agent runs tells in its place. watchdog: seconds within which
+    a sign of life is expected, None where none is.
+    """
+
+    def __init__(self, environment: MutableMapping[str, str]) -> None:
+        name = environment.pop("NOTIFY_SOCKET", "")
+        self._address = f"\0{name[1:]}" if name.startswith("@") else name if name.startswith("/") else ""
+        self.watchdog = _watchdog(environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", ""))
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+
+    def ready(self, status: str) -> None:
+        """It runs (again)."""
+        self._tell("READY=1", f"STATUS={_line(status)}")
+
+    def status(self, status: str) -> None:
+        """What it does now, in a line; a sign of life, too."""
+        self._tell(f"STATUS={_line(status)}", "WATCHDOG=1")
+
+    def alive(self) -> None:
+        """A sign of life."""
+        if self.watchdog is not None:
+            self._tell("WATCHDOG=1")
+
+    def reloading(self) -> None:
+        """It reads its configuration again; `ready` follows."""
+        self._tell("RELOADING=1", f"MONOTONIC_USEC={int(time.monotonic() * _MICRO)}")
+
+    def stopping(self) -> None:
+        """It ends."""
+        self._tell("STOPPING=1", "STATUS=ends after the current act")
+
+    def close(self) -> None:
+        """Tell no more."""
+        self._address = ""
+        self._socket.close()
+
+    def _tell(self, *lines: str) -> None:
+        if not self._address:
+            return
+        try:
+            self._socket.sendto("\n".join(lines).encode("ascii"), self._address)
+        except OSError:
+            return
+
+
+def _watchdog(microseconds: str, pid: str) -> float | None:
+    """Seconds; None when there is no watchdog, or it is meant for another process."""
+    if not (microseconds.isascii() and microseconds.isdigit()) or pid not in {"", str(os.getpid())}:
+        return None
+    return int(microseconds) / _MICRO or None
+
+
+def _line(text: str) -> str:
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in " ".join(text.split())[:_LONGEST])

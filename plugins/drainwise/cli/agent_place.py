@@ -1,0 +1,93 @@
+"""What an agent needs around its pool: its setup, the place of its lock, its journal and memory, its log."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import syslog
+import time
+from collections.abc import Mapping
+
+from drainwise.agent.lock import AgentLock, lock_path
+from drainwise.agent.loop import Setup
+from drainwise.cli.local_directory import default_directory
+from drainwise.cli.pool_options import CONDOR_CONFIG, HTCONDOR, LOCAL, SLURM, open_pool, pool_name, settings_of, site_of
+from drainwise.cli.text import printable
+from drainwise.errors import UsageError
+from drainwise.journal.file import JournalFile
+from drainwise.journal.memory import Memory
+from drainwise.journal.read import files_of
+from drainwise.siteconfig import SiteConfig
+
+_LONGEST_LINE = 500
+_USUAL = SiteConfig()
+
+
+def setup_of(args: argparse.Namespace) -> Setup:
+    """The setup by the site file, as it is now, and the command line. Raises UsageError."""
+    agent, site = site_of(args).agent, settings_of(args)
+    return Setup(
+        pool=open_pool(args),
+        settings=site,
+        acting=args.act or (args.loop and agent.act == "yes"),
+        period=agent.period if args.period is None else args.period,
+        longest_pause=agent.longest_pause,
+        kill_switch=agent.kill_switch,
+    )
+
+
+def lock_of(args: argparse.Namespace) -> AgentLock:
+    """The lock of the agent of this pool; that of a local batch system lies with it where the site says nothing."""
+    site, name = site_of(args), pool_name(args)
+    directory = args.directory or default_directory()
+    state_dir = site.agent.state_dir
+    if name == LOCAL and state_dir == _USUAL.agent.state_dir:
+        state_dir = directory
+    return AgentLock(lock_path(os.path.abspath(state_dir), _label(name, directory, site, os.environ)))
+
+
+def _label(name: str, directory: str, site: SiteConfig, environment: Mapping[str, str]) -> str:
+    """The pool's name for the lock: two pools of one machine have two."""
+    if name == LOCAL:
+        return f"{name} {os.path.abspath(directory)}"
+    if name == SLURM:
+        config = environment.get("SLURM_CONF") or site.slurm.config_dir
+        return name if config == _USUAL.slurm.config_dir else f"{name} {config}"
+    return f"{name} {environment.get(CONDOR_CONFIG, '')}" if name == HTCONDOR else name
+
+
+def journal_path(args: argparse.Namespace) -> str | None:
+    """The journal's file by the command line or the site; None where none is kept."""
+    return args.journal or site_of(args).journal.file
+
+
+def journal_at(path: str, args: argparse.Namespace) -> JournalFile:
+    """The journal in this file, rotated as the site says. Raises UsageError when it cannot be written."""
+    section = site_of(args).journal
+    return JournalFile(path, section.max_size, section.keep)
+
+
+def memory_of(path: str | None, must_read: bool) -> Memory:
+    """What the journal at `path` remembers. Raises UsageError when it cannot be read, if it must be."""
+    if path is None:
+        return Memory()
+    try:
+        return Memory.load(files_of(path), int(time.time()))
+    except UsageError as fault:
+        if must_read:
+            raise
+        print(f"drainwise: limits and trust of earlier cycles are not known: {printable(str(fault))}", file=sys.stderr)
+        return Memory()
+
+
+def to_log(text: str) -> None:
+    """A line on standard error; and to the system's log, unless that is where standard error goes, or to a terminal."""
+    line = re.sub(r"[^ -~]", "?", f"drainwise: {' '.join(text.split())}"[:_LONGEST_LINE])
+    if "JOURNAL_STREAM" not in os.environ and not os.isatty(2):
+        syslog.syslog(syslog.LOG_NOTICE, line)
+    try:
+        os.write(2, f"{line}\n".encode("ascii"))
+    except OSError:
+        return

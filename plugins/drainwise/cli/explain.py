@@ -1,0 +1,39 @@
+"""`drainwise explain JOB`: why was my pilot asked to go? Needs the journal alone, and the right to read it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from drainwise.cli.journal_options import add_journal_options, journal_files
+from drainwise.cli.text import json_text, printable
+from drainwise.journal.explain import as_json, explain, in_words
+from drainwise.journal.read import first_time
+from drainwise.reclaim.words import clock
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    text = "why a pilot was asked to go, each time, and what became of it"
+    parser = subparsers.add_parser("explain", help=text, description=text)
+    parser.add_argument("job", metavar="JOB", help="job id, slot name, or the run as the journal names it")
+    parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
+    add_journal_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Explain every run that is called so; 1 when the journal knows none. Raises UsageError for the journal."""
+    files = journal_files(args)
+    found = explain(files, args.job)
+    if args.json:
+        print(json_text(as_json(found)))
+    else:
+        print(
+            "\n\n".join("\n".join(printable(line) for line in in_words(one)) for one in found), end="\n" * bool(found)
+        )
+    if found:
+        return 0
+    begin = first_time(files)
+    since = f"; it begins {clock(begin)}" if begin else ""
+    print(f"drainwise: the journal knows no pilot that is called {printable(args.job)}{since}", file=sys.stderr)
+    return 1

@@ -1,0 +1,32 @@
+"""The options of the commands that read the journal."""
+
+from __future__ import annotations
+
+import argparse
+
+from drainwise.errors import UsageError
+from drainwise.journal.read import files_of
+from drainwise.siteconfig import DEFAULT_SITE_FILE
+
+
+def add_journal_options(parser: argparse.ArgumentParser) -> None:
+    """Add --journal and --site."""
+    parser.add_argument("--journal", metavar="FILE", help="the journal (default: the site's, [journal] file)")
+    parser.add_argument(
+        "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
+    )
+
+
+def journal_files(args: argparse.Namespace) -> list[str]:
+    """The journal's files, the oldest first. Raises UsageError when there is none."""
+    path = args.journal
+    if path is None:
+        from drainwise.cli.pool_options import site_of
+
+        path = site_of(args).journal.file
+    if path is None:
+        raise UsageError("which journal? name it with --journal FILE, or in the site file as [journal] file")
+    files = files_of(path)
+    if not files:
+        raise UsageError(f"there is no journal {path!r}: `drainwise reclaim` writes one where it acts")
+    return files

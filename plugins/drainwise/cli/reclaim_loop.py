@@ -1,0 +1,36 @@
+"""`drainwise reclaim --loop`: the agent as a service, below systemd, condor_master or a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+
+from drainwise.agent.cycle import Nowhere
+from drainwise.agent.loop import Loop
+from drainwise.agent.metrics_road import metrics_observer
+from drainwise.agent.notify import Notifier
+from drainwise.agent.signals import Signals
+from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, setup_of, to_log
+from drainwise.cli.pool_options import site_of
+
+
+def run_loop(args: argparse.Namespace) -> int:
+    """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
+    path = journal_path(args)
+    setup_of(args)  # a wrong site file ends it before a file is made
+    site = site_of(args)
+    observer = metrics_observer(site.metrics, site.file, to_log)
+    observers = () if observer is None else (observer,)
+    journal = Nowhere() if path is None else journal_at(path, args)
+    lock, signals, notifier = lock_of(args), Signals(), Notifier(os.environ)
+    signals.install()
+    try:
+        remember = partial(memory_of, path, must_read=True)
+        loop = Loop(lambda: setup_of(args), lock, remember, journal, signals, notifier, to_log, observers)
+        loop.run(args.standby)
+    finally:
+        lock.release()
+        notifier.close()
+        signals.close()
+    return 0

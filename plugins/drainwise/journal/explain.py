@@ -1,0 +1,201 @@
+"""Why a pilot was asked to go, each time, and what became of it: from the journal alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, ORDER, Event, number, objects, text, truth, whole
+from drainwise.journal.read import event_of, lines_of
+from drainwise.reclaim.words import clock, core_hours, duration
+
+
+def names_of(run: str, name: str) -> set[str]:
+    """All that somebody may call a pilot by: the run, its name (a slot, or the job's number), the job.
+
+    An HTCondor job is its GlobalJobId, `<cluster>.<process>` or the cluster; a Slurm job its number, `<array>_<task>`.
+    """
+    job = run.rpartition("@")[0]
+    known = {run, name, job}
+    parts = job.split("#")
+    if len(parts) == 3:
+        known |= {parts[1], parts[1].partition(".")[0]}
+    return known - {""}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One order: the decision that it came from ({} when that is lost), and how it ended ({}: not known)."""
+
+    order: Event
+    decision: Event
+    end: Event
+
+
+@dataclass(frozen=True)
+class Explained:
+    """All that the journal knows of one run. spared: how often, with the last decision and its words ({}: never)."""
+
+    run: str
+    asked: tuple[Asked, ...]
+    spared_count: int
+    spared: Event
+    spared_at: int
+
+
+class _Story:
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.spared_count, self.spared_at = 0, 0
+        self.spared: Event = {}
+
+
+def explain(paths: Iterable[str], called: str) -> list[Explained]:
+    """Every run that is called so, in the order in which the journal first names it, read from its files.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    stories: dict[str, _Story] = {}
+    decisions: dict[int, Event] = {}
+    wanted = json.dumps(called)[1:-1].encode()
+    for line in lines_of(paths):
+        event = event_of(line) if wanted in line else None
+        if event is None:
+            continue
+        try:
+            _take_in(event, called, stories, decisions)
+        except ValueError:
+            continue  # a line of somebody else's is no reason to hide the others
+    found = [
+        Explained(run, tuple(one.asked), one.spared_count, one.spared, one.spared_at) for run, one in stories.items()
+    ]
+    return [one for one in found if _is_sound(one)]
+
+
+def _is_sound(one: Explained) -> bool:
+    try:
+        return bool(in_words(one))
+    except ValueError:
+        return False
+
+
+def _take_in(event: Event, called: str, stories: dict[str, _Story], decisions: dict[int, Event]) -> None:
+    kind = event["event"]
+    if kind == DECISION:
+        decisions[whole(event, "taken")] = event
+        for one in objects(event, "spared"):
+            if truth(event, "acting") and called in names_of(text(one, "run"), text(one, "name")):
+                story = stories.setdefault(text(one, "run"), _Story())
+                story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, whole(event, "time")
+    elif kind in {ORDER, CANCEL, ENDED} and called in names_of(text(event, "run"), text(event, "name")):
+        story = stories.setdefault(text(event, "run"), _Story())
+        if kind == ORDER:
+            story.asked.append(Asked(event, decisions.get(whole(event, "taken"), {}), {}))
+        elif event.get("outcome", DONE) == DONE:
+            for place in range(len(story.asked) - 1, -1, -1):
+                last = story.asked[place]
+                if last.order.get("outcome") == DONE:
+                    story.asked[place] = Asked(last.order, last.decision, event)
+                    break
+
+
+def in_words(one: Explained) -> list[str]:
+    """The lines that answer "why was my pilot asked to go?" for one run; names in them are as the journal has them."""
+    known = one.asked[0].order if one.asked else one.spared
+    lines = [
+        f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'principal')},"
+        f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(whole(known, 'started'))}",
+        f"  run {one.run}",
+    ]
+    for asked in one.asked:
+        lines += _asked_in_words(asked)
+    if one.spared_count:
+        times = "once" if one.spared_count == 1 else f"{one.spared_count} times"
+        lines.append(f"  {clock(one.spared_at)}  spared ({times} in all): {text(one.spared, 'reason')}")
+    return lines
+
+
+def _asked_in_words(asked: Asked) -> list[str]:
+    order, time = asked.order, whole(asked.order, "time")
+    until = f"{clock(whole(order, 'deadline'))} ({duration(whole(order, 'deadline') - time)})"
+    done = order.get("outcome") == DONE
+    head = f"asked to be gone by {until}" if done else f"was to be gone by {until}, and was not asked"
+    lines = [f"  {clock(time)}  {head}"]
+    rows = [("why", _why(asked)), ("rule", f"{text(order, 'policy')}: {text(order, 'reason')}"), ("ways", _ways(order))]
+    if not done or "found" in order:
+        rows.insert(0, ("note", text(order, "detail")))
+    rows.append(("others", _others(asked)))
+    lines += [f"    {title:<7} {words}" for title, words in rows if words]
+    return lines + _end_in_words(asked)
+
+
+def _why(asked: Asked) -> str:
+    order, decision = asked.order, asked.decision
+    words = f"{whole(order, 'deficit')} cores had to be given back"
+    if not decision:
+        return words
+    waiting = ", ".join(f"{text(one, 'principal')} ({number(one, 'cores'):g})" for one in objects(decision, "waiting"))
+    words += f" to those who wait and are owed cores: {waiting or 'nobody named'}"
+    words += f"; {number(decision, 'free'):g} were free, {number(decision, 'leaving'):g} on their way already"
+    whose = text(order, "principal"), text(order, "user")
+    for user in objects(decision, "users"):
+        if (text(user, "principal"), text(user, "user")) == whose:
+            words += f"; {whose[0]} is over its quota, {whose[1]} gives back {whole(user, 'cores')} of it"
+    return words
+
+
+def _ways(order: Event) -> str:
+    named = {"leave": "leaving by itself", "cut": "being cut", "kill": "being killed"}
+    return "; ".join(
+        f"{named.get(text(way, 'kind'), 'another way')} by {clock(whole(way, 'deadline'))}"
+        f" wastes {core_hours(whole(way, 'expected_waste'))}"
+        for way in objects(order, "options")
+    )
+
+
+def _others(asked: Asked) -> str:
+    if not asked.decision:
+        return ""
+    whose = text(asked.order, "principal"), text(asked.order, "user")
+    spared = objects(asked.decision, "spared")
+    first = next((one for one in spared if (text(one, "principal"), text(one, "user")) == whose), None)
+    chosen = len(objects(asked.decision, "chosen"))
+    words = f"{chosen} asked and {whole(asked.decision, 'spared_count')} spared in the same decision"
+    return (
+        words if first is None else f"{words}; the next would have been {text(first, 'name')}: {text(first, 'reason')}"
+    )
+
+
+def _end_in_words(asked: Asked) -> list[str]:
+    end = asked.end
+    if not end:
+        return []
+    if end["event"] == CANCEL:
+        return [f"  {clock(whole(end, 'time'))}  the request was taken back: {text(end, 'reason')}"]
+    ended, deadline = whole(end, "ended"), whole(end, "deadline")
+    apart = duration(abs(deadline - ended))
+    when = (
+        "at its deadline" if ended == deadline else f"{apart} {'before' if ended < deadline else 'after'} its deadline"
+    )
+    how = "ended by the batch system" if truth(end, "vacated") else "gone by itself"
+    wasted = core_hours(whole(end, "realised"))
+    promise = f"{core_hours(whole(end, 'predicted'))} {'promised' if truth(end, 'believed') else 'expected'}"
+    return [
+        f"  {clock(ended)}  {how}, {when}, {duration(ended - whole(end, 'asked'))} after it was asked",
+        f"    wasted  {wasted}; {promise}; at most {core_hours(whole(end, 'possible'))} could be lost",
+    ]
+
+
+def as_json(found: Sequence[Explained]) -> list[dict[str, object]]:
+    """The same as plain values: the journal's own events, put together by run."""
+    return [
+        {
+            "run": one.run,
+            "asked": [{"order": it.order, "decision": it.decision or None, "end": it.end or None} for it in one.asked],
+            "spared_count": one.spared_count,
+            "spared": one.spared or None,
+            "spared_at": one.spared_at or None,
+        }
+        for one in found
+    ]

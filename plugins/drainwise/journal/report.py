@@ -1,0 +1,141 @@
+"""What the journal sums up to, per user and day: asked, left, vacated; promised and realised waste; cores freed, and
+how soon."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ASKED, OPEN, TAKEN_BACK, VACATED, Asking
+
+DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over some orders. Each order counts where it was given, with all that became of it.
+
+    asked: orders given; the ends add up to it. not_asked: skipped or refused. cores_asked and cores_freed in cores.
+    predicted and realised in core-seconds, over the pilots whose end is known. times_to_free: seconds from the order to
+    the end of each of those.
+    """
+
+    asked: int
+    not_asked: int
+    ends: tuple[int, ...]
+    cores_asked: int
+    cores_freed: int
+    predicted: int
+    realised: int
+    times_to_free: tuple[int, ...]
+
+    def ended_as(self, end: str) -> int:
+        """Orders that ended so, one of ENDS."""
+        return self.ends[ENDS.index(end)]
+
+    @property
+    def time_to_free(self) -> float | None:
+        """The median, in seconds."""
+        return statistics.median(self.times_to_free) if self.times_to_free else None
+
+    @property
+    def longest(self) -> int | None:
+        """The longest time to free, in seconds."""
+        return max(self.times_to_free, default=None)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The sums from `begin` to `end` (UNIX s): of each user and day, each user, each day, and in all.
+
+    Days are of UTC, `2026-11-21`; users stand with their account (principal).
+    """
+
+    begin: int
+    end: int
+    rows: tuple[tuple[str, str, str, Sums], ...]
+    users: tuple[tuple[str, str, Sums], ...]
+    days: tuple[tuple[str, Sums], ...]
+    total: Sums
+    pilots: tuple[Asking, ...]
+
+
+def day_of(moment: int) -> str:
+    """The day of a UNIX time, in UTC."""
+    return time.strftime("%Y-%m-%d", time.gmtime(moment))
+
+
+def report_on(askings: Iterable[Asking], begin: int, end: int, user: str | None = None) -> Report:
+    """Sum up what was asked from `begin` to `end` (UNIX s); of one user alone, with or without its domain."""
+    pilots = tuple(
+        one for one in askings if begin <= one.asked <= end and user in {None, one.user, one.user.partition("@")[0]}
+    )
+    rows: dict[tuple[str, str, str], list[Asking]] = defaultdict(list)
+    users: dict[tuple[str, str], list[Asking]] = defaultdict(list)
+    days: dict[str, list[Asking]] = {day_of(moment): [] for moment in (*range(begin, end, DAY), end)}
+    for one in pilots:
+        day = day_of(one.asked)
+        rows[day, one.principal, one.user].append(one)
+        users[one.principal, one.user].append(one)
+        days[day].append(one)
+    return Report(
+        begin,
+        end,
+        tuple((*whose, _sums(some)) for whose, some in sorted(rows.items())),
+        tuple((*whose, _sums(some)) for whose, some in sorted(users.items())),
+        tuple((day, _sums(some)) for day, some in sorted(days.items())),
+        _sums(pilots),
+        pilots,
+    )
+
+
+def _sums(some: Sequence[Asking]) -> Sums:
+    given = [one for one in some if one.end != NOT_ASKED]
+    ends = Counter(one.end for one in given)
+    gone = [one for one in given if one.freed]
+    return Sums(
+        asked=len(given),
+        not_asked=len(some) - len(given),
+        ends=tuple(ends[end] for end in ENDS),
+        cores_asked=sum(one.cores for one in given),
+        cores_freed=sum(one.cores for one in gone),
+        predicted=sum(one.predicted for one in gone),
+        realised=sum(one.realised or 0 for one in gone),
+        times_to_free=tuple(max(0, (one.ended or 0) - one.asked) for one in gone),
+    )
+
+
+def as_json(report: Report) -> dict[str, object]:
+    """The report as plain values: times in UNIX s or s, wastes in core-seconds, null where not known."""
+    return {
+        "from": report.begin,
+        "to": report.end,
+        "total": _sums_as_json(report.total),
+        "users": [{"principal": whose, "user": user, **_sums_as_json(sums)} for whose, user, sums in report.users],
+        "days": [{"day": day, **_sums_as_json(sums)} for day, sums in report.days],
+        "users_by_day": [
+            {"day": day, "principal": whose, "user": user, **_sums_as_json(sums)}
+            for day, whose, user, sums in report.rows
+        ],
+    }
+
+
+def _sums_as_json(sums: Sums) -> dict[str, object]:
+    return {
+        "asked": sums.asked,
+        "not_asked": sums.not_asked,
+        "left_in_time": sums.ended_as(IN_TIME),
+        "left_late": sums.ended_as(LATE),
+        "vacated": sums.ended_as(VACATED),
+        "taken_back": sums.ended_as(TAKEN_BACK),
+        "no_end_known": sums.ended_as(OPEN),
+        "cores_asked": sums.cores_asked,
+        "cores_freed": sums.cores_freed,
+        "predicted_waste": sums.predicted,
+        "realised_waste": sums.realised,
+        "time_to_free_median": sums.time_to_free,
+        "time_to_free_longest": sums.longest,
+    }

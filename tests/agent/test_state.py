@@ -1,0 +1,65 @@
+"""The agent's state: one line for each change."""
+
+from __future__ import annotations
+
+import pytest
+
+from drainwise.agent.cycle import Cycle
+from drainwise.agent.state import BACKING_OFF, DRY_RUN, OK, PAUSED, State, StateTold, state_of
+
+from .memory_pool import NOW, Lines
+
+
+def cycle(fault: str = "", acting: bool = True) -> Cycle:
+    return Cycle(NOW, 0.1, None, None, fault, acting)
+
+
+@pytest.mark.parametrize(
+    ("fault", "kill_switch", "wanted", "name"),
+    [
+        ("", "", True, OK),
+        ("", "", False, DRY_RUN),
+        ("", "/etc/off", True, PAUSED),
+        ("", "/etc/off", False, DRY_RUN),
+        ("no answer", "", True, BACKING_OFF),
+        ("no answer", "/etc/off", False, BACKING_OFF),
+    ],
+)
+def test_the_state_after_a_cycle(fault: str, kill_switch: str, wanted: bool, name: str) -> None:
+    state = state_of(cycle(fault), kill_switch, wanted)
+    assert state.name == name
+    assert name != PAUSED or kill_switch in state.why
+    assert name != BACKING_OFF or state.why == fault
+
+
+def test_each_change_is_said_once_and_written_down() -> None:
+    said: list[str] = []
+    journal = Lines()
+    told = StateTold(said.append, journal)
+    for state in (
+        State(OK, "fine"),
+        State(OK, "fine"),
+        State(BACKING_OFF, "its last round was 11 s ago"),
+        State(BACKING_OFF, "its last round was 71 s ago"),
+        State(BACKING_OFF, "no daemon serves it"),
+        State(OK, "fine"),
+    ):
+        told.tell(state, NOW)
+    assert said == [
+        "ok: fine",
+        "backing off: its last round was 11 s ago",
+        "backing off: no daemon serves it",
+        "ok: fine",
+    ]
+    assert [(event["state"], event["time"]) for event in journal.events] == [
+        (OK, NOW),
+        (BACKING_OFF, NOW),
+        (BACKING_OFF, NOW),
+        (OK, NOW),
+    ]
+
+
+def test_a_journal_that_cannot_be_written_does_not_hide_the_line() -> None:
+    said: list[str] = []
+    StateTold(said.append, Lines(room=0)).tell(State(BACKING_OFF, "the journal cannot be written"), NOW)
+    assert said == ["backing off: the journal cannot be written"]

@@ -1,0 +1,158 @@
+"""`drainwise explain` and `drainwise report`: the journal alone answers, no batch system is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from drainwise.cli import pool_options
+from drainwise.cli.main import main
+from made_up_node import public_directory
+
+if TYPE_CHECKING:
+    from .conftest import MemoryPool
+
+PLUGINS = str(Path(__file__).parents[2] / "plugins")
+NOBODY = 65534
+
+
+@pytest.fixture
+def journal(pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What one cycle on the pool in memory wrote."""
+    path = str(tmp_path / "journal")
+    assert main(["reclaim", "--once", "--act", "--journal", path]) == 0
+    capsys.readouterr()
+    pool.unreachable = True
+    return path
+
+
+def test_a_user_asks_why_its_pilot_must_go(journal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "slot1_1@node1", "--journal", journal]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("slot1_1@node1: alice@pool of group_a, 8 cores on node1, running since ")
+    assert "owed cores: group_b (16)" in out
+    assert "    rule    least-waste: gone by itself in 16m40s" in out
+    assert err == ""
+
+
+def test_the_answer_is_there_for_programs(journal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "1.0", "--json", "--journal", journal]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    [asked] = found["asked"]
+    assert (asked["order"]["name"], asked["order"]["outcome"], asked["end"]) == ("slot1_1@node1", "done", None)
+    assert asked["decision"]["deficit"] == 16
+
+
+def test_a_pilot_that_the_journal_does_not_know(journal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "no\x1b[2Jbody", "--journal", journal]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("drainwise: the journal knows no pilot that is called no[2Jbody; it begins 20")
+
+
+@pytest.mark.parametrize("command", [["explain", "1.0"], ["report"]])
+def test_the_journal_must_be_known(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = tmp_path / "site.ini"
+    site.write_text("[reclaim]\n")
+    assert main([*command, "--site", str(site)]) == 2
+    assert "[journal] file" in capsys.readouterr().err
+    assert main([*command, "--journal", str(tmp_path / "absent")]) == 2
+    assert "there is no journal" in capsys.readouterr().err
+
+
+def test_the_site_names_the_journal(
+    journal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site.ini"
+    site.write_text(f"[journal]\nfile = {journal}\n")
+    assert main(["explain", "1.0", "--site", str(site)]) == 0
+    monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(site))
+    assert main(["report"]) == 0
+    assert "alice@pool" in capsys.readouterr().out
+
+
+def test_who_may_not_read_the_journal_is_told_so(capfd: pytest.CaptureFixture[str]) -> None:
+    """One line, exit code 2, nothing of the journal."""
+    import drainwise.cli.explain  # noqa: F401 - another user may not be able to read the package
+
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    with public_directory() as directory:
+        path = Path(directory) / "journal"
+        path.write_text('{"event":"state","version":1,"time":1}\n')
+        path.chmod(0o640)
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os._exit(main(["explain", "1.0", "--journal", str(path)]))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert capfd.readouterr() == ("", f"drainwise: the journal '{path}' cannot be read: Permission denied\n")
+
+
+@pytest.mark.parametrize("module", ["drainwise.cli.explain", "drainwise.cli.report"])
+def test_the_journal_is_read_where_nothing_is_installed(module: str) -> None:
+    """The standard library alone: also on a submit node."""
+    program = f"import sys, {module}; print(*{{'numpy', 'rich', 'jinja2'}} & set(sys.modules))"
+    argv = [sys.executable, "-B", "-c", program]
+    ran = subprocess.run(argv, env={"PYTHONPATH": PLUGINS}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "")
+
+
+def test_the_report_sums_up(journal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--journal", journal]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "By user and day (UTC)"
+    assert main(["report", "--json", "--user", "alice", "--journal", journal]) == 0
+    [user] = json.loads(capsys.readouterr().out)["users"]
+    assert (user["user"], user["asked"], user["no_end_known"], user["cores_asked"]) == ("alice@pool", 2, 2, 16)
+    assert main(["report", "--user", "bea", "--journal", journal]) == 0
+    assert capsys.readouterr().out == "nobody was asked\n"
+
+
+def test_the_report_is_a_page(journal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Put in its place whole; or printed."""
+    path = tmp_path / "report.html"
+    path.write_text("the one of yesterday")
+    assert main(["report", "--html", str(path), "--journal", journal]) == 0
+    assert capsys.readouterr().out == ""
+    assert "alice@pool" in path.read_text()
+    assert [one.name for one in tmp_path.glob("report*")] == ["report.html"]
+    assert main(["report", "--html", "-", "--journal", journal]) == 0
+    assert capsys.readouterr().out.lstrip().startswith("<!DOCTYPE html>")
+
+
+def test_a_page_that_cannot_be_written_is_one_line(
+    journal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", tmp_path / "absent" / "x"):
+        assert main(["report", "--html", str(path), "--journal", journal]) == 2
+        assert capsys.readouterr().err.startswith(f"drainwise: the report '{path}' cannot be written: ")
+    assert list(tmp_path.glob("*.new")) == []
+
+
+@pytest.mark.parametrize("days", ["0", "3651", "x", "-1"])
+def test_days_are_a_number_that_makes_sense(days: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["report", "--days", days])
+    assert left.value.code == 2
+
+
+def test_only_the_last_days_count(
+    journal: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = time.time() + 3 * 86_400
+    monkeypatch.setattr("time.time", lambda: later)
+    assert main(["report", "--days", "2", "--journal", journal]) == 0
+    assert capsys.readouterr().out == "nobody was asked\n"
+    assert main(["report", "--days", "5", "--journal", journal]) == 0
+    assert "alice@pool" in capsys.readouterr().out

@@ -1,0 +1,224 @@
+"""The agent as a process of its own, on the local batch system: signals, systemd's socket, kill switch and takeover."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drainwise.local.job import RUNNING
+from drainwise.local.store import Store
+from local_batch import ENVIRONMENT, Batch, until
+
+SITE = "[reclaim]\nmin_age = 0s\n[agent]\nperiod = 1s\nlongest_pause = 2s\nkill_switch = {0}/kill-switch\n{1}"
+PILOTS, CORES = 4, 4
+
+
+class Agent:
+    """A process that runs `drainwise reclaim --loop`, and what it says to systemd and to its log."""
+
+    def __init__(self, play: Play, name: str, words: tuple[str, ...]) -> None:
+        self.heard: list[str] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(play.place / f"{name}.socket"))
+        self._socket.setblocking(False)
+        self._log = play.place / f"{name}.log"
+        command = [sys.executable, "-m", "drainwise", "reclaim", "--loop", "--directory", play.batch.directory]
+        environment = {
+            **ENVIRONMENT,
+            "NOTIFY_SOCKET": str(play.place / f"{name}.socket"),
+            "WATCHDOG_USEC": "600000",
+            "JOURNAL_STREAM": "8:1",
+        }
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*command, "--site", str(play.site), "--journal", str(play.place / "journal"), *words],
+                env=environment,
+                stderr=log,
+            )
+
+    def told(self) -> list[str]:
+        """All that systemd was told."""
+        while True:
+            try:
+                self.heard.append(self._socket.recv(4096).decode("ascii"))
+            except BlockingIOError:
+                return self.heard
+
+    def said(self) -> str:
+        """The lines of its log."""
+        return self._log.read_text()
+
+    def await_said(self, text: str, times: int = 1) -> None:
+        """Wait until its log has this text so many times."""
+        until(lambda: self.said().count(text) >= times, f"{text!r} in its log:\n{self.said()}")
+
+    def await_told(self, text: str) -> None:
+        """Wait until systemd was told this."""
+        until(lambda: any(text in message for message in self.told()), f"{text!r} to systemd: {self.heard}")
+
+    def ends(self, number: signal.Signals) -> int:
+        """Send the signal; the exit code, which must come soon."""
+        self.process.send_signal(number)
+        return self.process.wait(10)
+
+    def close(self) -> None:
+        """Leave nothing."""
+        self.process.kill()
+        self.process.wait()
+        self._socket.close()
+
+
+class Play:
+    """Alice's pilots on all cores; bob may come and go."""
+
+    def __init__(self, batch: Batch, place: Path) -> None:
+        self.batch, self.place, self.site = batch, place, place / "site.ini"
+        self.settle("")
+        batch.account("alice", 0)
+        batch.account("bob", PILOTS * CORES)
+        batch.start(cores=PILOTS * CORES)
+        self.pilots = batch.submit("exec sleep 10000", cores=CORES, count=PILOTS, wall=36000)
+        batch.await_state(RUNNING, *self.pilots)
+        self.agents: list[Agent] = []
+
+    def settle(self, more: str) -> None:
+        """Write the site file; `more` are further keys of [agent]."""
+        self.site.write_text(SITE.format(self.place, more))
+
+    def agent(self, name: str, *words: str) -> Agent:
+        """Start an agent."""
+        self.agents.append(Agent(self, name, words))
+        return self.agents[-1]
+
+    def bob_waits(self, jobs: int = 2) -> list[int]:
+        """Let bob wait for the cores of so many pilots."""
+        return self.batch.submit("true", "bob", cores=CORES, count=jobs)
+
+    def bob_leaves(self, jobs: list[int]) -> None:
+        """He needs nothing any more."""
+        with Store(self.batch.directory) as store:
+            store.remove(jobs, time.time())
+
+    def asked(self) -> set[int]:
+        """The pilots that are under order."""
+        return {job_id for job_id in self.pilots if self.batch.job(job_id).deadline is not None}
+
+    def told_to_go(self) -> set[int]:
+        """The pilots that find the order in their directory."""
+        return {job_id for job_id in self.pilots if (self.batch.work(job_id) / ".site.ad").exists()}
+
+
+@pytest.fixture
+def play(batch: Batch, tmp_path: Path) -> Iterator[Play]:
+    """The scene; agents that are left are killed."""
+    made = Play(batch, tmp_path)
+    try:
+        yield made
+    finally:
+        for agent in made.agents:
+            agent.close()
+
+
+def test_it_serves_until_term_and_tells_systemd(play: Play) -> None:
+    """Asks when bob comes, takes back when he has left, gives signs of life in time, and ends with 0."""
+    agent = play.agent("a", "--act")
+    agent.await_told("READY=1")
+    jobs = play.bob_waits()
+    until(lambda: len(play.asked()) == 2 and play.told_to_go() == play.asked(), "two pilots that are told")
+    agent.await_told("STATUS=ok: ")
+    play.bob_leaves(jobs)
+    until(lambda: not play.asked() and not play.told_to_go(), "pilots that may go on")
+    began = len([message for message in agent.told() if "WATCHDOG=1" in message])
+    until(lambda: sum("WATCHDOG=1" in message for message in agent.told()) > began + 5, "signs of life", 10)
+    assert agent.ends(signal.SIGTERM) == 0
+    assert agent.told()[-1].startswith("STOPPING=1")
+    events = [json.loads(line) for line in (play.place / "journal").read_text().splitlines()]
+    kinds = [event["event"] for event in events]
+    assert (kinds.count("order"), kinds.count("cancel"), kinds.count("state")) == (2, 2, 1)
+
+
+def test_hup_takes_new_settings_and_refuses_broken_ones(play: Play) -> None:
+    agent = play.agent("a")
+    agent.await_said("dry run: nobody is asked")
+    play.settle("act = yes\nperiode = 1s\n")
+    agent.process.send_signal(signal.SIGHUP)
+    agent.await_said("the new settings are refused and the old ones stay:")
+    assert "[agent] periode = '1s': expected a known key, perhaps period" in agent.said()
+    play.bob_waits()
+    agent.await_told("give back 8 of 8 cores")
+    assert not play.asked(), "the old settings hold: a dry run"
+    play.settle("act = yes\n")
+    agent.process.send_signal(signal.SIGHUP)
+    until(lambda: len(play.asked()) == 2, "the new settings act")
+    agent.await_told("RELOADING=1")
+    assert agent.said().count("refused") == 1 and agent.ends(signal.SIGINT) == 0
+
+
+def test_the_kill_switch_stops_the_acts_while_it_is_there(play: Play) -> None:
+    switch = play.place / "kill-switch"
+    switch.touch()
+    agent = play.agent("a", "--act")
+    agent.await_said(f"paused by kill switch: nobody is asked while {switch} is there")
+    play.bob_waits()
+    agent.await_told("paused by kill switch: 2 pilots give back 8 of 8 cores")
+    assert not play.asked()
+    switch.unlink()
+    until(lambda: len(play.asked()) == 2, "it acts again")
+    assert agent.said().count("paused") == 1
+
+
+def test_when_it_is_killed_another_takes_over_at_once_and_asks_nobody_twice(play: Play) -> None:
+    """HOSTILE 51; a third one, which does not stand by, is refused all the while."""
+    first = play.agent("first", "--act")
+    first.await_told("STATUS=ok")
+    second = play.agent("second", "--act", "--standby")
+    second.await_said(f"stands by: another agent acts (pid {first.process.pid})")
+    play.bob_waits()
+    until(lambda: len(play.asked()) == 2, "the first one acts")
+    before = play.asked()
+    third = play.agent("third", "--act")
+    assert third.process.wait(30) == 1
+    assert f"another agent acts on this pool (pid {first.process.pid})" in third.said()
+    first.process.kill()
+    killed = time.monotonic()
+    second.await_said("begins: a cycle every 1s")
+    assert time.monotonic() - killed < 5, "no time has to run out"
+    second.await_told("STATUS=ok: enough cores are free or on their way out")
+    assert play.asked() == before
+    play.bob_waits(1)
+    until(lambda: len(play.asked()) == 3, "the second one acts")
+    assert before < play.asked()
+
+
+def test_it_backs_off_while_the_batch_system_is_down_and_goes_on_by_itself(play: Play) -> None:
+    """HOSTILE 54: one line when it begins, one when it has ended."""
+    agent = play.agent("a", "--act")
+    agent.await_said("ok: ")
+    play.batch.kill_daemon()
+    agent.await_said("backing off: no daemon serves the local batch system")
+    agent.await_told("next in 2s")
+    play.bob_waits()
+    assert not play.asked()
+    play.batch.start(cores=PILOTS * CORES)
+    until(lambda: len(play.asked()) == 2, "it acts again")
+    agent.await_said("ok: ", times=2)
+    assert agent.said().count("backing off") == 1
+
+
+def test_nothing_of_it_is_left_where_it_was_not_asked_to_write(play: Play) -> None:
+    """Its lock lies with the local batch system, and a state is no file."""
+    agent = play.agent("a", "--act")
+    agent.await_told("STATUS=ok")
+    assert agent.ends(signal.SIGTERM) == 0
+    [lock] = [name for name in os.listdir(play.batch.directory) if name.startswith("agent")]
+    assert lock.endswith(".lock") and (Path(play.batch.directory) / lock).read_text() == ""
+    assert {path.name for path in play.place.iterdir()} == {"a.log", "a.socket", "journal", "site.ini"}

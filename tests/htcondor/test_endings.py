@@ -1,0 +1,80 @@
+"""How runs have ended, out of what startds of both releases kept: of runs that were asked, vacated, removed, killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from drainwise.htcondor.endings import Place, endings_in, places_of
+from drainwise.htcondor.orders import Order
+from drainwise.htcondor.pool_ads import Ad
+from drainwise.pool import Ending
+
+JOB, START, DEADLINE, VACATE = "central.pool.test#7.0#1795280229", 1795280231, 1795280263, 3
+RUN = f"{JOB}@{START}"
+ORDER = Order(RUN, DEADLINE)
+
+
+def kept(ended: int, preempted: bool = True, **more: object) -> Ad:
+    """A line of a startd's history; it has no word for the run's start."""
+    ad: dict[str, object] = {"GlobalJobId": JOB, "CompletionDate": ended, "RemoteWallClockTime": ended - START}
+    return {**ad, "RemoteUserCpu": 0.0, "RemoteSysCpu": 0.0, "BadputCausedByPreemption": preempted, **more}
+
+
+def ending(*ads: Ad, order: Order = ORDER) -> Ending | None:
+    return endings_in(ads, Place("node1", "<127.0.0.1:9618>", VACATE, (order,))).get(RUN)
+
+
+@pytest.mark.parametrize(
+    ("ad", "vacated"),
+    [
+        # 23.9.6, which does not say why: left by itself; ended itself when it was told to; was killed.
+        (kept(1795280254, ExitBySignal=False), False),
+        (kept(1795280261, ExitBySignal=False), True),
+        (kept(1795280261, preempted=False, ExitBySignal=False), False),
+        (kept(1795280273, ExitBySignal=True), True),
+        # 25.14.1, the same, and removed by its owner.
+        (kept(1795280253, ExitBySignal=False), False),
+        (kept(1795280257, ExitBySignal=False, VacateReason="PREEMPT expression evaluated to True"), True),
+        (kept(1795280277, ExitBySignal=True, VacateReason="PREEMPT expression evaluated to True"), True),
+        (kept(1795280249, preempted=False, ExitBySignal=True, VacateReason="Claim deactivated"), True),
+    ],
+)
+def test_who_ended_a_run(ad: Ad, vacated: bool) -> None:
+    found = ending(ad)
+    assert found == Ending(RUN, int(str(ad["CompletionDate"])), vacated, None)
+
+
+def test_the_cpu_time_is_that_of_user_and_system() -> None:
+    """Exactly 0 is what stands there when nothing could measure it."""
+    found = ending(kept(1795280254, RemoteUserCpu=12.5, RemoteSysCpu=0.25))
+    assert found is not None and found.cpu_seconds == 12.75
+
+
+def test_another_run_of_the_job_and_another_job_are_passed_over() -> None:
+    assert ending(kept(1795280254, RemoteWallClockTime=10)) is None
+    assert ending(kept(1795280254, GlobalJobId=JOB.replace("7.0", "7.1"))) is None
+    assert ending(kept(1795280254, CompletionDate="soon"), kept(1795280254, RemoteWallClockTime=-5)) is None
+
+
+def test_an_order_that_was_taken_back_has_no_deadline_to_have_been_ended_by() -> None:
+    found = ending(kept(1795280261, ExitBySignal=False), order=Order(RUN, 0))
+    assert found is not None and not found.vacated
+
+
+def test_a_node_is_found_by_its_orders() -> None:
+    """Only for runs that are asked about and that it has no more; what runs on has no ending."""
+    other = RUN.replace("7.0", "8.0")
+    here = {
+        "Machine": "node1",
+        "MyAddress": "<1>",
+        "PilotReclaimOrders": f"{RUN}=5 {RUN}={DEADLINE} {other}={DEADLINE}",
+    }
+    slots: list[Ad] = [
+        {**here, "MachineMaxVacateTime": VACATE},
+        {**here, "MachineMaxVacateTime": VACATE, "GlobalJobId": other.partition("@")[0], "JobStart": START},
+        {"Machine": "node2", "MyAddress": "<2>", "PilotReclaimOrders": ""},
+        {"Machine": 7, "PilotReclaimOrders": f"{RUN}={DEADLINE}"},
+    ]
+    assert places_of(slots, [RUN, other]) == (Place("node1", "<1>", VACATE, (ORDER,)),)
+    assert places_of(slots, [other]) == ()
+    assert places_of(slots, []) == ()

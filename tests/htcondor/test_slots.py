@@ -1,0 +1,89 @@
+"""What the agent makes of a slot's ad is what the node itself makes of it: the two read the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import classad2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.htcondor import render
+from drainwise.htcondor.render import drop_in_path
+from drainwise.htcondor.slots import pilot_of, slot_of
+from drainwise.pool import Pilot
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.schema import FeaturesSection
+
+NOW, START, LIMIT = 1795259000, 1795258515, 172_800
+JOB = "central.pool.test#28.0#1795258311"
+Node = Callable[[str], "tuple[int | None, int | None]"]
+
+
+@pytest.fixture(scope="module")
+def node(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Node:
+    """Deadline and lease end of the slot, as a node's own expressions give them for a text of orders."""
+    files = render.render(SiteConfig(features=FeaturesSection(wall_limit=LIMIT)), "execute")
+    [text] = [file.text for file in files if file.path == drop_in_path("execute")]
+    names = ("PilotReclaimDeadline", "PilotLeaseEnd", "PilotWallLimit")
+    found = answers(text, names)
+    assert found["pilotwalllimit"] == str(LIMIT)
+
+    def told(orders: str) -> tuple[int | None, int | None]:
+        ad = classad2.ClassAd({"GlobalJobId": JOB, "JobStart": START, "PilotReclaimOrders": orders})
+        for name in names[:2]:
+            ad[name] = classad2.ExprTree(found[name.lower()])
+        deadline, lease_end = (ad.eval(name) for name in names[:2])
+        return (deadline if type(deadline) is int else None), (lease_end if type(lease_end) is int else None)
+
+    return told
+
+
+def agent(orders: str, **more: object) -> Pilot:
+    ad = {
+        "Name": "slot1_1@n",
+        "Machine": "n",
+        "State": "Claimed",
+        "Activity": "Busy",
+        "Cpus": 8,
+        "RemoteOwner": "alice@pool.test",
+        "GlobalJobId": JOB,
+        "JobStart": START,
+        "PilotReclaimOrders": orders,
+        "PilotWallLimit": LIMIT,
+        **more,
+    }
+    slot = slot_of(ad, NOW)
+    assert slot is not None
+    pilot = pilot_of(slot, "group_a", NOW)
+    assert pilot is not None
+    return pilot
+
+
+runs = st.sampled_from(
+    (
+        f"{JOB}@{START}",
+        f"{JOB}@{START}",
+        f"{JOB}@{START + 1}",
+        f"x{JOB}@{START}",
+        f"{JOB[:-1]}@{START}",
+        f"{JOB}1@{START}",
+    )
+)
+deadlines = st.integers(NOW - 10_000, NOW + 400_000) | st.just(0)
+lists = st.lists(st.builds("{}={}".format, runs, deadlines), max_size=5).map(" ".join)
+
+
+@settings(max_examples=100)
+@given(orders=lists)
+def test_deadline_and_lease_are_those_that_the_node_enforces(node: Node, orders: str) -> None:
+    """HOSTILE 50: of the last entry for exactly this run, and none where that was taken back."""
+    pilot = agent(orders)
+    assert (pilot.deadline, pilot.lease_end) == node(orders)
+
+
+@pytest.mark.parametrize("limit", [None, "2d", -1, 1e300, 2**62, True])
+def test_a_wall_limit_that_cannot_be_is_none(limit: object) -> None:
+    assert agent("", PilotWallLimit=limit).lease_end is None
+    assert agent(f"{JOB}@{START}={NOW + 60}", PilotWallLimit=limit).lease_end == NOW + 60

@@ -1,0 +1,87 @@
+"""Why was my pilot asked to go? Answered from the journal, by any of the names that a user knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drainwise.journal.entries import cancel_event
+from drainwise.journal.event import DONE, FAILED
+from drainwise.journal.explain import explain, in_words, names_of
+from drainwise.journal.memory import ended_events
+from drainwise.pool import Ending
+from drainwise.reclaim.cancel import Cancel
+
+from .facts import BEFORE, FIRST, NOW, SECOND, THIRD, Lines, asked, decision, orders, remembering, snapshot
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> str:
+    """The first pilot was asked and left, the second was asked and went on; the order before had failed."""
+    lines, given = Lines(), orders(now=NOW + 60)
+    refused = orders(snapshot(FIRST, deficit=8), outcome=FAILED)
+    memory = remembering(*given)
+    after = snapshot(asked(FIRST), asked(SECOND), THIRD)
+    ended = ended_events(memory, {FIRST.run: Ending(FIRST.run, NOW + 2060, False)}, after, NOW + 2100)
+    gone = cancel_event(Cancel(asked(SECOND), 5, "nobody waits for these cores any more"), DONE, "", NOW + 900)
+    for event in (decision(), *refused, decision(now=NOW + 60), *given, gone, *ended):
+        lines.write(event)
+    path = tmp_path / "journal"
+    path.write_text("junk\n" + lines.text)
+    return str(path)
+
+
+def words(journal: str, called: str) -> str:
+    return "\n\n".join("\n".join(in_words(one)) for one in explain([journal], called))
+
+
+def test_it_says_who_waited_and_which_figures_decided(journal: str) -> None:
+    said = words(journal, "slot1_1@node1")
+    assert said.splitlines()[:2] == [
+        "slot1_1@node1: alice of group_a, 8 cores on node1, running since 2026-11-21 02:43:20Z",
+        f"  run {FIRST.run}",
+    ]
+    assert "owed cores: group_b (16); 0 were free, 0 on their way already" in said
+    assert "group_a is over its quota, alice gives back 16 of it" in said
+    assert "least-waste: gone by itself in 32m20s, 0.000 core-h idle until then" in said
+    assert "leaving by itself by 2026-11-21 09:05:00Z wastes 0.000 core-h; being killed by" in said
+    assert "2 asked and 1 spared in the same decision; the next would have been slot1_3@node1: not needed" in said
+
+
+def test_it_tells_every_time_and_how_it_ended(journal: str) -> None:
+    said = words(journal, "slot1_1@node1")
+    assert "2026-11-21 08:16:40Z  was to be gone by 2026-11-21 09:05:00Z (48m20s), and was not asked" in said
+    assert "note    said failed" in said
+    assert "2026-11-21 08:17:40Z  asked to be gone by 2026-11-21 09:05:00Z (47m20s)" in said
+    assert "2026-11-21 08:51:00Z  gone by itself, 14m before its deadline, 33m20s after it was asked" in said
+    assert "wasted  0.133 core-h; 0.000 core-h promised; at most 49.0 core-h could be lost" in said
+    assert "the request was taken back: nobody waits for these cores any more" in words(journal, "slot1_2@node1")
+
+
+def test_a_pilot_that_was_only_spared_is_explained_too(journal: str) -> None:
+    assert "2026-11-21 08:17:40Z  spared (2 times in all): not needed; asking it would waste" in words(journal, "3.0")
+
+
+@pytest.mark.parametrize("called", ["slot1_1@node1", "1.0", "1", FIRST.run, FIRST.run.rpartition("@")[0]])
+def test_a_pilot_is_found_by_each_of_its_names(journal: str, called: str) -> None:
+    assert [one.run for one in explain([journal], called)] == [FIRST.run]
+
+
+@pytest.mark.parametrize("called", ["", "slot1_1", "ce", "alice", "11", "1.1", "node1", "@"])
+def test_nobody_is_shown_another_pilot(journal: str, called: str) -> None:
+    """A name counts whole: slot1_1 is not slot1_10, and what several pilots share names none of them."""
+    assert explain([journal], called) == []
+
+
+def test_the_names_of_jobs() -> None:
+    assert names_of("12_3@1795249000", "12_3") == {"12_3@1795249000", "12_3"}
+    assert {"ce#7.1#5", "7.1", "7"} < names_of("ce#7.1#5@9", "slot1@n")
+
+
+def test_a_decision_that_was_rotated_away_hides_no_order(tmp_path: Path) -> None:
+    lines = Lines()
+    for event in orders(BEFORE):
+        lines.write(event)
+    (tmp_path / "journal").write_text(lines.text)
+    assert "why     16 cores had to be given back\n" in words(str(tmp_path / "journal"), "1.0")

@@ -1,0 +1,112 @@
+"""What is promised of the choice holds for whole plans on whole pools: several accounts, users, sizes and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool import Pilot, Snapshot
+from drainwise.reclaim.plan import Plan, UserPlan, make_plan
+from drainwise.reclaim.policy import POLICIES
+
+from .facts import NOW, SETTINGS, pilot, principal, reports, sound_reports
+
+WHOSE = {"alice": "group_a", "anna": "group_a", "carol": "group_c"}
+
+MIXED = (1, 2, 3, 4, 8, 12, 24)
+
+
+def runs(sizes: Sequence[int]) -> st.SearchStrategy[tuple[str, int, int, PilotReport | None]]:
+    """Whose run it is, its cores, its age, and what it says."""
+    return st.sampled_from(sizes).flatmap(
+        lambda cores: st.tuples(
+            st.sampled_from(sorted(WHOSE)), st.just(cores), st.integers(100, 90_000), reports() | sound_reports(cores)
+        )
+    )
+
+
+@st.composite
+def pools(draw: st.DrawFn, sizes: Sequence[int] = MIXED) -> Snapshot:
+    """Two accounts over their quotas, with three users between them, and one that waits."""
+    pilots: list[Pilot] = []
+    for number, (user, cores, age, said) in enumerate(draw(st.lists(runs(sizes), min_size=1, max_size=14))):
+        pilots.append(pilot(number, said, cores=cores, user=user, principal=WHOSE[user], started=NOW - age))
+    held = {group: sum(one.cores for one in pilots if one.principal == group) for group in ("group_a", "group_c")}
+    wanted = draw(st.integers(0, 120))
+    accounts = (
+        principal("group_a", held["group_a"], draw(st.integers(0, held["group_a"])), priority=900.0),
+        principal("group_c", held["group_c"], draw(st.integers(0, held["group_c"])), priority=700.0),
+        principal("group_b", 0, wanted, wanted=wanted, per_job=1.0),
+    )
+    priorities = {"alice": 900.0, "anna": 800.0, "carol": 700.0, "bob": 500.0}
+    return Snapshot(NOW, tuple(pilots), accounts, float(draw(st.integers(0, 8))), priorities)
+
+
+limits = st.fixed_dictionaries(
+    {
+        "drain_only": st.booleans(),
+        "notice": st.sampled_from((0, 120)),
+        "max_cores": st.sampled_from((20, 10_000)),
+        "max_cores_per_user": st.sampled_from((12, 10_000)),
+    }
+)
+
+
+def cores_by_user(plan: Plan) -> dict[tuple[str, str], int]:
+    return {(part.principal, part.user): part.cores_given for part in plan.users}
+
+
+def least_by_solver(part: UserPlan) -> float:
+    """The least waste of any of a user's pilots that may be asked and make the cores that the plan takes from it."""
+    waste = part.open.figures.least
+    found = milp(
+        waste,
+        constraints=LinearConstraint(part.open.sizes[None, :], part.cores_given, part.cores_given),
+        integrality=np.ones(len(waste)),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0.0},
+    )
+    assert found.success
+    return float(found.fun)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seen=pools(), site=limits)
+def test_every_policy_takes_the_same_cores_of_everybody_and_none_wastes_less(
+    seen: Snapshot, site: dict[str, int]
+) -> None:
+    """The waste of least-waste is at most every other policy's on the same snapshot, user by user and in all."""
+    bounds = dataclasses.replace(SETTINGS, min_age=0, **site)  # type: ignore[arg-type]
+    plans = {name: make_plan(seen, NOW, dataclasses.replace(bounds, policy=name)) for name in POLICIES}
+    least = plans["least-waste"]
+    for name, plan in plans.items():
+        assert cores_by_user(plan) == cores_by_user(least), name
+        assert plan.waste >= least.waste, name
+        for theirs, ours in zip(plan.users, least.users):
+            assert sum(one.waste for one in theirs.orders) >= sum(one.waste for one in ours.orders), name
+
+
+@settings(max_examples=30, deadline=None)
+@given(seen=pools(), drain_only=st.booleans())
+def test_a_plan_costs_what_an_integer_solver_finds(seen: Snapshot, drain_only: bool) -> None:
+    plan = make_plan(seen, NOW, dataclasses.replace(SETTINGS, min_age=0, drain_only=drain_only))
+    for part in plan.users:
+        if part.orders:
+            assert sum(order.waste for order in part.orders) == round(least_by_solver(part))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seen=pools(sizes=(1,)))
+def test_every_policy_frees_the_whole_deficit_where_sizes_do_not_forbid_it(seen: Snapshot) -> None:
+    """With pilots of one core each there is always a set that does, and nobody loses what is its own."""
+    for name in POLICIES:
+        plan = make_plan(seen, NOW, dataclasses.replace(SETTINGS, min_age=0, policy=name))
+        assert sum(order.pilot.cores for order in plan.orders) == plan.balance.deficit, name
+        for over in plan.balance.over:
+            assert sum(part.cores_given for part in plan.users if part.principal == over.principal) <= over.cores

@@ -1,0 +1,61 @@
+"""How runs have ended, out of lines that the accounting of real clusters printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.pool import Ending
+from drainwise.slurm.endings import cpu_seconds, endings_in
+
+# Of 24.11.5: by itself, with its steps; failed; at its deadline; requeued, and waiting again; cancelled; running.
+SAID = """\
+5|1795281111|1795281118|COMPLETED|00:00.674
+5.batch|1795281111|1795281118|COMPLETED|00:00.012
+5.extern|1795281111|1795281118|COMPLETED|00:00.001
+5.0|1795281111|1795281117|COMPLETED|00:00.659
+6|1795281111|1795281111|FAILED|00:00.005
+9|1795281111|1795281140|TIMEOUT|00:00:00
+9.batch|1795281111|1795281140|CANCELLED|00:00.004
+10|1795281112|1795281122|REQUEUED|00:00.813
+10|Unknown|Unknown|PENDING|00:00:00
+11|1795281112|1795281122|CANCELLED by 0|00:00.005
+7_1|1795281111|Unknown|RUNNING|00:00:00
+7_2|1795281111|1795281190|OUT_OF_MEMORY|1-02:03:04
+"""
+
+
+def test_each_run_that_ended_has_its_state_and_its_cpu_time() -> None:
+    assert endings_in(SAID) == {
+        "5@1795281111": Ending("5@1795281111", 1795281118, False, 0.674),
+        "6@1795281111": Ending("6@1795281111", 1795281111, False, 0.005),
+        "9@1795281111": Ending("9@1795281111", 1795281140, True, None),
+        "10@1795281112": Ending("10@1795281112", 1795281122, True, 0.813),
+        "11@1795281112": Ending("11@1795281112", 1795281122, True, 0.005),
+        "7_2@1795281111": Ending("7_2@1795281111", 1795281190, True, 93784.0),
+    }
+
+
+@pytest.mark.parametrize("line", ["x", "5|1|2|COMPLETED", "5|1|2|COMPLETED|0|6"])
+def test_a_line_that_is_no_job_is_half_an_answer(line: str) -> None:
+    with pytest.raises(PoolUnreachable):
+        endings_in(SAID + line)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("00:00.584", 0.584),
+        ("12:34.5", 754.5),
+        ("02:03:04", 7384.0),
+        ("3-00:00:01", 259201.0),
+        ("00:00:00", None),
+        ("", None),
+        ("x", None),
+        ("-1:00", None),
+        ("nan:inf", None),
+    ],
+)
+def test_cpu_time_in_seconds(text: str, seconds: float | None) -> None:
+    """0 is what stands there when nobody measured it."""
+    assert cpu_seconds(text) == seconds
