@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.errors import ActionRefused
-from drainwise.htcondor.orders import Order, orders_text, parse_orders, run_name, with_order
+from drainwise.htcondor.orders import SETTLED_AFTER, Order, orders_text, parse_orders, run_name, with_order
 
 JOB, START, DEADLINE = "ce01.example.org#12.0#1795249000", 1795249100, 1795260000
 RUN = f"{JOB}@{START}"
@@ -81,18 +81,19 @@ def test_what_is_no_order_is_passed_over() -> None:
 
 
 def test_orders_of_runs_that_have_ended_are_dropped() -> None:
-    """The list stays as short as the node's list of jobs."""
+    """But not before their deadline is well over: until then they tell that cores were given back."""
     ended = Order(OTHER, DEADLINE)
-    assert with_order([ended], order, running={RUN}) == (order,)
-    assert with_order([ended], order, running={RUN, OTHER}) == (ended, order)
+    assert with_order([ended], order, {RUN}, now=DEADLINE + SETTLED_AFTER) == (ended, order)
+    assert with_order([ended], order, {RUN}, now=DEADLINE + SETTLED_AFTER + 1) == (order,)
+    assert with_order([ended], order, {RUN, OTHER}, now=DEADLINE + 10**6) == (ended, order)
 
 
 def test_a_deadline_may_come_nearer() -> None:
     nearer = Order(RUN, DEADLINE - 100)
-    assert with_order([order], nearer, {RUN}) == (nearer,)
-    assert with_order([order], order, {RUN}) == (order,)
+    assert with_order([order], nearer, {RUN}, START) == (nearer,)
+    assert with_order([order], order, {RUN}, START) == (order,)
 
 
 def test_a_deadline_is_never_put_off() -> None:
     with pytest.raises(ActionRefused, match=f"was asked to be gone by {DEADLINE} already"):
-        with_order([order], Order(RUN, DEADLINE + 1), {RUN})
+        with_order([order], Order(RUN, DEADLINE + 1), {RUN}, START)

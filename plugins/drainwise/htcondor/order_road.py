@@ -38,7 +38,7 @@ def give_order(order: Order, slot: str, machine: str) -> None:
         present = parse_orders(_value(address))
         if order in present:
             return
-        _set(address, orders_text(with_order(present, order, running)), machine)
+        _set(address, orders_text(with_order(present, order, running, time.time())), machine)
         if order in parse_orders(_value(address)):
             time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
             if order in parse_orders(_value(address)):

@@ -14,6 +14,9 @@ from drainwise.errors import ActionRefused
 
 KNOB = "PILOT_RECLAIM"
 
+SETTLED_AFTER = 120
+"""Seconds after the deadline of an order within which a slot may still change hands because of it."""
+
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
 _ORDER = re.compile(f"({_RUN.pattern})=([0-9]{{9,10}})")
 
@@ -52,9 +55,10 @@ def orders_text(orders: Iterable[Order]) -> str:
     return " ".join(words)
 
 
-def with_order(present: Iterable[Order], new: Order, running: Collection[str]) -> tuple[Order, ...]:
-    """The list with `new` in it and without the orders of runs that have ended (`running` = the node's runs).
+def with_order(present: Iterable[Order], new: Order, running: Collection[str], now: float) -> tuple[Order, ...]:
+    """The list with `new` in it and without old orders of runs that have ended (`running` = the node's runs).
 
+    Those of the last minutes before `now` (UNIX s) stay: they tell why the cores of a run that has left change hands.
     A deadline may come nearer, never move away: whoever was asked counts on it, and a pilot must not gain time by being
     asked again. Raises ActionRefused when `new` would be later than what stands there.
     """
@@ -65,6 +69,6 @@ def with_order(present: Iterable[Order], new: Order, running: Collection[str]) -
                 raise ActionRefused(
                     f"{new.run} was asked to be gone by {order.deadline} already; it is not given until {new.deadline}"
                 )
-        elif order.run in running:
+        elif order.run in running or order.deadline + SETTLED_AFTER >= now:
             kept.append(order)
     return (*kept, new)
