@@ -32,7 +32,7 @@ max_vacate_time = 10s
 negotiator_policy = {negotiator_policy}
 [reclaim]
 policy = least-waste
-grace = 1m
+grace = 90s
 min_age = 5s
 """
 QUOTAS = """\
