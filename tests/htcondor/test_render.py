@@ -331,9 +331,8 @@ def test_while_orders_stand_a_claim_ends_with_its_job(
     before: str, own: int, answers: Callable[[str, Iterable[str]], dict[str, str]]
 ) -> None:
     """Else the next job of the same user takes what its pilot gave back; without orders the node's own value counts."""
-    # Asked under another name: what the library knows as a number it evaluates at once, without any orders.
-    text = drop_in(SITE, "execute")["CLAIM_WORKLIFE"]
-    expression = classad2.ExprTree(answers(f"{before}Asked = {text}", ["Asked"])["asked"])
+    lines = before + "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
+    expression = classad2.ExprTree(answers(lines, ["CLAIM_WORKLIFE"])["claim_worklife"])
     now, run = int(time.time()), "ce01.example.org#12.0#1795249000@1795249100"
     for orders, seconds in (
         (f"{run}={now + 3600}", 0),
