@@ -18,8 +18,9 @@ DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
 
 
 def pytest_configure() -> None:
-    """A suite started in the background of a shell inherits that SIGINT is ignored; what it starts must not."""
+    """A suite started in the background of a shell inherits that signals are ignored; what it starts must not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 # A property is about values; how fast one example runs says only how busy the machine is. In continuous integration the

@@ -115,7 +115,7 @@ class Pool(Protocol):
         """
 
     def tend(self, snapshot: Snapshot) -> list[str]:
-        """Finish what the batch system does not finish by itself, once in each cycle that acts; what was done in words.
+        """Finish what the batch system does not finish by itself, once in each acting cycle; what was done, in words.
 
         It gives no new order: it ends what is overdue and takes back what earlier orders left behind. Raises PoolError
         when that cannot be found out.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -33,7 +34,10 @@ def command(monkeypatch: pytest.MonkeyPatch, what: object) -> None:
             raise what
         return what
 
-    module = types.SimpleNamespace(add_parser=lambda subparsers: subparsers.add_parser("status"), run=run)
+    def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+        subparsers.add_parser("status").add_argument("--pool")
+
+    module = types.SimpleNamespace(add_parser=add_parser, run=run)
     monkeypatch.setattr(command_line.importlib, "import_module", lambda name: module)  # type: ignore[attr-defined]
 
 
@@ -73,14 +77,28 @@ def test_commands_of_a_worker_node_need_the_standard_library_alone(name: str) ->
         assert pool_side not in modules
 
 
+@pytest.mark.parametrize(
+    ("words", "package", "extras"),
+    [
+        (("--pool", "slurm"), "rich.table", ("slurm",)),
+        (("--pool=slurm",), "jinja2", ("slurm",)),
+        (("--pool", "htcondor"), "rich", ("htcondor",)),
+        ((), "rich", ("htcondor", "slurm")),
+        ((), "htcondor2", ("htcondor",)),
+    ],
+)
 def test_a_missing_package_is_named_with_what_installs_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...],
+    package: str,
+    extras: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command(monkeypatch, ModuleNotFoundError("No module named 'rich'", name="rich.table"))
-    assert main(["status"]) == 1
-    assert capsys.readouterr().err == (
-        "drainwise: this command needs the Python package rich.table: pip install 'drainwise[htcondor]'\n"
-    )
+    """By the extra of the batch system that was asked for; by either where none was."""
+    command(monkeypatch, ModuleNotFoundError(f"No module named '{package}'", name=package))
+    assert main(["status", *words]) == 1
+    installs = " or ".join(f"pip install 'drainwise[{extra}]'" for extra in extras)
+    assert capsys.readouterr().err == f"drainwise: this command needs the Python package {package}: {installs}\n"
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -24,7 +25,10 @@ def starts(pool: CondorPool, cluster: int) -> int:
 
 
 def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
-    """Nine pilots of alice, three jobs of bob: exactly the three that cost least leave, bob runs, old orders die."""
+    """Nine pilots of alice, three jobs of bob: exactly the three that cost least leave, bob runs, old orders die.
+
+    Her tenth pilot, which waits all the time, gets none of the cores that bob was owed.
+    """
     with CondorPool(nodes=stage.NODES, cpus=stage.CPUS, release=release) as pool:
         site = ["--site", stage.install(pool)]
         clusters = stage.submit_pilots(pool)
@@ -32,7 +36,9 @@ def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
         growing = waste_by_slot(pool)
         pool.wait_for(lambda: all(waste_by_slot(pool)[slot] > lost for slot, lost in growing.items()), 20, "live waste")
 
-        assert stage.planned(pool, site) == {}, "nobody waits yet, so nobody is asked"
+        [queued] = stage.submit_pilots(pool, {"queued": "8x1500"}).values()
+
+        assert stage.planned(pool, site) == {}, "nobody under quota waits yet, so nobody is asked"
         demand = stage.submit_demand(pool)
         pool.wait_for(lambda: len(stage.planned(pool, site)) == 3, 120, "a plan for three pilots")
         mixes = stage.mix_in_slot(pool, clusters)
@@ -54,15 +60,20 @@ def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
         assert gone <= deaf_deadline + 10
         pool.wait_for(lambda: stage.finished(pool, demand) == 3, 180, "bob's three jobs")
 
+        served = pool.history(f"ClusterId == {demand}", ["JobCurrentStartDate"])
+        last = max(ad.integer("JobCurrentStartDate") for ad in served)
+        again = starts(pool, queued)
+        assert not again or again >= last, "what alice gave back went to her own next pilot, not to bob"
+
         for name in ("short-1", "short-2"):
-            assert stage.finished(pool, clusters[name]) == 1
+            cluster = clusters[name]
+            pool.wait_for(partial(stage.finished, pool, cluster), 30, f"{name}'s end by itself")
             seen = told(pool, name)
             deadline = asked[next(slot for slot in asked if mixes[slot] == name)]
             assert seen[".site.ad"].splitlines() == ["VACATE_DESIRED = True", f"PAYLOAD_DEADLINE = {deadline}"]
             assert seen["shutdowntime_job"] == seen["shutdowntime"] == f"{deadline}\n"
             account = json.loads(stage.brought_back(pool, name, stage.REPORT))
-            # The shutdown files are written a moment before `.site.ad`.
-            assert ".site.ad" in account["drain"]["source"] or "shutdowntime_job" in account["drain"]["source"]
+            assert ".site.ad" in account["drain"]["source"]
             assert account["core_seconds"]["lost"] == account["core_seconds"]["failed"] == 0
             assert account["requeued"] == 0
             assert account["done"] >= 1

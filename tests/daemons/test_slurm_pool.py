@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ from drainwise.slurm.check_facts import collect
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.native_road import EXPOSED, PROTECTED, NativeRoad
 from drainwise.slurm.pool import SlurmPool
+from drainwise.slurm.render import render
 from slurm_cluster import Job, Qos, SlurmCluster
 
 GRACE = 7200
@@ -426,13 +429,12 @@ def test_two_agents_that_order_at_once_leave_one_sound_lease(slurm: SlurmCluster
 
 @pytest.fixture(scope="module")
 def steered(slurm_release: str) -> Iterator[SlurmCluster]:
-    """A cluster of three nodes whose preemption can be steered, as the documents say for its version."""
-    config = "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n"
-    if slurm_release == "bookworm":
-        pilots = Qos("pilots", ("PreemptMode=REQUEUE,WITHIN",))
-    else:
-        config += "PreemptParameters=min_exempt_priority=2\n"
-        pilots = Qos("pilots", ("PreemptMode=REQUEUE",))
+    """A cluster of three nodes whose preemption can be steered, by the lines that are rendered for its release."""
+    pilots = Qos("pilots", ("PreemptMode=REQUEUE,WITHIN" if slurm_release == "bookworm" else "PreemptMode=REQUEUE",))
+    release = Decimal({"bookworm": "22.05", "trixie": "24.11"}[slurm_release])
+    site = SiteConfig(slurm=replace(SlurmSection(), native_preemption="yes", release=release))
+    [fragment] = render(site, "controller")
+    config = "".join(f"{line}\n" for line in fragment.text.splitlines() if line.startswith("Preempt"))
     with SlurmCluster(nodes=3, cpus=8, release=slurm_release, config=config, qos=(pilots,)) as cluster:
         if slurm_release != "bookworm":
             cluster.run(["sacctmgr", "-i", "add", "qos", "owed", "Priority=10", "Preempt=pilots"])
@@ -457,6 +459,9 @@ def test_slurm_preempts_exactly_the_exposed_pilot(steered: SlurmCluster) -> None
     assert states == {jobs[0].id: "RUNNING", chosen.id: "PENDING", jobs[2].id: "RUNNING"}
     assert pool.tend(pool.snapshot(now())) == [f"{chosen.label} has its own priority again"]
     assert steered.job(chosen.id).priority not in {EXPOSED, PROTECTED}
+    site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(steered), native_preemption="yes"))
+    wrong = {one.what for one in judge(collect(site), site, now()) if one.severity != "ok"}
+    assert not {what for what in wrong if what.startswith(("Preempt", "QOS", "release"))}, wrong
     NativeRoad(SlurmCommands(tools(steered))).withdraw()
     assert not {job.priority for job in steered.jobs()} & {EXPOSED, PROTECTED}
     steered.cancel_all()
@@ -517,13 +522,15 @@ def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:
     slurm.write("/srv/site.ini", f"[slurm]\nbin_dir = {tools(slurm)}\n{agent}")
     site = ["--site", slurm.path("/srv/site.ini")]
     said: dict[str, str] = {}
-    for command in documented():
+    # The one that acts comes last: nobody waits here, so it takes the order back, and says so in its journal.
+    for command in sorted(documented(), key=lambda command: "--act" in command):
         if command.startswith("drainwise"):
             argv, code = [sys.executable, "-m", *command.split(), *site], int("check" in command)
         else:
             argv, code = ["sh", "-c", command], 0
         done = slurm.run_outside(argv, environment=PYTHON, check=False)
-        assert (done.returncode, done.stderr) == (code, ""), command
+        journal = [json.loads(entry)["event"] for entry in done.stderr.splitlines()]
+        assert (done.returncode, journal) == (code, ["decision", "cancel"] if "--act" in command else []), command
         said[command] = done.stdout
     assert len(said) == 11
     wanted = {

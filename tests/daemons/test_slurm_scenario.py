@@ -97,8 +97,7 @@ def test_the_cheapest_pilots_give_their_cores_back(site: SlurmSite, tmp_path: Pa
     for name in ("short-1", "short-2"):
         assert site.end_of(numbers[name]).state == "COMPLETED"
         seen = account(site, numbers[name])
-        # The shutdown files are written a moment before `.site.ad`.
-        assert ".site.ad" in seen["drain"]["source"] or "shutdowntime_job" in seen["drain"]["source"]
+        assert ".site.ad" in seen["drain"]["source"]
         assert seen["core_seconds"]["lost"] == seen["core_seconds"]["failed"] == seen["requeued"] == 0
         assert seen["done"] >= 1
     deadline = asked[str(numbers["deaf"])]

@@ -91,6 +91,13 @@ def test_orders_of_runs_that_have_ended_are_dropped() -> None:
     assert with_order([Order(OTHER, TAKEN_BACK)], order, {RUN}, DEADLINE - 7200) == (order,)
 
 
+def test_the_latest_deadline_stands_last() -> None:
+    """The node's CLAIM_WORKLIFE takes it from there."""
+    later = Order(OTHER, DEADLINE + 60)
+    assert with_order([later], order, {RUN, OTHER}, NOW) == (order, later)
+    assert with_order([later], Order(RUN, TAKEN_BACK), {RUN, OTHER}, NOW)[-1] == later
+
+
 def test_an_order_is_taken_back_and_may_be_given_anew() -> None:
     """Whoever need not go may be asked for any deadline; the entry that took it back stays until then."""
     withdrawn = Order(RUN, TAKEN_BACK)

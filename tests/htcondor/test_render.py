@@ -334,6 +334,26 @@ def test_retirement_lasts_to_the_deadline_and_else_as_before(
         assert ad.eval("Result") == value
 
 
+@pytest.mark.parametrize(("before", "own"), [("", 1200), ("CLAIM_WORKLIFE = 7200\n", 7200)])
+def test_while_orders_stand_a_claim_ends_with_its_job(
+    before: str, own: int, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Else the next job of the same user takes what its pilot gave back; without orders the node's own value counts."""
+    lines = before + "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
+    expression = classad2.ExprTree(answers(lines, ["CLAIM_WORKLIFE"])["claim_worklife"])
+    now, run = int(time.time()), "ce01.example.org#12.0#1795249000@1795249100"
+    for orders, seconds in (
+        (f"{run}={now + 3600}", 0),
+        (f"{run}={now - 3600} {run}={now - 60}", 0),
+        (f"{run}={now + 3600} {run}={now - 3600}", own),
+        ("", own),
+        (None, own),
+    ):
+        ad = classad2.ClassAd({} if orders is None else {"PilotReclaimOrders": orders})
+        ad["Result"] = expression
+        assert ad.eval("Result") == seconds
+
+
 @pytest.mark.parametrize(
     ("wanted", "value"),
     [

@@ -13,12 +13,16 @@ import itertools
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from drainwise.pilot.lease import Lease
+from drainwise.pilot.settings import Settings
+from drainwise.pilot.watch import Watch
 from drainwise.pilotad.attributes import ATTRIBUTES
 from made_up_node import public_directory
 
@@ -196,6 +200,53 @@ def test_a_lock_that_is_held_for_ever(host: AgentHost, how: str) -> None:
         os.waitpid(pid, 0)
         os.close(ready[0])
         os.close(ready[1])
+
+
+def test_an_order_is_heard_whole_while_a_neighbour_holds_the_child_up(host: AgentHost) -> None:
+    """HOSTILE 18: the order's `.site.ad` is there before the shutdown files and as long as they are, in every look.
+
+    The user's own lock makes its child wait for a second between the `.site.ad` of one of its jobs and of the next.
+    """
+    end, jobs = host.now + 601, (18, 20)
+    host.start(20)
+    for number in (17, *jobs):
+        host.report(number)
+    host.round()
+    descriptor = os.open(f"{host.status(17)}/used_CPU", os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    environments = {
+        number: {
+            "JOBSTATUS": host.status(number),
+            "JOBFEATURES": str(host.tree(number) / ".jobfeatures"),
+            "MACHINEFEATURES": str(host.tree(number) / ".machinefeatures"),
+        }
+        for number in jobs
+    }
+    watches = [Watch(host.base, environment, host.said.append) for environment in environments.values()]
+    lease = Lease(8, host.now - 100, host.now + 3500)
+    heard: set[tuple[bool, bool]] = set()
+    done = threading.Event()
+
+    def listen() -> None:
+        while not done.is_set():
+            for watch in watches:
+                orders = watch.orders(None, lease, Settings(), host.now)
+                heard.add((orders.leave, orders.draining))
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    try:
+        for number in jobs:
+            host.slurm.set(number, EndTime=end, TimeLimit="00:12:00")
+        host.round()
+        for number in jobs:
+            host.slurm.set(number, EndTime=host.now + 3500, TimeLimit="01:00:00")
+        host.round()
+    finally:
+        done.set()
+        listener.join()
+        os.close(descriptor)
+    assert heard == {(False, False), (True, True)}
 
 
 def test_files_and_directories_that_change_all_the_time(host: AgentHost) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -11,6 +12,7 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import ReclaimSection, SlurmSection
 from drainwise.slurm.check import judge
 from drainwise.slurm.check_facts import ClusterFacts, Qos, qos_in, settings_in
+from drainwise.slurm.render import render
 
 from .recorded_cluster import NOW, VERSIONS, jobs, recorded
 
@@ -129,6 +131,30 @@ def test_an_exemption_that_spares_too_few_or_too_many(parameters: str, severity:
 def test_the_native_road_without_its_plugin_or_qos() -> None:
     found = findings(facts("22.05"), NATIVE)
     assert {what for what, one in found.items() if one.severity != OK} >= {"PreemptType", "QOS", "QOS Preempt"}
+
+
+@pytest.mark.parametrize(
+    ("told", "live", "bad"), [("24.11", "22.05", True), ("22.05", "24.11", True), ("23.11", "24.11", False)]
+)
+def test_a_site_file_for_another_release_is_dangerous(told: str, live: str, bad: bool) -> None:
+    """The rendered line would stop every command of 22.05; without it 24.11 preempts runs that were not chosen."""
+    site = replace(NATIVE, slurm=replace(NATIVE.slurm, release=Decimal(told)))
+    cluster = replace(facts(live, **STEERED), qos=OWED)
+    assert ("release" in findings(cluster, site)) is bad
+
+
+@pytest.mark.parametrize("vacate", ["requeue", "cancel"])
+def test_the_native_road_s_lines_are_those_that_are_rendered(vacate: str) -> None:
+    """One line to add, whoever says it."""
+    for live, release in (("22.05", "22.05"), ("24.11", "24.11")):
+        slurm = replace(NATIVE.slurm, release=Decimal(release), vacate=vacate)
+        site = replace(NATIVE, slurm=slurm)
+        text = "\n".join(file.text for file in render(site, "controller"))
+        found = findings(facts(live), site)
+        wanted = found["PreemptType"].line.splitlines()
+        wanted.append(found["QOS" if live == "22.05" else "PreemptParameters"].line)
+        lines = [line.lstrip("# ") for line in text.splitlines()]
+        assert all(line in lines for line in wanted), wanted
 
 
 def test_priorities_that_were_left_behind_are_dangerous_when_the_road_is_off() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from drainwise.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
@@ -116,6 +118,63 @@ def test_tasks_of_an_array_wait_together() -> None:
 def test_a_job_of_several_nodes_wants_whole_parts() -> None:
     cms = view(RUNNING, replace(WAITING, node_count=2, cores=32)).principals[1]
     assert (cms.cores_wanted, cms.cores_per_job) == (32, 16)
+
+
+GPU = frozenset({"gpu"})
+
+
+@pytest.mark.parametrize(
+    ("partitions", "wanted"), [(("main",), 8), (("gpu",), 0), (("gpu", "main"), 8), (("gone",), 0), (("",), 0)]
+)
+def test_who_waits_for_nodes_without_pilots_is_no_demand(partitions: tuple[str, ...], wanted: int) -> None:
+    """Pilots that left would not help it; its account is there all the same, and is owed what it uses."""
+    there = [NODE, Node("n3", 4, 8, 0, False, GPU)]
+    busy = replace(RUNNING, number=19, user="bob", account="cms", node_count=2, node="n[3-4]", cores=4)
+    found = view(RUNNING, busy, replace(WAITING, partitions=partitions), at=there).principals
+    assert [(one.name, one.cores_wanted) for one in found] == [("atlas", 0), ("cms", wanted)]
+    if not wanted:
+        assert found[1].cores_owed <= found[1].cores_in_use
+
+
+def test_pilots_that_no_order_can_reach_bring_no_demand_within_reach() -> None:
+    """A job of several nodes, and one on a draining node, would give nothing back."""
+    there = [NODE, Node("n3", 8, 8, 0, True, GPU), Node("n5", 8, 8, 0, False, GPU)]
+    for other in (replace(RUNNING, number=19, node="n3"), replace(RUNNING, number=19, node="n[4-5]", node_count=2)):
+        found = view(RUNNING, other, replace(WAITING, partitions=("gpu",)), at=there).principals
+        assert {one.name: one.cores_wanted for one in found}["cms"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_recorded_cluster_whose_pilots_are_elsewhere_has_no_demand(version: str) -> None:
+    """The jobs that wait there want `main`; on nodes of another partition alone nobody can make room for them."""
+    moved = [replace(node, partitions=GPU) for node in nodes(version)]
+    found = snapshot_of(jobs(version), moved, shares(version), NOW[version], GRACE).principals
+    assert {one.name: one.cores_wanted for one in found} == {"atlas": 0, "cms": 0, "cms-prod": 0, "cms-users": 0}
+
+
+PARTITIONS = st.frozensets(st.sampled_from(["a", "b", "c", "d"]), min_size=1)
+
+
+@given(
+    places=st.lists(st.tuples(PARTITIONS, st.booleans(), st.booleans()), min_size=1, max_size=6),
+    waiting=st.lists(PARTITIONS, max_size=6),
+)
+def test_demand_is_what_could_start_on_some_pilots_node(
+    places: list[tuple[frozenset[str], bool, bool]], waiting: list[frozenset[str]]
+) -> None:
+    """Each waiting job counts if and only if one pilot's node would take it; more pilots never make the demand less."""
+    there = [Node(f"n{i}", 8 * taken, 8, 0, draining, names) for i, (names, taken, draining) in enumerate(places)]
+    running = [replace(RUNNING, number=100 + i, node=f"n{i}") for i, (_, taken, _) in enumerate(places) if taken]
+    pending = [
+        replace(WAITING, number=200 + i, partitions=tuple(sorted(names)), cores=1 << i)
+        for i, names in enumerate(waiting)
+    ]
+    found = {one.name: one.cores_wanted for one in view(*running, *pending, at=there).principals}
+    takers = [names for names, taken, draining in places if taken and not draining]
+    counted = sum(1 << i for i, names in enumerate(waiting) if any(names & taker for taker in takers))
+    assert found.get("cms", 0) == counted
+    fewer = {one.name: one.cores_wanted for one in view(*running[1:], *pending, at=there).principals}
+    assert fewer.get("cms", 0) <= counted
 
 
 def test_free_cores_count_where_the_waiting_jobs_may_run_and_fit() -> None:

@@ -127,6 +127,29 @@ def test_preemption_is_only_touched_where_the_site_says_so() -> None:
     assert "PreemptParameters" not in full
 
 
+@pytest.mark.parametrize(
+    ("release", "set_to", "qos"),
+    [
+        (None, None, True),
+        ("22.05", None, True),
+        ("23.02", "min_exempt_priority=2", False),
+        ("24.11", "min_exempt_priority=2", False),
+    ],
+)
+@pytest.mark.parametrize("vacate", ["requeue", "cancel"])
+def test_each_release_is_told_in_its_way_whom_to_spare(
+    release: str | None, set_to: str | None, qos: bool, vacate: str
+) -> None:
+    """22.05 by the pilots' QOS, later ones by a line; where nobody says which it is, both stand there as comments."""
+    slurm = replace(FULL.slurm, release=None if release is None else Decimal(release), vacate=vacate)
+    site = replace(FULL, slurm=slurm)
+    text = text_of(site, "controller", "drainwise.conf")
+    assert lines_of_slurm_conf(site).get("PreemptParameters") == set_to
+    assert ("\n#PreemptParameters=min_exempt_priority=2\n" in text) is (release is None)
+    order = f"#   sacctmgr modify qos PILOTS set PreemptMode={vacate.upper()},WITHIN\n"
+    assert (order in text) is qos
+
+
 def test_node_settings_are_what_the_node_reads() -> None:
     """The reader on the node finds every value of the site file, in seconds and bytes."""
     read = node_settings.parse(text_of(FULL, "node", "node.conf"), "node.conf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     htcondor = systems.add_parser("htcondor", help=text, description=text)
     htcondor.add_argument("--role", choices=(*ROLES, "all"), default="all", help="only machines of this role")
     htcondor.add_argument("--node", metavar="NAME", help="of the execute nodes only this one")
-    text = "inspect the configuration and the jobs of a live Slurm cluster; ends with 1 when something must be mended"
+    text = "inspect configuration, jobs and, on a node, hooks of a live Slurm cluster; ends with 1 if any is wrong"
     slurm = systems.add_parser("slurm", help=text, description=text)
     for system in (htcondor, slurm):
         system.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
@@ -62,9 +63,11 @@ def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
 def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
     from drainwise.slurm.check import judge
     from drainwise.slurm.check_facts import collect
+    from drainwise.slurm.check_hooks import hook_files, judge_hooks
 
     site = load(args.site)
-    return judge(collect(site), site, int(time.time()))
+    facts = collect(site)
+    return [*judge(facts, site, int(time.time())), *judge_hooks(hook_files(facts, site), os.uname().nodename)]
 
 
 def as_json(findings: Sequence[Finding]) -> str:

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as fault:
         if fault.name is None or fault.name.partition(".")[0] not in _POOL_SIDE:
             raise
-        return _say(f"this command needs the Python package {fault.name}: pip install 'drainwise[htcondor]'", 1)
+        return _say(f"this command needs the Python package {fault.name}: {_installed_by(fault.name, words)}", 1)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -77,6 +77,15 @@ def _run(words: Sequence[str]) -> int:
     if module is None:
         parser.error("a command is needed")
     return int(module.run(args))
+
+
+def _installed_by(package: str, words: Sequence[str]) -> str:
+    """What installs a missing package: the extra of the batch system that was asked for, else either."""
+    asked = {word.rpartition("=")[2] for word in words}
+    extras = [system for system in ("htcondor", "slurm") if system in asked] or ["htcondor", "slurm"]
+    if package.partition(".")[0] in {"htcondor2", "classad2"}:
+        extras = ["htcondor"]
+    return " or ".join(f"pip install 'drainwise[{extra}]'" for extra in extras)
 
 
 def _say(text: str, code: int) -> int:

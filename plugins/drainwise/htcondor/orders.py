@@ -19,6 +19,9 @@ KNOB = "PILOT_RECLAIM"
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
 _ORDER = re.compile(f"({_RUN.pattern})=([0-9]{{9,10}}|{TAKEN_BACK})")
 
+SETTLED_AFTER = 120
+"""Seconds after the deadline of an order within which a slot may still change hands because of it."""
+
 KEPT = 3600
 """Seconds after its deadline for which the order of a run that has ended stays: by it the run's node is found again."""
 
@@ -60,8 +63,10 @@ def orders_text(orders: Iterable[Order]) -> str:
 def with_order(present: Iterable[Order], new: Order, running: Collection[str], now: int) -> tuple[Order, ...]:
     """The list at `now` (UNIX s) with `new` in it and without what is spent (`running` = the node's runs).
 
-    A deadline may come nearer, never move away: whoever was asked counts on it, and a pilot must not gain time by being
-    asked again. Raises ActionRefused when `new` would be later than what stands there. To be taken back is no deadline.
+    What is spent stays for a while: it tells why the cores of a run that has left change hands. The latest deadline
+    stands last, where the node looks for it. A deadline may come nearer, never move away: whoever was asked counts on
+    it, and a pilot must not gain time by being asked again. Raises ActionRefused when `new` would be later than what
+    stands there. To be taken back is no deadline.
     """
     kept = []
     for order in present:
@@ -72,7 +77,7 @@ def with_order(present: Iterable[Order], new: Order, running: Collection[str], n
             raise ActionRefused(
                 f"{new.run} was asked to be gone by {order.deadline} already; it is not given until {new.deadline}"
             )
-    return (*kept, new)
+    return tuple(sorted((*kept, new), key=lambda order: order.deadline))
 
 
 def order_of(run: str, present: Iterable[Order]) -> Order | None:

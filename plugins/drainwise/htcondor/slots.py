@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drainwise.htcondor.orders import order_of, parse_orders, run_name
+from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
     ORDERS,
     WALL_LIMIT,
@@ -29,9 +29,6 @@ CLOCKS_DIFFER = 60
 """Seconds that the clocks of two machines may differ."""
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
-
-_SETTLED_AFTER = 120
-"""Seconds after the deadline of an order within which a slot may still change hands because of it."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ def _has_spent_order(slots: Sequence[Slot], now: int) -> bool:
     runs = {slot.run for slot in slots}
     texts = {text(slot.ad, ORDERS) or "" for slot in slots}
     return any(
-        order.run not in runs and now <= order.deadline + _SETTLED_AFTER
+        order.run not in runs and now <= order.deadline + SETTLED_AFTER
         for value in texts
         for order in parse_orders(value)
     )

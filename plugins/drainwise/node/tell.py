@@ -1,4 +1,10 @@
-"""The site's word to one job while it runs: `.site.ad` and both shutdown files say the same."""
+"""The site's word to one job while it runs: `.site.ad` and both shutdown files say the same.
+
+They cannot be written in one moment, and a shutdown file without `.site.ad` means something else to a pilot: its lease
+is shorter, so it drains, but may start what ends in time; and a shutdown that is planned for the machine looks like an
+order. So `.site.ad` is written first and taken back last. In between, and where a round was cut short there, the pilot
+finds the old word or the new one, with a deadline of theirs; the next round writes what is missing.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +69,14 @@ def tell(scratch: str, deadline: int | None, planned: int | None, now: int) -> N
     shortens the lease without asking to drain now: VACATE_DESIRED stays False. A features directory that is not there
     (the prepare hook has not run yet, or the job removed it) is passed over.
     """
+    word = site_word(deadline, planned, now)
     faults: list[str] = []
-    steps: tuple[Callable[[], None], ...] = (
+    steps: list[Callable[[], None]] = [
+        lambda: tell_pilot(scratch, word),
         lambda: tell_features(scratch, deadline, planned, now),
-        lambda: tell_pilot(scratch, site_word(deadline, planned, now)),
-    )
+    ]
+    if word is None:
+        steps.reverse()
     for step in steps:
         try:
             step()

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from drainwise.pilot.account import FAILED, LOST, USEFUL, Account
 from drainwise.pilot.channels import Channels
 from drainwise.pilot.clock_step import moved_lease, moved_moment, moved_workload
-from drainwise.pilot.decide import BY_MAXIMUM, Decision, decide
+from drainwise.pilot.decide import Decision, decide
 from drainwise.pilot.drain_record import DrainRecord
+from drainwise.pilot.endings import Endings
 from drainwise.pilot.exit_report import ExitReport
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import LEASE, Orders
@@ -59,7 +60,7 @@ class Runner:
         now = clock.now()
         self._workload, self._account = Workload(now), Account(lease.cores, lease.start)
         self._orders = Orders(leave=False, deadline=lease.end, draining=False, source=LEASE)
-        self._drain = DrainRecord(self._account, log)
+        self._drain, self._endings = DrainRecord(self._account, log), Endings(queue, self._account, log)
         self._requests = 0
         self._terminated: float | None = None
         self._at_once = self._again = False
@@ -139,22 +140,9 @@ class Runner:
         return bool(ended)
 
     def _book(self, ended: Ended, now: float) -> None:
-        payload, seconds = ended.payload, now - ended.start
-        if payload.name in self._workload.running:
-            self._workload.remove(payload.name)
-        if ended.stopped and ended.stopped != BY_MAXIMUM:
-            kind = LOST
-            self._log(f"payload {payload.name} stopped after {seconds:.0f} s and requeued: {ended.stopped}")
-            self._queue.requeue(payload, ended.stopped, seconds, now)
-        else:
-            kind = FAILED if ended.code or ended.stopped else USEFUL
-            if ended.stopped:
-                self._log(f"payload {payload.name} failed: it ran past its maximum of {payload.maximum:.0f} s")
-            elif ended.code:
-                how = f"with {ended.code}" if ended.code > 0 else f"by signal {-ended.code}"
-                self._log(f"payload {payload.name} failed: it ended {how} after {seconds:.0f} s")
-            self._queue.finished(payload, ended.code, seconds, now, ended.stopped)
-        self._account.add(kind, payload.cores, ended.start, now)
+        if ended.payload.name in self._workload.running:
+            self._workload.remove(ended.payload.name)
+        self._endings.book(ended, now)
 
     def _decide(self, now: float) -> Decision:
         may_start = now >= self._start_at and not self._at_once

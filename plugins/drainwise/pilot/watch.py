@@ -53,8 +53,12 @@ class Watch:
 
     def orders(self, terminated: float | None, lease: Lease, settings: Settings, now: float) -> Orders:
         """What holds at `now`. terminated: when SIGTERM came first; both UNIX s. Raises nothing."""
+        # A site writes `.site.ad` before the shutdown files and takes it back after them, so it is read after them:
+        # whoever finds one of them finds it, too, unless the order has just been taken back, which a second look shows.
+        job, machine = self._shutdowns(now)
         site_ad = stricter([self._read_site_ad(*place) for place in self._directories.items()])
-        job, machine = self._shutdown(SHUTDOWN_JOB, now), self._shutdown(SHUTDOWN, now)
+        if site_ad is None and (job, machine) != (None, None):
+            job, machine = self._shutdowns(now)
         return orders_from(site_ad, job, machine, terminated, lease, settings, now)
 
     def _read_site_ad(self, place: str, directory: str) -> SiteAd | None:
@@ -66,6 +70,9 @@ class Watch:
         self._faults.set(place, reason)
         self._site_ads[place] = found
         return found
+
+    def _shutdowns(self, now: float) -> tuple[int | None, int | None]:
+        return self._shutdown(SHUTDOWN_JOB, now), self._shutdown(SHUTDOWN, now)
 
     def _shutdown(self, key: str, now: float) -> int | None:
         """The planned time under a key. One that has arrived stands, although its file goes at that moment."""

@@ -119,6 +119,12 @@ class SlurmSection(NodeSection):
         duration("1s", "1h"), 30, "how often a node publishes what its pilots report and tells them what the site wants"
     )
     command_timeout: int = key(duration("1s", "1m"), 5, "how long one of Slurm's commands may take")
+    transport: str = key(
+        choice("auto", "commands", "pyslurm"),
+        "auto",
+        "what the reclaim agent asks for the jobs by: Slurm's commands, or pyslurm, which auto takes where it is"
+        " installed for this release of Slurm",
+    )
     vacate: str = key(
         choice("requeue", "cancel"),
         "requeue",
@@ -126,6 +132,11 @@ class SlurmSection(NodeSection):
     )
     native_preemption: str = key(
         choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"
+    )
+    release: Decimal | None = optional(
+        decimal("22.05", "99.12"),
+        "24.11",
+        "Slurm's release: what only some releases know stands in the rendered lines; left out: in their comments",
     )
 
 

@@ -6,41 +6,31 @@ answer, nothing is published, and what was told before stands.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-
 from drainwise.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import host, planned_shutdown
 from drainwise.features.values import deadline_values
 from drainwise.node.settings import NodeSettings
 from drainwise.node.tell import site_word, tell_features
-from drainwise.slurm.agent_errand import Errand, Found, answer_in, run_errands
+from drainwise.pilotad.site_ad import SiteAd
+from drainwise.slurm.agent_errand import Found
 from drainwise.slurm.agent_jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.agent_limits import complete, is_this_run, learn_granted, shortened_end
 from drainwise.slurm.agent_log import Faults
 from drainwise.slurm.agent_publish import FOREIGN, is_foreign, is_publishable, publish, wanted_comment
 from drainwise.slurm.agent_query import Answer, ask
-from drainwise.slurm.agent_user import Identity, Send, Users
+from drainwise.slurm.agent_visits import Visits
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_tree import mark_complete
 from drainwise.slurm.node_record import NodeRecord, write_record
 
-USER_SECONDS = 2.0
-"""How long a round waits for all users' files together."""
-JOBS_TOGETHER = 32
-"""Jobs of a user for which one child is made: what holds a child up costs these, not all of the user's."""
 RECORD_PERIOD = 3600
 """Seconds until a node's CPUs are asked for again."""
-WORK_DIR_PERIOD = 300
-"""Seconds until the WorkDir of a job that says nothing is looked at again: it may lie on a busy file server."""
 SILENT_ROUNDS = 4
 """Rounds from one question to the next for a job that reports nothing: most are no pilots, and slurmctld would be asked
 for every job of the cluster each round. It may be a pilot that only listens, so it hears of an order that much later.
 """
 NEW_ROUNDS = 3
 """Rounds in which a job is new: it is asked for in each, because it may be a pilot that has not reported yet."""
-SLOW_PERIOD = 600
-"""Seconds in which no WorkDir of a user is looked at after one did not answer."""
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is neither published nor told of an order"
 
 Jobs = dict[Key, NodeJob]
@@ -53,11 +43,10 @@ class NodeAgent:
         self, settings: NodeSettings, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = ()
     ) -> None:
         self._settings, self._commands, self._faults = settings, commands, faults
-        self._users = Users(close)
+        self._visits = Visits(self._note, faults.set, close)
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records: dict[str, NodeRecord] = {}
         self._record_due: dict[str, int] = {}
-        self._slow_until: dict[int, int] = {}
         self._notes: dict[str, list[str]] = {}
 
     def greet(self, now: int) -> bool:
@@ -84,8 +73,7 @@ class NodeAgent:
                 has_asked = self._learn(asked, now)
             except PoolUnreachable as error:
                 silence = error
-            self._tell_features(jobs, planned, now)
-            found = self._visit(jobs, planned, now, read=silence is None)
+            found = self._tell(jobs, planned, now, read=silence is None)
             try:
                 self._note_foreign(jobs)
                 if silence is None:
@@ -165,11 +153,22 @@ class NodeAgent:
 
     # ---- what the jobs are told, and say ----
 
+    def _tell(self, jobs: Jobs, planned: int | None, now: int, read: bool) -> dict[Key, Found]:
+        """Tell all jobs of their leases' ends, `.site.ad` first and last as node/tell.py says; `read` the reports."""
+        words: dict[Key, SiteAd | None] = {}
+        for key, job in jobs.items():
+            if job.facts is not None:  # else nothing is sure: what was told stands
+                words[key] = site_word(shortened_end(job.granted, job.facts), planned, now)
+                self._note(job, job.incomplete)
+        self._tell_features({key: jobs[key] for key, word in words.items() if word is None}, planned, now)
+        found = self._visits.visit(jobs, words, now, read)
+        self._tell_features({key: jobs[key] for key, word in words.items() if word is not None}, planned, now)
+        return found
+
     def _tell_features(self, jobs: Jobs, planned: int | None, now: int) -> None:
         for job in jobs.values():
             if job.facts is None:
-                continue  # nothing is sure: what was told stands
-            self._note(job, job.incomplete)
+                continue
             deadline = shortened_end(job.granted, job.facts)
             wanted = deadline_values(planned, deadline, now)
             if job.told == wanted:
@@ -179,65 +178,6 @@ class NodeAgent:
                 job.told = wanted
             except FeatureError as error:
                 self._note(job, f"features: {error}")
-
-    def _visit(self, jobs: Jobs, planned: int | None, now: int, read: bool) -> dict[Key, Found]:
-        """Be each user once: write `.site.ad`, and `read` the reports."""
-        by_user: dict[Identity, list[Errand]] = {}
-        by_name: dict[str, NodeJob] = {}
-        seen: Counter[int] = Counter()
-        places = Counter((job.lease.uid, job.lease.work_dir) for job in jobs.values())
-        for number, job in enumerate(jobs.values()):
-            lease, facts = job.lease, job.facts
-            stuck = self._users.lost(lease.uid)
-            if facts is None or stuck > 1:
-                continue
-            wanted = read and is_publishable(facts) and not is_foreign(facts)
-            look = wanted and not stuck and now >= max(job.look_again, self._slow_until.get(lease.uid, 0))
-            errand = Errand(
-                key=str(number),
-                tree=job.tree,
-                uid=lease.uid,
-                told=True,
-                word=site_word(shortened_end(job.granted, facts), planned, now),
-                cores=lease.cores or facts.cores if wanted else None,
-                work_dir=lease.work_dir if look and lease.work_dir.startswith(b"/") else b"",
-                shared=places[lease.uid, lease.work_dir] > 1,
-                started=facts.start or lease.started,
-            )
-            by_name[errand.key] = job
-            part = seen[lease.uid] // JOBS_TOGETHER
-            seen[lease.uid] += 1
-            by_user.setdefault(Identity(lease.uid, lease.gid, part), []).append(errand)
-        return self._answers(by_user, by_name, now)
-
-    def _answers(
-        self, by_user: dict[Identity, list[Errand]], by_name: dict[str, NodeJob], now: int
-    ) -> dict[Key, Found]:
-        outcomes = self._users.run({who: _errands(errands) for who, errands in by_user.items()}, USER_SECONDS)
-        found: dict[Key, Found] = {}
-        faults: dict[int, str] = {}
-        for who, outcome in outcomes.items():
-            for line in outcome.lines:
-                name, answer = answer_in(line)
-                found[by_name[name].key] = answer
-            if outcome.fault:
-                faults[who.uid] = outcome.fault
-                self._slow_until[who.uid] = now + SLOW_PERIOD
-            for errand in by_user[who]:
-                job = by_name[errand.key]
-                answer = found.get(job.key, Found(None, "", ""))
-                if answer.report is not None or (errand.work_dir and not outcome.fault):
-                    job.refused = ""  # all was looked at
-                if errand.work_dir and answer.report is None:
-                    job.look_again = now + WORK_DIR_PERIOD
-                job.refused = answer.refused or job.refused
-                job.reports = job.reports or answer.report is not None
-                self._note(job, job.refused)
-                self._note(job, answer.fault)
-        for uid in {who.uid for who in by_user}:
-            if uid in faults or now >= self._slow_until.get(uid, 0):
-                self._faults.set(f"user {uid}", faults.get(uid, ""))
-        return found
 
     def _note_foreign(self, jobs: Jobs) -> None:
         for job in jobs.values():
@@ -264,7 +204,3 @@ class NodeAgent:
             self._faults.set("publishing", "")
         except ActionRefused as error:
             self._faults.set("publishing", str(error))
-
-
-def _errands(errands: list[Errand]) -> Callable[[Send], None]:
-    return lambda send: run_errands(errands, send)

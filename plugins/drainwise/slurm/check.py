@@ -12,15 +12,13 @@ from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.units import format_duration
 from drainwise.slurm.admin_comment import is_ours, published_in
-from drainwise.slurm.check_facts import ClusterFacts
-from drainwise.slurm.job_record import RUNNING, Job
-from drainwise.slurm.native_road import EXPOSED, PROTECTED, exempt_from
-from drainwise.slurm.render import epilog_path, prolog_path, task_prolog_path
+from drainwise.slurm.check_facts import ClusterFacts, shown_labels
+from drainwise.slurm.check_native import native_road
+from drainwise.slurm.job_record import RUNNING
+from drainwise.slurm.render import directory_of, hook_paths, names_hook
 
 OLDEST = (22, 5)
-MIN_EXEMPT_SINCE = (23, 2)
 _UNSET = 65534
-_SHOWN = 5
 _SETTLED = 300  # seconds after which a job's first report must have come
 
 Rule = Callable[[ClusterFacts, SiteConfig, int], Iterator[Finding]]
@@ -37,18 +35,29 @@ def _version(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
     yield Finding(MISSING if old else OK, facts.cluster, "Slurm", why, value=facts.text("SLURM_VERSION"))
 
 
+def _transport(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
+    choice = facts.choice
+    if choice is None:
+        return
+    if not choice.by:
+        why = f"{choice.why_not}: without it there are no snapshots, as [slurm] transport = pyslurm"
+        yield Finding(MISSING, facts.cluster, "transport", why, "transport = auto")
+        return
+    why = f"snapshots ask by it; {choice.why_not}" if choice.why_not else "installed, and of this Slurm's release"
+    yield Finding(OK, facts.cluster, "transport", why, value=choice.by)
+
+
 def _hooks(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
     only_one = "; Slurm takes one only: call ours from yours, with its output" if facts.text("TaskProlog") else ""
-    hooks = (
-        ("Prolog", prolog_path(site), "jobs find no feature directories"),
-        ("Epilog", epilog_path(site), "feature directories of ended jobs stay on the nodes"),
-        ("TaskProlog", task_prolog_path(site), "jobs are not told where their features are" + only_one),
-    )
-    for key, path, why in hooks:
-        directory = f"{path.rpartition('/')[0]}/*"
-        there = {path, directory} & set(re.split(r"[\s,]+", facts.text(key)))
-        line = f"{key}={path if key == 'TaskProlog' else directory}"
-        yield Finding(OK if there else MISSING, facts.cluster, key, why, line, facts.text(key))
+    reasons = {
+        "Prolog": "jobs find no feature directories",
+        "Epilog": "feature directories of ended jobs stay on the nodes",
+        "TaskProlog": "jobs are not told where their features are" + only_one,
+    }
+    for key, path in hook_paths(site).items():
+        severity = OK if names_hook(facts.text(key), key, path) else MISSING
+        line = f"{key}={directory_of(key, path)}"
+        yield Finding(severity, facts.cluster, key, reasons[key], line, facts.text(key))
 
 
 def _prolog_limits(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
@@ -102,52 +111,18 @@ def _requeue(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]
         yield Finding(severity, facts.cluster, "JobRequeue", why, "JobRequeue=1", facts.text("JobRequeue"))
 
 
-def _native_road(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
-    cluster, wanted = facts.cluster, site.slurm.native_preemption == "yes"
-    marked = [job for job in facts.jobs if job.priority in {EXPOSED, PROTECTED}]
-    if not wanted:
-        if marked:
-            why = "priorities of the native road, which is off: waiting jobs among them keep their place by it"
-            line = "scontrol release " + ",".join(job.label for job in marked)
-            yield Finding(DANGEROUS, cluster, "job priorities", why, line, _labels(marked))
-        return
-    preempt = facts.text("PreemptType")
-    why = "[slurm] native_preemption = yes steers this plugin"
-    line = "PreemptType=preempt/qos\nPreemptMode=REQUEUE"
-    yield Finding(OK if preempt == "preempt/qos" else MISSING, cluster, "PreemptType", why, line, preempt)
-    if facts.version >= MIN_EXEMPT_SINCE:
-        yield from _exemption(facts)
-    elif not any("within" in qos.modes for qos in facts.qos):
-        why = "before 23.02 only jobs of one QOS look at each other's priority"
-        line = "sacctmgr modify qos NAME set PreemptMode=REQUEUE,WITHIN"
-        yield Finding(MISSING, cluster, "QOS", why, line, ", ".join(qos.name for qos in facts.qos))
-    if not any(qos.preempts or "within" in qos.modes for qos in facts.qos):
-        why = "no QOS may preempt another: nobody is ever preempted"
-        yield Finding(MISSING, cluster, "QOS Preempt", why, "sacctmgr modify qos OWED set Preempt=PILOTS")
-
-
-def _exemption(facts: ClusterFacts) -> Iterator[Finding]:
-    value, line = facts.text("PreemptParameters"), f"PreemptParameters=min_exempt_priority={EXPOSED + 1}"
-    exempt = exempt_from(value)
-    if exempt is None:
-        why = "without it Slurm preempts runs that were not chosen"
-        yield Finding(DANGEROUS, facts.cluster, "PreemptParameters", why, line, value)
-    elif exempt <= EXPOSED:
-        yield Finding(MISSING, facts.cluster, "PreemptParameters", "the chosen runs are exempt, too", line, value)
-    elif exempt > EXPOSED + 1:
-        why = "a run whose own priority is below it is preempted without being chosen"
-        yield Finding(DANGEROUS, facts.cluster, "PreemptParameters", why, line, value)
-    else:
-        yield Finding(OK, facts.cluster, "PreemptParameters", "only chosen runs can be preempted", line, value)
-
-
 def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
     single = [job for job in facts.jobs if job.states == {RUNNING} and job.node_count == 1 and job.het is None]
     foreign = [job for job in single if not is_ours(job.admin_comment)]
     if foreign:
         why = "an AdminComment of somebody else is left alone, so these pilots count as silent"
         yield Finding(
-            MISSING, facts.cluster, "AdminComment", why, 'scontrol update JobId=N AdminComment=""', _labels(foreign)
+            MISSING,
+            facts.cluster,
+            "AdminComment",
+            why,
+            'scontrol update JobId=N AdminComment=""',
+            shown_labels(foreign),
         )
     settled = [job for job in single if job.start is not None and job.start + _SETTLED < now]
     reporting = [job for job in single if published_in(job.admin_comment) is not None]
@@ -159,18 +134,14 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
         yield Finding(MISSING, facts.cluster, "reports", why, line, f"{len(settled)} jobs")
 
 
-def _labels(jobs: list[Job]) -> str:
-    more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
-    return ", ".join(job.label for job in jobs[:_SHOWN]) + more
-
-
 _RULES: tuple[Rule, ...] = (
     _version,
+    _transport,
     _hooks,
     _prolog_limits,
     _accounting,
     _late_deadlines,
     _requeue,
-    _native_road,
+    native_road,
     _reports,
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_record import Job
+from drainwise.slurm.pyslurm_transport import Choice, choice_of
 from drainwise.slurm.transport import CommandLine
 
 QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
@@ -16,6 +18,7 @@ QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=N
 _SETTING = re.compile(r"^([A-Za-z0-9_]+)(?:\[\d+\])?\s*=\s*(.*?)\s*$", re.MULTILINE)
 _PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
 _SNAPSHOT_SECONDS = 30.0
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,15 @@ class Qos:
 class ClusterFacts:
     """The live configuration by lower-case key (where one stands several times, the values with blanks between).
 
-    `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows.
+    `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows. `choice`: what snapshots ask by,
+    None where nobody looked.
     """
 
     config: Mapping[str, str]
     over_time: Mapping[str, str]
     qos: tuple[Qos, ...]
     jobs: tuple[Job, ...]
+    choice: Choice | None = None
 
     @property
     def cluster(self) -> str:
@@ -48,6 +53,11 @@ class ClusterFacts:
     def version(self) -> tuple[int, ...]:
         """Slurm's version, such as (22, 5, 8); empty when unknown."""
         return tuple(int(number) for number in re.findall(r"\d+", self.text("SLURM_VERSION"))[:3])
+
+    @property
+    def release(self) -> Decimal:
+        """The first two numbers of the version, such as 22.05; 0 when unknown."""
+        return Decimal(f"{self.version[0]}.{self.version[1]:02}") if len(self.version) > 1 else Decimal(0)
 
     def text(self, key: str) -> str:
         """A setting's value, "" when it is not set."""
@@ -67,7 +77,8 @@ def collect(site: SiteConfig) -> ClusterFacts:
     partitions = commands.ask("scontrol", "--oneliner", "show", "partition")
     jobs = CommandLine(commands, _SNAPSHOT_SECONDS).answers().jobs
     qos = qos_in(commands.ask(*QOS_COMMAND)) if settings_in(config).get("accountingstoragetype", "") else ()
-    return ClusterFacts(settings_in(config), dict(_PARTITION.findall(partitions)), qos, tuple(jobs))
+    choice = choice_of(site.slurm.transport, commands, _SNAPSHOT_SECONDS)
+    return ClusterFacts(settings_in(config), dict(_PARTITION.findall(partitions)), qos, tuple(jobs), choice)
 
 
 def settings_in(config: str) -> dict[str, str]:
@@ -87,3 +98,9 @@ def qos_in(answer: str) -> tuple[Qos, ...]:
         for row in rows
         if len(row) == 3
     )
+
+
+def shown_labels(jobs: Sequence[Job]) -> str:
+    """The first few of these jobs, by what Slurm's commands take for them."""
+    more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
+    return ", ".join(job.label for job in jobs[:_SHOWN]) + more

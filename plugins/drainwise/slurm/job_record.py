@@ -124,7 +124,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         number=number,
         array=array,
         task=read(record.get("array_task_id")),
-        tasks=_waiting_tasks(waiting) if array and waiting else 1,
+        tasks=waiting_tasks(waiting) if array and waiting else 1,
         het=read(record.get("het_job_id")) or None,
         user=_text(record, "user_name"),
         account=_text(record, "account"),
@@ -148,7 +148,7 @@ def _text(record: Record, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _waiting_tasks(text: str) -> int:
+def waiting_tasks(text: str) -> int:
     """How many tasks `1-9:2,12%4` names, and at most how many of them run at a time."""
     tasks, _, most = text.partition("%")
     count = 0

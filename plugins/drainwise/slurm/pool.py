@@ -13,7 +13,8 @@ from drainwise.slurm.endings import Records
 from drainwise.slurm.native_road import EXPOSED, NativeRoad
 from drainwise.slurm.orders import Orders
 from drainwise.slurm.pool_view import snapshot_of
-from drainwise.slurm.transport import CommandLine, Transport
+from drainwise.slurm.pyslurm_transport import transport_of
+from drainwise.slurm.transport import Transport
 
 SNAPSHOT_SECONDS = 120.0
 """How long the list of jobs may take; a slurmctld that is gone or hangs is found out by the shorter questions."""
@@ -25,7 +26,7 @@ class SlurmPool:
     """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
 
     settings: the site's, see the section [slurm] of its file. asked_within: the site's grace in s, see `snapshot_of`.
-    transport: who asks for the snapshots. clock: the UNIX time.
+    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class SlurmPool:
         clock: Callable[[], float] = time.time,
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
-        self._transport = CommandLine(commands, SNAPSHOT_SECONDS) if transport is None else transport
+        self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
         self._orders, self._native = Orders(commands, settings.vacate), NativeRoad(commands)
         self._records = Records(commands)
         self._is_native = settings.native_preemption == "yes"

@@ -53,21 +53,22 @@ def snapshot_of(
     Raises PoolUnreachable when the answers cannot be whole.
     """
     _require_whole(jobs, nodes)
-    uses = _uses(jobs, shares)
+    draining = {node.name for node in nodes if node.draining}
+    runs = (
+        _pilot(job, shares, now, asked_within, exposed)
+        for job in jobs
+        if job.node_count == 1 and job.het is None and job.node not in draining
+    )
+    pilots = tuple(pilot for pilot in runs if pilot is not None)
+    uses = _uses(jobs, shares, _partitions_of(pilots, nodes))
     cores = sum(node.cores for node in nodes)
     owed = shares.owed(cores, {name: use.in_use + use.wanted for name, use in uses.items()})
     principals = tuple(_principal(name, use, owed[name], shares) for name, use in sorted(uses.items()))
     partitions = {name for use in uses.values() if use.wanted for name in use.partitions}
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.partitions & partitions]
-    draining = {node.name for node in nodes if node.draining}
-    pilots = (
-        _pilot(job, shares, now, asked_within, exposed)
-        for job in jobs
-        if job.node_count == 1 and job.het is None and job.node not in draining
-    )
     return Snapshot(
         taken=now,
-        pilots=tuple(pilot for pilot in pilots if pilot is not None),
+        pilots=pilots,
         principals=principals,
         free_cores=float(usable_cores(holes, (one for one in map(_waiting, principals) if one is not None))),
         user_priorities=shares.user_priorities(),
@@ -94,14 +95,25 @@ def _would_run(job: Job) -> bool:
     return PENDING in job.states and COMPLETING not in job.states and job.reason in WOULD_RUN
 
 
-def _uses(jobs: Iterable[Job], shares: Shares) -> dict[str, _Use]:
-    """Use and demand by principal: those that use or want anything."""
+def _partitions_of(pilots: Iterable[Pilot], nodes: Iterable[Node]) -> frozenset[str]:
+    """The partitions whose jobs could use cores that a pilot gives back."""
+    hosts = {pilot.node for pilot in pilots}
+    return frozenset(name for node in nodes if node.name in hosts for name in node.partitions)
+
+
+def _uses(jobs: Iterable[Job], shares: Shares, within_reach: frozenset[str]) -> dict[str, _Use]:
+    """Use and demand by principal: of those that use or want anything.
+
+    What waits for other partitions' nodes is no demand: it would not run, however many pilots left.
+    """
     uses: dict[str, _Use] = defaultdict(_Use)
     for job in jobs:
         if _holds_cores(job):
             uses[shares.principal_of(job.account)].in_use += job.cores
         elif _would_run(job):
             use = uses[shares.principal_of(job.account)]
+            if within_reach.isdisjoint(job.partitions):
+                continue
             use.wanted += job.cores * job.tasks
             use.pieces += max(1, job.node_count) * job.tasks
             use.partitions.update(job.partitions)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+
 from drainwise.errors import UsageError
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.agent_unit import agent_unit
@@ -9,6 +12,8 @@ from drainwise.siteconfig.rendered_tree import RenderedFile
 from drainwise.siteconfig.templates import Renderer
 from drainwise.siteconfig.templates import template_dir as siteconfig_template_dir
 
+MIN_EXEMPT_SINCE = Decimal("23.02")
+"""The first release of Slurm that knows PreemptParameters=min_exempt_priority."""
 ROLES = ("node", "controller")
 
 _UNIT = "/etc/systemd/system/drainwise-slurm-agent.service"
@@ -32,6 +37,21 @@ def epilog_path(site: SiteConfig) -> str:
 def task_prolog_path(site: SiteConfig) -> str:
     """Where the task prolog lies on a node."""
     return f"{site.slurm.libexec_dir}/slurm-task-prolog"
+
+
+def hook_paths(site: SiteConfig) -> dict[str, str]:
+    """Where each hook lies on a node, by the key of slurm.conf that names it."""
+    return {"Prolog": prolog_path(site), "Epilog": epilog_path(site), "TaskProlog": task_prolog_path(site)}
+
+
+def names_hook(value: str, key: str, path: str) -> bool:
+    """Whether a key's live value (several ones with blanks between) runs the hook at `path`."""
+    return bool({path, directory_of(key, path)} & set(re.split(r"[\s,]+", value)))
+
+
+def directory_of(key: str, path: str) -> str:
+    """What slurm.conf has for the hook: all of its directory; of task prologs Slurm takes one only."""
+    return path if key == "TaskProlog" else f"{path.rpartition('/')[0]}/*"
 
 
 def agent_path(site: SiteConfig) -> str:
@@ -70,5 +90,13 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2")))
     if role in {"controller", "all"}:
         files.append(agent_unit(site, "slurm"))
-    files.append(RenderedFile(fragment_path(site), text("drainwise.conf.j2")))
+    files.append(RenderedFile(fragment_path(site), text("drainwise.conf.j2", exemption=_exemption(site))))
     return tuple(files)
+
+
+def _exemption(site: SiteConfig) -> str:
+    """What says on the native road whom Slurm spares: its `parameters`, or the `qos`; or nobody knows which."""
+    release = site.slurm.release
+    if release is None:
+        return "unknown"
+    return "parameters" if release >= MIN_EXEMPT_SINCE else "qos"

@@ -28,6 +28,31 @@ class Transport(Protocol):
         """All answers. Raises PoolUnreachable when one is missing, late or not whole."""
 
 
+class JobQuestion(Protocol):
+    """The question for the jobs, which has been asked."""
+
+    def jobs(self) -> list[Job]:
+        """The jobs. Raises PoolUnreachable when the answer is missing, late or not whole."""
+
+    def end(self) -> None:
+        """Have whoever was asked gone."""
+
+
+class Squeue:
+    """`squeue --json`, running; `seconds`: how long it may take."""
+
+    def __init__(self, commands: SlurmCommands, seconds: float) -> None:
+        self._running = commands.start("squeue", "--json", "--all", seconds=seconds)
+
+    def jobs(self) -> list[Job]:
+        """See `JobQuestion`."""
+        return jobs_in(self._running.output())
+
+    def end(self) -> None:
+        """See `JobQuestion`."""
+        self._running.end()
+
+
 class CommandLine:
     """Slurm's own commands; `seconds`: how long the list of jobs may take. It alone grows with the cluster's work."""
 
@@ -36,12 +61,18 @@ class CommandLine:
 
     def answers(self) -> Answers:
         """See `Transport`."""
-        asked = [self._commands.start("squeue", "--json", "--all", seconds=self._seconds)]
-        try:
-            asked += [self._commands.start(*command) for command in (node_line.COMMAND, shares.COMMAND)]
-            # The quick ones first: when slurmctld is gone, their time is over sooner.
-            nodes, tree = (one.output().decode("utf-8", "replace") for one in asked[1:])
-            return Answers(jobs_in(asked[0].output()), nodes_in(nodes), shares_in(tree))
-        finally:
-            for one in asked:
-                one.end()
+        return all_answers(self._commands, Squeue(self._commands, self._seconds))
+
+
+def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
+    """The answer to the question for the jobs with those of sinfo and sshare. Raises PoolUnreachable."""
+    asked = []
+    try:
+        asked += [commands.start(*command) for command in (node_line.COMMAND, shares.COMMAND)]
+        # The quick ones first: when slurmctld is gone, their time is over sooner.
+        nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
+        return Answers(question.jobs(), nodes_in(nodes), shares_in(tree))
+    finally:
+        question.end()
+        for one in asked:
+            one.end()

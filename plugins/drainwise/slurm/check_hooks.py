@@ -1,0 +1,129 @@
+"""Judging the hooks on disk: whether what slurm.conf names is there, is ours, and is nobody's but root's to change.
+
+Slurm runs prologs and epilogs as root, so whoever may write to one of them, or to a directory above it, is root. They
+lie on the nodes: where there are none this machine is taken for another one, such as the controller.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.node.hook import read_bounded
+from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.check_facts import ClusterFacts
+from drainwise.slurm.render import hook_paths, names_hook, render
+
+_LARGEST = 65536
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_DRAINS = "Slurm drains the node"
+_WITHOUT = {"Prolog": _DRAINS, "Epilog": _DRAINS, "TaskProlog": "Slurm ends each job here"}
+"""What comes of a hook that cannot be run; seen with both releases."""
+
+
+@dataclass(frozen=True)
+class HookFile:
+    """One hook as it lies here.
+
+    * path: as slurm.conf has it; real: where that leads, "" when there is nothing; fault: why it cannot be looked at.
+    * mode, uid: the file's. open_to: what above it others may change (itself left out).
+    * text: what stands in it; wanted: what `drainwise config slurm` writes there.
+    """
+
+    key: str
+    path: str
+    real: str = ""
+    fault: str = ""
+    mode: int = 0
+    uid: int = 0
+    open_to: tuple[str, ...] = ()
+    text: str = ""
+    wanted: str = ""
+
+
+def hook_files(facts: ClusterFacts, site: SiteConfig) -> tuple[HookFile, ...]:
+    """The hooks of ours that the live configuration names, as they lie on this machine."""
+    wanted = {file.path: file.text for file in render(site, "node")}
+    paths = hook_paths(site)
+    return tuple(
+        _looked_at(key, path, wanted[path]) for key, path in paths.items() if names_hook(facts.text(key), key, path)
+    )
+
+
+def judge_hooks(files: tuple[HookFile, ...], machine: str) -> tuple[Finding, ...]:
+    """A verdict for each file, with the command that mends it. Pure."""
+    if files and not any(file.real or file.fault for file in files):
+        why = "none here, so this is no node: run the check on one"
+        return (Finding(OK, machine, "hook files", why, value=", ".join(file.path for file in files)),)
+    return tuple(finding for file in files for finding in _verdicts(file, machine))
+
+
+def _verdicts(file: HookFile, machine: str) -> Iterator[Finding]:
+    what, install = f"{file.key} file", "drainwise config slurm --role node --out /"
+    if file.fault:
+        yield Finding(OK, machine, what, f"cannot be looked at by this user: {file.fault}", value=file.path)
+        return
+    if not file.real:
+        yield Finding(DANGEROUS, machine, what, f"not there: {_WITHOUT[file.key]}", install, file.path)
+        return
+    faults = list(_faults(file, install))
+    for severity, why, line in faults:
+        yield Finding(severity, machine, what, why, line, file.path)
+    if not faults:
+        yield Finding(OK, machine, what, "ours, and only root can change it", value=file.path)
+
+
+def _faults(file: HookFile, install: str) -> Iterator[tuple[str, str, str]]:
+    if not stat.S_ISREG(file.mode):
+        yield DANGEROUS, f"not a file: {_WITHOUT[file.key]}", install
+        return
+    if file.uid != 0:
+        yield DANGEROUS, f"it belongs to uid {file.uid}, who can put anything into it", f"chown root:root {file.real}"
+    if file.mode & _OTHERS:
+        yield DANGEROUS, f"mode {file.mode & 0o7777:04o}: others than root may write to it", f"chmod 755 {file.real}"
+    for above in file.open_to:
+        why = f"others than root may change {above}, and so put another file in its place"
+        yield DANGEROUS, why, f"chown root:root {above}; chmod go-w {above}"
+    # The task prolog is run by the jobs' users, who must be able to read a script, too.
+    needed = 0o555 if file.key == "TaskProlog" else 0o500
+    if file.mode & needed != needed:
+        why = f"mode {file.mode & 0o7777:04o} cannot be run: {_WITHOUT[file.key]}"
+        yield DANGEROUS, why, f"chmod 755 {file.real}"
+    if _code(file.text) != _code(file.wanted):
+        ours = "drainwise" in file.text
+        why = "of another version or site file than this one" if ours else "none of ours: it does something else"
+        yield MISSING, why, install
+
+
+def _code(text: str) -> list[str]:
+    """A script without its comments, which name the site file."""
+    return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+def _looked_at(key: str, path: str, wanted: str) -> HookFile:
+    try:
+        real = os.path.realpath(path, strict=True)
+        status = os.stat(real)
+        text = read_bounded(real, _LARGEST).decode("utf-8", "replace") if stat.S_ISREG(status.st_mode) else ""
+    except (FileNotFoundError, NotADirectoryError):
+        return HookFile(key, path)
+    except OSError as error:
+        return HookFile(key, path, fault=error.strerror or type(error).__name__)
+    above = dict.fromkeys((*_above(path), *_above(real)))
+    open_to = tuple(directory for directory in above if _is_open(directory))
+    return HookFile(key, path, real, "", status.st_mode, status.st_uid, open_to, text, wanted)
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
+
+
+def _is_open(directory: str) -> bool:
+    """Whether others than root may rename what lies in it; in a sticky one they may not."""
+    status = os.stat(directory)
+    return status.st_uid != 0 or bool(status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX)

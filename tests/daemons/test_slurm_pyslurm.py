@@ -1,0 +1,162 @@
+"""Real pyslurms on real clusters: the agent's snapshot is the one that Slurm's commands give, or there is none.
+
+No package of pyslurm fits the Slurms of these clusters. So $DRAINWISE_PYSLURM names directories
+(separated by colons) with a pyslurm each, built from its source for the release's Slurm and Python and installed with
+its metadata (`pip install --target`); without one that matches, these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import drainwise
+from drainwise.slurm.pyslurm_transport import mismatch
+from slurm_cluster import SlurmCluster
+
+LIBRARY, PYSLURM = "/srv/lib", "/srv/pyslurm"
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("DRAINWISE_PYSLURM"),
+    reason="$DRAINWISE_PYSLURM names no pyslurm; no package of it fits these Slurms",
+)
+SLEEP = "exec sleep 1000"
+STUBBORN = "trap '' TERM\nwhile :; do sleep 1; done"
+
+# Run inside the cluster, by its own Python, as the agent would be.
+BOTH = """
+import dataclasses, json, sys, time
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.pool import SlurmPool
+
+pools = {name: SlurmPool(SlurmSection(transport=name)) for name in ("pyslurm", "commands")}
+asked = sys.argv[1]
+if asked:
+    (one,) = (one for one in pools["pyslurm"].snapshot(int(time.time())).pilots if one.name == asked)
+    pools["pyslurm"].ask_to_leave(one, int(time.time()) + 600, "test")
+now = int(time.time())
+found = {}
+for name, pool in pools.items():
+    facts = dataclasses.asdict(pool.snapshot(now))
+    facts["pilots"] = {pilot["name"]: pilot for pilot in facts["pilots"]}
+    found[name] = facts
+print(json.dumps(found))
+"""
+FAULT = """
+import sys, time
+from drainwise.errors import PoolUnreachable
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.pool import SlurmPool
+
+begin = time.monotonic()
+try:
+    SlurmPool(SlurmSection(transport=sys.argv[1], command_timeout=4)).snapshot(int(time.time()))
+except PoolUnreachable as fault:
+    print(f"{time.monotonic() - begin:.1f} {fault}")
+"""
+CHOICE = """
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.pyslurm_transport import choice_of
+
+print(*(choice_of("auto", SlurmCommands(), 30.0).__dict__.values()), sep="|")
+"""
+
+
+def matching(version: str) -> str:
+    """The directory with a pyslurm for a version of Slurm, "" when there is none."""
+    for directory in filter(None, os.environ.get("DRAINWISE_PYSLURM", "").split(":")):
+        for found in metadata.distributions(name="pyslurm", path=[directory]):
+            if not mismatch(found.version, version):
+                return directory
+    return ""
+
+
+@pytest.fixture
+def cluster(slurm: SlurmCluster) -> Iterator[SlurmCluster]:
+    """The shared cluster with drainwise and a pyslurm for its own Python; it is left without jobs."""
+    version = ".".join(map(str, slurm.version))
+    directory = matching(version)
+    if not directory:
+        pytest.skip(f"no pyslurm for Slurm {version} in $DRAINWISE_PYSLURM")
+    if not Path(slurm.root + PYSLURM).exists():
+        slurm.copy_in(os.path.dirname(os.path.abspath(drainwise.__file__)), f"{LIBRARY}/drainwise")
+        slurm.copy_in(directory, PYSLURM)
+    yield slurm
+    if not slurm.is_running("slurmctld"):
+        slurm.start_daemon("slurmctld")
+        slurm.wait_until_complete()
+    slurm.cancel_all(90)
+
+
+def python(cluster: SlurmCluster, script: str, *arguments: str, **environment: str) -> str:
+    variables = {"PYTHONPATH": f"{LIBRARY}:{PYSLURM}", "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    return cluster.run(["python3", "-c", script, *arguments], environment=variables).stdout
+
+
+def put_up(cluster: SlurmCluster) -> int:
+    """Jobs of every kind; the number of one to be asked to leave."""
+    asked = cluster.submit(SLEEP, "alice", ["--cpus-per-task=2"])
+    options = (
+        ["--cpus-per-task=4", "--job-name=é\n|"],
+        ["--array=0-2", "--cpus-per-task=2"],
+        ["--time=UNLIMITED"],
+        ["--nodes=2", "--ntasks=2"],
+    )
+    for one in options:
+        cluster.submit(SLEEP, "alice", one)
+    cluster.run(["sbatch", "--cpus-per-task=1", ":", "--cpus-per-task=2", f"--wrap={SLEEP}"], user="alice")
+    ending = cluster.submit(STUBBORN, "bob")
+    cluster.wait_for(lambda: all(job.state == "RUNNING" for job in cluster.jobs()), 30, "all to run")
+    for one in (["--array=1-9%2", "--cpus-per-task=8", "--ntasks=1"], ["--hold"], ["--begin=now+1hour"], ["--nodes=9"]):
+        cluster.run(["sbatch", *one, f"--wrap={SLEEP}"], user="bob", check=False)
+    cluster.submit(SLEEP, "bob", ["--nodes=3", "--exclusive"])
+    cluster.run(["scontrol", "update", f"JobId={asked}", "AdminComment=café"])
+    cluster.run(["scancel", str(ending)])
+    reasons = {"Resources", "Priority", "JobHeldUser", "BeginTime"}
+    cluster.wait_for(lambda: reasons <= {job.reason for job in cluster.jobs()}, 30, "all to wait for their reasons")
+    return asked
+
+
+def test_the_snapshot_by_pyslurm_is_that_by_commands(cluster: SlurmCluster) -> None:
+    """Also of an order that was given in between."""
+    asked = put_up(cluster)
+    found = json.loads(python(cluster, BOTH, str(asked)))
+    ours, theirs = found["pyslurm"], found["commands"]
+    assert ours == theirs
+    assert len(ours["pilots"]) == 7
+    assert {name for name, one in ours["pilots"].items() if one["deadline"]} == {str(asked)}
+    assert [one["leaving"] for one in ours["pilots"].values()].count(True) == 1
+    assert {one["name"]: one["cores_wanted"] for one in ours["principals"]}["cms"] >= 16
+
+
+def test_check_sees_that_it_is_used(cluster: SlurmCluster) -> None:
+    by, why_not = python(cluster, CHOICE).strip("\n").split("|")
+    assert by.startswith("pyslurm ")
+    assert why_not == ""
+
+
+def test_without_slurmctld_there_is_no_answer_within_the_time_limit(cluster: SlurmCluster) -> None:
+    """HOSTILE 54: libslurm itself tries for nine seconds."""
+    cluster.kill_daemon("slurmctld")
+    begin = time.monotonic()
+    seconds, _, fault = python(cluster, FAULT, "pyslurm").partition(" ")
+    assert float(seconds) < 6
+    assert "did not answer within 4 s" in fault
+    assert time.monotonic() - begin < 20
+
+
+def test_libslurm_ends_a_process_of_its_own_and_not_the_agent(cluster: SlurmCluster) -> None:
+    """It calls exit() where slurm.conf cannot be read."""
+    cluster.write("/srv/spoilt.conf", "ClusterName=test\nNoSuchKey=1\n")
+    spoilt = {"SLURM_CONF": "/srv/spoilt.conf"}
+    reader = f"{LIBRARY}/drainwise/slurm/pyslurm_reader.py"
+    ended = cluster.run(["python3", "-I", reader, PYSLURM, "jobs"], environment=spoilt, check=False)
+    assert ended.returncode != 0
+    assert "jobs" not in ended.stdout
+    for setting in ("pyslurm", "auto"):
+        assert "failed" in python(cluster, FAULT, setting, **spoilt)

@@ -1,0 +1,164 @@
+"""What is said of the hooks on disk: real files, spoilt in each way that matters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.rendered_tree import write_tree
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.check_facts import ClusterFacts
+from drainwise.slurm.check_hooks import hook_files, judge_hooks
+from drainwise.slurm.render import directory_of, hook_paths, render
+from made_up_node import public_directory
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the hooks are root's")
+ALICE = 54321
+
+
+class Node:
+    """A node with the hooks installed below its own directory."""
+
+    def __init__(self, base: str) -> None:
+        self.site = SiteConfig(
+            slurm=replace(SlurmSection(), config_dir=f"{base}/etc/slurm", libexec_dir=f"{base}/libexec")
+        )
+        self.paths = hook_paths(self.site)
+        self.base = base
+        self.live = {key.lower(): directory_of(key, path) for key, path in self.paths.items()}
+
+    def install(self) -> None:
+        files = [file for file in render(self.site, "node") if file.path.startswith(self.base)]
+        write_tree(files, "/")
+        for path in ("etc", "etc/slurm", "etc/slurm/prolog.d", "etc/slurm/epilog.d", "libexec"):
+            os.chmod(f"{self.base}/{path}", 0o755)
+
+    def found(self) -> list[Finding]:
+        facts = ClusterFacts(self.live, {}, (), ())
+        return list(judge_hooks(hook_files(facts, self.site), "n1"))
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    with public_directory() as base:
+        yield Node(base)
+
+
+def test_hooks_as_they_were_installed_are_in_order(node: Node) -> None:
+    """One verdict for each of the three, whatever the name of the site file was."""
+    node.install()
+    node.site = replace(node.site, file="/etc/other.ini")
+    found = node.found()
+    assert [(one.what, one.severity) for one in found] == [
+        ("Prolog file", OK),
+        ("Epilog file", OK),
+        ("TaskProlog file", OK),
+    ]
+    assert [one.value for one in found] == list(node.paths.values())
+
+
+def test_a_machine_without_any_is_no_node(node: Node) -> None:
+    """The controller need not have them."""
+    (only,) = node.found()
+    assert (only.what, only.severity) == ("hook files", OK)
+    assert "no node" in only.why
+
+
+def test_what_slurm_conf_does_not_name_is_not_looked_at(node: Node) -> None:
+    """That they are not named is another finding."""
+    node.live.clear()
+    assert node.found() == []
+
+
+def linked(node: Node, path: str) -> None:
+    os.rename(path, f"{node.base}/libexec/elsewhere")
+    os.symlink(f"{node.base}/libexec/elsewhere", path)
+    os.chmod(f"{node.base}/libexec", 0o775)
+
+
+def in_its_place(make: Callable[[str], None]) -> Callable[[Node, str], None]:
+    def spoil(node: Node, path: str) -> None:
+        os.unlink(path)
+        make(path)
+
+    return spoil
+
+
+SPOILT: dict[str, tuple[Callable[[Node, str], object], str, str]] = {
+    "gone": (lambda node, path: os.unlink(path), DANGEROUS, "config slurm"),
+    "a user's": (lambda node, path: os.chown(path, ALICE, 0), DANGEROUS, "chown root:root"),
+    "its group may write": (lambda node, path: os.chmod(path, 0o775), DANGEROUS, "chmod 755"),
+    "all may write": (lambda node, path: os.chmod(path, 0o757), DANGEROUS, "chmod 755"),
+    "cannot be run": (lambda node, path: os.chmod(path, 0o644), DANGEROUS, "chmod 755"),
+    "above it others may write": (
+        lambda node, path: os.chmod(os.path.dirname(path), 0o777),
+        DANGEROUS,
+        "chmod go-w",
+    ),
+    "above it is a user's": (
+        lambda node, path: os.chown(os.path.dirname(path), ALICE, 0),
+        DANGEROUS,
+        "chown root:root",
+    ),
+    "a link to where others may write": (linked, DANGEROUS, "chmod go-w"),
+    "another program": (lambda node, path: Path(path).write_text("#!/bin/sh\nexit 0\n"), MISSING, "config slurm"),
+    "of another version": (
+        lambda node, path: Path(path).write_text(Path(path).read_text().replace("exit 0", "exit 1")),
+        MISSING,
+        "config slurm",
+    ),
+    "a directory": (in_its_place(os.mkdir), DANGEROUS, "config slurm"),
+    "a FIFO": (in_its_place(os.mkfifo), DANGEROUS, "config slurm"),
+}
+
+
+@pytest.mark.parametrize("key", ["Prolog", "Epilog", "TaskProlog"])
+@pytest.mark.parametrize("how", SPOILT)
+def test_each_fault_is_found_with_its_command(node: Node, key: str, how: str) -> None:
+    """What ends jobs, drains the node or gives root away is dangerous; the other hooks stay in order."""
+    node.install()
+    spoil, severity, line = SPOILT[how]
+    spoil(node, node.paths[key])
+    bad = [one for one in node.found() if one.severity != OK]
+    assert [(one.severity, line in one.line) for one in bad if one.what == f"{key} file"] == [(severity, True)]
+    if "above" not in how and "link" not in how:
+        assert len(bad) == 1
+
+
+def test_the_command_mends_it(node: Node) -> None:
+    """As it stands there, typed by root."""
+    node.install()
+    for path in node.paths.values():
+        os.chown(path, ALICE, ALICE)
+        os.chmod(path, 0o666)
+        os.chmod(os.path.dirname(path), 0o777)
+    for one in node.found():
+        assert os.system(one.line) == 0
+    assert {one.severity for one in node.found()} == {OK}
+
+
+def test_a_user_who_cannot_look_is_told_so(node: Node) -> None:
+    """And nothing is called missing."""
+    node.install()
+    for path in ("etc/slurm", "libexec"):
+        os.chmod(f"{node.base}/{path}", 0o700)
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(ALICE, ALICE, ALICE)
+            os.write(writer, "\n".join(f"{one.severity} {one.why}" for one in node.found()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(pid, 0)
+    said = os.read(reader, 4096).decode()
+    os.close(reader)
+    assert said.count("cannot be looked at by this user") == 3
+    assert MISSING not in said

@@ -1,0 +1,269 @@
+"""Whom the jobs are asked for: pyslurm where it is installed and matches, else squeue, and never half of each.
+
+The pyslurm here is made up, in as many broken ways as a real one may fail; what a real one says is in
+`test_pyslurm_record`. Slurm's commands print what real ones printed at the same moment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.finding import MISSING, OK
+from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.check import judge
+from drainwise.slurm.check_facts import ClusterFacts
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.pool import SlurmPool
+from drainwise.slurm.pyslurm_transport import Choice, choice_of, mismatch, transport_of
+from drainwise.slurm.transport import Transport
+
+from .test_pyslurm_record import FOLDER, NOW
+
+SOUND = """
+import json, os
+__version__ = {version!r}
+open({marker!r}, "a").write("imported\\n")
+print("libraries may be chatty")
+def slurm_api_version():
+    return (24, 11, 5)
+class Job:
+    def __init__(self, facts):
+        facts.pop("user_name")
+        self.__dict__.update(facts)
+class Jobs(dict):
+    @staticmethod
+    def load():
+        records = json.load(open({answer!r}))["jobs"]
+        return Jobs((record["id"], Job(record)) for record in records)
+"""
+DIES = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+FAILED_LOAD = "def failed(): {}\nJobs.load = staticmethod(failed)"
+
+
+class Machine:
+    """A machine with Slurm's commands and, once it is put there, a pyslurm."""
+
+    def __init__(self, base: Path) -> None:
+        self.packages, self.bin_dir, self.marker = base / "packages", base / "bin", base / "marker"
+        self.packages.mkdir()
+        self.bin_dir.mkdir()
+        for name in ("squeue", "sinfo", "sshare"):
+            file = FOLDER / "24.11" / f"{name}.{'json' if name == 'squeue' else 'txt'}"
+            self.program(name, f"echo {name} >> {self.marker}; cat {file}")
+        self.program("scontrol", "echo slurm-wlm 24.11.5")
+        self.commands = SlurmCommands(str(self.bin_dir), 20.0)
+
+    def program(self, name: str, text: str) -> None:
+        (self.bin_dir / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.bin_dir / name).chmod(0o755)
+
+    def install(self, broken: str = "", version: str = "24.11.0") -> None:
+        package = self.packages / "pyslurm"
+        package.mkdir()
+        answer = str(FOLDER / "24.11" / "pyslurm.json")
+        text = SOUND.format(version=version, marker=str(self.marker), answer=answer)
+        (package / "__init__.py").write_text(f"{text}\n{broken}\n")
+        metadata = self.packages / f"pyslurm-{version}.dist-info" / "METADATA"
+        metadata.parent.mkdir()
+        metadata.write_text(f"Metadata-Version: 2.1\nName: pyslurm\nVersion: {version}\n")
+        importlib.invalidate_caches()
+
+    def transport(self, setting: str = "auto", seconds: float = 30.0) -> Transport:
+        return transport_of(setting, self.commands, seconds)
+
+    def choice(self, setting: str = "auto") -> Choice:
+        return choice_of(setting, self.commands, 30.0)
+
+    def children(self) -> str:
+        """The processes of this one, dead ones that nobody has seen off included."""
+        return Path("/proc/thread-self/children").read_text()
+
+    def asked(self) -> set[str]:
+        """Who was asked for the jobs."""
+        words = set(self.marker.read_text().split()) if self.marker.exists() else set()
+        return words & {"squeue", "imported"}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Without any pyslurm but what a test installs."""
+    made = Machine(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(made.packages), *sys.path])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("pyslurm", "slurm", "why"),
+    [
+        ("24.11.0", "slurm-wlm 24.11.5\n", ""),
+        ("22.5.3", "slurm-wlm 22.05.8", ""),
+        ("25.11.2", "slurm 25.11.0rc1", ""),
+        ("25.11.2", "slurm-wlm 24.11.5", "pyslurm 25.11.2 does not match Slurm 24.11.5"),
+        ("24.5.1", "slurm-wlm 24.11.5", "pyslurm 24.5.1 does not match Slurm 24.11.5"),
+        ("", "slurm-wlm 24.11.5", "pyslurm of no version does not match Slurm 24.11.5"),
+        ("24.11.0", "", "pyslurm 24.11.0 does not match Slurm ?"),
+        ("", "", "pyslurm of no version does not match Slurm ?"),
+    ],
+)
+def test_pyslurm_must_be_of_slurms_release(pyslurm: str, slurm: str, why: str) -> None:
+    assert mismatch(pyslurm, slurm) == why
+
+
+def test_a_pyslurm_that_matches_is_asked_instead_of_squeue(machine: Machine) -> None:
+    machine.install()
+    answers = machine.transport().answers()
+    assert machine.asked() == {"imported"}
+    assert (len(answers.jobs), len(answers.nodes)) == (28, 4)
+    assert machine.choice() == Choice("pyslurm 24.11.0", "")
+    assert {job.user for job in answers.jobs} <= {"alice", "bob", *map(str, range(900, 1100))}
+
+
+def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
+    machine.install()
+    settings = replace(SlurmSection(), bin_dir=str(machine.bin_dir))
+    pools = [SlurmPool(replace(settings, transport=name)) for name in ("pyslurm", "commands")]
+    ours, theirs = (pool.snapshot(NOW["24.11"]) for pool in pools)
+    assert machine.asked() == {"imported", "squeue"}
+    assert ours.principals == theirs.principals
+    assert {(one.name, one.report, one.deadline) for one in ours.pilots} == {
+        (one.name, one.report, one.deadline) for one in theirs.pilots
+    }
+
+
+def test_without_pyslurm_squeue_is_asked(machine: Machine) -> None:
+    answers = machine.transport().answers()
+    assert machine.asked() == {"squeue"}
+    assert len(answers.jobs) == 27
+    assert machine.choice() == Choice("squeue --json", "pyslurm is not installed")
+
+
+def test_a_pyslurm_of_another_release_is_never_imported(machine: Machine) -> None:
+    """It could end the process, or read nonsense."""
+    machine.install(DIES, version="25.11.2")
+    assert len(machine.transport().answers().jobs) == 27
+    assert machine.choice() == Choice("squeue --json", "pyslurm 25.11.2 does not match Slurm 24.11.5")
+    assert machine.asked() == {"squeue"}
+
+
+def test_the_site_may_want_the_commands_alone(machine: Machine) -> None:
+    machine.install()
+    machine.transport("commands").answers()
+    assert machine.asked() == {"squeue"}
+    assert machine.choice("commands") == Choice("squeue --json", "[slurm] transport = commands")
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ("raise OSError('libslurmfull.so: cannot open')", "OSError: libslurmfull.so: cannot open"),
+        ("import sys; print('fatal: no slurm.conf', file=sys.stderr, flush=True); os._exit(1)", "fatal: no slurm.conf"),
+        ("raise SystemExit(3)", "its process ended with code 3"),
+        (DIES, "its process was ended by signal 9"),
+        ("slurm_api_version = lambda: (25, 5, 1)", "ImportError: pyslurm 24.11.0 has got libslurm 25.5.1"),
+    ],
+)
+def test_a_pyslurm_that_cannot_be_imported_is_left_alone(machine: Machine, broken: str, why: str) -> None:
+    """The jobs come from squeue, and the next time it is not tried again."""
+    machine.install(broken)
+    transport = machine.transport()
+    for _ in range(2):
+        assert len(transport.answers().jobs) == 27
+    assert machine.marker.read_text().split().count("imported") == 1
+    assert machine.choice() == Choice("squeue --json", f"pyslurm cannot be imported: {why}")
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (FAILED_LOAD.format("raise RuntimeError('Unable to contact slurm controller')"), "RuntimeError: Unable to"),
+        (FAILED_LOAD.format("os.kill(os.getpid(), 11)"), "its process was ended by signal 11"),
+        (FAILED_LOAD.format("os._exit(0)"), "half an answer"),
+        (FAILED_LOAD.format("return Jobs({1: object()})"), "AttributeError"),
+        ("Job.cpus = property(lambda job: 1 / 0 if job.id == 20 else 1, lambda job, value: None)", "ZeroDivisionError"),
+    ],
+)
+def test_a_pyslurm_that_fails_midway_is_no_answer(machine: Machine, broken: str, why: str) -> None:
+    """HOSTILE 54: neither half of its jobs nor, since Slurm may be what fails, another road; no process stays."""
+    before = machine.children()
+    machine.install(broken)
+    with pytest.raises(PoolUnreachable, match=why) as fault:
+        machine.transport().answers()
+    assert str(fault.value).isprintable()
+    assert machine.asked() == {"imported"}
+    assert machine.children() == before
+
+
+def test_a_pyslurm_that_hangs_is_ended_in_time(machine: Machine) -> None:
+    machine.install(FAILED_LOAD.format("import time; time.sleep(100)"))
+    before, begin = machine.children(), time.monotonic()
+    with pytest.raises(PoolUnreachable, match=r"pyslurm: .* did not answer within 1 s"):
+        machine.transport(seconds=1).answers()
+    assert time.monotonic() - begin < 30
+    assert machine.children() == before
+
+
+@pytest.mark.parametrize("name", ["sinfo", "sshare", "scontrol"])
+def test_one_answer_that_is_missing_is_none_at_all(machine: Machine, name: str) -> None:
+    """HOSTILE 54; and no process is left behind."""
+    before = machine.children()
+    machine.install()
+    machine.program(name, "exit 1")
+    with pytest.raises(PoolUnreachable, match=f"{name} failed"):
+        machine.transport().answers()
+    assert machine.children() == before
+
+
+def test_who_wants_pyslurm_alone_is_told_why_there_is_no_answer(machine: Machine) -> None:
+    transport = machine.transport("pyslurm")
+    with pytest.raises(PoolUnreachable, match=r"\[slurm\] transport = pyslurm, but pyslurm is not installed"):
+        transport.answers()
+    machine.install("raise ValueError('no')")
+    for _ in range(2):
+        with pytest.raises(PoolUnreachable, match="but pyslurm cannot be imported: ValueError: no"):
+            transport.answers()
+    assert machine.asked() == {"imported"}
+    assert machine.choice("pyslurm") == Choice("", "pyslurm cannot be imported: ValueError: no")
+
+
+def test_what_lies_beside_pyslurm_hides_nothing_of_pythons_own(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HOSTILE 46: nor does the caller's environment."""
+    machine.install()
+    (machine.packages / "json.py").write_text("raise SystemExit('hidden')")
+    monkeypatch.setenv("PYTHONPATH", str(machine.packages))
+    assert len(machine.transport().answers().jobs) == 28
+
+
+def test_a_comment_that_is_no_text_is_still_somebodys(machine: Machine) -> None:
+    """pyslurm itself fails on it; an AdminComment that is not ours must not become an empty one."""
+    machine.install("Job.admin_comment = property(lambda job: b'\\xff'.decode(), lambda job, value: None)")
+    assert {job.admin_comment for job in machine.transport().answers().jobs} == {"\ufffd"}
+
+
+def test_a_user_without_a_name_is_a_number(machine: Machine) -> None:
+    machine.install("Job.user_id = property(lambda job: 4000000000, lambda job, value: None)")
+    assert {job.user for job in machine.transport().answers().jobs} == {"4000000000"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "severity", "words", "line"),
+    [
+        (Choice("pyslurm 24.11.0", ""), OK, "installed", ""),
+        (Choice("squeue --json", "pyslurm is not installed"), OK, "pyslurm is not installed", ""),
+        (Choice("", "pyslurm is not installed"), MISSING, "pyslurm is not installed", "transport = auto"),
+    ],
+)
+def test_check_says_what_is_used_and_why(choice: Choice, severity: str, words: str, line: str) -> None:
+    facts = ClusterFacts({}, {}, (), (), choice)
+    (found,) = (one for one in judge(facts, SiteConfig(), 0) if one.what == "transport")
+    assert (found.severity, found.value, found.line) == (severity, choice.by, line)
+    assert words in found.why
