@@ -11,6 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "plugins" / "drainwise"
 WORKER_NODE = ("errors", "fact", "waste", "features", "pilotad", "node")
+PLAIN = (*WORKER_NODE, "pilot", "estimate")
 HOOKS = ["htcondor.prepare_hook", "htcondor.update_hook", "htcondor.startd_cron"]
 HOOKS += ["slurm.prolog", "slurm.task_prolog", "slurm.epilog", "slurm.host_list", "features.host"]
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
@@ -57,7 +58,7 @@ def test_who_may_know_whom(name: str) -> None:
         assert "cli" not in known
     if room in batch_systems:
         assert not known & ((batch_systems - {room}) | {"reclaim", "journal", "agent"})
-    if room in {"reclaim", "journal", "agent"}:
+    if room in {"reclaim", "journal", "agent", "estimate"}:
         assert not known & batch_systems
     if room in {"reclaim", "journal"}:
         assert "agent" not in known
@@ -65,9 +66,11 @@ def test_who_may_know_whom(name: str) -> None:
         assert known <= set(WORKER_NODE)
     if room == "pilot":
         assert known <= {*WORKER_NODE, "pilot"}
+    if room == "estimate":
+        assert not known & {"reclaim", "journal", "agent"}
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.split(".")[0] in (*WORKER_NODE, "pilot")])
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.split(".")[0] in PLAIN])
 def test_worker_node_code_needs_the_standard_library_alone(name: str) -> None:
     """What runs on a worker node imports nothing that a site would have to install there."""
     outside = {top.split(".")[0] for top in imports(modules()[name])} - {"drainwise"}

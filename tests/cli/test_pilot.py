@@ -36,6 +36,7 @@ def ran(*words: str, python: str = sys.executable) -> subprocess.CompletedProces
             "--directory /no/such",
         ),
         (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--kill-wait", "-1"), "kill_wait = -1"),
+        (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--estimate", "/"), "expected a regular file"),
     ],
 )
 def test_wrong_usage(words: tuple[str, ...], said: str) -> None:

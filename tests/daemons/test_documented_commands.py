@@ -99,8 +99,24 @@ THE_JOURNAL = {  # tests/cli/test_journal_commands.py
     "drainwise report --json",
     "drainwise report --html report.html",
 }
+THE_ESTIMATE = {  # tests/cli/test_estimate.py
+    "drainwise estimate --swf trace.swf.gz",
+    "drainwise estimate records.jsonl",
+    "drainwise estimate records.jsonl --tasks tasks.json --settings gdp.json --activity user",
+    "drainwise estimate records.jsonl --task sim --json --plot times.html",
+    "drainwise pilot run --queue /data/queue --estimate /data/queue/records.jsonl",
+}
+THE_VALIDATION = {  # test_validation.py
+    "drainwise local start --nodes 1x16",
+    "drainwise local account physics --quota 16",
+    "drainwise validate request.toml --account physics",
+    "drainwise validate request.toml --show",
+    "drainwise validate request.toml --json",
+    "drainwise validate request.toml --cancel",
+    "drainwise validate request.toml --again --account physics",
+}
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= THE_AGENT | THE_JOURNAL
+ALL |= THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE
 ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
@@ -126,7 +142,7 @@ def documented() -> set[str]:
             found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
-    named |= {"drainwise pilot run"}
+    named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "condor_history"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 

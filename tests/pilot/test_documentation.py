@@ -37,7 +37,7 @@ def test_the_payload_parses() -> None:
     [example] = fences("json")
     payload = parse_payload(example)
     assert (payload.name, payload.cores, payload.priority, payload.task) == ("fit-17", 4, 2.0, "fit")
-    for key in ("name", "cores", "command", "expected", "maximum", "priority", "task"):
+    for key in ("name", "cores", "command", "expected", "maximum", "priority", "task", "events"):
         assert f'"{key}"' in example and f"\n| `{key}` |" in DOCUMENT
 
 

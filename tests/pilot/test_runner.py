@@ -16,6 +16,7 @@ from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Processes
 from drainwise.pilot.runner import START_BATCH, Runner
 from drainwise.pilot.settings import Settings
+from drainwise.pilot.usage import Usage
 from drainwise.pilot.watch import Watch
 
 from .apart import apart
@@ -38,7 +39,9 @@ class Listed:
         self.told.append(("claimed", payload.name))
         return True
 
-    def finished(self, payload: Payload, code: int, seconds: float, now: float, reason: str = "") -> None:
+    def finished(
+        self, payload: Payload, code: int, seconds: float, now: float, reason: str = "", usage: Usage | None = None
+    ) -> None:
         self.told.append((f"ended {code} {reason}".strip(), payload.name))
 
     def requeue(self, payload: Payload, reason: str, seconds: float, now: float) -> None:

@@ -25,6 +25,8 @@ COMMANDS = {
     "report": "who was asked, left in time and was vacated, and what was promised and wasted",
     "local": "the embedded batch system: leases are processes on this machine",
     "features": "show, check or serve machine and job features",
+    "estimate": "what tasks need, learned from their finished payloads; how far requests were off",
+    "validate": "measure a request on 1, 2, 4 and 8 cores before it is submitted",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
     "config": "write the batch system's configuration from the site file",

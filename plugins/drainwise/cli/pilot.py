@@ -10,6 +10,12 @@ import socket
 from drainwise.errors import UsageError
 from drainwise.pilot.settings import WHILE_DRAINING, Settings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from drainwise.pilot.estimates import Estimates
+
 _DEFAULTS = Settings()
 _SECONDS = {
     "margin": "stop everything that long before the end of the lease or a deadline",
@@ -58,6 +64,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=_DEFAULTS.priority_factor,
         help="worth of this pilot among its user's own, higher is better (default: %(default)s)",
     )
+    action.add_argument(
+        "--estimate",
+        metavar="RECORDS",
+        help="expect of payloads what this file of finished ones says of their task; it is followed while it grows",
+    )
     action.add_argument("--deaf", action="store_true", help="report, and take no notice of anything (for rehearsals)")
     parser.set_defaults(run=run)
 
@@ -88,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
     clock, log, pilot = PilotClock(), Log(), pilot_id()
     environment = dict(os.environ)
     lease = lease_from(environment, args.cores, args.seconds, clock.now())
+    learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
     inner = {name: value for name, value in environment.items() if not name.endswith("JOBSTATUS")}
     adopt_orphans()
@@ -100,13 +112,22 @@ def run(args: argparse.Namespace) -> int:
         processes.leave_alone(command.pid, command.gone)
     channels = Channels(directory, environment.get("JOBSTATUS"), lease.cores, log)
     watch = Watch(directory, environment, log)
-    report = Runner(pilot, lease, settings, queue, processes, channels, watch, log, clock, args.deaf).run()
+    report = Runner(pilot, lease, settings, queue, processes, channels, watch, log, clock, args.deaf, learned).run()
     fault = write_exit_report(directory, report)
     if fault:
         log(f"{REPORT}: {fault}")
     with contextlib.suppress(OSError):  # that nobody reads the line is no reason to end otherwise
         os.write(1, f"{report.as_line()}\n".encode("ascii"))
     return 0
+
+
+def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> Estimates:
+    """What the file of finished payloads says; the power of a core here is what the site says of it."""
+    from drainwise.estimate.followed import FollowedRecords
+    from drainwise.estimate.node_power import core_power_here
+    from drainwise.pilot.log import Faults
+
+    return FollowedRecords(os.path.realpath(path), core_power_here(environment, cores), Faults(log))
 
 
 def pilot_id() -> str:

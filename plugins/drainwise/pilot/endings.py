@@ -30,5 +30,5 @@ class Endings:
             elif ended.code:
                 how = f"with {ended.code}" if ended.code > 0 else f"by signal {-ended.code}"
                 self._log(f"payload {payload.name} failed: it ended {how} after {seconds:.0f} s")
-            self._queue.finished(payload, ended.code, seconds, now, ended.stopped)
+            self._queue.finished(payload, ended.code, seconds, now, ended.stopped, ended.usage)
         self._account.add(kind, payload.cores, ended.start, now)

@@ -14,21 +14,23 @@ from drainwise.errors import PayloadError
 LONGEST = 100 * 365 * 86400.0
 """Seconds a payload may ask for: a hundred years, so that every sum of times stays exact."""
 MOST_CORES = 1_000_000
+MOST_EVENTS = 1e15
 TEXT_LIMIT = 1 << 20
 """Characters of one payload's JSON."""
 TASK_LIMIT = 200
 SHELL = ("/bin/sh", "-c")
 
 _NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,99}")
-_KEYS = ("name", "cores", "command", "expected", "maximum", "priority", "task")
+_KEYS = ("name", "cores", "command", "expected", "maximum", "priority", "task", "events")
 
 
 @dataclass(frozen=True)
 class Payload:
     """What a pilot runs: a `command` on `cores` for `expected` seconds in good faith and never more than `maximum`.
 
-    priority: the higher starts first. task: what it is one of many of, "" when it stands alone.
-    Raises PayloadError for cores < 1 and for times that are not 0 < expected ≤ maximum ≤ a hundred years.
+    priority: the higher starts first. task: what it is one of many of, "" when it stands alone. events: how many it
+    processes, 0 when it does not say.
+    Raises PayloadError for cores < 1, for times that are not 0 < expected ≤ maximum ≤ a hundred years, for events < 0.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Payload:
     maximum: float
     priority: float = 0.0
     task: str = ""
+    events: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.cores <= MOST_CORES:
@@ -47,10 +50,12 @@ class Payload:
             raise _wrong(self.name, "maximum", self.maximum, f"seconds above 0, at most {LONGEST:.0f}")
         if not 0 < self.expected <= self.maximum:
             raise _wrong(self.name, "expected", self.expected, f"seconds above 0, at most maximum ({self.maximum:g})")
+        if not 0 <= self.events <= MOST_EVENTS:
+            raise _wrong(self.name, "events", self.events, f"a number from 0 to {MOST_EVENTS:g}")
 
 
 def parse_payload(text: str, default_name: str | None = None) -> Payload:
-    """Read one JSON object: name, cores (1), command, expected (maximum), maximum, priority (0), task ("").
+    """Read one JSON object: name, cores (1), command, expected (maximum), maximum, priority (0), task, events (0).
 
     command is a list of words, or a string for the shell. `default_name` serves a payload that states no name.
     Raises PayloadError, one line that names the key, the value and what was expected; unknown keys are refused by name.
@@ -76,6 +81,7 @@ def parse_payload(text: str, default_name: str | None = None) -> Payload:
         maximum=maximum,
         priority=_number(name, found, "priority", 0.0),
         task=_task(name, found.get("task", "")),
+        events=_number(name, found, "events", 0.0),
     )
 
 

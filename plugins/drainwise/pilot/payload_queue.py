@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from drainwise.pilot.payload import Payload
+from drainwise.pilot.usage import Usage
 
 
 class PayloadQueue(Protocol):
@@ -23,8 +24,13 @@ class PayloadQueue(Protocol):
     def claim(self, payload: Payload, now: float) -> bool:
         """Make a waiting payload this pilot's own just before it starts; False when somebody else has it already."""
 
-    def finished(self, payload: Payload, code: int, seconds: float, now: float, reason: str = "") -> None:
-        """A claimed payload ended by itself (0: done, else failed) or, with a reason, was stopped for good."""
+    def finished(
+        self, payload: Payload, code: int, seconds: float, now: float, reason: str = "", usage: Usage | None = None
+    ) -> None:
+        """A claimed payload ended by itself (0: done, else failed) or, with a reason, was stopped for good.
+
+        usage: what it used, where that is known.
+        """
 
     def requeue(self, payload: Payload, reason: str, seconds: float, now: float) -> None:
         """Put back a claimed payload that did not end, after it ran for so many seconds."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from drainwise.pilot.payload import Payload
 from drainwise.pilot.process_tree import children, die_with_parent, environment_of, kill_all_below, kill_group
+from drainwise.pilot.usage import Usage, usage_of
 
 PAYLOADS = "payloads"
 """The directory below the startup directory that holds one directory per payload."""
@@ -33,12 +34,16 @@ _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG
 
 @dataclass(frozen=True)
 class Ended:
-    """A payload that is over. code: 0…255, or −N when signal N ended it. stopped: why we stopped it, or ""."""
+    """A payload that is over. code: 0…255, or −N when signal N ended it. stopped: why we stopped it, or "".
+
+    usage: None for one whose command could not be executed, or that could not be ended.
+    """
 
     payload: Payload
     code: int
     start: float
     stopped: str
+    usage: Usage | None = None
 
 
 @dataclass
@@ -50,6 +55,7 @@ class _Process:
     kill_at: float = float("inf")
     code: int | None = None
     killed: bool = False
+    usage: Usage | None = None
 
     @property
     def pid(self) -> int:
@@ -146,19 +152,20 @@ class Processes:
             process = self._by_pid.pop(found.si_pid, None)
             if process is not None and not process.stopped:
                 kill_group(found.si_pid, signal.SIGKILL)
-            _, status = os.waitpid(found.si_pid, 0)
+            _, status, counted = os.wait4(found.si_pid, 0)
             code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
             if process is None:
                 self._others.pop(found.si_pid, _nobody)(code)
                 continue
             process.code = process.handle.returncode = code
+            process.usage = usage_of(counted)
             if not process.stopped:
                 self._end(process)
 
     def _end(self, process: _Process) -> None:
         del self._by_name[process.payload.name]
         self._stopping.pop(process.payload.name, None)
-        self._ended.append(Ended(process.payload, process.code or 0, process.start, process.stopped))
+        self._ended.append(Ended(process.payload, process.code or 0, process.start, process.stopped, process.usage))
 
     def _end_escaped(self) -> None:
         """Kill what left the group of a payload that is over; what does not say whose it is, when the pilot ends."""

@@ -17,6 +17,7 @@ from drainwise.pilot.log import Faults
 from drainwise.pilot.payload import SHELL, TEXT_LIMIT, Payload, parse_payload, payload_text
 from drainwise.pilot.process_tree import die_with_parent
 from drainwise.pilot.records import DONE, FAILED, RECORDS, REFUSED, REQUEUED, Records, append_line
+from drainwise.pilot.usage import Usage, usage_details
 
 REQUEUED_FILE = "requeued.jsonl"
 COMMAND_STDERR = "payload-command.stderr"
@@ -146,10 +147,13 @@ class CommandQueue:
         self._records.started(payload, now)
         return True
 
-    def finished(self, payload: Payload, code: int, seconds: float, now: float, reason: str = "") -> None:
+    def finished(
+        self, payload: Payload, code: int, seconds: float, now: float, reason: str = "", usage: Usage | None = None
+    ) -> None:
         """Record it."""
         self._claimed.discard(payload.name)
         details = {"code": code, "seconds": round(seconds, 3), **({"reason": reason} if reason else {})}
+        details.update(usage_details(usage))
         self._records.add(FAILED if code or reason else DONE, payload.name, now, **details)
 
     def requeue(self, payload: Payload, reason: str, seconds: float, now: float) -> None:

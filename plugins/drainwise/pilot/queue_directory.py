@@ -22,6 +22,7 @@ from drainwise.pilot.claims import SUFFIX, Claims
 from drainwise.pilot.log import Faults
 from drainwise.pilot.payload import TEXT_LIMIT, Payload, parse_payload
 from drainwise.pilot.records import DONE, FAILED, RECORDS, REFUSED, REQUEUED, Records
+from drainwise.pilot.usage import Usage, usage_details
 
 RECOVERY_PERIOD = 60.0
 """Seconds between looks for pilots that have vanished."""
@@ -184,13 +185,16 @@ class DirectoryQueue:
         self._records.started(payload, now, file=file)
         return True
 
-    def finished(self, payload: Payload, code: int, seconds: float, now: float, reason: str = "") -> None:
+    def finished(
+        self, payload: Payload, code: int, seconds: float, now: float, reason: str = "", usage: Usage | None = None
+    ) -> None:
         """Move its file to done/ or failed/."""
         good = code == 0 and not reason
         folder = DONE if good else FAILED
         file = self._claimed.pop(payload.name)
         self._settle(file, lambda: self._claims.settle(file, folder))
         details = {"code": code, "seconds": round(seconds, 3), **({"reason": reason} if reason else {})}
+        details.update(usage_details(usage))
         self._records.add(folder, payload.name, now, file=file, **details)
         self._offer_next(payload.name)
 

@@ -35,7 +35,11 @@ class Records:
 
     def started(self, payload: Payload, now: float, **details: object) -> None:
         """Write that a payload starts, with what it takes and how long."""
-        takes = {"cores": payload.cores, "expected": payload.expected, "maximum": payload.maximum}
+        takes: dict[str, object] = {"cores": payload.cores, "expected": payload.expected, "maximum": payload.maximum}
+        if payload.task:
+            takes["task"] = payload.task
+        if payload.events:
+            takes["events"] = payload.events
         self.add(STARTED, payload.name, now, **takes, **details)
 
 

@@ -13,10 +13,11 @@ from drainwise.pilot.clock_step import moved_lease, moved_moment, moved_workload
 from drainwise.pilot.decide import Decision, decide
 from drainwise.pilot.drain_record import DrainRecord
 from drainwise.pilot.endings import Endings
+from drainwise.pilot.estimates import Estimates
 from drainwise.pilot.exit_report import ExitReport
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import LEASE, Orders
-from drainwise.pilot.overrun import move_overdue
+from drainwise.pilot.overrun import move_overdue, renew
 from drainwise.pilot.payload_queue import PayloadQueue
 from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Ended, Processes
@@ -39,6 +40,7 @@ class Runner:
     """One pilot: what it holds, where its payloads come from and go to, and whom it tells.
 
     pilot: its id. deaf: it takes no notice of what the site asks, signals included (for rehearsals).
+    estimates: what was learned of run times; None: payloads are taken at their word.
     """
 
     def __init__(
@@ -53,10 +55,11 @@ class Runner:
         log: Callable[[str], None],
         clock: PilotClock,
         deaf: bool = False,
+        estimates: Estimates | None = None,
     ) -> None:
         self._pilot, self._lease, self._settings, self._queue = pilot, lease, settings, queue
         self._processes, self._channels, self._watch = processes, channels, watch
-        self._log, self._clock, self._deaf = log, clock, deaf
+        self._log, self._clock, self._deaf, self._estimates = log, clock, deaf, estimates
         now = clock.now()
         self._workload, self._account = Workload(now), Account(lease.cores, lease.start)
         self._orders = Orders(leave=False, deadline=lease.end, draining=False, source=LEASE)
@@ -86,7 +89,7 @@ class Runner:
                 changed = self._listen(signals.requests, now)
                 # What ended meanwhile frees its cores for this decision.
                 changed = self._reap(now) or changed
-                changed = move_overdue(self._workload, now) or changed
+                changed = move_overdue(self._workload, now, self._estimates) or changed
                 decision = self._decide(now)
                 changed = self._act(decision, now) or changed
                 why = decision.why_done if decision.done else self._idle(now)
@@ -127,6 +130,8 @@ class Runner:
             self._queue.look(now)
         if due:
             self._poll_at = now + self._settings.poll
+            if self._estimates is not None:
+                self._estimates.look()
         if self._deaf or not (due or asked):
             return False
         before = self._orders
@@ -177,6 +182,9 @@ class Runner:
                 break
             self._workload.add(running_since(payload, began))
             started = True
+        if started and self._estimates is not None:
+            renew(self._workload, now, self._estimates)
+            self._again = True  # ends have moved, and with them the time to wake up
         return started
 
     def _idle(self, now: float) -> str:
@@ -191,6 +199,8 @@ class Runner:
 
     def _publish(self, can_postpone: bool) -> None:
         settings, now = self._settings, self._clock.now()
+        if self._estimates is not None:
+            renew(self._workload, now, self._estimates)
         limit = self._orders.deadline
         if limit is not None:
             limit = max(now, limit - settings.margin) + settings.kill_wait

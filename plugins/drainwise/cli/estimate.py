@@ -1,0 +1,123 @@
+"""`drainwise estimate`: what finished payloads say of their tasks, before and after; how far requests are off."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from drainwise.cli.estimate_input import opened, parameters_in, settings_in
+from drainwise.cli.estimate_tables import compared_lines, survey_lines
+from drainwise.cli.layout import standard_output
+from drainwise.cli.text import json_text, printable
+from drainwise.errors import DrainwiseError, UsageError
+from drainwise.estimate.formats import READERS, read_as
+from drainwise.estimate.records import lines_in
+from drainwise.estimate.settings import Settings
+from drainwise.estimate.survey import Survey
+
+_AUTO = "auto"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    text = "what tasks need, learned from their finished payloads: before and after, and from how many jobs"
+    parser = subparsers.add_parser("estimate", help=text, description=text)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "records", nargs="?", metavar="RECORDS", help="file of finished payloads, gzipped or not; - reads the input"
+    )
+    source.add_argument(
+        "--swf", metavar="TRACE", help="a log in the Standard Workload Format: how far requests and estimates were off"
+    )
+    formats = (_AUTO, *READERS)
+    parser.add_argument("--format", choices=formats, default=_AUTO, help="of the records (default: told from them)")
+    parser.add_argument("--tasks", metavar="FILE", help="JSON: task (* for all others) → parameters, JEDI's names")
+    parser.add_argument("--settings", metavar="FILE", help="JSON: SCOUT_… and the like, as in PanDA's gdpconfig")
+    parser.add_argument("--activity", default="", metavar="A", help="whose settings count, such as user or managed")
+    parser.add_argument("--task", metavar="T", help="show this task only")
+    parser.add_argument("--json", action="store_true", help="print JSON: all estimates, verdicts and error ratios")
+    parser.add_argument("--plot", metavar="FILE", help="write expected against real run times there, as .svg or .html")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Estimate and print; the exit code. Raises UsageError for wrong files, DrainwiseError when no record is sound."""
+    if args.swf is not None:
+        return _compare(args.swf, args.json)
+    settings = settings_in(args.settings, args.activity) if args.settings else Settings()
+    parameters = parameters_in(args.tasks) if args.tasks else {}
+    skips: Counter[str] = Counter()
+    survey = Survey(settings, parameters, skips)
+    with opened(args.records) as stream:
+        survey.add_all(read_as(args.format, lines_in(stream, skips), skips))
+    if not survey.tasks:
+        raise DrainwiseError(f"{args.records}: no finished payload in it{_skipped(skips)}")
+    if args.task is not None:
+        if args.task not in survey.tasks:
+            raise UsageError(f"--task {args.task!r}: no job of that task in {args.records}")
+        survey.tasks = {args.task: survey.tasks[args.task]}
+        survey.points = [point for point in survey.points if point[0] == args.task]
+    if args.plot is not None:
+        _plot(args.plot, survey)
+    if args.json:
+        from drainwise.estimate.survey_json import as_json
+
+        print(json_text(as_json(survey)))
+    else:
+        print("\n".join(survey_lines(survey, standard_output())))
+        if skips:
+            print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+    return 0
+
+
+def _compare(path: str, as_json: bool) -> int:
+    from drainwise.estimate.survey_json import spread_json
+    from drainwise.estimate.swf import compare, read_swf
+
+    skips: Counter[str] = Counter()
+    with opened(path) as stream:
+        found = compare(read_swf(lines_in(stream, skips), skips))
+    if not found[0].asked.jobs:
+        raise DrainwiseError(f"{path}: no job with a run time and a requested time in it{_skipped(skips)}")
+    if as_json:
+        moments = [
+            {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)}
+            for one in found
+        ]
+        print(json_text({"error_ratio": moments, "skipped": dict(skips)}))
+    else:
+        print("\n".join(compared_lines(found, standard_output())))
+        if skips:
+            print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
+    return 0
+
+
+def _skipped(skips: Mapping[str, int]) -> str:
+    """What was left out and why, for a line; "" when nothing was."""
+    total = sum(skips.values())
+    return f" {total} skipped: " + ", ".join(f"{count} {reason}" for reason, count in _largest(skips)) if total else ""
+
+
+def _largest(skips: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    return iter(sorted(skips.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _plot(path: str, survey: Survey) -> None:
+    from drainwise.estimate.plot import page, scatter
+
+    if not path.endswith((".svg", ".html")):
+        raise UsageError(f"--plot {path!r}: expected a name that ends with .svg or .html")
+    text = (scatter if path.endswith(".svg") else page)(survey.points)
+    half = f"{path}.{os.getpid()}.new"
+    try:
+        with open(half, "x", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(half, path)
+    except (OSError, ValueError) as fault:
+        if not isinstance(fault, FileExistsError) and os.path.lexists(half):
+            os.unlink(half)
+        reason = getattr(fault, "strerror", None) or fault
+        raise UsageError(f"the plot {path!r} cannot be written: {reason}") from None

@@ -1,0 +1,134 @@
+"""One task as its jobs end: estimates when half of its scouts are done and again at the first hundred jobs.
+
+Memory per task is flat: the first jobs until the second estimate, then their figures, and the last run times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drainwise.estimate.exhausted import Evidence, Verdict, verdicts
+from drainwise.estimate.expected_end import LEAST_JOBS, MEDIAN, wall_time
+from drainwise.estimate.parameters import Parameters
+from drainwise.estimate.quantities import core_power_of
+from drainwise.estimate.records import Finished
+from drainwise.estimate.run_times import RunTimes
+from drainwise.estimate.scouts import Figure, Sample
+from drainwise.estimate.settings import Settings
+from drainwise.estimate.spread import Spread
+
+SCOUTS, FIRST_JOBS = "half of the scouts", "first jobs"
+"""The two moments at which a task is estimated."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One estimate of a task: when it was made, from how many good jobs, its figures and the rules that speak."""
+
+    name: str
+    jobs: int
+    figures: tuple[Figure, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+class Task:
+    """What is known of one task; jobs are added in the order in which they ended."""
+
+    __slots__ = (
+        "_cpu_time",
+        "_half",
+        "_sample",
+        "_settings",
+        "asked",
+        "ended",
+        "estimated",
+        "external",
+        "failed",
+        "good",
+        "name",
+        "parameters",
+        "run_times",
+        "stages",
+    )
+
+    def __init__(self, name: str, parameters: Parameters, settings: Settings) -> None:
+        self.name, self.parameters, self._settings = name, parameters, settings
+        self._sample: Sample | None = Sample(parameters)
+        self._half = (settings.scouts + 1) // 2
+        self._cpu_time: float | None = None
+        self.ended = self.good = self.failed = self.external = 0
+        self.run_times = RunTimes()
+        self.stages: list[Stage] = []
+        self.asked, self.estimated = Spread(), Spread()
+        """How far the request, and the estimate before a job began to count, were from the time that it took."""
+
+    def add(self, job: Finished) -> float | None:
+        """Take in a job that has ended; the run time that was expected of it before, in seconds."""
+        expected = self.expected(job)
+        self.ended += 1
+        seconds = job.end - job.start
+        self.run_times.add(seconds)
+        if not job.good:
+            self.failed += 1
+            self.external += job.external
+            return expected
+        self.good += 1
+        # Held against each other on the same jobs alone.
+        requested = job.requested or self.parameters.walltime
+        if expected is not None:
+            self.estimated.add(expected, seconds)
+            if requested:
+                self.asked.add(requested, seconds)
+        if self._sample is not None:
+            self._sample.add(job)
+            if self.good == self._half:
+                self._estimate(SCOUTS)
+            if self.good == self._settings.first_jobs:
+                self._estimate(FIRST_JOBS)
+                self._sample = None
+        return expected
+
+    def expected(self, job: Finished, elapsed: float = 0.0) -> float | None:
+        """Seconds a job of this task is expected to run in all when it has run for `elapsed`; None: nobody can tell.
+
+        By its events and the median cpuTime once that is known and not 0, else by what its like have run.
+        """
+        if self._cpu_time is not None and job.events is not None:
+            task = self.parameters
+            power = core_power_of(job, task)
+            found = wall_time(self._cpu_time, job.events, job.cores, power, task.cpu_efficiency, task.base_time)
+            if found is not None and found > elapsed:
+                return found
+        return None if len(self.run_times) < LEAST_JOBS else self.run_times.quantile_after(elapsed, MEDIAN)
+
+    @property
+    def missing(self) -> int:
+        """Good jobs that are missing until the first estimate; 0 when it has been made."""
+        return 0 if self.stages else self._half - self.good
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The rules that speak now: those of the last estimate, and of the failures since then."""
+        jobs = self._sample.jobs if self._sample is not None else []
+        figures = self.stages[-1].figures if self.stages else ()
+        now = self._judge(jobs if not self.missing else [], figures)
+        if self._sample is not None or not self.stages:
+            return now
+        known = {verdict.rule for verdict in now}
+        kept = tuple(verdict for verdict in self.stages[-1].verdicts if verdict.rule not in known)
+        return now + tuple(verdict for verdict in kept if verdict.rule not in _OF_ALL_JOBS)
+
+    def _estimate(self, name: str) -> None:
+        if self._sample is None:
+            return
+        figures = self._sample.figures(self._settings)
+        found = self._judge(self._sample.jobs, figures)
+        self.stages.append(Stage(name, self.good, figures, found))
+        # Where nothing scaled with events, since all was over within baseTime, they say nothing of the time.
+        self._cpu_time = self._sample.middle_cpu_time() or None
+
+    def _judge(self, jobs: list[Finished], figures: tuple[Figure, ...]) -> tuple[Verdict, ...]:
+        evidence = Evidence(tuple(jobs), figures, self.ended, self.failed, self.external)
+        return verdicts(evidence, self.parameters, self._settings)
+
+
+_OF_ALL_JOBS = ("high_failure_rate", "external_failures")

@@ -1,0 +1,105 @@
+"""How scouts are weighed, under the names that PanDA's gdpconfig has for it; a wrong key or value is named.
+
+Source: JEDI's documentation of the dynamic optimization of task parameters, and its table of gdpconfig. A name that
+ends with the activity (`SCOUT_SHORT_EXECTIME_user`) counts before the same name without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from drainwise.errors import ConfigurationError
+
+LARGEST_SETTING = 1e15
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Thresholds in JEDI's units; a field is JEDI's name in small letters. None: the rule is off.
+
+    Ranks are percentiles. scout_ramcount_margin: per cent. scout_ramcount_min: MB. scout_disk_io_cap: kB/s.
+    scout_mem_leak_per_core: kB/s. scout_short_exectime: minutes. scout_num_short and scout_num_cpu_inefficient: tenths
+    of the scouts. scout_thr_*: expected new jobs. scout_low_cpu_efficiency: per cent. ram_thr_exausted: GB per core,
+    1000-based. scout_wrong_cputime_threshold: factor. The rest: jobs, attempts or a share of 1.
+    """
+
+    scout_cputime_rank: float = 95
+    scout_ramcount_rank: float = 75
+    scout_ramcount_margin: float = 10
+    scout_ramcount_min: float | None = None
+    scout_disk_io_cap: float | None = None
+    scout_mem_leak_per_core: float | None = 10
+    scout_short_exectime: float = 20
+    scout_num_short: float = 5
+    scout_thr_short: float | None = 1000
+    scout_change_sr: bool = False
+    scout_low_cpu_efficiency: float = 30
+    scout_num_cpu_inefficient: float = 5
+    scout_thr_cpu_inefficient: float | None = 1000
+    scout_wrong_cputime_threshold: float = 2
+    ram_thr_exausted: float = 4
+    cap_running_user_jobs: float | None = None
+    task_max_attempt: float | None = 5
+    scouts: int = 10
+    first_jobs: int = 100
+    max_failure_rate: float = 0.5
+    max_broker_failures: float | None = 10
+    max_external_failures: float | None = 5
+    abuse_factor: float = 2
+    outsized_factor: float = 10
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check(field.name, getattr(self, field.name), "")
+
+
+_PER_CENT = {"scout_cputime_rank", "scout_ramcount_rank", "scout_low_cpu_efficiency"}
+_COUNTS = {"scouts": 1, "first_jobs": 1}
+_OPTIONAL = {field.name for field in fields(Settings) if "None" in str(field.type)}
+
+
+def check(name: str, value: object, file: str) -> None:
+    """Raise ConfigurationError, with the key as JEDI writes it, for a value that a setting cannot have."""
+    if value is None and name in _OPTIONAL:
+        return
+    if name == "scout_change_sr":
+        if not isinstance(value, bool):
+            raise _wrong(name, value, file, "true or false")
+        return
+    if name in _COUNTS:
+        if isinstance(value, bool) or not isinstance(value, int) or not _COUNTS[name] <= value <= 1_000_000:
+            raise _wrong(name, value, file, f"a whole number from {_COUNTS[name]} to 1000000")
+        return
+    highest = 100 if name in _PER_CENT else 1 if name == "max_failure_rate" else LARGEST_SETTING
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= highest:
+        raise _wrong(name, value, file, f"a number from 0 to {highest:g}")
+
+
+def settings_from(found: Mapping[str, object], file: str, activity: str = "") -> Settings:
+    """The settings that `found` has under JEDI's names, the others at their defaults.
+
+    activity: such as `user` or `managed`; keys of other activities are refused, since they would change nothing.
+    Raises ConfigurationError, which names file, key and value.
+    """
+    known = {field.name.upper(): field.name for field in fields(Settings)}
+    values: dict[str, object] = {}
+    suffix = f"_{activity}" if activity else ""
+    # Those with the activity come last, so that they hold.
+    for key in sorted(found, key=lambda key: bool(suffix) and key.endswith(suffix)):
+        name = known.get(key) or known.get(key[: -len(suffix)] if suffix and key.endswith(suffix) else "")
+        if name is None:
+            raise ConfigurationError(
+                file, "", key[:80], str(found[key])[:80], f"one of {', '.join(known)}{_or(suffix)}"
+            )
+        check(name, found[key], file)
+        values[name] = found[key]
+    return Settings(**values)  # type: ignore[arg-type] # each was checked just now
+
+
+def _or(suffix: str) -> str:
+    return f", alone or with {suffix}" if suffix else "; with an activity, name it as an option"
+
+
+def _wrong(name: str, value: object, file: str, expected: str) -> ConfigurationError:
+    return ConfigurationError(file or "settings", "", name.upper(), str(value)[:80], expected)

@@ -1,0 +1,40 @@
+"""How far estimates are from the truth: quantiles of an error ratio, in some hundred counters however many they are."""
+
+from __future__ import annotations
+
+import math
+
+STEPS = 100
+"""Counters per factor of e: a quantile is right to half a per cent."""
+LEAST_SECONDS = 1.0
+_log = math.log
+"""Shorter times count as this long: being off by less than a second is no error."""
+
+
+class Spread:
+    """Error ratios: the larger of estimate and truth by the smaller, 1 or more."""
+
+    __slots__ = ("_counts", "jobs")
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.jobs = 0
+
+    def add(self, estimate: float, truth: float) -> None:
+        """Take in an estimate and what came true, both in seconds."""
+        estimate = max(estimate, LEAST_SECONDS)
+        truth = max(truth, LEAST_SECONDS)
+        step = int(STEPS * abs(_log(estimate / truth)) + 0.5)
+        self._counts[step] = self._counts.get(step, 0) + 1
+        self.jobs += 1
+
+    def ratio(self, share: float) -> float | None:
+        """The ratio that this share (0 to 1) of all estimates keeps to; None when there is none."""
+        if not self.jobs:
+            return None
+        wanted, passed = share * self.jobs, 0
+        for step in sorted(self._counts):
+            passed += self._counts[step]
+            if passed >= wanted:
+                return math.exp(step / STEPS)
+        return None

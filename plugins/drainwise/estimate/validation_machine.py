@@ -1,0 +1,193 @@
+"""The whole procedure as a state machine: every transition takes a state and a fact and gives the next state. Pure.
+
+A step is one run. The single-core run comes first; it is tried at most three times, with estimates adjusted in between.
+When it is in range, the runs of 2, 4 and 8 cores follow at the same time, where the program can thread. Their values
+are saved and not checked.
+
+Source: CMS McM MultiValidation. As in McM, a run of whatever cores that fails ends the validation. A run that the batch
+system lost says nothing about the request: it is run once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from drainwise.estimate.validation_backend import Run
+from drainwise.estimate.validation_checks import Check, Estimates, adjust, check_run
+from drainwise.estimate.validation_measurement import Measurement
+from drainwise.estimate.validation_memory import memory_for_run
+from drainwise.estimate.validation_request import Request
+
+MOST_TRIES = 3
+MOST_LOSSES = 1
+"""How often a run that the batch system lost is run again."""
+
+PLANNED, STARTED, MEASURED, FAILED, LOST, CANCELLED = "planned", "started", "measured", "failed", "lost", "cancelled"
+"""The states of a step. PLANNED: a start may be under way. CANCELLED: another step's failure made it pointless."""
+_OPEN = (PLANNED, STARTED)
+
+GOING, PASSED, REFUSED = "running", "passed", "failed"
+"""The states of a validation."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run: try `attempt` on `cores` with `memory` MB, held against `estimates`.
+
+    loss: how often it was lost before. handle: the batch system's. adjusted: the estimates of the next try, where this
+    one led to another.
+    """
+
+    cores: int
+    attempt: int
+    memory: int
+    estimates: Estimates
+    loss: int = 0
+    state: str = PLANNED
+    handle: str = ""
+    measurement: Measurement | None = None
+    checks: tuple[Check, ...] = ()
+    adjusted: Estimates | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """The step within its validation, such as 1c-2 for the second try on one core."""
+        return f"{self.cores}c-{self.attempt}" + (f"-again{self.loss}" if self.loss else "")
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One validation of a request; `identifier` is its own and nobody else's. `reason`: why it failed."""
+
+    identifier: str
+    request: Request
+    steps: tuple[Step, ...]
+    state: str = GOING
+    reason: str = ""
+
+    def name_of(self, step: Step) -> str:
+        """The name under which a step is run, and found again."""
+        return f"{self.identifier}-{step.label}"
+
+
+def begin(request: Request, identifier: str) -> Validation:
+    """A validation whose single-core run is planned."""
+    return Validation(identifier, request, (_planned(request, 1, 1, request.estimates),))
+
+
+def with_state(validation: Validation, *states: str) -> list[Step]:
+    """Its steps that are in one of these states, in order."""
+    return [step for step in validation.steps if step.state in states]
+
+
+def run_of(validation: Validation, step: Step) -> Run:
+    """What the batch system is asked to run for a step, not yet with the runner around it."""
+    request = validation.request
+    figures = {"cores": step.cores, "events": request.events, "memory": step.memory}
+    words = tuple(_filled(word, figures) for word in request.command)
+    name = validation.name_of(step)
+    return Run(name, step.cores, step.memory, request.wall_limit, words, request.environment)
+
+
+def all_runs(request: Request) -> list[tuple[int, int]]:
+    """(cores, MB) of every run that the validation may come to."""
+    counts = (1, *(request.cores if request.can_thread else ()))
+    return [(cores, memory_for_run(cores, request.memory, request.threads)) for cores in counts]
+
+
+def started(validation: Validation, label: str, handle: str) -> Validation:
+    """A planned step is with the batch system."""
+    return _changed(validation, label, (PLANNED,), lambda step: replace(step, state=STARTED, handle=handle))
+
+
+def lost(validation: Validation, label: str, why: str) -> Validation:
+    """The batch system lost a step: it is planned once more, and fails the validation the second time."""
+    step = _open(validation, label)
+    if step is None:
+        return validation
+    after = _changed(validation, label, _OPEN, lambda one: replace(one, state=LOST, note=why))
+    if step.loss >= MOST_LOSSES:
+        return _refused(after, f"{_words(step)}: lost by the batch system {step.loss + 1} times: {why}")
+    again = replace(step, state=PLANNED, handle="", loss=step.loss + 1)
+    return replace(after, steps=(*after.steps, again))
+
+
+def failed(validation: Validation, label: str, why: str) -> Validation:
+    """A step ended badly, or without a report: the validation has failed."""
+    step = _open(validation, label)
+    if step is None:
+        return validation
+    after = _changed(validation, label, _OPEN, lambda one: replace(one, state=FAILED, note=why))
+    return _refused(after, f"{_words(step)}: {why}")
+
+
+def measured(validation: Validation, label: str, run: Measurement) -> Validation:
+    """A step ended well: on one core its values are checked, on more they are saved."""
+    step = _open(validation, label)
+    if step is None:
+        return validation
+    if step.cores > 1:
+        saved = _changed(validation, label, _OPEN, lambda one: replace(one, state=MEASURED, measurement=run))
+        return saved if with_state(saved, *_OPEN) else replace(saved, state=PASSED)
+    checks = check_run(run, step.estimates, validation.request.limits)
+    return _after_checks(validation, replace(step, state=MEASURED, measurement=run, checks=checks))
+
+
+def cancelled(validation: Validation, why: str) -> Validation:
+    """Somebody wants it no more: what is open is cancelled, and has to be killed by whoever holds its handles."""
+    return validation if validation.state != GOING else _refused(validation, why)
+
+
+def _after_checks(validation: Validation, step: Step) -> Validation:
+    """Where a single-core run leads: the end, another try with adjusted estimates, or the runs of more cores."""
+    missed = [check for check in step.checks if not check.passed]
+    if not missed:
+        after = _with(validation, step)
+        more = validation.request.cores if validation.request.can_thread else ()
+        planned = tuple(_planned(validation.request, cores, 1, step.estimates) for cores in more)
+        return replace(after, steps=after.steps + planned) if planned else replace(after, state=PASSED)
+    why = "; ".join(map(str, missed))
+    if any(check.fatal for check in missed):
+        return _refused(_with(validation, replace(step, note=why)), f"{_words(step)}: {why}")
+    if step.attempt >= MOST_TRIES:
+        reason = f"{_words(step)}: {why}: out of range after {MOST_TRIES} tries"
+        return _refused(_with(validation, replace(step, note=why)), reason)
+    estimates = adjust(step.estimates, step.checks)
+    after = _with(validation, replace(step, note=why, adjusted=estimates))
+    return replace(after, steps=(*after.steps, _planned(validation.request, 1, step.attempt + 1, estimates)))
+
+
+def _planned(request: Request, cores: int, attempt: int, estimates: Estimates) -> Step:
+    return Step(cores, attempt, memory_for_run(cores, request.memory, request.threads), estimates)
+
+
+def _filled(word: str, figures: dict[str, int]) -> str:
+    for name, value in figures.items():
+        word = word.replace("{" + name + "}", str(value))
+    return word
+
+
+def _open(validation: Validation, label: str) -> Step | None:
+    """The step, where something can still become of it: news of one that is settled changes nothing."""
+    return next((step for step in with_state(validation, *_OPEN) if step.label == label), None)
+
+
+def _changed(validation: Validation, label: str, states: tuple[str, ...], change: Callable[[Step], Step]) -> Validation:
+    steps = (change(step) if step.label == label and step.state in states else step for step in validation.steps)
+    return replace(validation, steps=tuple(steps))
+
+
+def _with(validation: Validation, step: Step) -> Validation:
+    return _changed(validation, step.label, _OPEN, lambda _: step)
+
+
+def _refused(validation: Validation, reason: str) -> Validation:
+    """The end: what is open is cancelled, and has to be killed by whoever holds its handles."""
+    steps = (replace(step, state=CANCELLED) if step.state in _OPEN else step for step in validation.steps)
+    return replace(validation, steps=tuple(steps), state=REFUSED, reason=reason)
+
+
+def _words(step: Step) -> str:
+    return f"{step.cores} core{'s' if step.cores > 1 else ''}" + (f", try {step.attempt}" if step.cores == 1 else "")

@@ -1,0 +1,137 @@
+"""Drives a validation on a batch system: what is planned is started, what runs is looked at, what is pointless killed.
+
+Each step has its name in the state file before it is started, and a start is looked for by that name before it is made:
+whoever was killed at any moment goes on where it was, and nothing runs twice.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from drainwise.errors import ActionRefused, UsageError
+from drainwise.estimate import validation_machine as machine
+from drainwise.estimate.validation_backend import ENDED, REPORT, RUNNING, VANISHED, WAITING, Backend, Run, RunState
+from drainwise.estimate.validation_machine import Step, Validation
+from drainwise.estimate.validation_measurement import parse_measurement
+from drainwise.estimate.validation_request import Request
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PROGRAM = (
+    f"import sys; sys.path.append({_PACKAGE!r});"
+    " from drainwise.estimate.validation_runner import main; sys.exit(main())"
+)
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_LONGER = 1.1  # so that an end is noticed within a tenth of the time that was waited for it
+
+Say = Callable[[str], None]
+
+
+def with_runner(run: Run, events: int, python: str = sys.executable) -> Run:
+    """The run with the runner around its program."""
+    words = (python, "-I", "-S", "-B", "-c", _PROGRAM, REPORT, str(run.cores), str(events), str(run.memory), "--")
+    return replace(run, command=(*words, *run.command))
+
+
+def refuse_impossible(request: Request, backend: Backend) -> None:
+    """Raise UsageError when one of the runs could never start: better now than after hours on one core."""
+    for cores, memory in machine.all_runs(request):
+        why = backend.refusal(Run("", cores, memory, request.wall_limit, request.command, request.environment))
+        if why:
+            hint = "" if cores == 1 else "; `cores` in the request says on how many it is tried"
+            raise UsageError(f"the run on {cores} core{'s' if cores > 1 else ''} can never start: {why}{hint}")
+
+
+def advance(validation: Validation, backend: Backend, save: Callable[[Validation], None], say: Say) -> Validation:
+    """One round: every planned step started, every started one asked for. `save` is called after every change."""
+    for step in machine.with_state(validation, machine.PLANNED):
+        validation = _started(validation, step, backend, say)
+        save(validation)
+    for step in machine.with_state(validation, machine.STARTED):
+        if validation.state != machine.GOING:
+            break
+        state = backend.poll(step.handle, validation.name_of(step))
+        if state.note and state.state in (WAITING, RUNNING):
+            say(f"{step.label}: {state.state}: {state.note}")
+        after = _asked(validation, step, state)
+        if after is not validation:
+            validation = after
+            save(validation)
+            _tell(validation, step, say)
+    if validation.state == machine.REFUSED:
+        kill_pointless(validation, backend)
+    return validation
+
+
+def kill_pointless(validation: Validation, backend: Backend) -> None:
+    """End the runs of cancelled steps, also those of which it was not written down any more that they started."""
+    for step in machine.with_state(validation, machine.CANCELLED):
+        name = validation.name_of(step)
+        handle = step.handle or backend.find(name)
+        if handle is not None:
+            backend.kill(handle, name)
+
+
+def run_to_end(
+    validation: Validation,
+    backend: Backend,
+    save: Callable[[Validation], None],
+    say: Say,
+    sleep: Callable[[float], None],
+) -> Validation:
+    """Rounds until the validation has passed or failed; between two that changed nothing it sleeps ever longer."""
+    if validation.state == machine.REFUSED:
+        kill_pointless(validation, backend)
+    pause, heard = _FIRST_PAUSE, set[str]()
+
+    def say_once(text: str) -> None:
+        if text not in heard:
+            heard.add(text)
+            say(text)
+
+    while validation.state == machine.GOING:
+        after = advance(validation, backend, save, say_once)
+        pause = _FIRST_PAUSE if after is not validation else min(pause * _LONGER, _LONGEST_PAUSE)
+        validation = after
+        if validation.state == machine.GOING:
+            sleep(pause)
+    return validation
+
+
+def _started(validation: Validation, step: Step, backend: Backend, say: Say) -> Validation:
+    run = with_runner(machine.run_of(validation, step), validation.request.events)
+    found = backend.find(run.name)
+    if found is None:
+        try:
+            handle = backend.start(run)
+        except (ActionRefused, UsageError) as fault:
+            return machine.failed(validation, step.label, f"it cannot be started: {fault}")
+        say(f"{step.label}: started as {handle}, {step.memory} MB")
+    else:
+        handle = found
+        say(f"{step.label}: found again as {handle}")
+    return machine.started(validation, step.label, handle)
+
+
+def _asked(validation: Validation, step: Step, state: RunState) -> Validation:
+    if state.state == VANISHED:
+        return machine.lost(validation, step.label, state.note or "nothing is known of it")
+    if state.state != ENDED:
+        return validation
+    if state.code != 0:
+        how = state.note or ("a signal ended it" if state.code is None else f"it ended with {state.code}")
+        return machine.failed(validation, step.label, f"{how}: {state.said}" if state.said else how)
+    if state.report is None:
+        return machine.failed(validation, step.label, "it ended with 0 and without a report")
+    try:
+        run = parse_measurement(state.report, step.cores, validation.request.events)
+    except ValueError as fault:
+        return machine.failed(validation, step.label, str(fault))
+    return machine.measured(validation, step.label, run)
+
+
+def _tell(validation: Validation, before: Step, say: Say) -> None:
+    step = next(one for one in validation.steps if one.label == before.label)
+    say(f"{step.label}: {step.state}" + (f": {step.note}" if step.note else ""))

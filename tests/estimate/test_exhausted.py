@@ -1,0 +1,172 @@
+"""Each rule speaks where it should, with its figures, and is silent one step before and when it is switched off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.estimate import exhausted
+from drainwise.estimate.exhausted import RULES, Evidence, Verdict, is_exhausted, verdicts
+from drainwise.estimate.parameters import Parameters
+from drainwise.estimate.quantities import KB, MB
+from drainwise.estimate.records import Finished
+from drainwise.estimate.scouts import Sample
+from drainwise.estimate.settings import Settings
+
+from .jobs import job, jobs
+
+DEFAULTS = Settings()
+
+
+def evidence(*done: Finished, task: Parameters, failed: int = 0, external: int = 0) -> Evidence:
+    """What these good jobs say, and so many failed ones."""
+    sample = Sample(task)
+    for one in done:
+        sample.add(one)
+    return Evidence(done, sample.figures(DEFAULTS), len(done) + failed, failed, external)
+
+
+def spoken(
+    *done: Finished, task: Parameters | None = None, settings: Settings = DEFAULTS, failed: int = 0, external: int = 0
+) -> dict[str, Verdict]:
+    """The rules that speak."""
+    known = task or Parameters()
+    found = verdicts(evidence(*done, task=known, failed=failed, external=external), known, settings)
+    return {verdict.rule: verdict for verdict in found}
+
+
+@pytest.mark.parametrize(
+    ("rule", "state", "limit", "off"),
+    [
+        (exhausted.BROKERAGE, {"broker_failures": 10}, {"broker_failures": 11}, {"max_broker_failures": None}),
+        (exhausted.EXTERNAL, {"external_failures": 5}, {"external_failures": 6}, {"max_external_failures": None}),
+        (exhausted.RETRIES, {"attempts": 5}, {"attempts": 6}, {"task_max_attempt": None}),
+    ],
+)
+def test_rules_on_the_state_of_a_task(
+    rule: str, state: dict[str, float], limit: dict[str, float], off: dict[str, None]
+) -> None:
+    """At the threshold they are silent, one more and they speak; None switches them off."""
+    assert rule not in spoken(task=Parameters(**state))  # type: ignore[arg-type]
+    loud = Parameters(**limit)  # type: ignore[arg-type]
+    [value] = limit.values()
+    assert f"{value:g}" in spoken(task=loud)[rule].figures
+    assert rule not in spoken(task=loud, settings=Settings(**off))  # type: ignore[arg-type]
+
+
+def test_too_many_queued() -> None:
+    """More than twice CAP_RUNNING_USER_JOBS; without a cap the rule is off."""
+    cap = Settings(cap_running_user_jobs=100)
+    assert exhausted.QUEUED not in spoken(task=Parameters(queued_jobs=200), settings=cap)
+    assert "201 queued" in spoken(task=Parameters(queued_jobs=201), settings=cap)[exhausted.QUEUED].figures
+    assert exhausted.QUEUED not in spoken(task=Parameters(queued_jobs=1e9))
+
+
+def test_failures_from_outside_are_counted_from_the_jobs() -> None:
+    """Six failed jobs with a cause outside speak as six reported failures do."""
+    assert exhausted.EXTERNAL in spoken(*[job()] * 10, failed=6, external=6)
+    assert exhausted.EXTERNAL not in spoken(*[job()] * 10, failed=6, external=5)
+
+
+def test_high_failure_rate() -> None:
+    """More than half of all jobs, with both numbers; fewer jobs than half of the scouts are no rate."""
+    assert exhausted.FAILURES not in spoken(job(), job(), job(), failed=3)
+    assert "3 of 5 jobs failed, 60 %" in spoken(job(), job(), failed=3)[exhausted.FAILURES].figures
+    assert exhausted.FAILURES not in spoken(failed=4)
+    assert not spoken()
+
+
+def test_memory_leak() -> None:
+    """The mean per core above SCOUT_MEM_LEAK_PER_CORE kB/s."""
+    assert exhausted.LEAK not in spoken(job(leak=10 * KB), job(leak=10 * KB))
+    assert "15 kB/s per core over 2 jobs" in spoken(job(leak=20 * KB), job(leak=10 * KB))[exhausted.LEAK].figures
+    assert exhausted.LEAK not in spoken(job(leak=80 * KB, cores=8))
+    assert exhausted.LEAK not in spoken(job(leak=1e9), settings=Settings(scout_mem_leak_per_core=None))
+
+
+SHORT = [job(1200)] * 5 + [job(1201)] * 5
+MANY = Parameters(new_jobs=1001)
+
+
+def test_too_many_short_jobs() -> None:
+    """Half of the scouts within 20 minutes and more than 1000 new jobs expected; unknown, the rule is silent."""
+    assert "5 of 10 jobs ran for at most 20 min" in spoken(*SHORT, task=MANY)[exhausted.SHORT].figures
+    assert exhausted.SHORT not in spoken(*SHORT[1:], job(1300), task=MANY)
+    assert exhausted.SHORT not in spoken(*SHORT, task=Parameters(new_jobs=1000))
+    assert exhausted.SHORT not in spoken(*SHORT)
+
+
+def test_short_jobs_that_had_to_copy_do_not_count() -> None:
+    """A site that forces its jobs to copy their input first is no fault of the task's."""
+    copied = [job(1200, scratch=True)] * 5
+    assert exhausted.SHORT not in spoken(*copied, *SHORT[5:], task=MANY)
+    assert "4 of 4" in spoken(*copied, *[job(10)] * 4, task=MANY)[exhausted.SHORT].figures
+
+
+def test_split_rules_are_removed_where_that_is_allowed() -> None:
+    """nGBPerJob and nFilesPerJob go, the task stays; without leave, or without either, it is exhausted."""
+    stated = replace(MANY, n_gb_per_job=10, n_files_per_job=2)
+    allowed = Settings(scout_change_sr=True)
+    verdict = spoken(*SHORT, task=stated, settings=allowed)[exhausted.SHORT]
+    assert verdict.remove == ("nFilesPerJob", "nGBPerJob") and not is_exhausted([verdict])
+    for task, weighed in ((stated, DEFAULTS), (MANY, allowed)):
+        verdict = spoken(*SHORT, task=task, settings=weighed)[exhausted.SHORT]
+        assert verdict.remove == () and is_exhausted([verdict])
+
+
+def test_new_jobs_with_more_input_run_longer() -> None:
+    """Extrapolated beyond SCOUT_SHORT_EXECTIME, short scouts are no reason."""
+    assert exhausted.SHORT not in spoken(*SHORT, task=replace(MANY, input_ratio=1.01))
+    assert exhausted.SHORT in spoken(*[job(100)] * 10, task=replace(MANY, input_ratio=11))
+
+
+def test_cpu_time_off() -> None:
+    """Above twice the preset in a job of over a day, or over ten times off either way; Fixed units say nothing."""
+    long = [job(25 * 3600, events=1000, core_power=10)] * 5  # 1.5 × 804.6 HS06 s per event
+    assert "2 times the preset 600" in spoken(*long, task=Parameters(cpu_time=600))[exhausted.CPU_TIME].figures
+    assert not spoken(*long, task=Parameters(cpu_time=700))
+    brief = [job(4600, events=1000, core_power=10)] * 5  # 54 HS06 s per event
+    assert not spoken(*brief, task=Parameters(cpu_time=6))
+    assert exhausted.OFF in spoken(*brief, task=Parameters(cpu_time=5))
+    assert exhausted.OFF in spoken(*brief, task=Parameters(cpu_time=541))
+    assert not spoken(*brief, task=Parameters(cpu_time=541), settings=Settings(outsized_factor=0))
+    assert not spoken(*brief, task=Parameters(cpu_time=5, cpu_time_unit="HS06sPerEventFixed"))
+
+
+def test_ram_count_off() -> None:
+    """The preset below RAM_THR_EXAUSTED, the measured value above it."""
+    big = [job(memory_bytes=4000 * MB)] * 3
+    assert "ramCount 4400 MB" in spoken(*big, task=Parameters(ram_count=2000))[exhausted.RAM].figures
+    assert not spoken(*big, task=Parameters(ram_count=4000))
+    assert not spoken(*big, task=Parameters(ram_count=2000), settings=Settings(ram_thr_exausted=5))
+
+
+def test_low_cpu_efficiency() -> None:
+    """The task's own threshold in the middle of the jobs; without one, half of them below 30 per cent and many new."""
+    slow = [job(1000_0, cpu_seconds=1000)] * 5 + [job(1000_0, cpu_seconds=9000)] * 5
+    assert "50 %" in spoken(*slow, task=Parameters(min_cpu_efficiency=51))[exhausted.EFFICIENCY].figures
+    assert not spoken(*slow, task=Parameters(min_cpu_efficiency=50))
+    assert "5 of 10 jobs below 30 %" in spoken(*slow, task=MANY)[exhausted.EFFICIENCY].figures
+    assert not spoken(*slow)
+
+
+def test_cpus_that_were_not_allocated() -> None:
+    """CPU time above twice the time of the job's cores."""
+    assert not spoken(job(100, cores=2, cpu_seconds=400))
+    assert "401 CPU s in 100 s on 2 cores" in spoken(job(100, cores=2, cpu_seconds=401))[exhausted.ABUSE].figures
+    assert not spoken(job(100, cores=2, cpu_seconds=401), settings=Settings(abuse_factor=3))
+
+
+@settings(max_examples=40)
+@given(st.lists(jobs(), max_size=8), st.integers(0, 9), st.booleans())
+def test_every_verdict_names_its_rule_and_its_figures(done: list[Finished], failed: int, presets: bool) -> None:
+    """Whatever the jobs: nothing raises, each rule speaks at most once, and its figures have a number in them."""
+    task = Parameters(cpu_time=1, ram_count=1, new_jobs=1e6, min_cpu_efficiency=50) if presets else Parameters()
+    found = verdicts(evidence(*done, task=task, failed=failed), task, DEFAULTS)
+    assert len({verdict.rule for verdict in found}) == len(found) <= len(RULES)
+    for verdict in found:
+        assert any(letter.isdigit() for letter in verdict.figures) and verdict.figures.isprintable()
+        assert "nan" not in verdict.figures and "inf" not in verdict.figures

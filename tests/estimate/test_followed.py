@@ -1,0 +1,152 @@
+"""A file of finished payloads is followed: what was appended is learned once, and nothing about it stops a pilot."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import UsageError
+from drainwise.estimate import followed
+from drainwise.estimate.followed import FollowedRecords
+from drainwise.estimate.node_power import core_power_here
+from drainwise.pilot.log import Faults
+from drainwise.pilot.payload import Payload
+from drainwise.pilot.records import Records
+
+from .jobs import T0, as_lines, record
+
+
+def follow(path: Path, said: list[str], power: float | None = None) -> FollowedRecords:
+    return FollowedRecords(str(path), power, Faults(said.append))
+
+
+def ended(records: Records, name: str, seconds: float, task: str = "fit") -> None:
+    payload = Payload(name, 1, ("true",), 50, 5000, task=task)
+    records.started(payload, T0)
+    records.add("done", name, T0 + seconds, code=0, seconds=seconds)
+
+
+def test_what_ends_is_learned_at_the_next_look(tmp_path: Path) -> None:
+    """The queue's own records: unknown at first, then the median, and half a line waits for its other half."""
+    path, said = tmp_path / "records.jsonl", list[str]()
+    known = follow(path, said)
+    known.look()
+    assert known.run_time("fit", 1, 0, 0) is None
+    records = Records(str(path), "pilot-1", print)
+    for number, seconds in enumerate((10, 20, 30, 40)):
+        ended(records, f"p{number}", seconds)
+    known.look()
+    assert known.run_time("fit", 1, 0, 0) is None
+    line = as_lines(record(task="fit", events=None, end=T0 + 50))
+    with path.open("ab") as stream:
+        stream.write(line[:20])
+    known.look()
+    assert known.run_time("fit", 1, 0, 0) is None
+    with path.open("ab") as stream:
+        stream.write(line[20:])
+    known.look()
+    known.look()
+    assert known.run_time("fit", 1, 0, 0) == 30
+    assert known.run_time("fit", 1, 0, 35) == 45
+    assert known.run_time("fit", 1, 0, 50) is None and known.run_time("other", 1, 0, 0) is None
+    assert not said and not known.skips
+
+
+def test_events_and_the_power_of_this_node_count(tmp_path: Path) -> None:
+    """Records of nodes of 10 HS06 per core; here it is 20: what scales takes half, by events."""
+    path = tmp_path / "records"
+    one = record(task="sim", end=T0 + 4600, events=1000, core_power=10)
+    path.write_bytes(as_lines(*[one] * 5))
+    assert follow(path, [], 20.0).run_time("sim", 1, 1000, 0) == pytest.approx(2600)
+    assert follow(path, [], 10.0).run_time("sim", 1, 2000, 0) == pytest.approx(8600)
+    assert follow(path, [], 20.0).run_time("sim", 1, 0, 0) == 4600
+    # Without powers on either side all nodes count as this one.
+    path.write_bytes(as_lines(*[{key: value for key, value in one.items() if key != "core_power"}] * 5))
+    assert follow(path, [], 20.0).run_time("sim", 1, 1000, 0) == pytest.approx(4600)
+    assert follow(path, [], None).run_time("sim", 1, 1000, 0) == pytest.approx(4600)
+
+
+def test_another_file_is_read_from_its_beginning(tmp_path: Path) -> None:
+    """Rotated, or cut short: what the new one says counts, alone."""
+    path = tmp_path / "records"
+    path.write_bytes(as_lines(*[record(events=None)] * 6))
+    known = follow(path, [])
+    assert known.run_time("t", 1, 0, 0) == 100
+    new = tmp_path / "new"
+    new.write_bytes(as_lines(*[record(events=None, end=T0 + 7)] * 5))
+    os.replace(new, path)
+    known.look()
+    assert known.run_time("t", 1, 0, 0) == 7
+    path.write_bytes(as_lines(record(events=None)))
+    known.look()
+    assert known.run_time("t", 1, 0, 0) is None
+
+
+def test_a_look_is_bounded_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOSTILE 22, 25: a file that grows fast is read in pieces, and none of it is lost."""
+    monkeypatch.setattr(followed, "PIECE", 1000)
+    monkeypatch.setattr(followed, "MOST_AT_A_LOOK", 3000)
+    path = tmp_path / "records"
+    known = follow(path, [])
+    path.write_bytes(as_lines(*(record(events=None, end=T0 + number) for number in range(100))))
+    known.look()
+    first = known._survey.tasks["t"].ended
+    assert 0 < first < 100
+    for _ in range(10):
+        known.look()
+    assert known._survey.tasks["t"].ended == 100 and not known.skips
+
+
+def test_of_a_large_file_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOSTILE 22: the newest records alone, from the first whole line on; the pilot starts at once."""
+    monkeypatch.setattr(followed, "NEWEST", 1000)
+    path = tmp_path / "records"
+    path.write_bytes(as_lines(*[record(events=None)] * 1000, *[record(events=None, end=T0 + 9)] * 20))
+    known = follow(path, [])
+    assert known.run_time("t", 1, 0, 0) == 9 and not known.skips
+    assert known._survey.tasks["t"].ended < 20
+
+
+def test_garbage_is_counted(tmp_path: Path) -> None:
+    """HOSTILE 21, 24, 34, 36: what is no record costs itself, a line of megabytes included."""
+    path = tmp_path / "records"
+    good = as_lines(*[record(events=None)] * 3)
+    path.write_bytes(
+        good + b"\0\0\n[1]\nnan\n" + b"x" * (3 << 20) + b"\n{}\n" + json.dumps({"event": 7}).encode() + b"\n" + good
+    )
+    known = follow(path, [])
+    assert known.run_time("t", 1, 0, 0) == 100 and sum(known.skips.values()) == 6
+
+
+def test_what_cannot_be_followed(tmp_path: Path) -> None:
+    """HOSTILE 5, 8: at the start a wrong file is wrong usage, at once; later one line, and what is known stays."""
+    for number, make in enumerate((os.mkdir, os.mkfifo)):
+        place = tmp_path / str(number)
+        make(place)
+        with pytest.raises(UsageError, match=r"--estimate .*expected a regular file"):
+            follow(place, [])
+    path, said = tmp_path / "records", list[str]()
+    path.write_bytes(as_lines(*[record(events=None)] * 5))
+    known = follow(path, said)
+    path.unlink()
+    known.look()
+    os.mkfifo(path)
+    known.look()
+    known.look()
+    assert known.run_time("t", 1, 0, 0) == 100
+    assert said == ["estimate: expected a regular file"]
+
+
+def test_the_power_of_a_core_here(tmp_path: Path) -> None:
+    """hs06_job / allocated_cpu; absent or garbage: unknown."""
+    environment = {"JOBFEATURES": str(tmp_path)}
+    assert core_power_here({}, 4) is None and core_power_here(environment, 4) is None
+    (tmp_path / "hs06_job").write_text("80.5\n")
+    assert core_power_here(environment, 4) == 80.5 / 4
+    (tmp_path / "allocated_cpu").write_text("8\n")
+    assert core_power_here(environment, 4) == 80.5 / 8
+    (tmp_path / "hs06_job").write_text("strong\n")
+    assert core_power_here(environment, 4) is None

@@ -1,0 +1,248 @@
+"""Driving a validation: killed at any moment it goes on where it was, and nothing runs twice or is left running."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import ActionRefused, PoolError, UsageError
+from drainwise.estimate import validation_machine as machine
+from drainwise.estimate.validation_backend import ENDED, RUNNING, VANISHED, Run, RunState
+from drainwise.estimate.validation_machine import Validation
+from drainwise.estimate.validation_request import Request
+from drainwise.estimate.validation_run import refuse_impossible, run_to_end
+from drainwise.estimate.validation_state import StateFile, text_of, validation_in
+
+REQUEST = Request("r", ("run",), 100, 1.0, 100.0, 2300, can_thread=True)
+
+
+class Killed(BaseException):
+    """What a kill -9 is to the code that it hits: nothing after it runs."""
+
+
+class MadeUpBatch:
+    """Runs that end when they were asked for twice; `moment` counts every touch of the world, and can be the last."""
+
+    def __init__(self, times: tuple[float, ...] = (1.0,), die_at: int = -1) -> None:
+        self.times, self.die_at, self.moment = list(times), die_at, 0
+        self.started: list[Run] = []
+        self.asked: dict[str, int] = {}
+        self.killed: list[str] = []
+        self.codes: dict[str, int] = {}
+        self.vanishing: set[str] = set()
+        self.most_at_once = 0
+        self.refusing: Exception | None = None
+
+    def touch(self) -> None:
+        self.moment += 1
+        if self.moment == self.die_at:
+            raise Killed
+
+    def refusal(self, run: Run) -> str:
+        return "the largest node has 8 cores" if run.cores > 8 else ""
+
+    def find(self, name: str) -> str | None:
+        self.touch()
+        found = [number for number, run in enumerate(self.started) if run.name == name]
+        return str(found[0]) if found else None
+
+    def start(self, run: Run) -> str:
+        self.touch()
+        if self.refusing is not None:
+            raise self.refusing
+        self.started.append(run)
+        self.touch()
+        return str(len(self.started) - 1)
+
+    def poll(self, handle: str, name: str) -> RunState:
+        self.touch()
+        run = self.started[int(handle)]
+        assert run.name == name
+        going = [one for one in self.started if self.asked.get(one.name, 0) < 2]
+        self.most_at_once = max(self.most_at_once, len(going))
+        self.asked[name] = self.asked.get(name, 0) + 1
+        if name in self.vanishing:
+            return RunState(VANISHED, note="its keeper vanished")
+        if self.asked[name] < 2:
+            return RunState(RUNNING)
+        code = self.codes.get(name, 0)
+        attempt = int(name.split("c-")[1][0])
+        time = self.times[min(attempt, len(self.times)) - 1] * 100
+        report = {
+            "measured": {"wall_seconds": time, "cpu_seconds": time * run.cores * 0.9, "peak_rss_bytes": 10**9},
+            "reported": {"written": 100, "output_bytes": 10**7},
+        }
+        return RunState(ENDED, code, report=json.dumps(report).encode(), said="it broke" if code else "")
+
+    def kill(self, handle: str, name: str) -> None:
+        self.touch()
+        self.killed.append(name)
+
+
+def drive(path: Path, batch: MadeUpBatch, request: Request = REQUEST) -> Validation:
+    """What the command does: load or begin, and run to the end. The state file touches the world, too."""
+    with StateFile(str(path)) as state:
+
+        def save(validation: Validation) -> None:
+            batch.touch()
+            state.save(validation)
+            batch.touch()
+
+        validation = state.load()
+        if validation is None:
+            validation = machine.begin(request, "id")
+            save(validation)
+        return run_to_end(validation, batch, save, lambda _: None, lambda _: None)
+
+
+def test_the_whole_procedure(tmp_path: Path) -> None:
+    """A wrong time per event is adjusted twice; then 2, 4 and 8 cores run at the same time; eight are chosen."""
+    batch = MadeUpBatch(times=(4.0, 4.0))
+    done = drive(tmp_path / "state", batch)
+    assert done.state == machine.PASSED
+    assert [step.label for step in done.steps] == ["1c-1", "1c-2", "2c-1", "4c-1", "8c-1"]
+    assert batch.most_at_once == 3 and not batch.killed
+
+
+@pytest.mark.parametrize("times", [(4.0, 4.0), (10.0, 100.0, 1000.0)])
+def test_a_kill_at_any_moment_loses_nothing_and_runs_nothing_twice(tmp_path: Path, times: tuple[float, ...]) -> None:
+    """At each moment around every start, question and save (HOSTILE 51): the next run comes to the same end."""
+    plain = MadeUpBatch(times)
+    expected = drive(tmp_path / "plain", plain)
+    for moment in range(1, plain.moment + 1):
+        path, batch = tmp_path / f"killed-{moment}", MadeUpBatch(times, die_at=moment)
+        with pytest.raises(Killed):
+            drive(path, batch)
+        again = drive(path, batch)
+        assert again == expected, moment
+        names = [run.name for run in batch.started]
+        assert len(names) == len(set(names)) == len(plain.started), moment
+
+
+def test_killed_again_and_again(tmp_path: Path) -> None:
+    """A kill at every third touch still leads to the end."""
+    batch = MadeUpBatch((4.0, 4.0))
+    for _ in range(200):
+        batch.die_at = batch.moment + 3
+        try:
+            done = drive(tmp_path / "state", batch)
+            break
+        except Killed:
+            continue
+    else:
+        pytest.fail("it does not come to an end")
+    assert done.state == machine.PASSED
+    assert len({run.name for run in batch.started}) == len(batch.started) == 5
+
+
+def test_a_failure_kills_what_runs_beside_it(tmp_path: Path) -> None:
+    """The run on two cores ends with 3: those on four and eight are ended, also when the killer is killed itself."""
+    plain = MadeUpBatch()
+    plain.codes["id-2c-1"] = 3
+    done = drive(tmp_path / "plain", plain)
+    assert (done.state, done.reason) == (machine.REFUSED, "2 cores: it ended with 3: it broke")
+    assert plain.killed == ["id-4c-1", "id-8c-1"]
+    for moment in range(plain.moment - 8, plain.moment + 1):
+        batch = MadeUpBatch(die_at=moment)
+        batch.codes["id-2c-1"] = 3
+        with pytest.raises(Killed):
+            drive(tmp_path / f"killed-{moment}", batch)
+        assert drive(tmp_path / f"killed-{moment}", batch).state == machine.REFUSED
+        assert set(batch.killed) == {"id-4c-1", "id-8c-1"}, moment
+
+
+def test_a_vanished_run_is_run_once_more(tmp_path: Path) -> None:
+    """The batch system lost it: once is forgiven, twice is not."""
+    batch = MadeUpBatch()
+    batch.vanishing = {"id-1c-1"}
+    assert drive(tmp_path / "once", batch).state == machine.PASSED
+    assert [run.name for run in batch.started][:2] == ["id-1c-1", "id-1c-1-again1"]
+    batch = MadeUpBatch()
+    batch.vanishing = {"id-1c-1", "id-1c-1-again1"}
+    assert "lost by the batch system 2 times: its keeper vanished" in drive(tmp_path / "twice", batch).reason
+
+
+def test_a_refused_start_fails_and_an_unreachable_batch_system_does_not(tmp_path: Path) -> None:
+    """Refused: it will be the next time, too. No answer: the command ends, and goes on where it was later."""
+    refusing, silent = MadeUpBatch(), MadeUpBatch()
+
+    refusing.refusing = ActionRefused("no such queue")
+    assert "it cannot be started: no such queue" in drive(tmp_path / "refused", refusing).reason
+    silent.refusing = PoolError("no answer")
+    with pytest.raises(PoolError):
+        drive(tmp_path / "silent", silent)
+    assert drive(tmp_path / "silent", MadeUpBatch()).state == machine.PASSED
+
+
+def test_a_run_that_can_never_start_is_refused_before_anything_runs() -> None:
+    """Sixteen cores on nodes of eight: better now than after the single-core run."""
+    batch = MadeUpBatch()
+    refuse_impossible(REQUEST, batch)
+    with pytest.raises(UsageError, match="the run on 16 cores can never start: the largest node has 8 cores"):
+        refuse_impossible(replace(REQUEST, cores=(2, 16)), batch)
+    refuse_impossible(replace(REQUEST, cores=(2, 16), can_thread=False), batch)
+
+
+def test_the_state_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    """Also with checks, measurements and adjusted estimates in it."""
+    for times in ((1.0,), (4.0, 4.0), (10.0, 100.0, 1000.0)):
+        done = drive(tmp_path / f"{times}", MadeUpBatch(times))
+        assert validation_in(text_of(done), "f") == done
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b'{"format": 2}', b'{"format": 1}', b"[" * 100_000, b"\xff\x00", b"x" * (1 << 23)],
+)
+def test_a_state_file_that_is_none_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    """A foreign, half or huge file is never taken for a validation, nor overwritten."""
+    path = tmp_path / "r.state"
+    path.write_bytes(content)
+    with StateFile(str(path)) as state, pytest.raises(UsageError, match=r"r\.state"):
+        state.load()
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("key", ["cores", "attempt", "memory", "estimates", "state", "checks", "measurement"])
+def test_a_changed_state_file_is_refused(key: str) -> None:
+    """A value of another type in a step is not taken over."""
+    value = json.loads(text_of(machine.begin(REQUEST, "id")))
+    value["steps"][0][key] = "x"
+    with pytest.raises(UsageError, match="not the state of a validation"):
+        validation_in(json.dumps(value).encode(), "f")
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    """A second one is refused while the first one lives, and not after it was killed."""
+    path = str(tmp_path / "r.state")
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+
+    def hold() -> None:
+        with StateFile(path):
+            there.send("held")
+            there.recv()
+
+    holder = context.Process(target=hold)
+    holder.start()
+    assert here.recv() == "held"
+    with pytest.raises(PoolError, match="another process runs this validation"):
+        StateFile(path)
+    holder.kill()
+    holder.join()
+    with StateFile(path) as state:
+        assert state.load() is None
+
+
+def test_a_state_that_cannot_be_kept_is_refused_at_once(tmp_path: Path) -> None:
+    """Before anything is started."""
+    with pytest.raises(UsageError, match="no place for a validation's state"):
+        StateFile(str(tmp_path / "none" / "r.state"))
+    os.symlink("/dev/null", tmp_path / "r.state.lock")
+    with pytest.raises(UsageError, match="cannot be written"):
+        StateFile(str(tmp_path / "r.state"))

@@ -1,0 +1,51 @@
+"""What a payload used stands in its record: the kernel's count, of its children too."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from drainwise.estimate.pilot_records import read_pilot_records
+from drainwise.pilot.account import Account
+from drainwise.pilot.endings import Endings
+from drainwise.pilot.payload import Payload
+from drainwise.pilot.processes import Processes
+from drainwise.pilot.queue_directory import DirectoryQueue
+
+from .apart import apart
+from .work import T0
+
+PATIENCE = 20.0
+BURN = "import os, time; x = bytearray(80_000_000)\nwhile time.process_time() < 0.3: pass"
+
+
+@apart
+def test_cpu_time_and_memory_reach_the_record(tmp_path: Path) -> None:
+    """A shell whose child computes for 0.3 s in 80 MB: both are in the line, and in what the estimates read of it."""
+    queue_path, said = tmp_path / "queue", list[str]()
+    queue_path.mkdir()
+    command = ["sh", "-c", f"{sys.executable} -S -c '{BURN}'; true"]
+    content = {"command": command, "maximum": 60, "task": "burn", "cores": 2, "events": 500}
+    (queue_path / "p.json").write_text(json.dumps(content))
+    queue = DirectoryQueue(str(queue_path), "one", said.append)
+    queue.look(T0)
+    [payload] = queue.waiting()
+    assert isinstance(payload, Payload) and queue.claim(payload, T0)
+    processes = Processes(str(tmp_path), os.environ, "one", 0.5)
+    processes.start(payload, T0)
+    deadline, ended = time.monotonic() + PATIENCE, processes.reap(T0)
+    while not ended and time.monotonic() < deadline:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        ended = processes.reap(T0 + 1)
+    [one] = ended
+    Endings(queue, Account(2, T0), said.append).book(one, T0 + 1)
+    lines = (queue_path / "records.jsonl").read_bytes().splitlines()
+    [job] = read_pilot_records(lines, Counter())
+    assert (job.task, job.cores, job.events, job.good, job.seconds) == ("burn", 2, 500, True, 1)
+    assert job.cpu_seconds is not None and 0.3 <= job.cpu_seconds < PATIENCE
+    assert job.memory_bytes is not None and job.memory_bytes > 80_000_000
+    assert not said
