@@ -53,7 +53,7 @@ def figures(release: str, runs: int) -> list[Figure]:
                 None,
             ),
             ("the same, of those slots alone that have cores", lambda: pool.run(full, timeout=_SECONDS), None),
-            ("dry-run cycle, `drainwise reclaim --once --json`", lambda: _agent(pool, place, [*cycle, "--json"]), 1.5),
+            ("dry-run cycle, its result as JSON", lambda: _agent(pool, place, [*cycle, "--json"]), 1.5),
             ("the same, shown as a table", lambda: _agent(pool, place, cycle), None),
         ]
         spent: list[list[float]] = [[] for _ in steps]

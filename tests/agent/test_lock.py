@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -122,6 +123,20 @@ def test_a_lock_whose_file_was_taken_away_is_held_no_more(path: str, how: str) -
     if how == "replaced":
         Path(path).write_text("")
     assert not lock.is_held()
+    lock.release()
+
+
+def test_nobody_else_can_lock_it(path: str) -> None:
+    """HOSTILE 47: the kernel lets whoever can read a file lock it; a user of the machine would stop every agent."""
+    os.makedirs(os.path.dirname(path))
+    Path(path).touch(0o644)
+    lock = AgentLock(path)
+    lock.must_take()
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    lock.release()
+    os.unlink(path)
+    lock.must_take()
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     lock.release()
 
 

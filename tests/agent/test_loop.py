@@ -11,10 +11,11 @@ import pytest
 
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
-from drainwise.agent.loop import Loop, Setup
+from drainwise.agent.loop import Loop
 from drainwise.agent.notify import Notifier
+from drainwise.agent.setup import Setup
 from drainwise.agent.signals import Signals
-from drainwise.errors import ConfigurationError, PoolError, PoolUnreachable
+from drainwise.errors import ConfigurationError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.memory import Memory
 from drainwise.pool import Pilot
 
@@ -71,7 +72,11 @@ class Play:
         seen = self.cycles.append
         heard, notifier = signals or Steps(*steps), Notifier({})
         say = self.said.append
-        loop = Loop(self.read, self.lock, self.remember, self.journal, heard, notifier, say, [seen], clock=lambda: NOW)
+
+        def remember() -> Memory:
+            return self.remember()  # as it is then
+
+        loop = Loop(self.read, self.lock, remember, self.journal, heard, notifier, say, [seen], clock=lambda: NOW)
         try:
             loop.run(standby)
         finally:
@@ -194,6 +199,31 @@ def test_acting_begins_with_a_reload_only_if_no_other_agent_acts(play: Play) -> 
     assert sum(f"another agent acts on this pool (pid {os.getpid()})" in line for line in play.said) == 1
 
 
+def test_acting_never_begins_with_a_reload_without_its_memory(play: Play) -> None:
+    """The journal cannot be read when the lock has been taken; it can at the next HUP, and its limits hold."""
+    play.setup = replace(play.setup, acting=False, settings=replace(SETTINGS, max_cores_per_user_hour=8))
+    signals, remember, journal = Steps(), play.remember, Lines()
+    run_cycle(play.pool, play.setup.settings, Memory(), journal, lambda: NOW, acting=True)
+
+    def wants() -> None:
+        def unreadable() -> Memory:
+            raise UsageError("the journal 'j' cannot be read: Permission denied")
+
+        play.remember = unreadable  # type: ignore[method-assign]
+        play.setup = replace(play.setup, acting=True)
+        signals.reload()
+
+    def mends() -> None:
+        play.journal.events[:0] = journal.events
+        play.remember = remember  # type: ignore[method-assign]
+        signals.reload()
+
+    signals._steps = [wants, mends]
+    play.run(signals=signals)
+    assert [cycle.acting for cycle in play.cycles] == [False, False, True]
+    assert len(play.pool.acts) == 1, "what was asked in this hour counts"
+
+
 def test_a_second_agent_ends_or_stands_by(play: Play) -> None:
     other = AgentLock(play.lock.path)
     other.must_take()
@@ -237,6 +267,19 @@ def test_an_agent_whose_lock_was_taken_away_ends(play: Play) -> None:
     with pytest.raises(PoolError, match="removed or replaced"):
         play.run(take_away, nothing)
     assert len(play.pool.acts) == 2
+
+
+def test_a_second_look_after_an_outage_is_a_first_one(play: Play) -> None:
+    """An access point and then the collector restart: who waited is not told yet when it answers again."""
+
+    def leaves() -> None:
+        play.pool.wanted = 0
+
+    def goes_down() -> None:
+        play.pool.faults["snapshot"] = FAULT
+
+    play.run(leaves, goes_down, play.pool.faults.clear)
+    assert len(play.cycles) == 4 and [what for what, _ in play.pool.acts] == ["asked", "asked"]
 
 
 def test_what_is_needed_no_more_is_taken_back_after_a_second_look(play: Play) -> None:

@@ -506,7 +506,8 @@ def test_a_kill_removes_everything_within_a_second(leases: Leases, kinds: str, b
     assert kill(keeper, directory)
     assert time.monotonic() - began < SECOND
     assert living(leases.word) == []
-    assert ended(directory, keeper) == Outcome(None, signal.SIGKILL, ended(directory).ended)
+    outcome = ended(directory, keeper)
+    assert outcome == Outcome(None, signal.SIGKILL, outcome.ended, outcome.cpu_seconds)
 
 
 @pytest.mark.parametrize("kinds", KINDS)

@@ -391,4 +391,23 @@ def test_a_drain_still_empties_a_node_whose_order_was_taken_back(pool: CondorPoo
         pool.wait_for(lambda: run not in runs(pool).values(), 30, "the run to be gone")
     finally:
         pool.run(["condor_drain", "-cancel", host])
-        pool.restart("node1")  # after a drain that was cancelled, a startd gives nobody any retirement
+        pool.restart("node1")  # after a drain that was cancelled, a startd may give nobody any retirement
+
+
+def test_a_node_that_would_not_wait_for_the_deadline_is_not_asked(pool: CondorPool) -> None:
+    """A later file sets its MAXJOBRETIREMENTTIME: the pilot would be gone in seconds although it has ten minutes."""
+    slot, run = next(item for item in sorted(runs(pool).items()) if item[0].endswith("@node1.pool.test"))
+    pool.configure("node1", "99-local", "MAXJOBRETIREMENTTIME = 0\n")
+    pool.reconfigure("node1")
+    try:
+        before = orders(pool)
+        outcome, detail = ask(pool, slot, int(time.time()) + 600)
+        assert outcome == "ActionRefused"
+        assert "would end" in detail
+        assert "its MaxJobRetirementTime is 0 and names no deadline: restart its startd" in detail
+        assert (orders(pool), run in runs(pool).values()) == (before, True)
+    finally:
+        pool.configure("node1", "99-local", "")
+        pool.reconfigure("node1")
+    deadline = int(time.time()) + 600
+    assert ask(pool, slot, deadline) == ("asked", run), "and when the file is mended it is"

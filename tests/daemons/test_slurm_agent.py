@@ -132,6 +132,20 @@ def test_an_order_for_a_lease_without_end(site: SlurmSite) -> None:
     site.cluster.wait_for(lambda: channels(tree) == (False, False, False), ROUND, "the order to be taken back")
 
 
+def test_an_order_for_a_lease_that_was_made_longer(site: SlurmSite) -> None:
+    """Also where it leaves the job more than it had at first."""
+    number = site.cluster.submit("sleep 600", "alice", ("--time=10",))
+    job = site.running(number)
+    tree = site.tree(job)
+    limit = tree / ".jobfeatures/wall_limit_secs"
+    site.cluster.wait_for(lambda: limit.exists() and limit.read_text() == "600\n", ROUND, "the first length")
+    site.cluster.run(["scontrol", "update", f"JobId={number}", "TimeLimit=60"])
+    site.cluster.wait_for(lambda: limit.read_text() == "3600\n", ROUND, "the new length")
+    assert channels(tree) == (False, False, False)
+    order(site, number, job.start + 1201)
+    told(site, tree)
+
+
 def test_an_array_is_published_task_by_task(site: SlurmSite) -> None:
     """The last task has the array's own number: its report must not become all tasks'."""
     script = (

@@ -29,7 +29,7 @@ from drainwise.slurm.check_facts import collect
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.native_road import EXPOSED, PROTECTED, NativeRoad
 from drainwise.slurm.pool import SlurmPool
-from drainwise.slurm.render import render
+from drainwise.slurm.render import fragment_path, render
 from slurm_cluster import Job, Qos, SlurmCluster
 
 GRACE = 7200
@@ -234,6 +234,15 @@ def test_an_order_that_is_taken_back_leaves_the_lease_as_it_was(slurm: SlurmClus
     slurm.run(["scontrol", "update", f"JobId={jobs[2].id}", f"EndTime=uts{jobs[2].start + 1805}"])
     with pytest.raises(ActionRefused, match="nobody knows what its lease was"):
         pool.take_back(pilots[2], "shortened by hand")
+    for end in (jobs[2].start + 1805, jobs[2].start + 665):  # what an administrator decides stands, before us and after
+        pool.ask_to_leave(pilots[2], now() + 900, "bob waits")
+        if end > now() + 900:
+            pool.take_back(pilots[2], "bob has left")
+        else:
+            slurm.run(["scontrol", "update", f"JobId={jobs[2].id}", f"EndTime=uts{end}"])
+            with pytest.raises(ActionRefused, match="nobody knows what its lease was"):
+                pool.take_back(pilots[2], "bob has left")
+        assert lease_ends(slurm)[jobs[2].label] == end
     slurm.run(["scancel", str(jobs[0].id)])
     slurm.wait_for(lambda: slurm.job(jobs[0].id).state == "CANCELLED", 30, "the end of the job")
     with pytest.raises(PoolUnreachable, match="does not run any more"):
@@ -433,7 +442,7 @@ def steered(slurm_release: str) -> Iterator[SlurmCluster]:
     pilots = Qos("pilots", ("PreemptMode=REQUEUE,WITHIN" if slurm_release == "bookworm" else "PreemptMode=REQUEUE",))
     release = Decimal({"bookworm": "22.05", "trixie": "24.11"}[slurm_release])
     site = SiteConfig(slurm=replace(SlurmSection(), native_preemption="yes", release=release))
-    [fragment] = render(site, "controller")
+    [fragment] = [file for file in render(site, "controller") if file.path == fragment_path(site)]
     config = "".join(f"{line}\n" for line in fragment.text.splitlines() if line.startswith("Preempt"))
     with SlurmCluster(nodes=3, cpus=8, release=slurm_release, config=config, qos=(pilots,)) as cluster:
         if slurm_release != "bookworm":

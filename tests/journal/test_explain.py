@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from drainwise.journal.entries import cancel_event
 from drainwise.journal.event import DONE, FAILED
 from drainwise.journal.explain import explain, in_words, names_of
+from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
 from drainwise.pool import Ending
 from drainwise.reclaim.cancel import Cancel
@@ -85,3 +87,17 @@ def test_a_decision_that_was_rotated_away_hides_no_order(tmp_path: Path) -> None
         lines.write(event)
     (tmp_path / "journal").write_text(lines.text)
     assert "why     16 cores had to be given back\n" in words(str(tmp_path / "journal"), "1.0")
+
+
+@pytest.mark.parametrize("acting", [True, False])
+def test_a_long_journal_is_read_in_little_memory(tmp_path: Path, acting: bool) -> None:
+    """A short name stands in each decision of months; one of them is kept at a time."""
+    path, size = tmp_path / "journal", 200_000
+    event = {**decision(acting=acting), "summary": "1.0" * (size // 3)}
+    path.write_text("".join(journal_line({**event, "taken": NOW + number}) for number in range(60)))
+    tracemalloc.start()
+    found = explain([str(path)], "1")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == []
+    assert peak < 10 * size

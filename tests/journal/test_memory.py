@@ -98,6 +98,20 @@ def test_an_order_that_was_given_and_never_written_is_found() -> None:
     assert ended_events(memory, {}, snapshot(asked(FIRST), SECOND, THIRD), now) == [], "once"
 
 
+def test_an_order_that_failed_and_stands_is_found() -> None:
+    """A node takes an order and is deaf afterwards: it counts for the limits, and its end for the trust."""
+    memory = remembering(decision(), *orders(outcome=FAILED))
+    assert ended_events(memory, {}, BEFORE, NOW + 30) == [], "as it seems it was not given"
+    now = NOW + 60  # nodes read their configuration again whenever somebody says so
+    [found] = ended_events(memory, {}, snapshot(asked(FIRST), SECOND, THIRD), now)
+    assert (found["event"], found["outcome"], found["run"]) == ("order", "done", FIRST.run)
+    assert (found["time"], found["found"]) == (NOW, now)
+    memory.note(found)
+    assert set(memory.open_orders()) == {FIRST.run}
+    assert memory.record(now, RULES).asked == (Asked(NOW, "alice", 8),)
+    assert ended_events(memory, {}, snapshot(asked(FIRST), SECOND, THIRD), now) == [], "once"
+
+
 def test_a_request_that_stands_no_more_is_found() -> None:
     """Killed between taking it back and its line."""
     memory = remembering(*orders())
@@ -146,6 +160,13 @@ def test_a_clock_that_was_wrong_stops_nobody_for_ever(tmp_path: Path) -> None:
     assert {one.time for one in Memory.load([str(path)], NOW).record(NOW, RULES).asked} == {NOW}
 
 
+def test_a_clock_that_is_set_back_stops_a_running_agent_for_no_longer_than_its_limits() -> None:
+    """HOSTILE 53: the agent that gave an order a year ahead of now may ask again an hour from now."""
+    memory = remembering(*orders(now=NOW + 31_000_000))
+    assert {one.time for one in memory.record(NOW, RULES).asked} == {NOW}
+    assert {one.time for one in memory.record(NOW + 600, RULES).asked} == {NOW}
+
+
 def test_without_a_journal_nothing_is_remembered(tmp_path: Path) -> None:
     memory = Memory.load(files_of(str(tmp_path / "journal")), NOW)
     assert (memory.record(NOW, RULES), memory.open_orders()) == (Record(), {})
@@ -162,7 +183,7 @@ JUNK = st.recursive(
 @given(st.data())
 def test_a_line_that_is_not_sound_is_passed_over(data: st.DataObject) -> None:
     """Whatever value stands in whatever place."""
-    events: list[Event] = [decision(), *orders()]
+    events: list[Event] = [decision(), *orders(outcome=data.draw(st.sampled_from([DONE, FAILED])))]
     place = data.draw(st.integers(0, len(events) - 1))
     name = data.draw(st.sampled_from(sorted(events[place])))
     events[place] = {**events[place], name: data.draw(JUNK)}
@@ -175,4 +196,5 @@ def test_a_line_that_is_not_sound_is_passed_over(data: st.DataObject) -> None:
         memory = Memory.load([file.name], NOW)
     memory.record(NOW, RULES)
     json.dumps([dataclasses.asdict(one) for one in memory.open_orders().values()])
-    ended_events(memory, {}, AFTER, NOW)
+    for event in ended_events(memory, {}, AFTER, NOW):
+        memory.note(event)

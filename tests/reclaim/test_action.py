@@ -10,7 +10,7 @@ import pytest
 
 from drainwise.errors import ActionRefused, DrainwiseError, PoolError, PoolUnreachable
 from drainwise.pool import Ending, Pilot, Snapshot
-from drainwise.reclaim.action import Outcome, carry_out
+from drainwise.reclaim.action import LOOK_AGAIN, Outcome, carry_out
 from drainwise.reclaim.plan import Plan, make_plan
 
 from .facts import NOW, SETTINGS, pilot, report, snapshot
@@ -171,6 +171,39 @@ def test_an_empty_plan_asks_the_pool_nothing() -> None:
 
 
 ASKED = dataclasses.replace(FIRST, deadline=NOW + 4000)
+
+
+def test_orders_that_take_minutes_are_not_given_on_what_was_seen_minutes_ago() -> None:
+    """HOSTILE 54: a node that is deaf costs half a minute; bob has what he needs by then, or nobody can tell."""
+    slow = [NOW]
+
+    class Slow(MemoryPool):
+        def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+            super().ask_to_leave(pilot, deadline, reason)
+            slow[0] += LOOK_AGAIN + 1
+
+    for second, faults in ((pool_of(SECOND, THIRD, deficit=0), ""), (None, "no answer")):
+        slow[0] = NOW
+        pool = Slow(BEFORE) if second is None else Slow(BEFORE, second)
+        outcome = carry_out(PLAN, pool, SETTINGS, lambda: slow[0], Memory())
+        assert [run for run, _ in pool.asked] == [FIRST.run]
+        assert (outcome.fault, len(outcome.acts)) == (faults, 1 if faults else 2)
+
+
+@pytest.mark.parametrize(("lease_end", "late"), [(None, 30), (NOW + 70, 10), (NOW + 20, 0)])
+def test_an_order_that_is_given_late_has_the_notice_that_the_site_promises(lease_end: int | None, late: int) -> None:
+    """And no lease is made longer by it."""
+    rules = dataclasses.replace(SETTINGS, notice=60, policy="youngest-first")
+    first = dataclasses.replace(FIRST, lease_end=lease_end)
+    plan = make_plan(pool_of(first, deficit=8), NOW, rules)
+    [order] = plan.orders
+    assert (order.kind, order.deadline) == ("kill", NOW + 60)
+    pool, journal = MemoryPool(pool_of(first, deficit=8)), Memory()
+    carry_out(plan, pool, rules, lambda: NOW + 30, journal)
+    assert pool.asked == [(first.run, NOW + 60 + late)]
+    assert [line["deadline"] for line in journal.lines] == [NOW + 60 + late]
+
+
 NOBODY_WAITS = pool_of(ASKED, SECOND, THIRD, deficit=0)
 RELEASING = make_plan(NOBODY_WAITS, NOW, SETTINGS)
 

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from drainwise.node.settings import NodeSettings
@@ -120,12 +121,20 @@ class AgentHost:
         return published_in(self.slurm.comment(number))
 
     def features(self, number: int) -> dict[str, str]:
-        """All keys of a job's features."""
+        """All keys of a job's features; what is being written has a hidden name, and a key may go at any time."""
         tree = self.tree(number)
         files = [*(tree / ".machinefeatures").iterdir(), *(tree / ".jobfeatures").iterdir()]
-        return {file.name: file.read_text().strip() for file in files}
+        keys: dict[str, str] = {}
+        for file in files:
+            with suppress(FileNotFoundError):
+                if not file.name.startswith("."):
+                    keys[file.name] = file.read_text().strip()
+        return keys
 
     def site_ad(self, number: int) -> str:
         """A job's `.site.ad`, "" when there is none."""
         path = Path(self.status(number), ".site.ad")
-        return path.read_text() if path.exists() else ""
+        try:
+            return path.read_text()
+        except FileNotFoundError:
+            return ""

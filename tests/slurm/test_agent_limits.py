@@ -77,7 +77,7 @@ def test_when_a_lease_is_shortened() -> None:
 @pytest.fixture
 def job(tmp_path: Path) -> NodeJob:
     tree = os.open(tmp_path, os.O_RDONLY)
-    return NodeJob("n1", lease(), 1, tree, "10")
+    return NodeJob("n1", lease(), (1, 1), tree, "10")
 
 
 def test_the_first_sight_is_kept_for_the_next_agent(job: NodeJob, tmp_path: Path) -> None:
@@ -91,9 +91,31 @@ def test_the_first_sight_is_kept_for_the_next_agent(job: NodeJob, tmp_path: Path
         ("", START + 300),
     ):
         (tmp_path / GRANTED).write_text(kept)
-        other = NodeJob("n1", lease(), 1, job.tree, "10")
+        other = NodeJob("n1", lease(), (1, 1), job.tree, "10")
         learn_granted(other, facts(limit=300, end=START + 290))
         assert other.granted == expected
+
+
+@pytest.mark.parametrize(
+    ("end", "limit", "granted"),
+    [
+        (START + 300, 360, START + 600),
+        (START + 900, 900, START + 900),
+        (None, None, None),
+        (None, 600, START + 600),
+    ],
+)
+def test_a_lease_that_is_made_longer_is_granted_so_long(
+    job: NodeJob, tmp_path: Path, end: int | None, limit: int | None, granted: int | None
+) -> None:
+    """Also for the next agent; one that is made shorter, or whose end is not known, stays granted as it was."""
+    learn_granted(job, facts())
+    learn_granted(job, facts(end=end, limit=limit))
+    assert job.granted == granted
+    assert (tmp_path / GRANTED).read_text() == f"{'none' if granted is None else granted}\n"
+    other = NodeJob("n1", lease(), (1, 1), job.tree, "10")
+    learn_granted(other, facts(end=START + 100))
+    assert other.granted == granted
 
 
 def test_what_has_no_end_is_kept_as_such(job: NodeJob, tmp_path: Path) -> None:

@@ -29,6 +29,21 @@ def test_a_job_may_say_only_so_much() -> None:
     assert said[-1] == "job 17: x"
 
 
+def test_an_agent_that_runs_for_years_is_not_silenced_by_the_past() -> None:
+    """Slurmctld is away now and then: that is said each time."""
+    said: list[str] = []
+    now = 0.0
+    faults = Faults(said.append, lambda: now)
+    for outage in range(3 * MOST_LINES):
+        now = outage * 86400.0
+        faults.set("slurmctld", "no answer")
+        faults.set("slurmctld", "", "answers again")
+    assert len(said) == 2 * 3 * MOST_LINES
+    for number in range(1000):
+        faults.set("slurmctld", f"fault {number}")
+    assert len(said) == 2 * 3 * MOST_LINES + MOST_LINES - 2
+
+
 def test_a_line_is_one_line_of_printable_characters(capfd: pytest.CaptureFixture[str]) -> None:
     """HOSTILE 41: line ends, escapes, length; and a standard error that is closed is no reason to fail."""
     write_line("a\nb\r\x1b[2Jc\u2028d" + "x" * 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drainwise.errors import PoolUnreachable
-from drainwise.slurm.agent_query import Answer, ask, between_marks, facts_in, questions, understood
+from drainwise.slurm.agent_query import TOGETHER, Answer, ask, between_marks, facts_in, questions, understood
 from drainwise.slurm.commands import SlurmCommands
+from made_up_scontrol import MadeUpScontrol
 
 from .recorded_cluster import recorded
 
@@ -148,6 +150,21 @@ def test_marks_are_never_the_same(tmp_path: Path) -> None:
     marks = {line.split()[-1] for line in lines if "hostnames" in line}
     assert len(marks) == 4
     assert all(len(mark) > 20 and mark.isalnum() for mark in marks)
-    assert questions({"17": "17_3"}, ("n1",), "m") == (
+    assert questions(["show job 17_3", "show node n1"], "m") == (
         "show hostnames m0\nshow job 17_3\nshow hostnames m1\nshow node n1\nshow hostnames m2\n"
     )
+
+
+def test_many_jobs_are_asked_for_in_several_runs(tmp_path: Path) -> None:
+    """Each has a time limit of its own; every answer is its own job's."""
+    slurm = MadeUpScontrol(str(tmp_path), sys.executable, blocks("24.11")["plain"])
+    numbers = range(1000, 1000 + 2 * TOGETHER)
+    for number in numbers:
+        slurm.job(number, number, 1_795_248_000, 1_795_248_000 + number, {})
+    answer = ask(SlurmCommands(str(tmp_path), 30.0), {str(number): str(number) for number in numbers}, ("n1",))
+    assert {job: (facts.number, facts.uid) for job, facts in answer.facts.items()} == {
+        str(number): (number, number) for number in numbers
+    }
+    assert (answer.cpus, answer.unclear) == ({"n1": 64}, frozenset())
+    assert [sum(line.startswith("show hostnames") for line in call) - 1 for call in slurm.calls()] == [64, 64, 1]
+    assert slurm.complaints() == ""

@@ -11,6 +11,7 @@ import pytest
 from drainwise.errors import PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.slurm.agent_round import RECORD_PERIOD
+from drainwise.slurm.lease import Lease, write_lease
 from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, NODE, AgentHost, as_user
@@ -196,6 +197,23 @@ def test_a_tree_of_another_run_is_left_alone(host: AgentHost, change: dict[str, 
     assert "wall_limit_secs" not in host.features(17)
 
 
+def test_a_new_tree_that_got_the_inode_of_the_old_one_is_a_new_run(host: AgentHost) -> None:
+    """HOSTILE 48: file systems give the number of a removed directory to the next one."""
+    host.start(17)
+    host.round()
+    tree = os.open(host.tree(17), os.O_RDONLY)
+    for name in ("lease", "granted", "complete"):
+        os.unlink(name, dir_fd=tree)
+    write_lease(tree, Lease(job="17", uid=ALICE, gid=ALICE, started=host.now, restarts=1, cores=4))
+    os.close(tree)
+    host.slurm.set(17, Restarts=1, TimeLimit="00:10:00", EndTime=host.now + 500)
+    host.report(17)
+    host.round()
+    assert host.published(17) is not None
+    assert host.features(17)["allocated_cpu"] == "4"
+    assert host.site_ad(17) == ""
+
+
 def test_a_report_that_has_gone_stays_published(host: AgentHost) -> None:
     """Its heartbeat ages; accounting keeps the last word."""
     host.start(17)
@@ -322,14 +340,19 @@ def test_an_order_older_than_the_agent_is_told(host: AgentHost) -> None:
         assert host.site_ad(number) == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {end}\n"
 
 
-def test_a_longer_lease_is_no_order(host: AgentHost) -> None:
-    """An end that was moved to later, and one that comes nearer again but not before what was granted."""
+def test_a_longer_lease_is_no_order_and_can_be_shortened(host: AgentHost) -> None:
+    """The job hears of its new length; and of an order, though that may leave it more than it had at first."""
     host.start(17)
     host.round()
-    for end in (host.now + 9000, host.now + 3501):
-        host.slurm.set(17, EndTime=end, TimeLimit="02:31:40")
-        host.round()
-        assert host.site_ad(17) == ""
+    host.slurm.set(17, EndTime=host.now + 9000, TimeLimit="02:31:40")
+    host.round()
+    assert host.site_ad(17) == ""
+    assert host.features(17)["wall_limit_secs"] == "9100"
+    host.restart()
+    host.slurm.set(17, EndTime=host.now + 3601, TimeLimit="01:02:00")
+    host.round()
+    assert f"PAYLOAD_DEADLINE = {host.now + 3601}\n" in host.site_ad(17)
+    assert host.features(17)["wall_limit_secs"] == "9100"
 
 
 def test_a_lease_without_end_can_be_shortened(host: AgentHost) -> None:

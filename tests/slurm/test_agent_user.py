@@ -131,6 +131,18 @@ def test_an_exception_in_the_work_ends_the_child() -> None:
     assert os.getpid() == mine
 
 
+def test_a_child_that_cannot_close_a_descriptor_ends() -> None:
+    """Whatever goes wrong before the work does: it never goes on as a second agent, with root's rights."""
+    gone = os.open("/dev/null", os.O_RDONLY)
+    os.close(gone)
+    mine = os.getpid()
+    try:
+        assert "code 1" in Users((gone,)).run({ALICE: lambda send: None}, LIMIT)[ALICE].fault
+    finally:
+        if os.getpid() != mine:
+            os._exit(2)
+
+
 def test_more_than_a_pipe_holds_comes_through() -> None:
     """Many jobs of one user."""
 

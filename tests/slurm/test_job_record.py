@@ -34,7 +34,8 @@ def test_both_shapes_say_the_same(version: str) -> None:
     assert (found[5].node_count, found[8].het, found[9].het) == (2, 8, 8)
     assert "COMPLETING" in found[6].states
     assert (found[6].restarts, found[7].restarts) == (1, 0)
-    assert (found[12].tasks, found[12].cores, found[12].label, found[12].reason) == (3, 8, "12", "Resources")
+    assert (found[12].tasks, found[12].at_once, found[12].cores, found[12].label) == (20, 3, 8, "12")
+    assert found[12].reason == "Resources"
     assert (found[13].reason, found[14].reason, found[15].reason) == ("Priority", "Dependency", "JobHeldUser")
     assert found[14].start is None
 
@@ -56,12 +57,23 @@ def document(**keys: object) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "count"),
-    [("7", 1), ("1-20", 20), ("1-20%3", 3), ("1-9:2", 5), ("1,3,10-12", 5), ("?", 1), ("1-2,...", 2)],
+    ("tasks", "count", "at_once"),
+    [
+        ("7", 1, None),
+        ("1-20", 20, None),
+        ("1-20%3", 20, 3),
+        ("1-20%0", 20, None),
+        ("1-20%²", 20, None),
+        ("1-9:2", 5, None),
+        ("1,3,10-12", 5, None),
+        ("?", 1, None),
+        ("1-2,...", 2, None),
+    ],
 )
-def test_tasks_that_wait_together(tasks: str, count: int) -> None:
+def test_tasks_that_wait_together(tasks: str, count: int, at_once: int | None) -> None:
     array = {"set": True, "infinite": False, "number": 12}
-    assert jobs_in(document(array_job_id=array, array_task_string=tasks))[0].tasks == count
+    (job,) = jobs_in(document(array_job_id=array, array_task_string=tasks))
+    assert (job.tasks, job.at_once) == (count, at_once)
 
 
 @pytest.mark.parametrize(

@@ -128,5 +128,12 @@ def test_an_end_is_reached_without_a_change_of_the_limit(lease: int, beyond: int
     ],
 )
 def test_what_a_lease_was_is_read_of_that_run_alone(comment: str, granted: tuple[int | None] | None) -> None:
-    assert granted_in(comment, f"12_3@{T0}") == granted
-    assert granted_in(plain(comment), f"12_3@{T0}") == granted
+    assert granted_in(comment, f"12_3@{T0}", 1795271000) == granted
+    assert granted_in(plain(comment), f"12_3@{T0}", 1795271000) == granted
+
+
+@pytest.mark.parametrize(("end", "granted"), [(1795270999, None), (1795271000, (None,)), (1795271001, (None,))])
+def test_who_shortened_a_lease_after_us_is_not_overruled(end: int, granted: tuple[int | None] | None) -> None:
+    """An order is taken back, not what an administrator has decided since."""
+    comment = f"drainwise: asked to be gone by 1795271000 (lease of 17@{T0} until none): bob waits"
+    assert granted_in(comment, f"17@{T0}", end) == granted

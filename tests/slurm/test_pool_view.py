@@ -115,6 +115,16 @@ def test_tasks_of_an_array_wait_together() -> None:
     assert (cms.name, cms.cores_wanted, cms.cores_per_job) == ("cms", 40, 8)
 
 
+@pytest.mark.parametrize(("running", "wanted"), [(0, 16), (1, 8), (2, 0), (3, 0)])
+def test_an_array_wants_no_more_than_it_may_have_running(running: int, wanted: int) -> None:
+    """`--array=1-9%2`: tasks beyond that would not start on cores that pilots give back."""
+    bobs = replace(RUNNING, user="bob", account="cms", array=18, node="n2")
+    tasks = [replace(bobs, number=30 + task, task=task) for task in range(running)]
+    there = [NODE, Node("n2", 8 * running, 32, 32 - 8 * running, False, MAIN)]
+    found = view(RUNNING, *tasks, replace(WAITING, array=18, tasks=5, at_once=2), at=there).principals
+    assert [one.cores_wanted for one in found] == [0, wanted]
+
+
 def test_a_job_of_several_nodes_wants_whole_parts() -> None:
     cms = view(RUNNING, replace(WAITING, node_count=2, cores=32)).principals[1]
     assert (cms.cores_wanted, cms.cores_per_job) == (32, 16)

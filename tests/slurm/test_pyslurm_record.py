@@ -80,7 +80,7 @@ def test_what_pyslurm_leaves_out_is_known_all_the_same(version: str) -> None:
     found = by_number(version)
     tasks = {job.label for job in found.values() if job.array == 4}
     assert tasks == {"4_0", "4_1", "4_2"}
-    assert (found[17].label, found[17].tasks, found[19].tasks) == ("17", 3, 3)
+    assert (found[17].label, found[17].tasks, found[17].at_once, found[19].tasks) == ("17", 20, 3, 3)
     assert (found[3].limit, found[2].limit) == (None, 11)
     assert found[19].reason == found[26].reason == "Resources"
     assert not is_ours(found[14].admin_comment)

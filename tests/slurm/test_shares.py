@@ -73,6 +73,13 @@ def test_users_of_an_account_by_their_own_use() -> None:
     assert priorities["alice"] > priorities["carol"] > priorities["dave"] == 0
 
 
+def test_a_user_with_several_associations_has_used_all_of_them() -> None:
+    """One for each partition: sshare prints a line for each."""
+    lines = "root|||100\n atlas||1|100\n  atlas|alice|1|75\n  atlas|alice|1|0\n  atlas|carol|2|25\n"
+    priorities = shares_in(lines).user_priorities()
+    assert (priorities["alice"], priorities["carol"]) == pytest.approx((1.5, 0.5))
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -110,7 +110,8 @@ class _Work:
         if self.stopping():
             return
         done = carry_out(plan, self.pool, self.settings, self.clock, noted, record, self.stopping)
-        self.outcome = replace(self.outcome, acts=done.acts, released=done.released)
+        faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
+        self.outcome = replace(self.outcome, acts=done.acts, released=done.released, fault=faults)
         if self.releases is not None:
             self.releases.note(done)
 

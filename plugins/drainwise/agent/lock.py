@@ -13,6 +13,7 @@ import re
 from drainwise.errors import PoolError, UsageError
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MODE = 0o600  # whoever can open it, for reading even, can lock it and so keep every agent from acting
 _LONGEST_NAME = 100
 
 
@@ -44,6 +45,7 @@ class AgentLock:
             if not _is_file_at(self.path, descriptor):
                 os.close(descriptor)  # removed by somebody in between: what is locked hinders nobody
                 continue
+            os.fchmod(descriptor, _MODE)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
             self._descriptor = descriptor
@@ -80,7 +82,7 @@ class AgentLock:
     def _open(self) -> int:
         try:
             os.makedirs(os.path.dirname(self.path), 0o755, exist_ok=True)
-            return os.open(self.path, _OPEN, 0o644)
+            return os.open(self.path, _OPEN, _MODE)
         except OSError as fault:
             what = f"{self.path}: the agent's lock cannot be kept there ({fault.strerror}); see [agent] state_dir"
             raise UsageError(what) from None

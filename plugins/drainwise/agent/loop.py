@@ -6,7 +6,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.inquiry import Inquiry
@@ -15,34 +15,18 @@ from drainwise.agent.lock import AgentLock
 from drainwise.agent.notify import Notifier
 from drainwise.agent.pace import rest
 from drainwise.agent.releases import Releases
+from drainwise.agent.setup import Setup
 from drainwise.agent.signals import Signals
 from drainwise.agent.state import StateTold, state_of
 from drainwise.errors import DrainwiseError, PoolError
 from drainwise.journal.event import SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
-from drainwise.pool import Pool
 from drainwise.reclaim.action import Outcome
-from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import duration
 
 _LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
 _LONGEST_SLEEP = 3600.0
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What the site file and the command line say, read anew on HUP. Times are in seconds.
-
-    acting: whether pilots are asked at all. kill_switch: the path of the file that keeps the agent from acting.
-    """
-
-    pool: Pool
-    settings: Settings
-    acting: bool
-    period: float
-    longest_pause: float
-    kill_switch: str
 
 
 class Loop:
@@ -118,7 +102,11 @@ class Loop:
             read = self._read()
             if read.acting and not self._lock.is_held():
                 self._lock.must_take()
-                self._memory = self._remember()
+                try:
+                    self._memory = self._remember()
+                except DrainwiseError:
+                    self._lock.release()  # the next reload reads it, or does not act either
+                    raise
         except DrainwiseError as fault:
             self._say(f"the new settings are refused and the old ones stay: {fault}")
         else:
@@ -132,6 +120,8 @@ class Loop:
         switch = setup.kill_switch if is_thrown(setup.kill_switch) else ""
         cycle = self._guarded(setup, setup.acting and not switch)
         self._failures = self._failures + 1 if cycle.fault else 0
+        if cycle.fault:
+            self._releases.interrupted()
         cycle = replace(cycle, next_in=rest(setup.period, setup.longest_pause, self._failures, cycle.seconds))
         state = state_of(cycle, switch, setup.acting)
         self._told.tell(state, self._clock())

@@ -28,6 +28,10 @@ class Releases:
         self._refused &= found
         return replace(plan, cancels=tuple(one for one in plan.cancels if one.pilot.run in ready))
 
+    def interrupted(self) -> None:
+        """A cycle saw nothing: what the one before it found must be found twice again."""
+        self._found = frozenset()
+
     def note(self, outcome: Outcome) -> None:
         """Remember what was refused."""
         self._refused |= {one.cancel.pilot.run for one in outcome.released if one.refused}

@@ -9,17 +9,30 @@ import sys
 import syslog
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from drainwise.agent.lock import AgentLock, lock_path
-from drainwise.agent.loop import Setup
+from drainwise.agent.setup import Setup
 from drainwise.cli.local_directory import default_directory
-from drainwise.cli.pool_options import CONDOR_CONFIG, HTCONDOR, LOCAL, SLURM, open_pool, pool_name, settings_of, site_of
+from drainwise.cli.pool_options import (
+    CONDOR_CONFIG,
+    CONDOR_FILES,
+    HTCONDOR,
+    LOCAL,
+    SLURM,
+    open_pool,
+    pool_name,
+    settings_of,
+    site_of,
+)
 from drainwise.cli.text import printable
 from drainwise.errors import UsageError
 from drainwise.journal.file import JournalFile
-from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
 from drainwise.siteconfig import SiteConfig
+
+if TYPE_CHECKING:
+    from drainwise.journal.memory import Memory
 
 _LONGEST_LINE = 500
 _USUAL = SiteConfig()
@@ -49,13 +62,20 @@ def lock_of(args: argparse.Namespace) -> AgentLock:
 
 
 def _label(name: str, directory: str, site: SiteConfig, environment: Mapping[str, str]) -> str:
-    """The pool's name for the lock: two pools of one machine have two."""
+    """The pool's name for the lock: two pools of one machine have two, one has one however its place is spelled."""
     if name == LOCAL:
-        return f"{name} {os.path.abspath(directory)}"
+        return f"{name} {os.path.realpath(directory)}"
     if name == SLURM:
-        config = environment.get("SLURM_CONF") or site.slurm.config_dir
-        return name if config == _USUAL.slurm.config_dir else f"{name} {config}"
-    return f"{name} {environment.get(CONDOR_CONFIG, '')}" if name == HTCONDOR else name
+        usual = f"{_USUAL.slurm.config_dir}/slurm.conf"
+        config = environment.get("SLURM_CONF") or f"{site.slurm.config_dir}/slurm.conf"
+    elif name == HTCONDOR:
+        places = [os.path.expanduser(path) for path in CONDOR_FILES]
+        usual = next(filter(os.path.exists, places), places[0])
+        config = environment.get(CONDOR_CONFIG) or usual
+    else:
+        return name
+    real = os.path.realpath(config)
+    return name if real == os.path.realpath(usual) else f"{name} {real}"
 
 
 def journal_path(args: argparse.Namespace) -> str | None:
@@ -71,6 +91,8 @@ def journal_at(path: str, args: argparse.Namespace) -> JournalFile:
 
 def memory_of(path: str | None, must_read: bool) -> Memory:
     """What the journal at `path` remembers. Raises UsageError when it cannot be read, if it must be."""
+    from drainwise.journal.memory import Memory
+
     if path is None:
         return Memory()
     try:
@@ -85,9 +107,18 @@ def memory_of(path: str | None, must_read: bool) -> Memory:
 def to_log(text: str) -> None:
     """A line on standard error; and to the system's log, unless that is where standard error goes, or to a terminal."""
     line = re.sub(r"[^ -~]", "?", f"drainwise: {' '.join(text.split())}"[:_LONGEST_LINE])
-    if "JOURNAL_STREAM" not in os.environ and not os.isatty(2):
+    if not _is_systemd_journal(os.environ.get("JOURNAL_STREAM", "")) and not os.isatty(2):
         syslog.syslog(syslog.LOG_NOTICE, line)
     try:
         os.write(2, f"{line}\n".encode("ascii"))
     except OSError:
         return
+
+
+def _is_systemd_journal(named: str) -> bool:
+    """Whether standard error is the stream that JOURNAL_STREAM names: the variable alone may come from a parent."""
+    try:
+        here = os.fstat(2)
+    except OSError:
+        return False
+    return named == f"{here.st_dev}:{here.st_ino}"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
-from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.kill_switch import is_thrown
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, setup_of
 from drainwise.cli.durations import seconds
 from drainwise.cli.pool_options import add_pool_options
 from drainwise.cli.text import json_text
 from drainwise.errors import PoolError, UsageError
+from drainwise.htcondor.pool import HTCondorPool
 from drainwise.journal.file import Journal, JournalOf
-from drainwise.reclaim.plan import Plan
-from drainwise.reclaim.plan_json import as_json
+
+if TYPE_CHECKING:
+    from drainwise.agent.cycle import Cycle
+    from drainwise.reclaim.plan import Plan
 
 _STANDARD_ERROR = 2
 _DRY_RUN = "dry run: nobody was asked; --act gives these orders"
@@ -67,6 +70,10 @@ def _once(args: argparse.Namespace) -> int:
     lock = lock_of(args)
     if acting:
         lock.must_take()
+    elif isinstance(setup.pool, HTCondorPool):
+        setup.pool.ask_ahead()
+    from drainwise.agent.cycle import run_cycle  # meanwhile: that takes as long as half of an answer
+
     try:
         cycle = run_cycle(
             setup.pool,
@@ -103,6 +110,8 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
+    from drainwise.reclaim.plan_json import as_json
+
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
     released = () if outcome is None else outcome.released

@@ -75,6 +75,13 @@ def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
     return _query(startd, f"the startd at {address}", htcondor2.AdType.Startd, None, attributes)
 
 
+def startd_expression(address: str, slot: str, name: str) -> str | None:
+    """How a startd has an attribute of one of its slots, not evaluated; None when there is none."""
+    startd = htcondor2.Collector(classad2.ClassAd({"MyAddress": address}))
+    ads = _told(startd, f"the startd at {address}", htcondor2.AdType.Startd, f"Name == {_quoted(slot)}", (name,))
+    return next((str(ad.lookup(name)) for ad in ads if name in ad), None)
+
+
 def _query(who: Any, name: str, kind: object, constraint: str | None, attributes: Sequence[str]) -> list[Ad]:
     return [plain(ad, attributes) for ad in _told(who, name, kind, constraint, attributes)]
 

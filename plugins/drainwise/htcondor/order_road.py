@@ -17,10 +17,10 @@ import classad2
 import htcondor2
 
 from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.collector import collector_slot, startd_address, startd_slots
+from drainwise.htcondor.collector import collector_slot, startd_address, startd_expression, startd_slots
 from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
 from drainwise.htcondor.pool_ads import ORDERS, Ad, moment, text, whole
-from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
+from drainwise.htcondor.retirement import TAKEN_BACK, is_endless, why_at_once
 
 _TRIES = 5  # another agent may write between our reading and our writing
 _SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
@@ -39,12 +39,17 @@ def give_order(order: Order, slot: str, machine: str) -> None:
     """Have the startd of `machine` end this run by the deadline, if the run is still in its slot `slot`.
 
     Returns when the collector shows it, or after a few seconds: the next snapshot had better know. Raises ActionRefused
-    when the node refuses, PoolUnreachable when it does not answer or the run is there no more.
+    when the node refuses, or would not wait for a deadline that lies ahead; PoolUnreachable when it does not answer or
+    the run is there no more.
     """
     orders_text([order])
     address = startd_address(slot, machine)
     if order.run not in _runs(address):
         raise PoolUnreachable(f"{order.run} does not run on {machine} any more")
+    if order.deadline > time.time():
+        why = why_at_once(startd_expression(address, slot, "MaxJobRetirementTime"))
+        if why:
+            raise ActionRefused(f"{machine} would end {order.run} at once and not at its deadline: {why}")
     _put(order, address, machine)
     _await_collector(order, slot, machine)
 
@@ -82,10 +87,11 @@ def take_back(run: str, slot: str, machine: str) -> None:
 def _put(order: Order, address: str, machine: str) -> None:
     """Write the order into the node's list, and see that it stays there."""
     for _ in range(_TRIES):
+        running = _runs(address)  # asked before: nothing may take time between reading the list and writing it
         present = parse_orders(_value(address))
         if order in present:
             return
-        _set(address, orders_text(with_order(present, order, _runs(address), int(time.time()))), machine)
+        _set(address, orders_text(with_order(present, order, running, int(time.time()))), machine)
         if order in parse_orders(_value(address)):
             time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
             if order in parse_orders(_value(address)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Collection, Iterable
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import cast
 
@@ -14,11 +15,12 @@ from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
 from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad
 from drainwise.htcondor.pool_view import snapshot_of
-from drainwise.htcondor.time_limit import several_within, within
+from drainwise.htcondor.time_limit import Asked, within
 from drainwise.pool import Ending, Pilot, Snapshot
 
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
+_AHEAD_SECONDS = 3.0  # an answer that was asked for longer ago is not of now
 ORDER_SECONDS = 30.0  # a startd is deaf for some seconds while it reconfigures
 
 
@@ -31,14 +33,30 @@ class HTCondorPool:
 
     def __init__(self, snapshot_seconds: float = SNAPSHOT_SECONDS, order_seconds: float = ORDER_SECONDS) -> None:
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
+        self._ahead: tuple[float, Asked[tuple[list[Ad], list[Ad]] | Bundle]] | None = None
+
+    def ask_ahead(self) -> None:
+        """Ask the collector now for the next snapshot: whoever takes that at once can get ready while it answers."""
+        self._ahead = time.monotonic(), Asked(self._snapshot_seconds, _ask_collector, "the collector")
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
-        with closing(several_within(self._snapshot_seconds, _ask_collector, "the collector")) as answers:
+        with closing(self._asked()) as asked, without_collection():
+            answers = asked.values()
             accounting, submitters = cast("tuple[list[Ad], list[Ad]]", next(answers))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
             return snapshot_of(slots, accounting, submitters, now)
+
+    def _asked(self) -> Asked[tuple[list[Ad], list[Ad]] | Bundle]:
+        """What was asked ahead, if that was just now; else the collector is asked."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            when, asked = ahead
+            if time.monotonic() - when < _AHEAD_SECONDS:
+                return asked
+            asked.close()
+        return Asked(self._snapshot_seconds, _ask_collector, "the collector")
 
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
@@ -68,6 +86,18 @@ class HTCondorPool:
     def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the startds enforce every deadline
         """See `Pool`: nothing is ever left to do."""
         return []
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Many new values, no garbage: Python's collector would go through all of them again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 # The bindings are imported in the child that asks: each question reads the configuration as it is then, and a command

@@ -11,8 +11,30 @@ from __future__ import annotations
 TAKEN_BACK = 0
 """Stands for the deadline of an order that was taken back."""
 
+_DEADLINE = "pilotreclaimdeadline"  # ClassAds do not tell capital letters from small ones
+
 ENDLESS = 315_360_000
 """The retirement of such a run in s: ten years."""
+
+
+def why_at_once(written: str | None) -> str:
+    """Why a slot would end a run with an order at once instead of at its deadline, and what to do; "" when it keeps it.
+
+    written: the slot's MaxJobRetirementTime as its startd has it, not evaluated; None when it has none. The drop-in's
+    names the deadline. A number stands there when another file sets it, or a drain was cancelled: from then on that
+    startd puts 0 over its configuration.
+    """
+    if written is None:
+        return "it has no MaxJobRetirementTime: install the drop-in of drainwise there"
+    if _DEADLINE in written.casefold():
+        return ""
+    what = f"its MaxJobRetirementTime is {written[:80]} and names no deadline: "
+    if written.strip().isdigit():
+        return (
+            f"{what}restart its startd if a drain was cancelled there, else install the drop-in, after what sets"
+            " MAXJOBRETIREMENTTIME"
+        )
+    return f"{what}install the drop-in there, after what sets MAXJOBRETIREMENTTIME"
 
 
 def is_endless(left: int | None) -> bool:

@@ -6,6 +6,7 @@ handler can bound them; a daemon that accepts a connection and never answers wou
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import io
 import os
@@ -14,8 +15,8 @@ import select
 import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
 from drainwise.errors import PoolError, PoolUnreachable
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SET_PIPE_SIZE, _PIPE_SIZE = 1031, 1 << 20  # F_SETPIPE_SZ: a child goes on while what it gave is looked at
 _LATE = 1.0  # seconds after which the child ends itself, should nobody be there to end it
 
 
@@ -42,20 +44,34 @@ def several_within(seconds: float, call: Callable[[], Iterable[T]], what: str) -
 
     As `within`; what is raised comes after the values that were given before it. Whoever stops early closes it.
     """
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _answer(writer, call, seconds + _LATE)
-    os.close(writer)
-    try:
-        for value in _values(reader, seconds, what):
+    with closing(Asked(seconds, call, what)) as asked:
+        yield from asked.values()
+
+
+class Asked(Generic[T]):
+    """A call that is under way in a child from now on; whoever has it reads its values, and closes it."""
+
+    def __init__(self, seconds: float, call: Callable[[], Iterable[T]], what: str) -> None:
+        self._seconds, self._what = seconds, what
+        self._reader, writer = os.pipe()
+        with suppress(OSError):  # a user may have too many large ones
+            fcntl.fcntl(writer, _SET_PIPE_SIZE, _PIPE_SIZE)
+        self._child = os.fork()
+        if self._child == 0:
+            os.close(self._reader)
+            _answer(writer, call, seconds + _LATE)
+        os.close(writer)
+
+    def values(self) -> Iterator[T]:
+        """See `several_within`; the time counts from the moment when a value is waited for."""
+        for value in _values(self._reader, self._seconds, self._what):
             yield cast("T", value)
-    finally:
-        os.close(reader)
-        # No answer within the time: whatever it waits for, it waits for it no longer.
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+
+    def close(self) -> None:
+        """End it; no answer within the time: whatever it waits for, it waits for it no longer."""
+        os.close(self._reader)
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
 
 
 def _answer(writer: int, call: Callable[[], Iterable[object]], seconds: float) -> NoReturn:

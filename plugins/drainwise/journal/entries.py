@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, ORDER, STATE, TENDED, VERSION
+from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, ORDER, STATE, TENDED, VERSION, Event
 from drainwise.journal.outcomes import OpenOrder, claims_of, realised_waste
 from drainwise.pilotad.report import FRESH
 from drainwise.pool import Ending, Snapshot
@@ -118,6 +118,15 @@ def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, objec
     detail = "found in the batch system: the agent ended before it could write this down"
     time = decision["time"]
     return {**_event(ORDER, now), "time": time, "outcome": DONE, "detail": detail, **head, "found": now, **chosen}
+
+
+def found_failed_event(order: Event, now: int) -> dict[str, object]:
+    """An order that was written down as failed and stands: who took it had not said so in time.
+
+    order: its event. It counts from then.
+    """
+    detail = "found in the batch system: it stands, though it had failed"
+    return {**order, "outcome": DONE, "detail": detail, "found": now}
 
 
 def cancel_event(cancel: Cancel, outcome: str, detail: str, now: int) -> dict[str, object]:

@@ -83,9 +83,12 @@ def _is_sound(one: Explained) -> bool:
 def _take_in(event: Event, called: str, stories: dict[str, _Story], decisions: dict[int, Event]) -> None:
     kind = event["event"]
     if kind == DECISION:
+        if not truth(event, "acting"):
+            return  # nobody was asked or spared by it
+        decisions.clear()  # orders follow the decision that they come from
         decisions[whole(event, "taken")] = event
         for one in objects(event, "spared"):
-            if truth(event, "acting") and called in names_of(text(one, "run"), text(one, "name")):
+            if called in names_of(text(one, "run"), text(one, "name")):
                 story = stories.setdefault(text(one, "run"), _Story())
                 story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, whole(event, "time")
     elif kind in {ORDER, CANCEL, ENDED} and called in names_of(text(event, "run"), text(event, "name")):

@@ -7,13 +7,15 @@ wrong run either; the limits of an hour and the trust in a user begin anew.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from drainwise.journal.entries import ended_event, found_cancel_event, found_order_event
+from drainwise.journal.entries import ended_event, found_cancel_event, found_failed_event, found_order_event
 from drainwise.journal.event import (
     CANCEL,
     DECISION,
     DONE,
     ENDED,
+    FAILED,
     ORDER,
     Event,
     number,
@@ -44,6 +46,7 @@ class Memory:
         self._outcomes: dict[str, PilotOutcome] = {}
         self._spared: dict[tuple[str, str], dict[str, int]] = {}
         self._unwritten: dict[str, dict[str, object]] = {}  # chosen by an acting decision, of which no order tells yet
+        self._failed: dict[str, Event] = {}  # by run: an order that failed; a node may have taken it and not said so
         self._decision: Event = {}
 
     @classmethod
@@ -89,8 +92,11 @@ class Memory:
             self._decided(event)
         elif kind == ORDER:
             run = text(event, "run")
-            if event.get("outcome") == DONE:
-                order = _open_order(event)
+            self._failed.pop(run, None)
+            order = _open_order(event)
+            if event.get("outcome") == FAILED:
+                self._failed[run] = event
+            elif event.get("outcome") == DONE:
                 self._asked[run] = Asked(order.asked, order.user, order.cores)
                 self._open[run] = order
             self._unwritten.pop(run, None)
@@ -127,6 +133,8 @@ class Memory:
 
         Cores of an order of which it is not known whether it was given count as asked for.
         """
+        # What lies ahead was given by a clock that was set back since: it counts from now, not until then.
+        self._asked = {run: replace(one, time=min(one.time, now)) for run, one in self._asked.items()}
         known = {**self._asked, **self._maybe_asked()}
         oldest = min(now - HOUR + 1, max((one.time for one in known.values()), default=0))
         self._asked = {run: one for run, one in self._asked.items() if one.time >= oldest}
@@ -152,7 +160,7 @@ class Memory:
         """Take in what pilots that were asked say by now; what was done and never written, as events.
 
         These are orders that stand, and requests that stand no more: so an agent that was killed between an act and its
-        line loses nothing.
+        line loses nothing, nor does one that was not told in time that its order was taken.
         """
         running = {pilot.run: pilot for pilot in snapshot.pilots}
         gone = []
@@ -162,11 +170,10 @@ class Memory:
                 if running[run].deadline is None and not running[run].leaving:
                     gone.append(found_cancel_event(order, now))
         unwritten, self._unwritten = self._unwritten, {}
-        return gone + [
-            found_order_event(one, self._decision, now)
-            for run, one in unwritten.items()
-            if run in running and running[run].deadline is not None
-        ]
+        self._failed = {run: one for run, one in self._failed.items() if run in running}
+        stand = {run for run, pilot in running.items() if pilot.deadline is not None}
+        found = [found_order_event(one, self._decision, now) for run, one in unwritten.items() if run in stand]
+        return gone + found + [found_failed_event(one, now) for run, one in self._failed.items() if run in stand]
 
 
 def ended_events(

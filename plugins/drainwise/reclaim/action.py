@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from drainwise.errors import ActionRefused, PoolError
 from drainwise.journal.entries import cancel_event, order_event, tended_event
@@ -16,6 +16,9 @@ from drainwise.reclaim.quota import Balance, weigh
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import clock
+
+LOOK_AGAIN = 60
+"""Seconds after which no act stands on a snapshot any more: an order to a node that is deaf may take half of that."""
 
 
 @dataclass(frozen=True)
@@ -83,51 +86,75 @@ def carry_out(
 
     The snapshot is read again first: a run that has ended, or is on its way by now, is skipped, so that neither the
     next run of the job nor the next job in its place can be hit; no more is taken than is still needed, and a request
-    is taken back only when its reason is still gone. One act that fails does not stop the others. `record` is what the
-    plan knew of earlier cycles; `stopping` is asked before each act, and no further one is done once it says so.
+    is taken back only when its reason is still gone. When that look is LOOK_AGAIN old there is another one; without it
+    no further order is given. One act that fails does not stop the others. `record` is what the plan knew of earlier
+    cycles; `stopping` is asked before each act, and no further one is done once it says so.
     Raises PoolUnreachable, with nothing done, when the second snapshot cannot be had or is not whole, and
     DrainwiseError when the journal cannot be written.
     """
     if not (plan.orders or plan.cancels):
         return Outcome(())
-    snapshot, now = pool.snapshot(time()), time()
-    balance = weigh(snapshot, now, settings.horizon)
-    running = {pilot.run: pilot for pilot in snapshot.pilots}
-    released = _take_back(plan, snapshot, balance, now, pool, settings, journal, record, stopping)
-    needed, acts = balance.deficit, []
+    look = _look(pool, settings, time)
+    released = _take_back(plan, look, pool, settings, time, journal, record, stopping)
+    needed, acts, fault = look.balance.deficit, [], ""
     for order in plan.orders:
         if stopping():
             break
-        act = _act(order, running.get(order.pilot.run), needed, pool)
-        needed -= order.pilot.cores if act.outcome == DONE else 0
-        journal.write(order_event(order, act.outcome, act.detail, plan, time()))
+        if look.is_old(time()):
+            try:
+                look = _look(pool, settings, time)
+            except PoolError as error:
+                fault = str(error)
+                break
+            needed = look.balance.deficit
+        act = _act(order, look.running.get(order.pilot.run), needed, pool, time() + settings.notice)
+        needed -= act.order.pilot.cores if act.outcome == DONE else 0
+        journal.write(order_event(act.order, act.outcome, act.detail, plan, time()))
         acts.append(act)
-    return Outcome(tuple(acts), released=released)
+    return Outcome(tuple(acts), fault=fault, released=released)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the batch system showed at `now` (UNIX s)."""
+
+    now: int
+    snapshot: Snapshot
+    balance: Balance
+    running: Mapping[str, Pilot]
+
+    def is_old(self, now: int) -> bool:
+        """Whether orders have taken so long by `now` (UNIX s) that it must be looked at again."""
+        return not 0 <= now - self.now <= LOOK_AGAIN
+
+
+def _look(pool: Pool, settings: Settings, time: Callable[[], int]) -> _Look:
+    snapshot, now = pool.snapshot(time()), time()
+    running = {pilot.run: pilot for pilot in snapshot.pilots}
+    return _Look(now, snapshot, weigh(snapshot, now, settings.horizon), running)
 
 
 def _take_back(
     plan: Plan,
-    snapshot: Snapshot,
-    balance: Balance,
-    now: int,
+    look: _Look,
     pool: Pool,
     settings: Settings,
+    time: Callable[[], int],
     journal: Journal,
     record: Record | None,
     stopping: Callable[[], bool],
 ) -> tuple[Release, ...]:
-    """Withdraw the requests whose reason has gone, by both snapshots."""
+    """Withdraw the requests whose reason has gone, by both snapshots; what that look is too old for, the next cycle."""
     if not plan.cancels:
         return ()
-    gone = {one.pilot.run: one for one in cancels(snapshot, balance, now, settings, record)}
-    running = {pilot.run: pilot for pilot in snapshot.pilots}
+    gone = {one.pilot.run: one for one in cancels(look.snapshot, look.balance, look.now, settings, record)}
     released = []
     for cancel in plan.cancels:
-        if stopping():
+        if stopping() or look.is_old(time()):
             break
         run = cancel.pilot.run
-        release = _release(cancel, running.get(run), run in gone, pool)
-        journal.write(cancel_event(cancel, release.outcome, release.detail, now))
+        release = _release(cancel, look.running.get(run), run in gone, pool)
+        journal.write(cancel_event(cancel, release.outcome, release.detail, time()))
         released.append(release)
     return tuple(released)
 
@@ -146,13 +173,16 @@ def _release(cancel: Cancel, current: Pilot | None, is_gone: bool, pool: Pool) -
     return Release(cancel, DONE, "its request is taken back")
 
 
-def _act(order: Order, current: Pilot | None, needed: int, pool: Pool) -> Act:
+def _act(order: Order, current: Pilot | None, needed: int, pool: Pool, earliest: int) -> Act:
+    """Give one order; its deadline is not before `earliest` (UNIX s), however late it is given, save by the lease."""
     if current is None or not _same_place(order.pilot, current):
         return Act(order, SKIPPED, "this run has ended since the plan was made")
     if current.deadline is not None or current.leaving:
         return Act(order, SKIPPED, "it is on its way out already")
     if needed <= 0:
         return Act(order, SKIPPED, "enough cores are free or on their way by now")
+    promised = earliest if current.lease_end is None else min(earliest, current.lease_end)
+    order = replace(order, deadline=max(order.deadline, promised))
     try:
         pool.ask_to_leave(current, order.deadline, order.reason)
     except PoolError as fault:

@@ -32,15 +32,14 @@ _LINES = 16
 class Errand:
     """What to do for one job. `key`: how the answer names it. `tree`: a descriptor of its tree.
 
-    told: whether `word` is to stand in its `.site.ad` (None: no such file). cores: of the lease, None when its report
-    is not wanted. work_dir: where its `.pilot.ad` may be, b"" when it is not to be looked for; `shared` with another
-    job. started: UNIX s.
+    word: what its `.site.ad` is to say (None: no such file). cores: of the lease, None when its report is not wanted.
+    work_dir: where its `.pilot.ad` may be, b"" when it is not to be looked for; `shared` with another job. started:
+    UNIX s.
     """
 
     key: str
     tree: int
     uid: int
-    told: bool
     word: SiteAd | None
     cores: int | None
     work_dir: bytes
@@ -86,11 +85,10 @@ def _in_tree(errand: Errand, patience: Patience) -> Found:
     except RefusedFile as error:
         return Found(None, f"{JOBSTATUS}: {error.reason}", "")
     try:
-        if errand.told:
-            try:
-                tell_pilot(directory, errand.word)
-            except FeatureError as error:
-                fault = str(error)
+        try:
+            tell_pilot(directory, errand.word)
+        except FeatureError as error:
+            fault = str(error)
         if errand.cores is not None:
             report, refused = read_report(directory, errand.uid, errand.cores, "", patience)
     finally:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from drainwise.errors import FeatureError
 from drainwise.pilotad.mounts import mounts_below
+from drainwise.slurm import LEASE
 from drainwise.slurm.agent_query import RunFacts
+from drainwise.slurm.environment import is_node_name
 from drainwise.slurm.job_tree import jobs, open_node, open_tree
 from drainwise.slurm.lease import Lease, read_lease
-
-_NODE_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-_LONGEST_NODE = 255
 
 Key = tuple[str, str]
 """A node and a job on it."""
@@ -27,11 +26,12 @@ Key = tuple[str, str]
 class NodeJob:
     """One job's run on one node of this host.
 
-    * tree: a descriptor of its tree while a round lasts.
+    * identity: what tells its tree from the one of another run: its inode, and when its lease was written. tree: a
+      descriptor of it while a round lasts.
     * question: by what name slurmctld is asked for it; rounds: in how many rounds it was seen; facts: slurmctld's last
       word on this run, None when there is none.
-    * granted: the end of its lease before anybody shortened it, UNIX s, None when it has none; granted_known: whether
-      that has been learnt.
+    * granted: the latest end that its lease has had, UNIX s, None for one without end; granted_known: whether that has
+      been learnt.
     * completed: what its features were completed with; incomplete: why they were not; marked: whether its tasks need
       not wait for that.
     * told: what its shutdown files were last made to say.
@@ -41,7 +41,7 @@ class NodeJob:
 
     node: str
     lease: Lease
-    inode: int
+    identity: tuple[int, int]
     tree: int
     question: str
     facts: RunFacts | None = None
@@ -148,16 +148,23 @@ class HostJobs:
         status = os.fstat(tree)
         if status.st_uid != os.geteuid():
             raise FeatureError("it is not root's")
+        # A new tree may get the inode of one that was just removed; its lease is written later all the same.
+        identity = (status.st_ino, _lease_time(tree))
         known = self._known.get((name, number))
-        if known is not None and known.inode == status.st_ino:
+        if known is not None and known.identity == identity:
             known.tree = tree
             return known
+        if known is not None and not identity[1]:
+            return None  # its epilog is removing it
         lease = read_lease(tree)
         if lease is None or lease.job != number:
             raise FeatureError("it has no lease of this job's")
-        return NodeJob(name, lease, status.st_ino, tree, number)
+        return NodeJob(name, lease, identity, tree, number)
 
 
-def is_node_name(name: str) -> bool:
-    """Whether a directory of this name can be that of a node's jobs."""
-    return 0 < len(name) <= _LONGEST_NODE and not name.strip(_NODE_LETTERS) and name[0].isalnum()
+def _lease_time(tree: int) -> int:
+    """When the lease in an open tree was written, ns; 0 when there is none."""
+    try:
+        return os.stat(LEASE, dir_fd=tree, follow_symlinks=False).st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -51,21 +51,25 @@ def shortened_end(granted: int | None, facts: RunFacts) -> int | None:
     return facts.end if facts.end < (facts.start + ENDLESS if granted is None else granted) else None
 
 
-def learn_granted(job: NodeJob, facts: RunFacts) -> None:
-    """Find out, once in the life of an agent, what was granted; keep it where another agent finds it. Raises OSError.
+def longer_end(granted: int | None, facts: RunFacts) -> int | None:
+    """The end that counts as granted by now, UNIX s: a lease that was made longer since is granted so long."""
+    if granted is None or (facts.end is None and facts.limit is None):
+        return None
+    return max(granted, facts.end or 0)
 
-    What has no start and end of its own is written at the first sight of the job, and never changed.
+
+def learn_granted(job: NodeJob, facts: RunFacts) -> None:
+    """Find out what was granted; keep it where another agent finds it. Raises OSError.
+
+    It is written at the first sight of the job, and again when the lease has become longer: else nobody would hear of
+    an order that shortens such a lease to an end after the first one.
     """
-    if job.granted_known:
-        return
-    kept = _read(job.tree)
-    if kept is None:
-        job.granted = granted_end(job.lease, facts)
-        line = "none" if job.granted is None else str(job.granted)
+    kept = (job.granted,) if job.granted_known else _read(job.tree)
+    granted = longer_end(granted_end(job.lease, facts) if kept is None else kept[0], facts)
+    if kept != (granted,):
+        line = "none" if granted is None else str(granted)
         replace_file(GRANTED, f"{line}\n".encode("ascii"), job.tree)
-    else:
-        job.granted = kept[0]
-    job.granted_known = True
+    job.granted, job.granted_known = granted, True
 
 
 def _read(tree: int) -> tuple[int | None] | None:

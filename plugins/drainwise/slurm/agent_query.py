@@ -1,4 +1,4 @@
-"""What slurmctld says of a node's jobs: one run of `scontrol` that asks for each by its number, and its answer read.
+"""What slurmctld says of a node's jobs: runs of `scontrol` that ask for each by its number, and their answers read.
 
 `squeue` would fetch every job of the cluster, whatever it is told to print: too much for thousands of nodes. `show job`
 asks for one. Its output mixes our facts with what users chose (names, paths, comments), line ends included. So each
@@ -18,6 +18,9 @@ from drainwise.slurm.commands import SlurmCommands
 ALIVE = frozenset({"CONFIGURING", "RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"})
 """States in which a job has its cores here."""
 RUNNING = "RUNNING"
+TOGETHER = 64
+"""Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
+slow, a node with many jobs would never get an answer to all of them."""
 
 _FACTS = frozenset(
     (
@@ -95,9 +98,16 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
 
 
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
+    """What is answered to each question, the jobs' first."""
+    shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
+    parts = [shows[first : first + TOGETHER] for first in range(0, len(shows), TOGETHER)]
+    return [block for part in parts for block in _answers(commands, part)]
+
+
+def _answers(commands: SlurmCommands, shows: list[str]) -> list[str]:
     mark = f"m{os.urandom(12).hex()}n"
-    answer = commands.start("scontrol", "--oneliner", stdin=questions(asked, nodes, mark)).answer()
-    blocks = between_marks(answer.out.decode("utf-8", "replace"), mark, len(asked) + len(nodes))
+    answer = commands.start("scontrol", "--oneliner", stdin=questions(shows, mark)).answer()
+    blocks = between_marks(answer.out.decode("utf-8", "replace"), mark, len(shows))
     if blocks is None or (not any("JobId=" in block for block in blocks) and answer.is_none()):
         raise PoolUnreachable(answer.said or "half an answer")
     return blocks
@@ -112,9 +122,8 @@ def _better_label(block: str, job: str, asked: str) -> str:
     return label if number == int(job) and is_leader and label != asked else ""
 
 
-def questions(asked: dict[str, str], nodes: tuple[str, ...], mark: str) -> str:
+def questions(shows: list[str], mark: str) -> str:
     """The lines for scontrol's standard input; `show hostnames` prints a mark without asking anybody."""
-    shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
     lines = [line for number, show in enumerate(shows) for line in (f"show hostnames {mark}{number}", show)]
     return "\n".join([*lines, f"show hostnames {mark}{len(shows)}", ""])
 

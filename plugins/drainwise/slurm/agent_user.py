@@ -128,9 +128,7 @@ class Users:
             os.close(write_end)
             raise
         if pid == 0:
-            for descriptor in (*self._close, read_end, *others):
-                os.close(descriptor)
-            _child(identity, step, write_end, seconds)
+            _child(identity, step, write_end, seconds, (*self._close, read_end, *others))
         os.close(write_end)
         return pid, read_end
 
@@ -151,9 +149,13 @@ class Users:
         return "" if code == DONE else f"the work was not done to its end (code {code})"
 
 
-def _child(identity: Identity, step: Callable[[Send], None], pipe: int, seconds: float) -> NoReturn:
+def _child(
+    identity: Identity, step: Callable[[Send], None], pipe: int, seconds: float, close: Sequence[int]
+) -> NoReturn:
     code = FAILED
     try:
+        for descriptor in close:
+            os.close(descriptor)
         gc.disable()  # it would touch, and so copy, all of the agent's memory
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds + _ALARM_SLACK)  # for the case that the agent is killed

@@ -62,7 +62,6 @@ class Visits:
                 key=str(number),
                 tree=job.tree,
                 uid=lease.uid,
-                told=True,
                 word=words[key],
                 cores=lease.cores or facts.cores if wanted else None,
                 work_dir=lease.work_dir if look and lease.work_dir.startswith(b"/") else b"",

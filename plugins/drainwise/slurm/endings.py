@@ -62,7 +62,8 @@ class Records:
                 found.update(self._accounted(labels[first : first + _TOGETHER]))
         except PoolUnreachable:
             found = self._remembered()
-        return {run: ending for run, ending in found.items() if run in set(runs)}
+        wanted = set(runs)
+        return {run: ending for run, ending in found.items() if run in wanted}
 
     def _accounted(self, labels: Iterable[str]) -> dict[str, Ending]:
         answer = self._commands.ask(

@@ -50,9 +50,14 @@ def job_id(environment: Environment) -> str:
 def node_name(environment: Environment) -> str:
     """The node's name in Slurm, as it may stand in a path. Raises UsageError."""
     name = text(environment, "SLURMD_NODENAME")
-    if not name or len(name) > _LONGEST_NODE or name.strip(_NODE_LETTERS) or not name[0].isalnum():
+    if not is_node_name(name):
         raise UsageError("SLURMD_NODENAME is not a node's name; expected to be run by slurmd")
     return name
+
+
+def is_node_name(name: str) -> bool:
+    """Whether a directory of this name can be that of a node's jobs."""
+    return 0 < len(name) <= _LONGEST_NODE and not name.strip(_NODE_LETTERS) and name[0].isalnum()
 
 
 def identity(environment: Environment, name: str) -> int | None:

@@ -27,10 +27,11 @@ _TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 class Job:
     """One job, one task of an array, one component of a heterogeneous job, or the tasks of an array that still wait.
 
-    `array`: the array's number (None: of no array), `task` this one's; `tasks` how many wait together here. `het`: the
-    number of the heterogeneous job it belongs to. Times are UNIX s, None when not known; of a waiting job they are what
-    the scheduler expects, and `cores` what it asks for at least. `limit`: minutes, None without limit. `priority`: None
-    when not known.
+    `array`: the array's number (None: of no array), `task` this one's; `tasks` how many wait together here, of which no
+    more may start than the array may have running at a time (`at_once`, None: all). `het`: the number of the
+    heterogeneous job it belongs to. Times are UNIX s, None when not known; of a waiting job they are what the scheduler
+    expects, and `cores` what it asks for at least. `limit`: minutes, None without limit. `priority`: None when not
+    known.
     """
 
     number: int
@@ -52,6 +53,7 @@ class Job:
     restarts: int
     priority: int | None
     admin_comment: str
+    at_once: int | None = None
 
     @property
     def label(self) -> str:
@@ -120,11 +122,12 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
     if not number or not states or (cores is None and RUNNING in states):
         raise PoolUnreachable("half an answer: squeue --json printed a job without number, cores or state")
     array, waiting = read(record.get("array_job_id")) or None, _text(record, "array_task_string")
+    tasks, at_once = waiting_tasks(waiting) if array and waiting else (1, None)
     return Job(
         number=number,
         array=array,
         task=read(record.get("array_task_id")),
-        tasks=waiting_tasks(waiting) if array and waiting else 1,
+        tasks=tasks,
         het=read(record.get("het_job_id")) or None,
         user=_text(record, "user_name"),
         account=_text(record, "account"),
@@ -140,6 +143,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         restarts=read(record.get("restart_cnt")) or 0,
         priority=read(record.get("priority")),
         admin_comment=_text(record, "admin_comment"),
+        at_once=at_once,
     )
 
 
@@ -148,10 +152,10 @@ def _text(record: Record, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def waiting_tasks(text: str) -> int:
-    """How many tasks `1-9:2,12%4` names, and at most how many of them run at a time."""
+def waiting_tasks(text: str) -> tuple[int, int | None]:
+    """How many tasks `1-9:2,12%4` names, and how many of the array may run at a time (None: all)."""
     tasks, _, most = text.partition("%")
     count = 0
     for first, last, step in _TASKS.findall(tasks):
         count += (int(last) - int(first)) // max(1, int(step or 1)) + 1 if last else 1
-    return max(1, min(count, int(most)) if most.isdigit() and int(most) else count)
+    return max(1, count), (int(most) or None) if most.isdecimal() else None

@@ -20,7 +20,7 @@ _LONGEST_REASON = 200
 _MINUTE = 60
 _MORE, _LESS = 29, 89  # s
 _ENDLESS = "none"
-_GRANTED = re.compile(r"drainwise: asked to be gone by \d+ \(lease of (\S+) until (\d{9,10}|none)\)")
+_GRANTED = re.compile(r"drainwise: asked to be gone by (\d{9,10}) \(lease of (\S+) until (\d{9,10}|none)\)")
 
 
 def is_shortened(start: int, end: int, limit: int | None) -> bool:
@@ -41,15 +41,16 @@ def sooner_end(start: int, end: int | None, deadline: int) -> int:
     return sooner - 1 if (sooner - start) % _MINUTE == 0 else sooner
 
 
-def granted_in(comment: str, run: str) -> tuple[int | None] | None:
+def granted_in(comment: str, run: str, end: int) -> tuple[int | None] | None:
     """When the lease of this run was to end before it was shortened (UNIX s; None without end), by a record of ours.
 
-    None when the record is of another run, or of something else.
+    None when the record is of another run, or of something else, or when the lease ends (`end`) before it was asked to:
+    then somebody else has shortened it since, and what that was for nobody knows.
     """
     match = _GRANTED.match(comment)
-    if match is None or match[1] != run:
+    if match is None or match[2] != run or end < int(match[1]):
         return None
-    return (None,) if match[2] == _ENDLESS else (int(match[2]),)
+    return (None,) if match[3] == _ENDLESS else (int(match[3]),)
 
 
 def steps_to(end: int, wanted: int) -> list[int]:
@@ -96,7 +97,8 @@ class Orders:
         if granted is None:
             raise ActionRefused(
                 f"{run}: the order stands, as nobody knows what its lease was: that is kept in the accounting record"
-                " (SystemComment), which is not there, says something else, or is shared by an array"
+                " (SystemComment), which is not there, says something else, is shared by an array, or is older than"
+                " the lease as it is"
             )
         end = granted[0]
         limit = "UNLIMITED" if end is None else str((end - (state.start or 0)) // _MINUTE)
@@ -111,7 +113,7 @@ class Orders:
 
     def _granted(self, run: str, state: RunState) -> tuple[int | None] | None:
         """What the accounting record says of the lease as it was granted; None when it does not say."""
-        if not _looks_shortened(state) or state.number == state.array:
+        if state.end is None or not _looks_shortened(state) or state.number == state.array:
             return None
         try:
             answer = self._commands.ask(
@@ -120,7 +122,7 @@ class Orders:
             )
         except PoolUnreachable:
             return None
-        found = (granted_in(line, run) for line in answer.splitlines())
+        found = (granted_in(line, run, state.end) for line in answer.splitlines())
         return next((one for one in found if one is not None), None)
 
     def end_now(self, run: str, reason: str, requeue: bool = True) -> None:

@@ -77,12 +77,12 @@ class SlurmPool:
         Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
         that were preempted on the native road get back their own priority. Raises PoolError when those cannot be found.
         """
-        done = []
+        # First what may raise: who was ended is told in any case.
+        settled = self._native.settle() if self._is_native else []
+        done = [f"{label} has its own priority again" for label in settled]
         for pilot in snapshot.pilots:
             if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
                 done.append(self._end_overdue(pilot))
-        if self._is_native:
-            done += [f"{label} has its own priority again" for label in self._native.settle()]
         return done
 
     def _end_overdue(self, pilot: Pilot) -> str:

@@ -8,7 +8,7 @@ could give back just what is needed. Cores are Slurm's CPUs.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -101,12 +101,14 @@ def _partitions_of(pilots: Iterable[Pilot], nodes: Iterable[Node]) -> frozenset[
     return frozenset(name for node in nodes if node.name in hosts for name in node.partitions)
 
 
-def _uses(jobs: Iterable[Job], shares: Shares, within_reach: frozenset[str]) -> dict[str, _Use]:
+def _uses(jobs: Sequence[Job], shares: Shares, within_reach: frozenset[str]) -> dict[str, _Use]:
     """Use and demand by principal: of those that use or want anything.
 
-    What waits for other partitions' nodes is no demand: it would not run, however many pilots left.
+    What waits for other partitions' nodes is no demand, nor are tasks beyond what their array may have running at a
+    time: they would not run, however many pilots left.
     """
     uses: dict[str, _Use] = defaultdict(_Use)
+    running = Counter(job.array for job in jobs if RUNNING in job.states)
     for job in jobs:
         if _holds_cores(job):
             uses[shares.principal_of(job.account)].in_use += job.cores
@@ -114,8 +116,9 @@ def _uses(jobs: Iterable[Job], shares: Shares, within_reach: frozenset[str]) -> 
             use = uses[shares.principal_of(job.account)]
             if within_reach.isdisjoint(job.partitions):
                 continue
-            use.wanted += job.cores * job.tasks
-            use.pieces += max(1, job.node_count) * job.tasks
+            tasks = job.tasks if job.at_once is None else min(job.tasks, max(0, job.at_once - running[job.array]))
+            use.wanted += job.cores * tasks
+            use.pieces += max(1, job.node_count) * tasks
             use.partitions.update(job.partitions)
     return dict(uses)
 

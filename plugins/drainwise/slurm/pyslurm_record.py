@@ -41,13 +41,14 @@ def _job(record: object) -> Job:
         raise PoolUnreachable("half an answer: pyslurm gave a job without number, cores or state")
     array, waiting = _number(record, "array_id") or None, _text(record, "array_tasks_waiting")
     task = _number(record, "array_task_id")
+    tasks = waiting_tasks(waiting)[0] if array and waiting else 1
     if array and task is None and not waiting:
         task = 0
     return Job(
         number=number,
         array=array,
         task=task,
-        tasks=_tasks(waiting, _number(record, "array_tasks_parallel")) if array and waiting else 1,
+        tasks=tasks,
         het=_number(record, "heterogeneous_id") or None,
         user=_text(record, "user_name"),
         account=_text(record, "account"),
@@ -63,16 +64,13 @@ def _job(record: object) -> Job:
         restarts=_number(record, "requeue_count") or 0,
         priority=_number(record, "priority"),
         admin_comment=_text(record, "admin_comment"),
+        at_once=(_number(record, "array_tasks_parallel") or None) if array and waiting else None,
     )
 
 
 def _reason(text: str) -> str:
     """The word that squeue has: a sentence begins with it (`ReqNodeNotAvail, UnavailableNodes:n1`), but for one."""
     return _RESOURCES if text.startswith(_NODES_TAKEN) else text.partition(",")[0] or _NO_REASON
-
-
-def _tasks(waiting: str, parallel: int | None) -> int:
-    return waiting_tasks(f"{waiting}%{parallel}" if parallel else waiting)
 
 
 def _number(record: Record, name: str) -> int | None:

@@ -86,7 +86,9 @@ def shares_in(answer: str) -> Shares:
             if not path or name not in {branch.name for branch in path}:
                 raise PoolUnreachable("half an answer: sshare printed a user without an account")
             account = next(branch for branch in reversed(path) if branch.name == name)
-            account.users[words[1]] = (1.0 if shares is None else shares, usage)
+            # A user who has several associations with the account, each for a partition, stands there once for each.
+            had = account.users.get(words[1], (0.0, 0.0))
+            account.users[words[1]] = (had[0] + (1.0 if shares is None else shares), had[1] + usage)
             continue
         branch = Branch(name, shares, usage)
         if root is None:

@@ -1,0 +1,70 @@
+"""HTCondor as a pool: when the collector is asked, and that nothing of a question is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.htcondor import pool as module
+from drainwise.htcondor.pool import HTCondorPool
+
+NOW = 1795249000
+
+
+@pytest.fixture
+def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A collector that knows nothing: each question to it is a byte of this file."""
+    file = tmp_path / "questions"
+
+    def ask() -> Iterator[tuple[list[object], list[object]]]:
+        with file.open("ab") as stream:
+            stream.write(b"?")
+        yield [], []
+
+    monkeypatch.setattr(module, "_ask_collector", ask)
+    return file
+
+
+def look(pool: HTCondorPool) -> None:
+    with pytest.raises(PoolUnreachable, match="the collector knows no slots"):
+        pool.snapshot(NOW)
+
+
+def test_what_was_asked_ahead_is_one_snapshot(questions: Path) -> None:
+    pool = HTCondorPool()
+    pool.ask_ahead()
+    look(pool)
+    assert questions.read_bytes() == b"?"
+    look(pool)
+    assert questions.read_bytes() == b"??", "the next one is asked for anew"
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_what_was_asked_long_ago_is_no_answer(questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOSTILE 54: a decision stands on what is, not on what was."""
+    monkeypatch.setattr(module, "_AHEAD_SECONDS", 0.0)
+    pool = HTCondorPool()
+    pool.ask_ahead()
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    assert questions.read_bytes() == b"?"
+    look(pool)
+    assert questions.read_bytes() == b"??"
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_is_afterwards_as_it_was(questions: Path, collects: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        look(HTCondorPool())
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -1,0 +1,57 @@
+"""Slurm as a pool: what is finished in each cycle. The commands are programs of the test's; see tests/daemons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drainwise.errors import PoolUnreachable
+from drainwise.pool import Pilot, Snapshot
+from drainwise.siteconfig.schema import SlurmSection
+from drainwise.slurm.pool import OVERDUE_AFTER, SlurmPool
+
+T0 = 1795270000
+END = T0 + 601
+OVERDUE = Snapshot(
+    END + 200, (Pilot(f"17@{T0}", "17", "n1", "atlas", "alice", 8, T0, lease_end=END, deadline=END),), ()
+)
+RUN = f"17|17|N/A|0|RUNNING|{T0}|{END}|1|1|1|0|100|"
+
+
+@pytest.fixture
+def bin_dir(tmp_path: Path) -> Path:
+    """Slurm's commands: run 17 runs until it is cancelled; what waits is not told while `silent` is there."""
+    (tmp_path / "runs").write_text(RUN)
+    programs = {
+        "squeue": f'case "$*" in *PENDING*) test ! -e {tmp_path}/silent;; *) cat {tmp_path}/runs;; esac',
+        "scancel": f"sed -i s/RUNNING/CANCELLED/ {tmp_path}/runs",
+        "scontrol": "",
+        "sacctmgr": "",
+    }
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def pool(bin_dir: Path, native: str, now: int) -> SlurmPool:
+    return SlurmPool(replace(SlurmSection(), bin_dir=str(bin_dir), native_preemption=native), clock=lambda: now)
+
+
+@pytest.mark.parametrize("native", ["no", "yes"])
+def test_who_is_overdue_is_ended_and_told(bin_dir: Path, native: str) -> None:
+    """Not before slurmctld itself has had its time."""
+    assert pool(bin_dir, native, END + OVERDUE_AFTER).tend(OVERDUE) == []
+    assert "RUNNING" in (bin_dir / "runs").read_text()
+    assert pool(bin_dir, native, END + OVERDUE_AFTER + 1).tend(OVERDUE) == ["17 was overdue and is ended"]
+    assert "CANCELLED" in (bin_dir / "runs").read_text()
+
+
+def test_nobody_is_ended_without_a_word(bin_dir: Path) -> None:
+    """HOSTILE 54: where priorities cannot be read there is no list of what was done, so nothing is done."""
+    (bin_dir / "silent").touch()
+    with pytest.raises(PoolUnreachable):
+        pool(bin_dir, "yes", END + 200).tend(OVERDUE)
+    assert "RUNNING" in (bin_dir / "runs").read_text()
