@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.figures import Figure
-from drainwise.estimate.records import lines_in, read_json_lines
+from drainwise.estimate.formats import JSON_LINES, read_as
+from drainwise.estimate.records import lines_in
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.survey import Survey
 
@@ -59,7 +60,7 @@ def estimate(path: str) -> Survey:
     skips: Counter[str] = Counter()
     survey = Survey(Settings(), {}, skips)
     with open(path, "rb") as stream:
-        survey.add_all(read_json_lines(lines_in(stream, skips), skips))
+        survey.add_all(read_as(JSON_LINES, lines_in(stream, skips), skips))
     return survey
 
 

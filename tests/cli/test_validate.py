@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from drainwise.cli.main import main
+from drainwise.estimate import validation_machine as machine
+from drainwise.estimate.validation_file import load_request
+from drainwise.estimate.validation_state import text_of
 from drainwise.local.job import Account, Node
 from drainwise.local.store import Store
 
+PLUGINS = str(Path(__file__).parents[2] / "plugins")
 REQUEST = {
     "name": "r",
     "command": ["true"],
@@ -75,6 +80,25 @@ def test_nothing_to_show_or_cancel(request_file: str, capsys: pytest.CaptureFixt
     """Before the first run there is nothing."""
     for option in ("--show", "--cancel"):
         assert "no validation of it has begun" in refused(capsys, 2, request_file, option)
+
+
+def test_runs_stay_where_they_began(request_file: str, batch: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another batch system would know nothing of them, and run them a second time."""
+    begun = machine.begin(load_request(request_file), "r-1", "htcondor")
+    Path(request_file + ".state").write_bytes(text_of(begun))
+    said = refused(capsys, 2, request_file, "--backend", "local", "--directory", batch)
+    assert "its runs are in htcondor, not in local; --again begins a new one" in said
+    assert "--directory goes with --backend local" in refused(capsys, 2, request_file, "--directory", batch)
+    assert "expected an accounting group" in refused(capsys, 2, request_file, "--account", "a b")
+
+
+def test_without_htcondors_bindings_it_says_what_installs_them(request_file: str) -> None:
+    """On a plain Python, in one line."""
+    program = f"import sys; sys.path.append({PLUGINS!r}); from drainwise.cli.main import main; sys.exit(main())"
+    words = ["/usr/bin/python3", "-I", "-S", "-B", "-c", program, "validate", request_file, "--backend", "htcondor"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    needs = "this command needs the Python package htcondor2: pip install 'drainwise[htcondor]'"
+    assert (ran.returncode, ran.stderr) == (1, f"drainwise: {needs}\n")
 
 
 def test_a_state_file_that_is_none(request_file: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,9 @@ THE_ESTIMATE = {  # tests/cli/test_estimate.py
     "drainwise estimate records.jsonl --task sim --json --plot times.html",
     "drainwise pilot run --queue /data/queue --estimate /data/queue/records.jsonl",
 }
-THE_VALIDATION = {  # test_validation.py
+THE_VALIDATION = {  # test_validation.py, test_validation_condor.py
+    "drainwise validate request.toml --backend htcondor",
+    "condor_q -af ClusterId DrainwiseValidationRun JobStatus",
     "drainwise local start --nodes 1x16",
     "drainwise local account physics --quota 16",
     "drainwise validate request.toml --account physics",

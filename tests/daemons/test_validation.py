@@ -16,12 +16,11 @@ from drainwise.estimate.validation_file import toml_reader
 from drainwise.local.job import ENDED
 from drainwise.local.store import Store
 from local_batch import ENVIRONMENT, Batch, until
+from made_up_request import EVENT, made_up_request
 
 PROGRAM = str(Path(__file__).parents[2] / "scripts" / "validation_program.py")
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
 PATIENCE = 300.0  # seconds; for a machine under load
-EVENT = 0.2
-"""Seconds that an event takes at least: mostly waiting, so that a machine under load measures much the same."""
 
 
 class Validations:
@@ -32,19 +31,7 @@ class Validations:
 
     def write(self, *options: str, **values: object) -> None:
         """A request of 10 events of 0.2 s and 20 kB in 200 MB, when nothing else is said."""
-        words = [sys.executable, PROGRAM, "--events", "{events}", "--cores", "{cores}", "--wall", str(EVENT)]
-        request = {
-            "name": "made-up",
-            "command": [*words, "--cpu", "0.01", "--size", "20", *options],
-            "events": 10,
-            "time_per_event": EVENT,
-            "size_per_event": 20,
-            "memory": 200,
-            "can_thread": True,
-            "wall_limit": "10m",
-            **values,
-        }
-        self.file.write_text(json.dumps(request))
+        self.file.write_text(made_up_request([sys.executable, PROGRAM], options, **values))
 
     def command(self, *options: str) -> list[str]:
         words = [sys.executable, "-m", "drainwise", "validate", str(self.file), "--account", "alice", *options]

@@ -7,7 +7,8 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
-from drainwise.estimate.records import Finished, lines_in, read_json_lines
+from drainwise.estimate.formats import JSON_LINES, read_as
+from drainwise.estimate.records import Finished, lines_in
 
 T0 = 1_795_249_000.0
 """When the jobs of the tests start, UNIX s."""
@@ -29,7 +30,7 @@ def read(text: bytes) -> tuple[list[Finished], Counter[str]]:
     import io
 
     skips: Counter[str] = Counter()
-    return list(read_json_lines(lines_in(io.BytesIO(text), skips), skips)), skips
+    return list(read_as(JSON_LINES, lines_in(io.BytesIO(text), skips), skips)), skips
 
 
 def as_lines(*records: dict[str, object]) -> bytes:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from drainwise.estimate import exhausted
 from drainwise.estimate.exhausted import RULES, Evidence, Verdict, is_exhausted, verdicts
+from drainwise.estimate.learning import Task
 from drainwise.estimate.parameters import Parameters
 from drainwise.estimate.quantities import KB, MB
 from drainwise.estimate.records import Finished
@@ -77,6 +78,22 @@ def test_high_failure_rate() -> None:
     assert "3 of 5 jobs failed, 60 %" in spoken(job(), job(), failed=3)[exhausted.FAILURES].figures
     assert exhausted.FAILURES not in spoken(failed=4)
     assert not spoken()
+
+
+def test_few_failures_that_cost_most_of_the_work() -> None:
+    """A failed job weighs what it cost: its time on its cores, at their power."""
+
+    def judged(seconds: float, cores: int, power: float) -> dict[str, Verdict]:
+        task = Task("a", Parameters(), DEFAULTS)
+        for _ in range(9):
+            task.add(job(seconds=1000, cores=1, core_power=10))
+        task.add(job(seconds=seconds, cores=cores, core_power=power, good=False))
+        return {verdict.rule: verdict for verdict in task.verdicts()}
+
+    assert exhausted.FAILURES not in judged(9000, 1, 10)
+    for seconds, cores, power in ((9001, 1, 10), (1200, 8, 10), (9000, 1, 11)):
+        said = judged(seconds, cores, power)[exhausted.FAILURES].figures
+        assert "% of the HS06 s of 10 jobs went into the 1 that failed, more than 50 %" in said
 
 
 def test_memory_leak() -> None:

@@ -144,6 +144,22 @@ def test_a_long_history_without_blank_lines_is_told_by_its_ids() -> None:
     assert parsed(one + one)[0] == [JOB, JOB]
 
 
+def test_an_ad_of_the_long_form_ends_with_a_blank_line() -> None:
+    """Attributes come in the order of the alphabet: those before ClusterId are of the next ad, never of the last."""
+    first, second = {**AD, "AllowedExecuteDuration": 600}, {**AD, "BytesRecvd": 7, "ProcId": 1}
+    text = b"".join(as_long(dict(sorted(ad.items()))) for ad in (first, second, AD))
+    assert parsed(text)[0] == [JOB._replace(requested=600), JOB._replace(input_bytes=7), JOB]
+
+
+def test_what_nobody_measured_is_unknown() -> None:
+    """HTCondor and Slurm write 0 there: taken as numbers they would make a task look as if it needed nothing."""
+    [job], _ = parsed(as_history_json({**AD, "RemoteUserCpu": 0.0, "RemoteSysCpu": 0.0, "ResidentSetSize_RAW": 0}))
+    assert (job.cpu_seconds, job.memory_bytes) == (None, None)
+    rows = b"1|COMPLETED|1795249000|1795249060|00:00:00||\n1.batch|COMPLETED|1795249000|1795249060||0|0.00M\n"
+    [job], _ = parsed(b"JobID|State|Start|End|TotalCPU|MaxRSS|MaxDiskRead\n" + rows)
+    assert (job.cpu_seconds, job.memory_bytes, job.read_bytes) == (None, None, None)
+
+
 def test_a_broken_ad_costs_itself() -> None:
     """Half an ad in the middle of an array, or at its end."""
     text = as_history_json(AD, AD, AD)

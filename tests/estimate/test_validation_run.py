@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ActionRefused, PoolError, UsageError
+from drainwise.errors import ActionRefused, PoolError, PoolUnreachable, UsageError
 from drainwise.estimate import validation_machine as machine
 from drainwise.estimate.validation_backend import ENDED, RUNNING, VANISHED, Run, RunState
 from drainwise.estimate.validation_machine import Validation
@@ -37,11 +38,17 @@ class MadeUpBatch:
         self.vanishing: set[str] = set()
         self.most_at_once = 0
         self.refusing: Exception | None = None
+        self.silent = 0
 
     def touch(self) -> None:
         self.moment += 1
         if self.moment == self.die_at:
             raise Killed
+
+    first_pause = 0.1
+
+    def doubt(self, counts: Sequence[int]) -> str:
+        return ""
 
     def refusal(self, run: Run) -> str:
         return "the largest node has 8 cores" if run.cores > 8 else ""
@@ -61,6 +68,9 @@ class MadeUpBatch:
 
     def poll(self, handle: str, name: str) -> RunState:
         self.touch()
+        if self.silent:
+            self.silent -= 1
+            raise PoolUnreachable("the batch system does not answer")
         run = self.started[int(handle)]
         assert run.name == name
         going = [one for one in self.started if self.asked.get(one.name, 0) < 2]
@@ -141,19 +151,50 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
 
 
 def test_a_failure_kills_what_runs_beside_it(tmp_path: Path) -> None:
-    """The run on two cores ends with 3: those on four and eight are ended, also when the killer is killed itself."""
+    """The run on two cores ends with 3: those on four and eight are ended, also when the killer is killed itself.
+
+    So is what is left of the failed one: HTCondor keeps a job that it held.
+    """
     plain = MadeUpBatch()
     plain.codes["id-2c-1"] = 3
     done = drive(tmp_path / "plain", plain)
     assert (done.state, done.reason) == (machine.REFUSED, "2 cores: it ended with 3: it broke")
-    assert plain.killed == ["id-4c-1", "id-8c-1"]
+    assert plain.killed == ["id-2c-1", "id-4c-1", "id-8c-1"]
     for moment in range(plain.moment - 8, plain.moment + 1):
         batch = MadeUpBatch(die_at=moment)
         batch.codes["id-2c-1"] = 3
         with pytest.raises(Killed):
             drive(tmp_path / f"killed-{moment}", batch)
         assert drive(tmp_path / f"killed-{moment}", batch).state == machine.REFUSED
-        assert set(batch.killed) == {"id-4c-1", "id-8c-1"}, moment
+        assert set(batch.killed) == {"id-2c-1", "id-4c-1", "id-8c-1"}, moment
+
+
+def test_a_batch_system_that_is_silent_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    """One that answered before may be restarted: nothing is lost and nothing runs twice; in the end it is told."""
+    batch = MadeUpBatch()
+    expected = drive(tmp_path / "plain", MadeUpBatch())
+    said: list[str] = []
+    with StateFile(str(tmp_path / "state")) as state:
+
+        def wait(_: float) -> None:
+            # It falls silent right after the runs on more cores were started, and again for longer than is waited.
+            if len(batch.started) == 4 and not said:
+                batch.silent = 100
+
+        begun = machine.begin(REQUEST, "id")
+        state.save(begun)
+        done = run_to_end(begun, batch, state.save, lambda text: said.append(text) if "answer" in text else None, wait)
+    assert done == expected and len(batch.started) == 4
+    assert said == ["the batch system does not answer; it is waited for"]
+    batch = MadeUpBatch()
+    with StateFile(str(tmp_path / "long")) as state, pytest.raises(PoolUnreachable):
+        run_to_end(begun, batch, state.save, lambda _: None, lambda _: setattr(batch, "silent", 10**6))
+    begun = machine.started(begun, "1c-1", "0")
+    silent, waited = MadeUpBatch(), list[float]()
+    silent.started, silent.silent = [machine.run_of(begun, begun.steps[0])], 10**6
+    with StateFile(str(tmp_path / "from the beginning")) as state, pytest.raises(PoolUnreachable):
+        run_to_end(begun, silent, state.save, lambda _: None, waited.append)
+    assert not waited  # nobody waits for what has never answered
 
 
 def test_a_vanished_run_is_run_once_more(tmp_path: Path) -> None:

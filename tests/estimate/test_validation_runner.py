@@ -12,7 +12,7 @@ import pytest
 
 from drainwise.estimate.validation_backend import REPORT, Run
 from drainwise.estimate.validation_measurement import parse_measurement
-from drainwise.estimate.validation_run import with_runner
+from drainwise.estimate.validation_start import command_here
 
 PROGRAM = str(Path(__file__).parents[2] / "scripts" / "validation_program.py")
 SAY = 'printf \'{"written": 1, "output_bytes": 1000}\' > $DRAINWISE_VALIDATION_REPORT;'
@@ -20,8 +20,8 @@ SAY = 'printf \'{"written": 1, "output_bytes": 1000}\' > $DRAINWISE_VALIDATION_R
 
 def run(place: Path, *command: str, cores: int = 1, events: int = 1) -> tuple[int, str]:
     """Run a command as the job of a validation does; its exit code and what it wrote on its stderr."""
-    made = with_runner(Run("r", cores, 2000, 60, command), events)
-    ran = subprocess.run(made.command, cwd=place, capture_output=True, text=True, check=False, timeout=60)
+    made = command_here(Run("r", cores, 2000, events, 60, command))
+    ran = subprocess.run(made, cwd=place, capture_output=True, text=True, check=False, timeout=60)
     return ran.returncode, ran.stderr
 
 

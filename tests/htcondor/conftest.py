@@ -1,16 +1,20 @@
-"""What a daemon answers for its knobs: a drop-in resolved by HTCondor's own configuration library, without a daemon."""
+"""HTCondor's own libraries without a daemon: what one answers for its knobs, and a pool that says nothing."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 Answers = Callable[[str, Iterable[str]], "dict[str, str]"]
+Silent = Callable[[str], "subprocess.CompletedProcess[str]"]
+_PLUGINS = str(Path(__file__).parents[2] / "plugins")
 
 # What the library knows as a number it evaluates; a daemon tells it as it is written, which another name for it shows.
 _ASK = """
@@ -36,3 +40,21 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         return {name.casefold(): str(value) for name, value in json.loads(ran.stdout).items() if value}
 
     return ask
+
+
+@pytest.fixture
+def in_a_silent_pool(tmp_path: Path) -> Iterator[Silent]:
+    """Run a program of Python in a pool whose collector and schedd take every connection and never say a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        (tmp_path / "address").write_text(f"<127.0.0.1:{port}>\n$CondorVersion: 25.14.1 2026-09-24 $\n")
+        config = tmp_path / "condor_config"
+        places = f"LOCAL_DIR = {tmp_path}\nSCHEDD_ADDRESS_FILE = {tmp_path}/address\n"
+        config.write_text(f"COLLECTOR_HOST = 127.0.0.1:{port}\n{places}")
+        ours = {"CONDOR_CONFIG": str(config), "PYTHONPATH": _PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
+
+        def run(program: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-c", program]
+            return subprocess.run(command, env={**os.environ, **ours}, capture_output=True, text=True, check=False)
+
+        yield run

@@ -6,11 +6,9 @@ import itertools
 import os
 import select
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -59,24 +57,14 @@ def test_what_the_bindings_print_stays_unseen(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_collector_that_never_answers_holds_nobody(tmp_path: Path) -> None:
+def test_a_collector_that_never_answers_holds_nobody(
+    in_a_silent_pool: Callable[[str], subprocess.CompletedProcess[str]],
+) -> None:
     """HOSTILE 54: the real bindings against a real socket that takes connections and says nothing."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen(16)
-        config = tmp_path / "condor_config"
-        config.write_text(f"COLLECTOR_HOST = 127.0.0.1:{server.getsockname()[1]}\nLOCAL_DIR = {tmp_path}\n")
-        program = "from drainwise.htcondor.pool import HTCondorPool; HTCondorPool(snapshot_seconds=1.0).snapshot(0)"
-        environment = {
-            **os.environ,
-            "CONDOR_CONFIG": str(config),
-            "PYTHONPATH": PLUGINS,
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        began = time.monotonic()
-        ran = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-        )
+    began = time.monotonic()
+    ran = in_a_silent_pool(
+        "from drainwise.htcondor.pool import HTCondorPool; HTCondorPool(snapshot_seconds=1.0).snapshot(0)"
+    )
     assert ran.stderr.splitlines()[-1].endswith("PoolUnreachable: the collector did not answer within 1 s")
     assert time.monotonic() - began < 8
 

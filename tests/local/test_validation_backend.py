@@ -16,7 +16,7 @@ from drainwise.local.ledger import Ledger
 from drainwise.local.processes import Process
 from drainwise.local.validation_backend import LocalValidationBackend
 
-RUN = Run("r-1c-1", 1, 100, 600, ("true",), {"SEED": "7"})
+RUN = Run("r-1c-1", 1, 100, 10, 600, ("true",), {"SEED": "7"})
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import importlib.util
 import os
 import secrets
 import sys
@@ -24,6 +25,9 @@ from drainwise.estimate.validation_state import StateFile, read_state
 
 STATE = ".state"
 """What the name of the state file has behind that of the request."""
+RUNS = ".runs"
+"""What the name of the directory of HTCondor's runs has behind that of the state file."""
+LOCAL, HTCONDOR = "local", "htcondor"
 _CUTTABLE = "remark"
 
 
@@ -38,7 +42,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("request", metavar="REQUEST", help="a TOML file, or JSON where its name ends in .json")
     parser.add_argument("--state", metavar="FILE", help=f"what is known so far (default: REQUEST{STATE})")
-    parser.add_argument("--account", metavar="NAME", help="whose quota its runs use (default: the login name)")
+    parser.add_argument(
+        "--backend", choices=(LOCAL, HTCONDOR), help=f"where its runs are jobs (default: as it began, else {LOCAL})"
+    )
+    parser.add_argument(
+        "--account", metavar="NAME", help="whose quota its runs use (default: the login name; HTCondor: no group)"
+    )
     add_directory(parser)
     act = parser.add_mutually_exclusive_group()
     act.add_argument("--again", action="store_true", help="begin anew; what still runs of the last time is ended")
@@ -63,18 +72,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _act(args: argparse.Namespace, request: Request, state: StateFile) -> Validation:
     """Cancel, or begin where that is needed and run to the end."""
-    from drainwise.local.validation_backend import LocalValidationBackend
-
-    user = _login_name()
-    backend = LocalValidationBackend(args.directory or default_directory(), args.account or user, user)
     found = state.load()
+    name = args.backend or (found.backend if found is not None else LOCAL)
+    if found is not None and found.backend != name and not args.again:
+        raise UsageError(f"{args.request}: its runs are in {found.backend}, not in {name}; --again begins a new one")
+    if args.directory and name != LOCAL:
+        raise UsageError(f"--directory goes with --backend {LOCAL}")
+    backend = _backend(name, args)
     if args.cancel:
         return _cancel(_known(found, args.request), state, backend)
     if args.again and found is not None:
-        _cancel(found, state, backend)
+        _cancel(found, state, backend if found.backend == name else _backend(found.backend, args))
         found = None
     if found is None:
-        validation = _begin(request, state, backend)
+        validation = _begin(request, name, state, backend)
         doubt = backend.doubt(validation.request.cores if request.can_thread else ())
         if doubt:
             _say(doubt)
@@ -89,9 +100,23 @@ def _known(found: Validation | None, file: str) -> Validation:
     return found
 
 
-def _begin(request: Request, state: StateFile, backend: Backend) -> Validation:
+def _backend(name: str, args: argparse.Namespace) -> Backend:
+    """The batch system of that name."""
+    if name == HTCONDOR:
+        if importlib.util.find_spec("htcondor2") is None:  # it is imported later, in a process of its own
+            raise ModuleNotFoundError("htcondor2", name="htcondor2")
+        from drainwise.htcondor.validation_backend import HTCondorValidationBackend
+
+        return HTCondorValidationBackend((args.state or args.request + STATE) + RUNS, args.account)
+    from drainwise.local.validation_backend import LocalValidationBackend
+
+    user = _login_name()
+    return LocalValidationBackend(args.directory or default_directory(), args.account or user, user)
+
+
+def _begin(request: Request, name: str, state: StateFile, backend: Backend) -> Validation:
     refuse_impossible(request, backend)
-    validation = machine.begin(request, f"{request.name}-{secrets.token_hex(6)}")
+    validation = machine.begin(request, f"{request.name}-{secrets.token_hex(6)}", name)
     state.save(validation)
     return validation
 

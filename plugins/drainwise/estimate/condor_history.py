@@ -71,7 +71,7 @@ def read_history_long(lines: Iterable[bytes], skips: Counter[str]) -> Iterator[F
     ad: dict[str, object] = {}
     for line in lines:
         match = _ASSIGNMENT.fullmatch(line)
-        # Empty lines are gone by now; banners and a second ClusterId or ProcId begin another ad as well.
+        # A blank line ends an ad, in history files a banner does; a second ClusterId or ProcId begins one as well.
         if match is None:
             if ad:
                 yield from _sound(ad, skips)
@@ -144,7 +144,8 @@ def _record(ad: Mapping[str, object], completed: bool) -> dict[str, object]:
         "cores": _whole(_first(ad, "CpusProvisioned", "RequestCpus")),
         "events": _first(ad, "nEvents", "Events"),
         "core_power": _number(ad, "CorePower"),
-        "cpu_seconds": _sum(ad, "RemoteUserCpu", "RemoteSysCpu"),
+        # Exactly 0 is what stands there when nobody looked before the job ended.
+        "cpu_seconds": _sum(ad, "RemoteUserCpu", "RemoteSysCpu") or None,
         "memory_bytes": _memory(ad),
         "input_bytes": _number(ad, "BytesRecvd"),
         "output_bytes": _number(ad, "BytesSent"),
@@ -163,10 +164,11 @@ def _task(ad: Mapping[str, object]) -> str | None:
 
 
 def _memory(ad: Mapping[str, object]) -> float | None:
+    # 0 is what stands there when nobody looked before the job ended.
     kilobytes = _first(ad, "ProportionalSetSizeKb", "ResidentSetSize_RAW", "ResidentSetSize")
     if kilobytes is not None:
-        return kilobytes * _KB
-    return _scaled(_number(ad, "MemoryUsage"), _MB)
+        return kilobytes * _KB or None
+    return _scaled(_number(ad, "MemoryUsage"), _MB) or None
 
 
 def _blocks(ad: Mapping[str, object], kind: str) -> float | None:

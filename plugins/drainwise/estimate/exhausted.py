@@ -28,6 +28,7 @@ class Evidence:
     """What a verdict rests on.
 
     jobs: the good ones among the first. ended, failed: all jobs of the task so far. external: of the failed ones.
+    work, failed_work: HS06 s of all jobs and of the failed ones.
     """
 
     jobs: Sequence[Finished]
@@ -35,6 +36,8 @@ class Evidence:
     ended: int
     failed: int
     external: int
+    work: float = 0.0
+    failed_work: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,18 @@ def _external(evidence: Evidence, task: Parameters, settings: Settings) -> Verdi
 
 def _failures(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
     # The first jobs alone are no rate.
-    if 2 * evidence.ended < settings.scouts or evidence.failed <= settings.max_failure_rate * evidence.ended:
+    if 2 * evidence.ended < settings.scouts:
         return None
-    share, most = 100 * evidence.failed / evidence.ended, 100 * settings.max_failure_rate
-    return Verdict(FAILURES, f"{evidence.failed} of {evidence.ended} jobs failed, {share:.0f} %, more than {most:g} %")
+    most = 100 * settings.max_failure_rate
+    share = 100 * evidence.failed / max(1, evidence.ended)
+    if share > most:
+        words = f"{evidence.failed} of {evidence.ended} jobs failed, {share:.0f} %, more than {most:g} %"
+        return Verdict(FAILURES, words)
+    score = 100 * evidence.failed_work / evidence.work if evidence.work > 0 else 0.0
+    if score <= most:
+        return None
+    words = f"{score:.0f} % of the HS06 s of {evidence.ended} jobs went into the {evidence.failed} that failed"
+    return Verdict(FAILURES, f"{words}, more than {most:g} %")
 
 
 def _attempts(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001

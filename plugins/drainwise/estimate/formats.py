@@ -27,24 +27,29 @@ _LOOK = 50  # lines of which the first that shows the format counts
 
 
 def read_as(name: str, lines: Iterable[bytes], skips: Counter[str]) -> Iterator[Finished]:
-    """The payloads among `lines` in the format of that name; "auto" looks at the first lines.
+    """The payloads among `lines` in the format of that name; "auto" looks at the first lines. Blank lines are b"".
 
     Raises UsageError when they are of no known format.
     """
     if name != "auto":
-        return READERS[name](lines, skips)
+        return _read(name, lines, skips)
     ahead = iter(lines)
     seen: list[bytes] = []
     for line in itertools.islice(ahead, _LOOK):
         seen.append(line)
         found = format_of(line)
         if found:
-            return READERS[found](itertools.chain(seen, ahead), skips)
-    if not seen:
+            return _read(found, itertools.chain(seen, ahead), skips)
+    if not any(seen):
         return iter(())
     raise UsageError(
         f"the format of the records cannot be told from their first lines: name it with --format ({', '.join(READERS)})"
     )
+
+
+def _read(name: str, lines: Iterable[bytes], skips: Counter[str]) -> Iterator[Finished]:
+    """Only in one format a blank line says something: it ends an ad."""
+    return READERS[name](lines if name == HISTORY_LONG else filter(None, lines), skips)
 
 
 def format_of(line: bytes) -> str:

@@ -44,11 +44,13 @@ class Task:
         "estimated",
         "external",
         "failed",
+        "failed_work",
         "good",
         "name",
         "parameters",
         "run_times",
         "stages",
+        "work",
     )
 
     def __init__(self, name: str, parameters: Parameters, settings: Settings) -> None:
@@ -57,6 +59,8 @@ class Task:
         self._half = (settings.scouts + 1) // 2
         self._cpu_time: float | None = None
         self.ended = self.good = self.failed = self.external = 0
+        self.work = self.failed_work = 0.0
+        """HS06 s of all jobs, and of those that failed."""
         self.run_times = RunTimes()
         self.stages: list[Stage] = []
         self.asked, self.estimated = Spread(), Spread()
@@ -68,8 +72,11 @@ class Task:
         self.ended += 1
         seconds = job.end - job.start
         self.run_times.add(seconds)
+        work = seconds * job.cores * (job.core_power or self.parameters.core_power)
+        self.work += work
         if not job.good:
             self.failed += 1
+            self.failed_work += work
             self.external += job.external
             return expected
         self.good += 1
@@ -127,7 +134,8 @@ class Task:
         self._cpu_time = self._sample.middle_cpu_time() or None
 
     def _judge(self, jobs: list[Finished], figures: tuple[Figure, ...]) -> tuple[Verdict, ...]:
-        evidence = Evidence(tuple(jobs), figures, self.ended, self.failed, self.external)
+        counts = (self.ended, self.failed, self.external, self.work, self.failed_work)
+        evidence = Evidence(tuple(jobs), figures, *counts)
         return verdicts(evidence, self.parameters, self._settings)
 
 

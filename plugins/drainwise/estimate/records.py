@@ -121,7 +121,7 @@ def finished_of(found: object) -> Finished | str:
 
 
 def lines_in(stream: BinaryIO, skips: Counter[str]) -> Iterator[bytes]:
-    """The lines of a stream that are not empty; one that is too long is counted and never held as a whole."""
+    """The lines of a stream, blank ones as b""; one that is too long is counted and never held as a whole."""
     rest, too_long = b"", False
     while True:
         piece = stream.read(_PIECE)
@@ -134,8 +134,8 @@ def lines_in(stream: BinaryIO, skips: Counter[str]) -> Iterator[bytes]:
         for line in lines:
             if len(line) > LONGEST_LINE:
                 skips[TOO_LONG] += 1
-            elif line and not line.isspace():
-                yield line
+            else:
+                yield b"" if line.isspace() else line
         if len(rest) > LONGEST_LINE:
             skips[TOO_LONG] += not too_long
             rest, too_long = b"", True

@@ -77,6 +77,8 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
         return
     own = {column: size_of(job.get(column, "")) for column in ("MaxRSS", *_DISK)}
     sizes = {column: steps.get(column, value) for column, value in own.items()}
+    if sizes["MaxRSS"] == 0:
+        sizes = dict.fromkeys(own)  # it ended before Slurm looked at it for the first time
     start, end = moment_of(job.get("Start", "")), moment_of(job.get("End", ""))
     ran = seconds_of(job.get("ElapsedRaw", "")) if job.get("ElapsedRaw") else seconds_of(job.get("Elapsed", ""))
     if start is not None and end is not None and ran is not None and end >= start:
@@ -89,7 +91,8 @@ def _sound(job: dict[str, str], steps: dict[str, float], skips: Counter[str]) ->
             "start": start,
             "end": end,
             "cores": _cores(job),
-            "cpu_seconds": seconds_of(job.get("TotalCPU", "")),
+            # Exactly 0 is what stands there when nothing on the node could measure it.
+            "cpu_seconds": seconds_of(job.get("TotalCPU", "")) or None,
             "memory_bytes": sizes["MaxRSS"],
             **{name: sizes[column] for column, name in _DISK.items()},
             "requested_seconds": _requested(job),

@@ -44,7 +44,7 @@ class Compared:
 def read_swf(lines: Iterable[bytes], skips: Counter[str]) -> Iterator[LoggedJob]:
     """The jobs of a log that say how long they ran and had asked to run; the others are counted."""
     for line in lines:
-        if line.startswith(b";"):
+        if not line or line.startswith(b";"):
             continue
         cells = line.split(None, LEAST_COLUMNS)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,11 +15,16 @@ REPORT = "validation.json"
 
 @dataclass(frozen=True)
 class Run:
-    """One run to start: `name` is its own and nobody else's, also after a crash. memory: MB. wall_limit: seconds."""
+    """One run to start: `name` is its own and nobody else's, also after a crash. memory: MB. wall_limit: seconds.
+
+    command, environment: the program's own; a batch system starts the runner around it, see `validation_start`.
+    events: how many the program is told to process.
+    """
 
     name: str
     cores: int
     memory: int
+    events: int
     wall_limit: int
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -41,6 +46,13 @@ class RunState:
 
 class Backend(Protocol):
     """A batch system, as far as a validation uses it. Every method raises PoolError when it does not answer."""
+
+    @property
+    def first_pause(self) -> float:
+        """Seconds between the first two looks at a run; later ones come less often."""
+
+    def doubt(self, counts: Sequence[int]) -> str:
+        """Why CPU efficiencies measured on so many cores at the same time say little, in words; empty where they do."""
 
     def refusal(self, run: Run) -> str:
         """Why it could never run this, in words; empty when it could."""

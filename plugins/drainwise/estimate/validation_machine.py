@@ -59,22 +59,26 @@ class Step:
 
 @dataclass(frozen=True)
 class Validation:
-    """One validation of a request; `identifier` is its own and nobody else's. `reason`: why it failed."""
+    """One validation of a request; `identifier` is its own and nobody else's. `reason`: why it failed.
+
+    backend: the name of the batch system that has its runs.
+    """
 
     identifier: str
     request: Request
     steps: tuple[Step, ...]
     state: str = GOING
     reason: str = ""
+    backend: str = ""
 
     def name_of(self, step: Step) -> str:
         """The name under which a step is run, and found again."""
         return f"{self.identifier}-{step.label}"
 
 
-def begin(request: Request, identifier: str) -> Validation:
+def begin(request: Request, identifier: str, backend: str = "") -> Validation:
     """A validation whose single-core run is planned."""
-    return Validation(identifier, request, (_planned(request, 1, 1, request.estimates),))
+    return Validation(identifier, request, (_planned(request, 1, 1, request.estimates),), backend=backend)
 
 
 def with_state(validation: Validation, *states: str) -> list[Step]:
@@ -83,12 +87,15 @@ def with_state(validation: Validation, *states: str) -> list[Step]:
 
 
 def run_of(validation: Validation, step: Step) -> Run:
-    """What the batch system is asked to run for a step, not yet with the runner around it."""
-    request = validation.request
-    figures = {"cores": step.cores, "events": request.events, "memory": step.memory}
+    """What the batch system is asked to run for a step."""
+    return asked_run(validation.request, validation.name_of(step), step.cores, step.memory)
+
+
+def asked_run(request: Request, name: str, cores: int, memory: int) -> Run:
+    """The run of a request on so many cores with so many MB."""
+    figures = {"cores": cores, "events": request.events, "memory": memory}
     words = tuple(_filled(word, figures) for word in request.command)
-    name = validation.name_of(step)
-    return Run(name, step.cores, step.memory, request.wall_limit, words, request.environment)
+    return Run(name, cores, memory, request.events, request.wall_limit, words, request.environment)
 
 
 def all_runs(request: Request) -> list[tuple[int, int]]:

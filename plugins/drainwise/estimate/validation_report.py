@@ -28,6 +28,7 @@ def as_json(validation: Validation) -> dict[str, object]:
     return {
         "name": validation.request.name,
         "identifier": validation.identifier,
+        "backend": validation.backend,
         "state": validation.state,
         "reason": validation.reason or None,
         "steps": [_step(step) for step in validation.steps],

@@ -6,39 +6,26 @@ whoever was killed at any moment goes on where it was, and nothing runs twice.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from dataclasses import replace
 
-from drainwise.errors import ActionRefused, UsageError
+from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
 from drainwise.estimate import validation_machine as machine
-from drainwise.estimate.validation_backend import ENDED, REPORT, RUNNING, VANISHED, WAITING, Backend, Run, RunState
+from drainwise.estimate.validation_backend import ENDED, RUNNING, VANISHED, WAITING, Backend, RunState
 from drainwise.estimate.validation_machine import Step, Validation
 from drainwise.estimate.validation_measurement import parse_measurement
 from drainwise.estimate.validation_request import Request
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PROGRAM = (
-    f"import sys; sys.path.append({_PACKAGE!r});"
-    " from drainwise.estimate.validation_runner import main; sys.exit(main())"
-)
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_LONGEST_PAUSE = 5.0
+_MOST_UNANSWERED = 120  # looks one after the other, once one was answered: a batch system may be restarted
 _LONGER = 1.1  # so that an end is noticed within a tenth of the time that was waited for it
 
 Say = Callable[[str], None]
 
 
-def with_runner(run: Run, events: int, python: str = sys.executable) -> Run:
-    """The run with the runner around its program."""
-    words = (python, "-I", "-S", "-B", "-c", _PROGRAM, REPORT, str(run.cores), str(events), str(run.memory), "--")
-    return replace(run, command=(*words, *run.command))
-
-
 def refuse_impossible(request: Request, backend: Backend) -> None:
     """Raise UsageError when one of the runs could never start: better now than after hours on one core."""
     for cores, memory in machine.all_runs(request):
-        why = backend.refusal(Run("", cores, memory, request.wall_limit, request.command, request.environment))
+        why = backend.refusal(machine.asked_run(request, "", cores, memory))
         if why:
             hint = "" if cores == 1 else "; `cores` in the request says on how many it is tried"
             raise UsageError(f"the run on {cores} core{'s' if cores > 1 else ''} can never start: {why}{hint}")
@@ -66,8 +53,11 @@ def advance(validation: Validation, backend: Backend, save: Callable[[Validation
 
 
 def kill_pointless(validation: Validation, backend: Backend) -> None:
-    """End the runs of cancelled steps, also those of which it was not written down any more that they started."""
-    for step in machine.with_state(validation, machine.CANCELLED):
+    """End the runs of cancelled steps, also those of which it was not written down any more that they started.
+
+    And what is left of failed ones: a batch system may keep a job that it stopped.
+    """
+    for step in machine.with_state(validation, machine.CANCELLED, machine.FAILED):
         name = validation.name_of(step)
         handle = step.handle or backend.find(name)
         if handle is not None:
@@ -81,27 +71,43 @@ def run_to_end(
     say: Say,
     sleep: Callable[[float], None],
 ) -> Validation:
-    """Rounds until the validation has passed or failed; between two that changed nothing it sleeps ever longer."""
+    """Rounds until the validation has passed or failed; between two that changed nothing it sleeps ever longer.
+
+    A batch system that has answered and does so no more is waited for; then, as when it never answered, its PoolError
+    is raised.
+    """
     if validation.state == machine.REFUSED:
         kill_pointless(validation, backend)
-    pause, heard = _FIRST_PAUSE, set[str]()
+    pause, heard = backend.first_pause, set[str]()
+    unanswered = _MOST_UNANSWERED  # as long as it has not answered once, there is nothing to wait for
 
     def say_once(text: str) -> None:
         if text not in heard:
             heard.add(text)
             say(text)
 
+    def keep(after: Validation) -> None:
+        nonlocal validation, pause, unanswered
+        save(after)
+        validation, pause, unanswered = after, backend.first_pause, 0
+
     while validation.state == machine.GOING:
-        after = advance(validation, backend, save, say_once)
-        pause = _FIRST_PAUSE if after is not validation else min(pause * _LONGER, _LONGEST_PAUSE)
-        validation = after
+        pause = min(pause * _LONGER, _LONGEST_PAUSE)
+        try:
+            advance(validation, backend, keep, say_once)
+            unanswered = 0
+        except PoolUnreachable as fault:
+            if unanswered >= _MOST_UNANSWERED or validation.state != machine.GOING:
+                raise
+            say_once(f"{fault}; it is waited for")
+            unanswered += 1
         if validation.state == machine.GOING:
             sleep(pause)
     return validation
 
 
 def _started(validation: Validation, step: Step, backend: Backend, say: Say) -> Validation:
-    run = with_runner(machine.run_of(validation, step), validation.request.events)
+    run = machine.run_of(validation, step)
     found = backend.find(run.name)
     if found is None:
         try:

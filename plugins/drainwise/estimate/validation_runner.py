@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import resource
 import signal
@@ -27,6 +28,7 @@ from drainwise.pilot.process_tree import adopt_orphans, children, die_with_paren
 PREFIX = "DRAINWISE_VALIDATION_"
 _LOOK = 0.1
 _CHILD_ENDED = {signal.SIGCHLD}
+_ENDINGS = (signal.SIGTERM, signal.SIGINT)
 _REPORT_LIMIT = 1 << 22
 _LAST_WAIT = 5.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -44,13 +46,17 @@ def resident_bytes() -> int:
     return total
 
 
-def measure(command: Sequence[str], environment: dict[str, str]) -> tuple[int, dict[str, float]]:
+def measure(
+    command: Sequence[str], environment: dict[str, str], limit: float = math.inf
+) -> tuple[int, dict[str, float]]:
     """Run a command to its end: its exit code (128 + N for signal N), and what it took. Raises OSError.
 
-    wall_seconds, cpu_seconds (of everything it started and that has ended), peak_rss_bytes.
+    wall_seconds, cpu_seconds (of everything it started and that has ended), peak_rss_bytes. What has run for `limit`
+    seconds is killed.
     """
     adopt_orphans()
     signal.pthread_sigmask(signal.SIG_BLOCK, _CHILD_ENDED)  # it is waited for: a program's end is seen at once
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until there is somebody to pass them on to
     peak, began = 0, time.monotonic()
     child = subprocess.Popen(
         command,
@@ -58,11 +64,16 @@ def measure(command: Sequence[str], environment: dict[str, str]) -> tuple[int, d
         stdin=subprocess.DEVNULL,
         preexec_fn=_in_child,  # noqa: PLW1509 - this process has one thread
     )
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ENDINGS:
         signal.signal(number, lambda got, _: kill_group(child.pid, got))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)
     code = None
     while code is None:
         peak = max(peak, resident_bytes())
+        if time.monotonic() - began >= limit:
+            sys.stderr.write("drainwise: its wall limit is over\n")
+            kill_group(child.pid, signal.SIGKILL)
+            limit = math.inf
         _wait_for_an_end(child.pid)
         code = child.poll()
     wall = time.monotonic() - began
@@ -120,13 +131,13 @@ def _from_xml(content: bytes) -> tuple[object, str]:
 
 
 def _in_child() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _CHILD_ENDED)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*_CHILD_ENDED, *_ENDINGS))
     os.setpgid(0, 0)
     die_with_parent()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run, measure and report; the program's exit code."""
+def main(arguments: Sequence[str] | None = None, limit: float = math.inf) -> int:
+    """Run for at most `limit` seconds, measure and report; the program's exit code."""
     report, cores, events, memory, dashes, *command = sys.argv[1:] if arguments is None else arguments
     if dashes != "--" or not command:
         sys.stderr.write("drainwise: REPORT CORES EVENTS MEMORY -- COMMAND…\n")
@@ -136,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures = {"CORES": cores, "EVENTS": events, "MEMORY": memory, "REPORT": own}
     environment = {**os.environ, **{PREFIX + name: value for name, value in figures.items()}}
     try:
-        code, measured = measure(command, environment)
+        code, measured = measure(command, environment, limit)
     except OSError as fault:
         sys.stderr.write(f"drainwise: {command[0]}: {fault.strerror}\n")
         return _NOT_FOUND if isinstance(fault, FileNotFoundError) else _CANNOT_RUN

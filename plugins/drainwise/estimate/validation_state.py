@@ -100,6 +100,7 @@ def text_of(validation: Validation) -> bytes:
         "steps": [asdict(step) for step in validation.steps],
         "state": validation.state,
         "reason": validation.reason,
+        "backend": validation.backend,
     }
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
 
@@ -116,6 +117,7 @@ def validation_in(text: bytes, file: str) -> Validation:
             tuple(_step(one) for one in value["steps"]),
             _one_of(value["state"], _STATES),
             str(value["reason"]),
+            str(value["backend"]),
         )
         if not validation.steps:
             raise ValueError("no steps")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
-from drainwise.errors import FeatureError, PoolError, UsageError
-from drainwise.estimate.validation_backend import ENDED, REPORT, RUNNING, VANISHED, WAITING, Run, RunState
+from drainwise.errors import PoolError, UsageError
+from drainwise.estimate.validation_backend import ENDED, RUNNING, VANISHED, WAITING, Run, RunState
+from drainwise.estimate.validation_left import report_in, said_in
+from drainwise.estimate.validation_start import command_here
 from drainwise.features.host import memory_bytes
-from drainwise.features.local_file import OPEN, read_small
 from drainwise.local import job as jobs
 from drainwise.local.job import Job, JobRequest
 from drainwise.local.lease_files import work_directory
@@ -22,14 +21,13 @@ from drainwise.local.wake import wake_daemon
 NAME = "DRAINWISE_VALIDATION_RUN"
 """The variable of a job that says which run it is."""
 
-_REPORT_LIMIT = 1 << 23
-_SAID_READ = 4096
-_SAID_SHOWN = 200
 _MB = 10**6
 
 
 class LocalValidationBackend:
     """Runs as jobs of `account`, called `user`'s, in the local batch system of `directory`. See `Backend`."""
+
+    first_pause = 0.1
 
     def __init__(self, directory: str, account: str, user: str) -> None:
         self._directory, self._account, self._user = os.path.abspath(directory), account, user
@@ -52,7 +50,7 @@ class LocalValidationBackend:
         return ""
 
     def doubt(self, counts: Sequence[int]) -> str:
-        """Why CPU efficiencies measured on so many cores will say little; empty where they will.
+        """See `Backend`.
 
         Cores are counted here and not bound: runs that share too few of them look as if they could not use more.
         """
@@ -74,7 +72,7 @@ class LocalValidationBackend:
             account=self._account,
             user=self._user,
             cores=run.cores,
-            command=run.command,
+            command=command_here(run),
             wall_limit=run.wall_limit,
             environment={**run.environment, NAME: run.name},
         )
@@ -94,7 +92,8 @@ class LocalValidationBackend:
             work = work_directory(store.lease_directory(job.run)) if job.run else ""
         if job.code is None and job.signal is None and not job.was_ended and job.run:
             return RunState(VANISHED, note=job.note)
-        return RunState(ENDED, job.code, _why(job), _report(work), _said(work))
+        said = said_in(f"{work}/err") if work else ""
+        return RunState(ENDED, job.code, _why(job), report_in(work), said)
 
     def kill(self, handle: str, name: str) -> None:
         """See `Backend`."""
@@ -130,34 +129,3 @@ def _why(job: Job) -> str:
     if job.removed and not job.run:
         how = "removed before it started"
     return f"{how}: {job.note}" if job.note and job.note != how else how
-
-
-def _report(work: str) -> bytes | None:
-    with suppress(FeatureError):
-        found = read_small(f"{work}/{REPORT}", _REPORT_LIMIT) if work else None
-        return None if found is None else found[0]
-    return None
-
-
-def _said(work: str) -> str:
-    """The last line that the job wrote on its stderr, without what a terminal would take for more than text."""
-    lines = _end_of(f"{work}/err").decode("utf-8", "replace").split("\n") if work else []
-    last = next((line for line in reversed(lines) if line.strip()), "")
-    return "".join(letter for letter in last if letter.isprintable()).strip()[:_SAID_SHOWN]
-
-
-def _end_of(path: str) -> bytes:
-    """The last bytes of a regular file, however long it is; nothing of anything else."""
-    try:
-        descriptor = os.open(path, OPEN)
-    except OSError:
-        return b""
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return b""
-        return os.pread(descriptor, _SAID_READ, max(0, found.st_size - _SAID_READ))
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
