@@ -140,6 +140,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         told=told,
         min_age=reclaim.min_age,
         min_between_acts=reclaim.min_between_acts,
+        retry_after=reclaim.retry_after,
         drain_only=reclaim.drain_only == "yes",
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )
