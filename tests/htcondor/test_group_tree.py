@@ -49,7 +49,7 @@ def test_a_group_without_quota_has_what_the_others_leave() -> None:
 NAMES = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=4).map(".".join)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.dictionaries(NAMES, st.floats(0, 1000), min_size=1, max_size=8),
     st.dictionaries(NAMES, st.floats(0, 1000), max_size=8),

@@ -118,7 +118,7 @@ CLAIMS = st.builds(
 ENDED = st.integers(NOW - 100, NOW + 200_000)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.none() | CLAIMS, ENDED, st.booleans(), st.none() | st.floats(0, 1e7), st.booleans())
 def test_no_waste_is_negative_or_beyond_all_that_was_there(
     said: Claims | None, ended: int, vacated: bool, cpu: float | None, draining: bool
@@ -127,7 +127,7 @@ def test_no_waste_is_negative_or_beyond_all_that_was_there(
     assert 0 <= lost <= possible == CORES * (max(NOW, ended) - STARTED)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(CLAIMS, st.integers(NOW, NOW + 50_000), st.floats(0, 1))
 def test_the_records_of_the_batch_system_bound_what_a_pilot_says(said: Claims, ended: int, share: float) -> None:
     """CPU time cannot have been used twice: what was used since the order did not idle, and the other way round."""

@@ -106,7 +106,7 @@ def test_a_pilot_is_cut_when_waiting_for_more_payloads_is_not_worth_it() -> None
     assert one.best.waste < one.killed.waste / 9
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(sound_reports(8), st.integers(0, 6000), st.integers(1, 7000))
 def test_no_deadline_is_better_than_the_options(said: PilotReport, limit: int, other: int) -> None:
     """Now, the best cut, and the last end: whatever deadline one takes, an option costs less (to one percent)."""
@@ -263,7 +263,7 @@ def test_a_protection_runs_out_only_where_the_site_says_so() -> None:
         assert ("spared 7 times: its protection has run out" in one[0].rule) is out
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(reports(), st.integers(1, 128), st.none() | st.integers(NOW - 100, NOW + 100_000))
 def test_no_claim_reaches_beyond_what_the_batch_system_knows(
     said: PilotReport | None, cores: int, lease_end: int | None
@@ -308,7 +308,7 @@ def test_the_absurd_is_bounded_like_the_rest(said: PilotReport) -> None:
     assert 0 <= one.kill_waste <= 8 * (NOW - STARTED)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(sound_reports(8), st.integers(0, 3000))
 def test_kill_waste_never_falls_while_nothing_changes(said: PilotReport, later: int) -> None:
     before, after = (assess(pilot(1, said), moment, SETTINGS).kill_waste for moment in (NOW, NOW + later))
@@ -326,7 +326,7 @@ def test_cut_before_the_first_end_loses_exactly_the_kill_waste_there(said: Pilot
     assert lost == pytest.approx(uncommitted + used * (deadline - start))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(sound_reports(8), st.floats(0, 1), st.floats(0, 1))
 def test_a_later_cut_idles_longer_and_loses_a_smaller_share(said: PilotReport, one: float, other: float) -> None:
     """And at the last end it is the draining waste, with nothing lost."""
@@ -370,7 +370,7 @@ def test_cut_among_ends_that_come_evenly_is_what_happens_to_the_payloads(
     assert lost == pytest.approx(running * (deadline + age), abs=2 * (deadline + age))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.integers(1, 64),
     st.floats(0, 1),
