@@ -25,6 +25,8 @@ GROUP_QUOTA_group_bob = 20000
 GROUP_ACCEPT_SURPLUS = True
 """
 _WAITING = 100
+_REST = "NEGOTIATOR_INTERVAL = 900\n"
+"""The negotiator would look at all those slots again and again, and take half a core from what is measured."""
 
 # Runs with HTCondor's bindings in the pool's network: argv are the file of the two ads, and how many nodes.
 _ADVERTISE = """
@@ -79,6 +81,8 @@ def large_pool(release: str, slots: int) -> Iterator[tuple[CondorPool, str]]:
             stream.write(template)
         _advertise(pool, path, slots // (PILOTS_PER_NODE + 1))
         pool.wait_for(lambda: known(pool) >= slots, 60, f"{slots} slots in the collector")
+        pool.configure("central", "42-rest.conf", _REST)
+        pool.reconfigure("central")
         yield pool, site_file
 
 

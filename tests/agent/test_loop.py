@@ -147,6 +147,7 @@ def test_a_fault_of_our_own_is_said_with_its_place_and_asks_nobody(play: Play) -
 
 
 def test_an_order_that_fails_in_each_cycle_is_tried_again_and_said_once(play: Play) -> None:
+    play.setup = replace(play.setup, settings=replace(play.setup.settings, retry_after=0))
     play.pool.faults["ask_to_leave"] = PoolUnreachable("node n did not answer within 30 s")
     play.run(nothing, nothing, play.pool.faults.clear)
     failed = [line for line in play.said if "failed: node n did not answer" in line]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import reclaim
-from drainwise.cli.agent_place import journal_path, lock_of, setup_of, to_log
+from drainwise.cli.agent_place import journal_path, lock_of, named_journal, setup_of, to_log
 from drainwise.cli.pool_options import CONDOR_CONFIG
 
 
@@ -88,6 +88,11 @@ def test_the_site_says_how_often_and_where(site: Path) -> None:
     assert setup_of(parsed(*words, "--period", "2m")).period == 120
     assert journal_path(parsed(*words)) == "/var/log/j"
     assert journal_path(parsed(*words, "--journal", "other")) == "other"
+
+
+def test_where_no_journal_is_named_it_lies_beside_the_lock(site: Path) -> None:
+    words = parsed("--once", "--act", "--site", str(site), "--directory", "/x")
+    assert (named_journal(words), journal_path(words)) == (None, "/x/agent-local-x.journal")
 
 
 def test_what_is_said_reaches_the_log_also_below_a_service_that_writes_to_the_journal(

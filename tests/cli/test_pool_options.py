@@ -54,6 +54,7 @@ margin = 10m
 drain_only = no
 min_age = 2m
 min_between_acts = 5m
+retry_after = 3m
 max_cores_per_cycle = 48
 max_cores_per_user_per_cycle = 24
 max_cores_per_user_per_hour = 96
@@ -92,6 +93,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         told=120,
         min_age=120,
         min_between_acts=300,
+        retry_after=180,
         drain_only=False,
         trust=Trust(172_800, 7, 10, 500),
     )

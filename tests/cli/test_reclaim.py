@@ -23,6 +23,11 @@ def orders_in(lines: str) -> list[dict[str, object]]:
     return orders
 
 
+def own_journal(place: Path) -> str:
+    """What lies beside the lock."""
+    return (place / "agent.journal").read_text()
+
+
 def test_a_dry_run_is_the_default_and_says_so(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reclaim", "--once"]) == 0
     out, err = capsys.readouterr()
@@ -37,15 +42,31 @@ def test_a_dry_run_says_so_in_json(pool: MemoryPool, capsys: pytest.CaptureFixtu
     assert (shown["dry_run"], shown["acts"], len(shown["users"][0]["orders"])) == (True, [], 2)
 
 
-def test_with_act_the_orders_are_given_and_written_down(pool: MemoryPool, capfd: pytest.CaptureFixture[str]) -> None:
+def test_with_act_the_orders_are_given_and_written_down(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the lock, where nobody said where."""
     assert main(["reclaim", "--once", "--act", "--json"]) == 0
-    out, err = capfd.readouterr()
-    shown = json.loads(out)
+    shown = json.loads(capsys.readouterr().out)
     orders = {order["name"]: order["deadline"] for order in shown["users"][0]["orders"]}
     assert pool.asked == orders
     assert set(orders) == {"slot1_1@node1", "slot1_3@node1"}
     assert (shown["dry_run"], [act["outcome"] for act in shown["acts"]]) == (False, ["done", "done"])
-    assert {order["name"] for order in orders_in(err)} == set(orders)
+    assert {order["name"] for order in orders_in(own_journal(tmp_path))} == set(orders)
+
+
+def test_single_cycles_keep_the_limit_of_an_hour(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As cron starts them, with no word on a journal."""
+    site = tmp_path / "site.ini"
+    site.write_text("[reclaim]\nmax_cores_per_user_per_hour = 8\n")
+    for _ in range(3):
+        assert main(["reclaim", "--once", "--act", "--site", str(site)]) == 0
+    assert len(pool.asked) == 1
+    capsys.readouterr()
+    assert main(["reclaim", "--once", "--site", str(site), "--json"]) == 0
+    assert "0 cores now" in json.loads(capsys.readouterr().out)["users"][0]["limit"]
 
 
 def test_the_journal_can_be_a_file(pool: MemoryPool, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -65,12 +86,13 @@ def test_a_journal_that_cannot_be_written_is_refused_before_anything_is_asked(
     assert pool.asked == {}
 
 
-def test_an_order_that_is_refused_ends_with_1(pool: MemoryPool, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_order_that_is_refused_ends_with_1(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pool.refusing = True
     assert main(["reclaim", "--once", "--act"]) == 1
-    out, err = capfd.readouterr()
-    assert "node1 refused the order" in out
-    assert [order["outcome"] for order in orders_in(err)] == ["failed", "failed"]
+    assert "node1 refused the order" in capsys.readouterr().out
+    assert [order["outcome"] for order in orders_in(own_journal(tmp_path))] == ["failed", "failed"]
 
 
 def test_a_pool_that_does_not_answer_is_one_line_and_no_act(
@@ -91,19 +113,17 @@ def test_nothing_is_asked_when_nobody_waits(pool: MemoryPool, capsys: pytest.Cap
 
 
 def test_what_earlier_orders_left_to_do_is_finished_and_written_down(
-    pool: MemoryPool, capfd: pytest.CaptureFixture[str]
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Also when nobody is asked; not by a dry run."""
     pool.wanted = 0.0
     pool.left_to_do = ["job 7 was overdue and is ended"]
     assert main(["reclaim", "--once"]) == 0
-    assert "overdue" not in capfd.readouterr().out
+    assert "overdue" not in capsys.readouterr().out
     assert main(["reclaim", "--once", "--act"]) == 0
-    out, err = capfd.readouterr()
-    assert "job 7 was overdue and is ended" in out
-    assert [(event["event"], event["detail"]) for event in map(json.loads, err.splitlines())] == [
-        ("tended", "job 7 was overdue and is ended")
-    ]
+    assert "job 7 was overdue and is ended" in capsys.readouterr().out
+    [event] = map(json.loads, own_journal(tmp_path).splitlines())
+    assert (event["event"], event["detail"]) == ("tended", "job 7 was overdue and is ended")
 
 
 def test_what_cannot_be_finished_is_said_and_stops_no_order(

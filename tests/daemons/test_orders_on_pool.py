@@ -270,10 +270,11 @@ def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, 
         return [order["name"] for user in shown["users"] for order in user["orders"]]
 
     [slot] = pool.wait_for(planned, 60, "a plan")
-    cycle = ("reclaim", "--once", "--act", "--site", site_file)
+    journal = Path(site_file).with_name("one-cycle.journal")
+    cycle = ("reclaim", "--once", "--act", "--site", site_file, "--journal", str(journal))
     first = drainwise_command(pool, *cycle)
     assert first.returncode == 0, first.stderr
-    decision, order = map(json.loads, first.stderr.splitlines())
+    decision, order = map(json.loads, journal.read_text().splitlines())
     assert (decision["event"], order["event"], order["outcome"]) == ("decision", "order", "done")
     second = drainwise_command(pool, *cycle)
     assert (second.returncode, second.stderr) == (0, "")

@@ -538,9 +538,10 @@ def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:
         else:
             argv, code = ["sh", "-c", command], 0
         done = slurm.run_outside(argv, environment=PYTHON, check=False)
-        journal = [json.loads(entry)["event"] for entry in done.stderr.splitlines()]
-        assert (done.returncode, journal) == (code, ["decision", "cancel"] if "--act" in command else []), command
+        assert (done.returncode, done.stderr) == (code, ""), command
         said[command] = done.stdout
+    [journal] = Path(slurm.path("/srv/agent")).glob("*.journal")
+    assert [json.loads(line)["event"] for line in journal.read_text().splitlines()] == ["decision", "cancel"]
     assert len(said) == 11
     wanted = {
         "drainwise check": "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog",

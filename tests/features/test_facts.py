@@ -86,7 +86,7 @@ def test_the_ids_of_real_batch_systems_pass() -> None:
         assert JobFacts(job_id=job_id).job_id == job_id
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(HOST_FIELDS), ANYTHING),
     st.dictionaries(st.sampled_from(JOB_FIELDS), ANYTHING),

@@ -177,7 +177,7 @@ def test_21_22_the_worst_that_fits_is_parsed_in_a_millisecond(data: bytes) -> No
 control = st.sampled_from(["\r", "\n", "\x1b[31m", "\0", "é", "x" * 300, "5"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([row.ad_name for row in ATTRIBUTES]), control), max_size=20))
 def test_41_nothing_of_the_users_reaches_a_log_line(lines: list[tuple[str, str]]) -> None:
     """41: the line names attributes that we know, is printable ASCII and at most 200 characters long."""

@@ -66,7 +66,7 @@ def raw(environment: str) -> str:
     return raw_values(ad.printOld().encode("latin-1"), ("Environment",))["Environment"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(environments, environments)
 def test_users_variables_survive_and_ours_win(users: dict[str, str], ours: dict[str, str]) -> None:
     """HOSTILE 46: whatever the user set is there as it was, except where we set the same name."""
@@ -95,7 +95,7 @@ def test_the_users_own_quoting_is_kept(written: str) -> None:
     assert set_by(line) == {**split(written), "JOBFEATURES": "/x"}
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.text(letters, max_size=40))
 def test_the_old_syntax_means_what_it_meant(text: str) -> None:
     """The old `Env` becomes the same variables that HTCondor's own conversion makes of it."""

@@ -56,6 +56,7 @@ def test_all_ads_come_through_in_their_order() -> None:
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")  # no ad can carry NUL
 numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(-1e300, 1e300) | st.sampled_from((math.inf, -math.inf, math.nan))
+FORGED = '",\n  "Cpus": 64,\n  "SlotWeight": "\\/Expr(Cpus)\\/",\n'
 scalars = st.booleans() | numbers | st.text(characters)
 
 
@@ -95,3 +96,20 @@ def test_expressions_inside_lists_and_ads_are_no_values() -> None:
     odd = 'State = { Cpus, Cpus + 1, 1/0 }\nMachine = [ a = Cpus; b = { a } ]\nCpus = 2 * 4\nName = "n"\n'
     [ad] = through(classad2.parseOne(odd))
     assert known(ad) == {"Cpus": 8, "Name": "n"}
+    deep = "Machine = [ Cpus = 64; b = [ Cpus = 3 ] ]\nState = { [ Cpus = 7 ] }\nSlotWeight = Cpus\nCpus = 8\n"
+    assert known(through(classad2.parseOne(deep))[0]) == {"Cpus": 8, "SlotWeight": 8}
+
+
+@given(
+    scalars | st.none(),
+    st.sampled_from(("Cpus", "cpus", "Memory", "SlotWeight")),
+    st.text(characters) | st.just(FORGED),
+)
+def test_an_attribute_that_is_but_the_name_of_another_is_that_one(value: object, named: str, text: str) -> None:
+    """As every node's `SlotWeight = Cpus`, which is not evaluated: whatever stands there, and whatever a text says."""
+    ad = classad2.ClassAd({"Name": text, "SlotWeight": classad2.ExprTree(named)})
+    if value is not None:
+        ad["Cpus"] = value
+    through_it, one_by_one = known(through(ad)[0]), plain(ad, SLOT_ATTRIBUTES)
+    assert through_it.keys() == one_by_one.keys()
+    assert all(same(through_it[name], one_by_one[name]) for name in one_by_one)

@@ -75,7 +75,7 @@ deadlines = st.integers(NOW - 10_000, NOW + 400_000) | st.just(0)
 lists = st.lists(st.builds("{}={}".format, runs, deadlines), max_size=5).map(" ".join)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(orders=lists)
 def test_deadline_and_lease_are_those_that_the_node_enforces(node: Node, orders: str) -> None:
     """HOSTILE 50: of the last entry for exactly this run, and none where that was taken back."""

@@ -43,7 +43,8 @@ def test_the_last_order_is_remembered_beyond_the_hour() -> None:
 @pytest.mark.parametrize("outcome", [SKIPPED, FAILED])
 def test_an_order_that_was_not_given_counts_for_nothing(outcome: str) -> None:
     memory = remembering(decision(), *orders(outcome=outcome))
-    assert memory.record(NOW, RULES) == Record(spared={THIRD.run: 1})
+    failed = {FIRST.run: NOW, SECOND.run: NOW} if outcome == FAILED else {}
+    assert memory.record(NOW, RULES) == Record(spared={THIRD.run: 1}, failed=failed)
     assert memory.open_orders() == {}
 
 

@@ -78,7 +78,7 @@ def test_who_leaves_later_than_promised_wastes_more() -> None:
 def test_who_is_ended_loses_what_its_last_report_says() -> None:
     said = claims_with(6.0, 2000, 4000)
     assert waste(order(said), NOW + 1000, vacated=True) == 2 * 1000 + 100 + 6 * 1500
-    assert waste(order(said), NOW + 3000, vacated=True) == 2 * 2000 + 5 * 1000 + (100 + 6 * 3500) / 2
+    assert waste(order(said), NOW + 3000, vacated=True) == 2 * 2000 + (8 * 1000 - 4500) + (100 + 6 * 3500) / 2
 
 
 def test_a_pilot_that_drained_anyway_idles_for_its_own_reasons() -> None:
@@ -118,7 +118,7 @@ CLAIMS = st.builds(
 ENDED = st.integers(NOW - 100, NOW + 200_000)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.none() | CLAIMS, ENDED, st.booleans(), st.none() | st.floats(0, 1e7), st.booleans())
 def test_no_waste_is_negative_or_beyond_all_that_was_there(
     said: Claims | None, ended: int, vacated: bool, cpu: float | None, draining: bool
@@ -127,7 +127,7 @@ def test_no_waste_is_negative_or_beyond_all_that_was_there(
     assert 0 <= lost <= possible == CORES * (max(NOW, ended) - STARTED)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(CLAIMS, st.integers(NOW, NOW + 50_000), st.floats(0, 1))
 def test_the_records_of_the_batch_system_bound_what_a_pilot_says(said: Claims, ended: int, share: float) -> None:
     """CPU time cannot have been used twice: what was used since the order did not idle, and the other way round."""

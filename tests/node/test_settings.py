@@ -55,7 +55,7 @@ def test_a_wrong_line_is_named(line: str, key: str, expected: str) -> None:
     assert caught.value.key == key
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.text(max_size=200))
 def test_any_text_is_settings_or_an_error(text: str) -> None:
     """Nothing else comes out, and what comes out can be used."""

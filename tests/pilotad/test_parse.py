@@ -114,7 +114,7 @@ names = st.sampled_from([row.ad_name.encode() for row in ATTRIBUTES])
 lines = st.tuples(names, st.sampled_from([b"=", b" = ", b" "]), st.binary(max_size=30)).map(b"".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.one_of(st.binary(max_size=300), st.lists(lines, max_size=20).map(b"\n".join)), st.integers(1, 512))
 def test_any_bytes_make_a_typed_report_and_raise_nothing(data: bytes, cores: int) -> None:
     """32, 33, 36: each value is of its type and range or unknown; only the nine names are ever reported."""
@@ -135,7 +135,7 @@ def test_any_bytes_make_a_typed_report_and_raise_nothing(data: bytes, cores: int
 times = st.none() | st.integers(946684800, 4102444800)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     cores=st.integers(1, 512),
     scaled=st.tuples(*[st.none() | st.integers(0, high) for high in (1024, 2**45, 2**45)]),

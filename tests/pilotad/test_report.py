@@ -115,7 +115,7 @@ numbers = st.none() | st.integers(-(10**19), 10**19) | st.floats(-1e25, 1e25)
 times = st.none() | st.integers(946684800, 4102444800)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     used=numbers,
     sums=st.tuples(numbers, numbers),

@@ -82,7 +82,7 @@ def test_what_a_pilot_makes_of_it(data: bytes, expected: tuple[SiteAd | None, st
     assert parse_site_ad(data) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_raise_nothing(data: bytes) -> None:
     """A pilot that reads its order cannot be stopped by it."""

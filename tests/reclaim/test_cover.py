@@ -52,7 +52,7 @@ def made_up(count: int, largest: int, kind: str, seed: int) -> Pool:
 KINDS = ("different", "like silent ones", "nearly alike", "nothing", "a few levels", "against their size")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(pools, st.integers(0, 60), st.integers(0, 60))
 def test_the_choice_costs_what_the_best_of_all_subsets_costs(pool: Pool, cores: int, most: int) -> None:
     """Least waste, then least Σ cores × PRIORITY_FACTOR, of all that make the total."""

@@ -151,6 +151,16 @@ def test_soon_after_an_act_nobody_is_asked_and_the_plan_says_why() -> None:
     assert asked(make_plan(seen, NOW, site, Record((Asked(asked_at - 1, "bea", 1),)))) == [pilot(1).run]
 
 
+def test_where_an_order_failed_another_pilot_goes_until_it_is_tried_again() -> None:
+    """A node that takes no orders must not hold up whoever waits for cores."""
+    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000))
+    seen = snapshot(cheap, dear, deficit=8)
+    assert asked(make_plan(seen, NOW, SETTINGS, Record(failed={cheap.run: NOW - 600}))) == [cheap.run]
+    plan = make_plan(seen, NOW, SETTINGS, Record(failed={cheap.run: NOW - 599}))
+    assert asked(plan) == [dear.run]
+    assert plan.users[0].spared[0].reason.endswith(" failed; not tried again for 10m")
+
+
 def test_cores_in_pieces_too_small_for_the_waiting_jobs_are_not_passed_off_as_help() -> None:
     """bob's jobs have 8 cores; four cores on each of two nodes help nobody, on one node they do."""
     apart = [dataclasses.replace(pilot(n, report(), cores=4), node=f"node{n}") for n in range(2)]

@@ -30,7 +30,7 @@ def expected(sizes: Whole, cores: int, most: int) -> int:
     return min(covering) if covering and cores > 0 else max(t for t in possible if t <= most and t < max(cores, 1))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(sizes_of, st.integers(0, 90), st.integers(0, 90))
 def test_the_total_is_the_smallest_that_covers_or_the_nearest_below(sizes: Whole, cores: int, most: int) -> None:
     assert total_to_give(sizes, cores, most) == expected(sizes, cores, most)
@@ -53,7 +53,7 @@ def test_far_totals_are_found_without_asking_about_every_pilot(kinds: tuple[int,
             assert (sizes[chosen].sum(), len(set(chosen.tolist()))) == (total, len(chosen))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sizes_of, st.integers(0, 60))
 def test_the_first_pilots_that_make_the_total_are_taken(sizes: Whole, cores: int) -> None:
     """Of all sets that make it, the first in the order: one is passed over only where with it none would."""

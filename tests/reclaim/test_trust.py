@@ -54,7 +54,7 @@ def test_promises_that_are_too_high_are_wrong_too() -> None:
 amounts = st.integers(0, 10**9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(amounts, amounts, amounts), min_size=2, max_size=9))
 def test_doubt_is_a_share(rows: list[tuple[int, int, int]]) -> None:
     """Whatever is recorded, also what cannot be."""
@@ -62,7 +62,7 @@ def test_doubt_is_a_share(rows: list[tuple[int, int, int]]) -> None:
     assert 0 <= doubt(found, RULES) <= 1
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(amounts, amounts, amounts), min_size=2, max_size=9))
 def test_promises_that_are_too_low_become_right_in_sum(rows: list[tuple[int, int, int]]) -> None:
     """Moved by the doubt, the same promises add up to what was really lost."""

@@ -71,7 +71,7 @@ def test_a_value_beyond_its_limits_is_refused(kind: Kind[object], bad: str) -> N
 
 
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=40))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_no_kind_lets_a_meaningful_character_through(text: str) -> None:
     """Quotes, `$(`, backticks, `%`, blanks, newlines and control characters of the site file reach no rendered file."""
     for kind in KINDS:

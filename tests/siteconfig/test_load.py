@@ -239,7 +239,7 @@ def test_a_file_that_cannot_be_read_is_refused(site: Path, kind: str) -> None:
 
 
 @given(key=st.sampled_from(list(keys())), text=st.text(st.characters(codec="utf-8"), max_size=30))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_any_value_is_read_or_refused_at_its_place(
     tmp_path_factory: pytest.TempPathFactory, key: Key, text: str
 ) -> None:

@@ -66,7 +66,7 @@ def test_the_line_that_the_documents_show() -> None:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(published)
 def test_what_is_written_is_read_again(fact: Published) -> None:
     """One line of printable ASCII, half as long as a reader takes, that says the same again."""
@@ -92,7 +92,7 @@ def test_a_contradictory_report_that_has_values_has_none_for_the_reader() -> Non
     assert read.report == PilotReport(NOW)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.text() | st.text().map(lambda text: LINE[:-1] + text) | st.text().map(lambda text: '{"drainwise":' + text))
 def test_garbage_is_nothing_and_never_raises(text: str) -> None:
     """HOSTILE 29 to 43: whatever stands in the field, a reader goes on."""
@@ -100,7 +100,7 @@ def test_garbage_is_nothing_and_never_raises(text: str) -> None:
     assert read is None or read.job > 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.integers(0, len(LINE) - 1), st.text(max_size=3))
 def test_a_line_with_a_wound_is_nothing_or_sound(place: int, text: str) -> None:
     """What is read is within its types and ranges whatever was changed."""
@@ -116,7 +116,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.dictionaries(st.sampled_from([*json.loads(LINE), "other"]), json_values, max_size=4))
 def test_values_of_any_json_type_are_bounded(keys: dict[str, object]) -> None:
     read = published_in(with_keys(**keys))

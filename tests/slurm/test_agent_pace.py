@@ -23,7 +23,7 @@ def test_rounds_that_could_not_be_done_are_left_out() -> None:
     assert 5000.0 <= pace.due <= 5030.0
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.floats(1, 3600), st.lists(st.floats(0, 0.999), min_size=1, max_size=60))
 def test_pauses_grow_and_stay_bounded(period: float, chances: list[float]) -> None:
     """Never shorter than three quarters of a period, never longer than the limit and its quarter."""

@@ -36,7 +36,7 @@ def test_who_wrote_a_comment() -> None:
         assert is_foreign(facts(*theirs)), theirs
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.tuples(

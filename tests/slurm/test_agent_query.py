@@ -125,7 +125,7 @@ def test_an_echo_is_not_needed() -> None:
     assert between_marks(text, "mark", 1) == ["scontrol: JobId=7 JobName=x\nscontrol: "]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.text(alphabet=st.sampled_from(list("abc=,:-+_() \n\t\x1b\"'\\{}0123456789")), max_size=80))
 def test_no_name_of_a_job_changes_anothers_facts(name: str) -> None:
     """Whatever alice calls her job, its facts are the true ones or none, and bob's are the true ones."""

@@ -37,7 +37,7 @@ def test_what_is_no_name_of_a_node(value: bytes) -> None:
         node_name({b"SLURMD_NODENAME": value})
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.binary(max_size=24))
 def test_any_bytes_are_a_value_or_none(value: bytes) -> None:
     """Nothing is raised, and nothing but printable ASCII comes out."""

@@ -124,7 +124,7 @@ values = (
 numbers = st.fixed_dictionaries({"set": values, "infinite": values, "number": values})
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(

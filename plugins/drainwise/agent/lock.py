@@ -79,13 +79,23 @@ class AgentLock:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _open(self) -> int:
+    def make_place(self) -> None:
+        """Make its directory where it is missing; `take` does so too. Raises UsageError when that cannot be done."""
         try:
             os.makedirs(os.path.dirname(self.path), 0o755, exist_ok=True)
+        except OSError as fault:
+            raise self._no_place(fault) from None
+
+    def _open(self) -> int:
+        self.make_place()
+        try:
             return os.open(self.path, _OPEN, _MODE)
         except OSError as fault:
-            what = f"{self.path}: the agent's lock cannot be kept there ({fault.strerror}); see [agent] state_dir"
-            raise UsageError(what) from None
+            raise self._no_place(fault) from None
+
+    def _no_place(self, fault: OSError) -> UsageError:
+        what = f"{self.path}: the agent's lock cannot be kept there ({fault.strerror}); see [agent] state_dir"
+        return UsageError(what)
 
 
 def _is_file_at(path: str, descriptor: int) -> bool:

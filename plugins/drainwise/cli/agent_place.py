@@ -78,9 +78,18 @@ def _label(name: str, directory: str, site: SiteConfig, environment: Mapping[str
     return name if real == os.path.realpath(usual) else f"{name} {real}"
 
 
-def journal_path(args: argparse.Namespace) -> str | None:
-    """The journal's file by the command line or the site; None where none is kept."""
-    return args.journal or site_of(args).journal.file
+def named_journal(args: argparse.Namespace) -> str | None:
+    """The journal's file by the command line or the site; None where neither names one."""
+    named: str | None = args.journal or site_of(args).journal.file
+    return named
+
+
+def journal_path(args: argparse.Namespace) -> str:
+    """The journal that whoever acts keeps: the one that is named, else one beside the lock.
+
+    Without any, an agent that is started anew for each cycle could keep no limit of an hour.
+    """
+    return named_journal(args) or f"{lock_of(args).path.removesuffix('.lock')}.journal"
 
 
 def journal_at(path: str, args: argparse.Namespace) -> JournalFile:

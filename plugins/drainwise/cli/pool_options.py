@@ -15,6 +15,7 @@ from drainwise.htcondor.pool import HTCondorPool
 from drainwise.pool import Pool
 from drainwise.reclaim.settings import Settings, Trust
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
+from drainwise.siteconfig.schema import POLICIES
 
 POOLS: dict[str, Callable[[], Pool]] = {"htcondor": HTCondorPool}
 """The batch systems that need no further option, by name."""
@@ -45,8 +46,6 @@ def add_pool_option(parser: argparse.ArgumentParser) -> None:
 
 def add_pool_options(parser: argparse.ArgumentParser) -> None:
     """Add --pool, --directory, --site, --policy and --json."""
-    from drainwise.reclaim.policy import POLICIES
-
     add_pool_option(parser)
     parser.add_argument("--policy", choices=sorted(POLICIES), help="how pilots are chosen (default: the site's)")
     parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
@@ -141,6 +140,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         told=told,
         min_age=reclaim.min_age,
         min_between_acts=reclaim.min_between_acts,
+        retry_after=reclaim.retry_after,
         drain_only=reclaim.drain_only == "yes",
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import time
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,11 @@ from drainwise.cli.pool_options import add_pool_options
 from drainwise.cli.text import json_text
 from drainwise.errors import PoolError, UsageError
 from drainwise.htcondor.pool import HTCondorPool
-from drainwise.journal.file import Journal, JournalOf
 
 if TYPE_CHECKING:
     from drainwise.agent.cycle import Cycle
     from drainwise.reclaim.plan import Plan
 
-_STANDARD_ERROR = 2
 _DRY_RUN = "dry run: nobody was asked; --act gives these orders"
 
 
@@ -56,22 +55,26 @@ def run(args: argparse.Namespace) -> int:
         return run_loop(args)
     if args.standby or args.period is not None:
         raise UsageError("--standby and --period go with --loop")
-    return _once(args)
+    gc.disable()  # one cycle, then the end: looking for garbage among all those pilots is not worth its time
+    try:
+        return _once(args)
+    finally:
+        gc.freeze()  # nor is it when the interpreter ends
+        gc.enable()
 
 
 def _once(args: argparse.Namespace) -> int:
     setup = setup_of(args)
     paused = setup.kill_switch if setup.acting and is_thrown(setup.kill_switch) else ""
     acting = setup.acting and not paused
-    path = journal_path(args)
-    journal: Journal | None = None
-    if args.journal or acting:
-        journal = JournalOf(_STANDARD_ERROR) if path is None else journal_at(path, args)
-    lock = lock_of(args)
+    path, lock = journal_path(args), lock_of(args)
     if acting:
-        lock.must_take()
+        lock.make_place()
     elif isinstance(setup.pool, HTCondorPool):
         setup.pool.ask_ahead()
+    journal = journal_at(path, args) if args.journal or acting else None
+    if acting:
+        lock.must_take()
     from drainwise.agent.cycle import run_cycle  # meanwhile: that takes as long as half of an answer
 
     try:

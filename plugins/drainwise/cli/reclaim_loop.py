@@ -11,19 +11,22 @@ from drainwise.agent.loop import Loop
 from drainwise.agent.metrics_road import metrics_observer
 from drainwise.agent.notify import Notifier
 from drainwise.agent.signals import Signals
-from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, setup_of, to_log
+from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
 from drainwise.cli.pool_options import site_of
 
 
 def run_loop(args: argparse.Namespace) -> int:
     """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
-    path = journal_path(args)
-    setup_of(args)  # a wrong site file ends it before a file is made
+    acting = setup_of(args).acting  # a wrong site file ends it before a file is made
+    path = journal_path(args) if acting else named_journal(args)
     site = site_of(args)
     observer = metrics_observer(site.metrics, site.file, to_log)
     observers = () if observer is None else (observer,)
+    lock = lock_of(args)
+    if acting:
+        lock.make_place()
     journal = Nowhere() if path is None else journal_at(path, args)
-    lock, signals, notifier = lock_of(args), Signals(), Notifier(os.environ)
+    signals, notifier = Signals(), Notifier(os.environ)
     signals.install()
     try:
         remember = partial(memory_of, path, must_read=True)

@@ -7,7 +7,8 @@ whole ad as JSON in the time of a few attributes, and Python reads that while th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ BUNDLE = 500
 """Ads in a bundle: some hundred kB of text."""
 
 _EXPRESSION = '"\\/Expr('  # how the bindings mark an expression; a string of that text has no backslash in it
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)[,\n]")
+_REFERENCE = re.compile(r'"\\/Expr\((\w+)\)\\/"')
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,29 @@ def packed(ads: Iterable[Any], attributes: Sequence[str]) -> Iterator[Bundle]:
         except UnicodeDecodeError:
             text = json.dumps(plain(ad, attributes))
         if _EXPRESSION in text:
+            text = _REFERENCE.sub(_number_in(text), text)
+        if _EXPRESSION in text:
             values[len(texts)] = {name: _given(ad, name) for name in _expressions(text)}
         texts.append(text)
         if len(texts) == BUNDLE:
             yield Bundle(texts, values)
             texts, values = [], {}
     yield Bundle(texts, values)
+
+
+def _number_in(text: str) -> Callable[[re.Match[str]], str]:
+    """What to put for an expression that is but the name of a number in the same ad, such as every node's `SlotWeight`.
+
+    Evaluating that through the bindings takes four times as long as writing the whole ad. The quotes within a string
+    are escaped, so nothing that a string says can be taken for a number of the ad.
+    """
+
+    def number(reference: re.Match[str]) -> str:
+        begin = text.find(mark := f'\n  "{reference[1]}": ')
+        found = _NUMBER.match(text, begin + len(mark)) if begin >= 0 else None
+        return found[1] if found else reference[0]
+
+    return number
 
 
 def _given(ad: Any, name: str) -> object:

@@ -52,6 +52,7 @@ ACCOUNTING_ATTRIBUTES = (
     "Name",
     "IsAccountingGroup",
     "EffectiveQuota",
+    "SubtreeQuota",
     "Priority",
     "PriorityFactor",
     "ResourcesUsed",

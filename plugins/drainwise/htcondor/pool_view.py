@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from drainwise.errors import PoolUnreachable
 from drainwise.free_cores import Hole, Waiting, usable_cores
+from drainwise.htcondor.group_tree import owed_in_trees
 from drainwise.htcondor.pool_ads import Ad, moment, number, text
 from drainwise.htcondor.shares import (
     NO_GROUP,
@@ -193,8 +194,11 @@ def _uses(
 def _owed(
     uses: Mapping[str, Use], accounts: Sequence[Account], known: Mapping[str, Account], ratio: float, cores: int
 ) -> dict[str, float]:
-    """Cores owed to each principal: a group's quota; to the others their fair share of what the quotas leave."""
-    quotas = {account.name: account.quota * ratio for account in known.values()}
+    """Cores owed to each principal: a group's part of its quota; to the others their fair share of what these leave."""
+    quotas = owed_in_trees(
+        {account.name: account.quota * ratio for account in known.values()},
+        {name: use.in_use + use.wanted for name, use in uses.items()},
+    )
     outside = {name: use for name, use in uses.items() if name not in quotas}
     left = float(cores)
     if known:

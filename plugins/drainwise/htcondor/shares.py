@@ -1,8 +1,8 @@
 """Who is owed how many cores: group quotas, and fair shares by effective priority where there are none.
 
-A principal is an accounting group where the pool has group quotas. Users outside of groups share what the quotas leave
-(the quota of `<none>`), all users of a pool without groups share the whole pool: in proportion to 1/priority, and
-nobody more than it uses and wants.
+A principal is an accounting group where the pool has group quotas; `group_tree` says what a group itself is owed. Users
+outside of groups share what the quotas leave (the quota of `<none>`), all users of a pool without groups share the
+whole pool: in proportion to 1/priority, and nobody more than it uses and wants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _DEFAULT_FACTOR = 1000.0
 
 @dataclass(frozen=True)
 class Account:
-    """One line of the accountant: `quota` and `used` in slot weight, `slots` used; `priority` is the effective one."""
+    """One line of the accountant: `quota` and `used` in slot weight, `slots` used; `priority` is the effective one.
+
+    A group's quota is for all groups below it too, what it uses is not.
+    """
 
     name: str
     is_group: bool
@@ -47,10 +50,13 @@ def account_of(ad: Ad) -> Account | None:
     name, priority = text(ad, "Name"), number(ad, "Priority")
     if name is None or priority is None:
         return None
+    # Of the root's quota only what no group has is of use; of a group's, EffectiveQuota may or may not have its
+    # children's in it (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION), SubtreeQuota always has.
+    own, whole = number(ad, "EffectiveQuota") or 0.0, number(ad, "SubtreeQuota")
     return Account(
         name,
         ad.get("IsAccountingGroup") is True,
-        quota=number(ad, "EffectiveQuota") or 0.0,
+        quota=own if whole is None or name == NO_GROUP else whole,
         priority=priority,
         factor=number(ad, "PriorityFactor") or _DEFAULT_FACTOR,
         used=number(ad, "WeightedResourcesUsed") or 0.0,

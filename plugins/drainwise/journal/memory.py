@@ -144,7 +144,8 @@ class Memory:
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
         trust = trust_by_user(self._outcomes.values(), now, settings.trust)
-        return Record(asked, trust, spared if settings.trust.spared else {})
+        failed = {run: min(whole(event, "time"), now) for run, event in self._failed.items()}
+        return Record(asked, trust, spared if settings.trust.spared else {}, failed)
 
     def _maybe_asked(self) -> dict[str, Asked]:
         if not self._unwritten:

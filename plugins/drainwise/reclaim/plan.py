@@ -185,7 +185,7 @@ def _user_plan(
     wait: str,
 ) -> UserPlan:
     """Choose among one user's pilots, no more cores than are allowed now."""
-    closed = {pilot.run: why for pilot in pilots if (why := _why_closed(pilot, now, settings))}
+    closed = {pilot.run: why for pilot in pilots if (why := _why_closed(pilot, now, settings, record))}
     able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, record)
     others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, record)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
@@ -213,14 +213,16 @@ def _order(choice: Choice, promised: int) -> Order:
     return Order(choice.candidate, way.kind, way.deadline, way.cores_back, way.waste, promised, choice.reason)
 
 
-def _why_closed(pilot: Pilot, now: int, settings: Settings) -> str:
-    """Why the batch system's own facts forbid to ask a pilot, or ""."""
+def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> str:
+    """Why a pilot may not be asked by what the batch system itself knows or did, or ""."""
     if pilot.deadline is not None:
         return f"asked already to be gone by {clock(pilot.deadline)}"
     if pilot.leaving or on_its_way(pilot, now, settings.horizon):
         return "the batch system ends it already"
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
+    if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
+        return f"the order of {clock(failed)} failed; not tried again for {duration(settings.retry_after)}"
     return ""
 
 

@@ -19,8 +19,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Record:
-    """asked: the orders of the last hour and the last one. trust: by user. spared: how many times, by run."""
+    """asked: the orders of the last hour and the last one. trust: by user. spared: how many times, by run.
+
+    failed: when the last order to a run failed, UNIX s, by run.
+    """
 
     asked: tuple[Asked, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
     spared: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, int] = field(default_factory=dict)

@@ -140,13 +140,17 @@ class SlurmSection(NodeSection):
     )
 
 
+POLICIES = ("least-waste", "paper", "least-kill", "youngest-first", "oldest-first", "nebraska", "random")
+"""As `reclaim.policy` has them: a command line names them before numpy is imported."""
+
+
 @dataclass(frozen=True)
 class ReclaimSection:
     """How cores are taken back, and the bounds of every act."""
 
     policy: str = key(
-        choice("least-waste", "paper", "least-kill", "youngest-first", "oldest-first", "nebraska", "random"),
-        "least-waste",
+        choice(*POLICIES),
+        POLICIES[0],
         "how the pilots that must leave are chosen",
     )
     horizon: int = key(
@@ -166,6 +170,9 @@ class ReclaimSection:
     )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this is not asked: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that ask anybody")
+    retry_after: int = key(
+        duration("0s", "1d"), 600, "a pilot whose order failed is left alone so long, and another one asked instead"
+    )
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle asks for")
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
     max_cores_per_user_per_hour: int = key(
@@ -192,7 +199,7 @@ class JournalSection:
     """Where it is written down what was decided and done; `drainwise explain` and `drainwise report` read it."""
 
     file: str | None = optional(
-        path(), "/var/log/drainwise/journal", "the journal; left out: none is kept, and no memory of earlier cycles"
+        path(), "/var/log/drainwise/journal", "the journal; left out: an agent that acts keeps one in [agent] state_dir"
     )
     max_size: int = key(size("100kB", "10GB"), 64_000_000, "a file that has grown to this is moved on, a new one begun")
     keep: int = key(integer(1, 1000), 8, "so many files are kept besides the one that is written")
