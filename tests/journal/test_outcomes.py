@@ -78,7 +78,7 @@ def test_who_leaves_later_than_promised_wastes_more() -> None:
 def test_who_is_ended_loses_what_its_last_report_says() -> None:
     said = claims_with(6.0, 2000, 4000)
     assert waste(order(said), NOW + 1000, vacated=True) == 2 * 1000 + 100 + 6 * 1500
-    assert waste(order(said), NOW + 3000, vacated=True) == 2 * 2000 + 5 * 1000 + (100 + 6 * 3500) / 2
+    assert waste(order(said), NOW + 3000, vacated=True) == 2 * 2000 + (8 * 1000 - 4500) + (100 + 6 * 3500) / 2
 
 
 def test_a_pilot_that_drained_anyway_idles_for_its_own_reasons() -> None:

@@ -1,4 +1,11 @@
-"""What is lost when a pilot drains until a deadline and is cut there: for numbers and arrays."""
+"""What is lost when a pilot drains until a deadline and is cut there, and which deadline loses least: numbers, arrays.
+
+Until the first expected end (h) all `used` cores stay busy, at the last one (g) none are. In between the pilot told
+only the integral of its idle cores, i × cores. Busy cores can only become fewer, and most payloads end long before the
+last one, so they count as used·(1 − y)^p at the part y of the way from h to g, with the p that makes that integral:
+    used·(g − h)/(p + 1) = cores·(g − h) − i·cores
+Taken as evenly spread instead, the integral hides most of what is still running soon after h.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,8 @@ from drainwise.waste import at_least, at_most
 
 if TYPE_CHECKING:
     from drainwise.waste import Quantity
+
+_LEAST = 1e-6  # core-seconds and seconds; what is smaller is nothing
 
 
 def cut_waste(
@@ -24,21 +33,47 @@ def cut_waste(
     """Core-seconds that idle until `deadline` when the pilot drains from now on, and those lost when it is cut there.
 
     Times in UNIX s, cores and used in cores, uncommitted (f × cores) and final (i × cores) in core-seconds.
-    Until the first expected end (h) the `used` cores stay busy. From h to the last (g) the pilot told only the integral
-    of its idle cores, i × cores; it counts as evenly spread, so cores − i·cores/(g − h) are busy in between:
-        idle = (cores − used)·(min(T, h) − now) + (i·cores/(g − h))·(T − h)⁺
+        idle = (cores − used)·(min(T, h) − now) + cores·(T − h)⁺ − what is busy from h to T
         lost = share·(f·cores + used·(T − e))    share = of the cores busy now, those still busy at T
     Before h all payloads are still running at T: lost is then exactly the kill waste at T.
-
-    In this, idle + lost grows by `cores` for each second that T is later, save that it falls at h and at g. So of all
-    deadlines until a limit the best are now (a kill), h, and g (the pilot leaves by itself): there is no need to look
-    at others.
     """
     first = at_least(first_end, now)
     last = at_least(last_end, first)
-    span = at_least(last - first, 1)
+    busy, power = _decline(cores, used, final, last - first)
     tail = at_most(at_least(deadline - first, 0), last - first)
-    busy = at_most(at_least(cores - final / span, 0), used)
-    idle = (cores - used) * (at_most(deadline, first) - now) + (cores - busy) * tail
-    share = (deadline < first) + (deadline >= first) * (deadline < last) * busy / at_least(used, 1e-9)
+    left = 1 - tail / at_least(last - first, _LEAST)
+    share = (deadline < last) * left**power
+    idle = (cores - used) * (at_most(deadline, first) - now) + cores * tail - busy * (1 - share * left)
     return idle, share * (uncommitted + used * at_least(deadline - last_start, 0))
+
+
+def best_cut(
+    cores: Quantity,
+    used: Quantity,
+    last_start: Quantity,
+    first_end: Quantity,
+    last_end: Quantity,
+    uncommitted: Quantity,
+    final: Quantity,
+    now: Quantity,
+) -> Quantity:
+    """The moment (UNIX s) from the first expected end on at which a cut wastes least; arguments as in `cut_waste`.
+
+    Each second of waiting costs `cores` core-seconds, and the payloads that end in it are not lost. With K for what a
+    kill would lose, that is worth it as long as (1 − y)^(p − 1) > cores·(g − h)/(p·K). K grows slowly: it is
+    taken for h, with all that is busy from then on. Where payloads end no faster in the beginning than later (p ≤ 1),
+    waiting is worth it until g or not at all.
+    """
+    first = at_least(first_end, now)
+    last = at_least(last_end, first)
+    busy, power = _decline(cores, used, final, last - first)
+    at_stake = uncommitted + used * at_least(first - last_start, 0) + busy
+    worth = at_most(cores * (last - first) / at_least(power * at_stake, _LEAST), 1)
+    return last - (last - first) * worth ** (1 / at_least(power - 1, _LEAST))
+
+
+def _decline(cores: Quantity, used: Quantity, final: Quantity, span: Quantity) -> tuple[Quantity, Quantity]:
+    """Core-seconds that are busy between the first and the last end, `span` seconds later; and the power p."""
+    most = used * span
+    busy = at_most(at_least(cores * span - final, 0), most)
+    return busy, at_least(most / at_least(busy, _LEAST), 1) - 1

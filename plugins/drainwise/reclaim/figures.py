@@ -4,8 +4,8 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
   kill   after the site's shortest notice;
   leave  asked to drain, it is gone by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
-  cut    asked to drain, it is cut at a deadline: when its first payload has ended (with the margin), at the latest at
-         the limit. Why no other deadline can be better is said in `cut`.
+  cut    asked to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
+         worth it (`best_cut`, with the margin), at the latest at the limit.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from drainwise.reclaim.arrays import Mask, Real
 from drainwise.reclaim.columns import Columns
-from drainwise.reclaim.cut import cut_waste
+from drainwise.reclaim.cut import best_cut, cut_waste
 from drainwise.reclaim.settings import Settings
 from drainwise.waste import (
     at_least,
@@ -104,8 +104,10 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
 
     cut_deadline = limit
     if not settings.drain_only:
-        first = at_least(at_least(it.first_end, now) + settings.margin, now + settings.notice)
-        cut_deadline = np.where(it.believed, at_most(first, limit), limit)
+        best = best_cut(it.cores, it.used, it.last_start, it.first_end, it.last_end, it.uncommitted, it.final, now)
+        cut_deadline = np.where(
+            it.believed, at_most(at_least(np.ceil(best) + settings.margin, now + settings.notice), limit), limit
+        )
     stopped = at_least(cut_deadline - settings.vacate, now)
     cut = np.where(in_time & (stopped >= now + left), np.inf, _cut(it, now, stopped))
     # What ends so short before the deadline may also be stopped before it ends: then the worse of both counts.
