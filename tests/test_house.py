@@ -16,6 +16,7 @@ HOOKS = ["htcondor.prepare_hook", "htcondor.update_hook", "htcondor.startd_cron"
 HOOKS += ["slurm.prolog", "slurm.task_prolog", "slurm.epilog", "slurm.host_list", "features.host"]
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
 TOO_EXPENSIVE |= {"collections", "functools", "contextlib", "tempfile", "configparser", "socket", "signal", "site"}
+PURE_PILOT = {"decide", "estimates", "lease", "orders", "overrun", "payload", "settings", "workload"}
 SYSTEM_PYTHON = "/usr/bin/python3"
 
 
@@ -68,6 +69,18 @@ def test_who_may_know_whom(name: str) -> None:
         assert known <= {*WORKER_NODE, "pilot"}
     if room == "estimate":
         assert not known & {"reclaim", "journal", "agent"}
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_the_simulator_plays_what_runs_on_a_site(name: str) -> None:
+    """It knows what is pure in pilot, agent and estimates; `cli` alone knows it, and one module of it draws."""
+    room, found = name.split(".", 1)[0], imports(modules()[name])
+    if room != "simulate":
+        assert room == "cli" or "simulate" not in rooms(modules()[name])
+        return
+    assert rooms(modules()[name]) <= {"simulate", "pilot", "reclaim", "estimate", "pool", *WORKER_NODE} - {"node"}
+    assert {part.split(".")[2] for part in found if part.startswith("drainwise.pilot.")} <= PURE_PILOT
+    assert name == "simulate.plots" or not any(part.startswith("matplotlib") for part in found)
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.split(".")[0] in PLAIN])

@@ -28,6 +28,7 @@ THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
 THE_WHEEL = {
     "pip install '.[htcondor]'",
     "pip install '.[slurm]'",
+    "pip install '.[simulate]'",
     "pip install --no-deps --target /usr/share/drainwise .",
 }
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
@@ -106,6 +107,17 @@ THE_ESTIMATE = {  # tests/cli/test_estimate.py
     "drainwise estimate records.jsonl --task sim --json --plot times.html",
     "drainwise pilot run --queue /data/queue --estimate /data/queue/records.jsonl",
 }
+THE_SIMULATION = {  # tests/cli/test_simulate.py
+    "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192",
+    "drainwise simulate traces/wagap.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
+    "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192 --reclaim 0.05 --json",
+    "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192 --estimates requests --liars 0.2 --csv",
+    "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192 --html simulation.html",
+    "drainwise simulate LCG-2005-1.swf.gz",
+    "drainwise simulate LCG-2005-1.swf.gz --reclaim 0.05",
+    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
+    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
+}
 THE_VALIDATION = {  # test_validation.py, test_validation_condor.py
     "drainwise validate request.toml --backend htcondor",
     "condor_q -af ClusterId DrainwiseValidationRun JobStatus",
@@ -118,7 +130,7 @@ THE_VALIDATION = {  # test_validation.py, test_validation_condor.py
     "drainwise validate request.toml --again --account physics",
 }
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE
+ALL |= THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE | THE_SIMULATION
 ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
@@ -144,7 +156,7 @@ def documented() -> set[str]:
             found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
-    named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "condor_history"}
+    named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 
@@ -269,6 +281,19 @@ def test_commands_of_the_local_batch_system(installed: str, tmp_path: Path) -> N
     finally:
         ended = typed(last)
     assert "the daemon has stopped" in ended and "leases were ended" in ended
+
+
+def test_commands_of_the_simulation(installed: str, tmp_path: Path) -> None:
+    """On the committed excerpts, as from a clone; the page comes with the wheel."""
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    environment = {"PATH": f"{installed}/bin:/usr/bin:/bin", "PYTHONPATH": installed}
+    for command in sorted(THE_SIMULATION):
+        if "LCG-2005-1" in command or "wagap-2013" in command:
+            continue  # the whole logs do not lie here; tests/cli/test_simulate.py has the same words on excerpts
+        words = [sys.executable, "-m", *shlex.split(command), "--moments", "2", "--replications", "2"]
+        ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0 and ran.stdout and not ran.stderr, f"{command}: {ran.stdout}{ran.stderr}"
+    assert "</html>" in (tmp_path / "simulation.html").read_text()
 
 
 def test_the_benchmark() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.estimate.records import NOT_A_ROW, lines_in
-from drainwise.estimate.swf import AFTER, NO_REQUEST, NO_RUN_TIME, LoggedJob, compare, read_swf
+from drainwise.estimate.swf import AFTER, LoggedJob, compare, read_swf
+from drainwise.estimate.swf_rows import NO_REQUEST, NO_RUN_TIME
 
 EXCERPT = Path(__file__).parents[2] / "scripts" / "local_demo" / "lcg-excerpt.swf"
 
@@ -37,11 +38,11 @@ def test_columns() -> None:
     ("line", "reason"),
     [
         (row(run=-1), NO_RUN_TIME),
-        (row(run="nan"), NO_RUN_TIME),
+        (row(run="nan"), NOT_A_ROW),
         (row(run=-7), "end before start"),
         (row(requested=-1), NO_REQUEST),
         (row(requested=0), NO_REQUEST),
-        (row(requested="nan"), NO_REQUEST),
+        (row(requested="nan"), NOT_A_ROW),
         (row(submit=-1), NOT_A_ROW),
         (row(wait="nan"), NOT_A_ROW),
         ("1 2 3\n", NOT_A_ROW),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from drainwise.cli.estimate_input import opened, parameters_in, settings_in
+from drainwise.cli.estimate_input import parameters_in, settings_in
 from drainwise.cli.estimate_tables import compared_lines, survey_lines
 from drainwise.cli.layout import standard_output
 from drainwise.cli.text import json_text, printable
+from drainwise.cli.whole_file import write_whole
 from drainwise.errors import DrainwiseError, UsageError
 from drainwise.estimate.formats import READERS, read_as
+from drainwise.estimate.log_file import opened
 from drainwise.estimate.records import lines_in
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.survey import Survey
@@ -111,13 +112,4 @@ def _plot(path: str, survey: Survey) -> None:
     if not path.endswith((".svg", ".html")):
         raise UsageError(f"--plot {path!r}: expected a name that ends with .svg or .html")
     text = (scatter if path.endswith(".svg") else page)(survey.points)
-    half = f"{path}.{os.getpid()}.new"
-    try:
-        with open(half, "x", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(half, path)
-    except (OSError, ValueError) as fault:
-        if not isinstance(fault, FileExistsError) and os.path.lexists(half):
-            os.unlink(half)
-        reason = getattr(fault, "strerror", None) or fault
-        raise UsageError(f"the plot {path!r} cannot be written: {reason}") from None
+    write_whole(path, text, "plot")

@@ -1,38 +1,17 @@
-"""The files of `drainwise estimate`: opened with care, and JSON whose faults are named."""
+"""The JSON files of `drainwise estimate`, whose faults are named."""
 
 from __future__ import annotations
 
-import contextlib
-import gzip
 import json
 import os
 import stat
-import zlib
-from collections.abc import Callable, Iterator
-from typing import BinaryIO, cast
+from collections.abc import Callable
 
-from drainwise.errors import ConfigurationError, UsageError
+from drainwise.errors import ConfigurationError
 from drainwise.estimate.parameters import Parameters, parameters_from
 from drainwise.estimate.settings import Settings, settings_from
 
-_GZIP = b"\x1f\x8b"
 _LARGEST = 64_000_000
-
-
-@contextlib.contextmanager
-def opened(path: str) -> Iterator[BinaryIO]:
-    """The file's bytes as a stream, unpacked where it is gzipped; "-" is the input. Raises UsageError."""
-    with contextlib.ExitStack() as stack:
-        try:
-            plain = stack.enter_context(open(0 if path == "-" else path, "rb", closefd=path != "-"))
-            packed = plain.peek(2)[:2] == _GZIP
-        except (OSError, ValueError) as fault:
-            raise UsageError(f"{path}: cannot be read: {_reason(fault)}") from None
-        stream = cast("BinaryIO", gzip.GzipFile(fileobj=plain) if packed else plain)
-        try:
-            yield stream
-        except (OSError, EOFError, zlib.error) as fault:
-            raise UsageError(f"{path}: cannot be read to its end: {_reason(fault)}") from None
 
 
 def settings_in(path: str, activity: str) -> Settings:

@@ -26,6 +26,7 @@ COMMANDS = {
     "local": "the embedded batch system: leases are processes on this machine",
     "features": "show, check or serve machine and job features",
     "estimate": "what tasks need, learned from their finished payloads; how far requests were off",
+    "simulate": "what each way of taking cores back wastes, on a log of real jobs",
     "validate": "measure a request on 1, 2, 4 and 8 cores before it is submitted",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
@@ -34,7 +35,7 @@ COMMANDS = {
 }
 """The commands, each a module of this package with `add_parser(subparsers)` and `run(args)`."""
 
-_POOL_SIDE = {"numpy", "rich", "htcondor2", "classad2", "jinja2"}
+_POOL_SIDE = {"numpy", "rich", "htcondor2", "classad2", "jinja2", "matplotlib"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,9 +85,11 @@ def _run(words: Sequence[str]) -> int:
 def _installed_by(package: str, words: Sequence[str]) -> str:
     """What installs a missing package: the extra of the batch system that was asked for, else either."""
     asked = {word.rpartition("=")[2] for word in words}
-    extras = [system for system in ("htcondor", "slurm") if system in asked] or ["htcondor", "slurm"]
+    extras: list[str] = [system for system in ("htcondor", "slurm") if system in asked] or ["htcondor", "slurm"]
     if package.partition(".")[0] in {"htcondor2", "classad2"}:
         extras = ["htcondor"]
+    if "simulate" in words:
+        extras = ["simulate"]
     return " or ".join(f"pip install 'drainwise[{extra}]'" for extra in extras)
 
 

@@ -4,14 +4,12 @@ alone."""
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import time
 
 from drainwise.cli.journal_options import add_journal_options, journal_files
 from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import json_text
-from drainwise.errors import UsageError
+from drainwise.cli.whole_file import write_whole
 from drainwise.journal.history import IN_TIME, LATE, OPEN, TAKEN_BACK, VACATED, askings
 from drainwise.journal.report import DAY, Report, Sums, as_json, report_on
 from drainwise.reclaim.words import core_hours, duration
@@ -46,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         from drainwise.journal.report_html import page
 
-        _write(args.html, page(report))
+        write_whole(args.html, page(report), "report")
     if args.json:
         print(json_text(as_json(report)))
     elif args.html is None:
@@ -79,21 +77,3 @@ def _cells(sums: Sums) -> list[str]:
     freed = "-" if sums.time_to_free is None else duration(round(sums.time_to_free))
     counts = (sums.asked, *(sums.ended_as(end) for end, _ in _ENDS), sums.cores_freed)
     return [*map(str, counts), core_hours(sums.predicted), core_hours(sums.realised), freed]
-
-
-def _write(path: str, text: str) -> None:
-    """Put the page where a web server may read it at any moment: whole or not at all."""
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    half = f"{path}.{os.getpid()}.new"
-    try:
-        with open(half, "x", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(half, path)
-    except (OSError, ValueError) as fault:
-        if not isinstance(fault, FileExistsError) and os.path.lexists(half):
-            os.unlink(half)
-        raise UsageError(
-            f"the report {path!r} cannot be written: {getattr(fault, 'strerror', None) or fault}"
-        ) from None

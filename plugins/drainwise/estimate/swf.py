@@ -1,7 +1,7 @@
 """How much closer to the truth an estimate is than the request, measured on a log in the Standard Workload Format.
 
 Every job is asked for when it starts, with nothing known but the jobs that have ended by then, and again after it has
-run for a while. 18 columns and more, blank-separated, −1 = unknown; `;` begins a comment.
+run for a while. What stands in a row is told in `swf_rows`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from drainwise.estimate.expected_end import LEAST_JOBS, MEDIAN, History, Kind
-from drainwise.estimate.records import END_BEFORE_START, LARGEST, NOT_A_ROW
+from drainwise.estimate.records import NOT_A_ROW
 from drainwise.estimate.run_times import WINDOW
 from drainwise.estimate.spread import Spread
+from drainwise.estimate.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
 
-LEAST_COLUMNS = 18
 AFTER = (0.0, 60.0, 600.0, 3600.0, 21600.0)
 """Seconds a job has run when it is asked for; jobs that ended before are not asked."""
-NO_REQUEST, NO_RUN_TIME = "no requested time", "no run time"
 
 
 class LoggedJob(NamedTuple):
@@ -44,23 +43,15 @@ class Compared:
 def read_swf(lines: Iterable[bytes], skips: Counter[str]) -> Iterator[LoggedJob]:
     """The jobs of a log that say how long they ran and had asked to run; the others are counted."""
     for line in lines:
-        if not line or line.startswith(b";"):
+        if not line or line.startswith(COMMENT):
             continue
-        cells = line.split(None, LEAST_COLUMNS)
-        try:
-            submit, wait, run, requested = (float(cells[place]) for place in (1, 2, 3, 8))
-            user, group = (cells[place].decode("ascii") for place in (11, 12))
-        except (ValueError, IndexError):
-            skips[NOT_A_ROW] += 1
-            continue
-        if not 0 <= submit <= LARGEST or not -1 <= wait <= LARGEST:
-            skips[NOT_A_ROW] += 1
-        elif not 0 <= run <= LARGEST:
-            skips[END_BEFORE_START if run < -1 else NO_RUN_TIME] += 1
-        elif not 0 < requested <= LARGEST:
-            skips[NO_REQUEST] += 1
+        row = row_of(line)
+        reason = NOT_A_ROW if isinstance(row, Wrong) else reason_to_skip(row)
+        if reason or isinstance(row, Wrong):
+            skips[reason] += 1
         else:
-            yield LoggedJob((group, user, f"{requested:g}"), submit + max(0.0, wait), run, requested)
+            kind = (row.group, row.user, f"{row.requested:g}")
+            yield LoggedJob(kind, row.submit + max(0.0, row.wait), row.run, row.requested)
 
 
 def compare(

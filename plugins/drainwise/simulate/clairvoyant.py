@@ -1,0 +1,70 @@
+"""The best that could be had by who knows when every payload really ends: nobody can, so nobody wastes less.
+
+For each pilot every moment until the horizon at which it could be ended is looked at; then the set of pilots that makes
+the total at the least sum of these is found exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, Option
+from drainwise.reclaim.cover import cheapest_of_total
+from drainwise.reclaim.policy import Choice, Need
+from drainwise.reclaim.reach import total_to_give
+
+Truth = tuple[int, float, float]
+"""Of one running payload: its cores, its start and its true end, UNIX s."""
+
+
+def waste_when_ended(cores: int, payloads: Sequence[Truth], now: float, deadline: float) -> float:
+    """Core-seconds idle from `now` until the pilot is gone, and lost when it is ended at `deadline`; UNIX s.
+
+    It starts nothing meanwhile, and goes by itself when its last payload has ended.
+    """
+    last = max((end for _, _, end in payloads), default=now)
+    gone = min(deadline, max(last, now))
+    waste = (cores - sum(width for width, _, _ in payloads)) * (gone - now)
+    for width, start, end in payloads:
+        waste += width * (gone - end) if end <= gone else width * (gone - start)
+    return waste
+
+
+def best_end(cores: int, payloads: Sequence[Truth], now: float, earliest: float, latest: float) -> tuple[float, float]:
+    """The least waste in core-seconds with which a pilot can be ended between `earliest` and `latest`, and when.
+
+    Waste only falls where a payload ends; of equals the latest, so that what ends just then ends by itself.
+    """
+    ends = [earliest, *(end for _, _, end in payloads if earliest < end <= latest)]
+    return min(((waste_when_ended(cores, payloads, now, end), end) for end in ends), key=lambda one: (one[0], -one[1]))
+
+
+@dataclass(frozen=True)
+class Clairvoyant:
+    """A `reclaim.policy.Policy` that knows the true ends. truth: by run. latest: last deadline that anyone may give."""
+
+    truth: Mapping[str, Sequence[Truth]]
+    latest: int
+
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+        """See `Policy`: the same total as every other, at the least true waste."""
+        now, sizes = candidates.figures.now, candidates.sizes
+        earliest = now + candidates.settings.notice
+        found = []
+        for pilot in candidates.pilots:
+            latest = self.latest if pilot.lease_end is None else max(earliest, min(self.latest, pilot.lease_end))
+            found.append(best_end(pilot.cores, self.truth[pilot.run], now, earliest, latest))
+        waste = np.array([round(one) for one, _ in found], dtype=float)
+        total = total_to_give(sizes, need.cores, need.most)
+        rows = cheapest_of_total(sizes, waste, np.zeros(len(sizes)), total)
+        return tuple(self._choice(candidates, row, *found[row]) for row in rows.tolist())
+
+    def _choice(self, candidates: Candidates, row: int, waste: float, end: float) -> Choice:
+        pilot, now = candidates.pilots[row], candidates.figures.now
+        last = max((end for _, _, end in self.truth[pilot.run]), default=float(now))
+        kind = KILL if end <= now + candidates.settings.notice else LEAVE if end >= last else CUT
+        deadline = -int(-end // 1)  # not before what ends by itself at that moment
+        return Choice(candidates[row], Option(kind, round(waste), deadline, deadline), "its true end is known")

@@ -1,0 +1,181 @@
+"""Many replications of many cases, in several processes; the same outcomes by the same seed however many there are.
+
+A worker tells how far it is as often as the engine says so. It leaves the keyboard's interrupt to its parent, stops in
+the middle of a task when the parent says so, and ends when the parent is gone.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import sharedctypes
+from typing import TYPE_CHECKING
+
+from drainwise.errors import DrainwiseError
+from drainwise.simulate.engine import run_all
+from drainwise.simulate.job import Job
+from drainwise.simulate.outcome import Outcome
+from drainwise.simulate.scenario import Scenario
+
+if TYPE_CHECKING:
+    import ctypes
+    from ctypes import Array
+
+_LOOK = 0.1  # s between two looks at how far the workers are
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scenario on one of the lists of jobs, by its place among them."""
+
+    scenario: Scenario
+    jobs: int = 0
+
+
+Watch = Callable[[float], None]
+"""Is told how much is done, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every process knows from its start. done: how far each task is; stop: not 0 when all is to end."""
+
+    lists: Sequence[Sequence[Job]]
+    cases: Sequence[Case]
+    policies: Sequence[str]
+    done: Array[ctypes.c_double]
+    stop: ctypes.c_byte
+
+
+class _Stopped(BaseException):
+    """The parent wants a task to end."""
+
+
+def run_cases(
+    lists: Sequence[Sequence[Job]],
+    cases: Sequence[Case],
+    policies: Sequence[str],
+    replications: int = 1,
+    processes: int = 1,
+    watch: Watch | None = None,
+) -> tuple[tuple[Outcome, ...], ...]:
+    """The outcomes of each case: of every replication, burst and policy, in this order.
+
+    Raises DrainwiseError when a process dies, and what the engine raises. Whatever ends it early, no process is left.
+    """
+    tasks = [(case, replication) for case in range(len(cases)) for replication in range(replications)]
+    done = sharedctypes.RawArray("d", len(tasks))
+    work = _Work(lists, cases, policies, done, sharedctypes.RawValue("b"))
+    look = watch or (lambda _: None)
+    if min(processes, len(tasks)) <= 1:
+        found = [_alone(work, task, *one, look) for task, one in enumerate(tasks)]
+    else:
+        found = _together(work, tasks, min(processes, len(tasks)), look)
+    look(1.0)
+    by_case: list[list[Outcome]] = [[] for _ in cases]
+    for (case, _), outcomes in zip(tasks, found):
+        by_case[case] += outcomes
+    return tuple(map(tuple, by_case))
+
+
+def _alone(work: _Work, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
+    def tell(share: float) -> None:
+        work.done[task] = share
+        look(_share(work))
+
+    return _run(work, case, replication, tell)
+
+
+def _together(work: _Work, tasks: Sequence[tuple[int, int]], processes: int, look: Watch) -> list[tuple[Outcome, ...]]:
+    pool = concurrent.futures.ProcessPoolExecutor(processes, initializer=_begin, initargs=(work,))
+    with _interrupts_noted() as interrupts, pool as executor:
+        try:
+            futures = [executor.submit(_work_on, task, *one) for task, one in enumerate(tasks)]
+            running: set[concurrent.futures.Future[tuple[Outcome, ...]]] = set(futures)
+            while running:
+                ended, running = concurrent.futures.wait(running, _LOOK, concurrent.futures.FIRST_EXCEPTION)
+                for one in ended:
+                    one.result()
+                if interrupts:
+                    raise KeyboardInterrupt
+                look(_share(work))
+            return [one.result() for one in futures]
+        except BrokenProcessPool:
+            raise DrainwiseError("a process of the simulation died; was there memory for all of them?") from None
+        except BaseException:
+            work.stop.value = 1
+            executor.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+@contextlib.contextmanager
+def _interrupts_noted() -> Iterator[list[int]]:
+    """The interrupts that came; as exceptions they would be lost where Python swallows these, as while it forks."""
+    found: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: found.append(number))
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _share(work: _Work) -> float:
+    return sum(work.done) / len(work.done)
+
+
+def _run(work: _Work, case: int, replication: int, tell: Watch) -> tuple[Outcome, ...]:
+    one = work.cases[case]
+    return run_all(work.lists[one.jobs], one.scenario, work.policies, replication, tell)
+
+
+_HERE: list[_Work] = []
+_AT_WORK: list[int] = []
+"""The task in hand: what stops a worker must hit nothing else of it."""
+
+
+def _begin(work: _Work) -> None:
+    """A worker's start."""
+    _HERE.append(work)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR1, _stop)
+    threading.Thread(target=_listen_to_the_parent, args=(work,), daemon=True).start()
+
+
+def _stop(_number: int, _frame: object) -> None:
+    if _AT_WORK:
+        raise _Stopped
+
+
+def _listen_to_the_parent(work: _Work) -> None:
+    """In a thread of its own: the worker ends with its parent, and leaves its task when that says so."""
+    parent, worker = multiprocessing.parent_process(), threading.main_thread().ident
+    while parent is not None and not multiprocessing.connection.wait([parent.sentinel], _LOOK):
+        if work.stop.value and worker is not None:
+            signal.pthread_kill(worker, signal.SIGUSR1)
+    os._exit(1)
+
+
+def _work_on(task: int, case: int, replication: int) -> tuple[Outcome, ...]:
+    work = _HERE[0]
+
+    def tell(share: float) -> None:
+        work.done[task] = share
+
+    try:
+        _AT_WORK.append(task)
+        return _run(work, case, replication, tell)
+    except _Stopped:
+        return ()
+    finally:
+        _AT_WORK.clear()

@@ -1,0 +1,65 @@
+"""The policies that are held against each other: the agent's own, and what batch systems do that the agent does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from drainwise.errors import UsageError
+from drainwise.reclaim.arrays import Real
+from drainwise.reclaim.candidates import CUT, Candidate, Candidates, Option
+from drainwise.reclaim.policy import POLICIES as AGENT
+from drainwise.reclaim.policy import Choice, Need, Policy
+from drainwise.reclaim.reach import first_that_make, total_to_give
+from drainwise.waste import uncommitted_run
+
+CLAIRVOYANT = "clairvoyant"
+
+
+@dataclass(frozen=True)
+class Drained:
+    """One pilot after the other by a key; all are asked to drain and ended when the horizon is over, none before."""
+
+    rule: str
+    by: str
+
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+        """See `Policy`."""
+        sizes, key = candidates.sizes, _keys(candidates)[self.by]
+        order = np.argsort(key, kind="stable")
+        places = first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))
+        return tuple(self._drained(candidates[row], candidates) for row in order[places].tolist())
+
+    def _drained(self, one: Candidate, among: Candidates) -> Choice:
+        now, settings = among.figures.now, among.settings
+        limit = now + max(settings.notice, min(settings.horizon, settings.grace, settings.max_grace))
+        end = one.pilot.lease_end
+        deadline = limit if end is None or end <= now else min(limit, end)
+        # What HTCondor takes to be lost: the whole run so far and the whole time it is given.
+        waste = int(uncommitted_run(one.pilot.cores, one.pilot.started, deadline))
+        return Choice(one, Option(CUT, waste, deadline, deadline), self.rule)
+
+
+def _keys(candidates: Candidates) -> Mapping[str, Real]:
+    it = candidates.figures
+    given = min(candidates.settings.horizon, candidates.settings.grace, candidates.settings.max_grace)
+    badput: Real = uncommitted_run(it.columns.cores, it.columns.started, it.now + given).astype(float)
+    dice = np.random.default_rng(it.now).permutation(len(it)).astype(float)
+    return {"badput": badput, "age": -it.columns.started, "lot": dice}
+
+
+BASELINES: Mapping[str, Policy] = {
+    "condor-graceful": Drained("HTCondor's expected badput of a graceful drain", "badput"),
+    "youngest-drained": Drained("the shortest run time first, drained", "age"),
+    "drain-all": Drained("drawn by lot, drained", "lot"),
+}
+POLICIES: tuple[str, ...] = (*AGENT, *BASELINES, CLAIRVOYANT)
+"""All names that a comparison takes."""
+
+
+def require_known(name: str) -> None:
+    """Raise UsageError for a policy that does not exist; it names those that do."""
+    if name not in POLICIES:
+        raise UsageError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")

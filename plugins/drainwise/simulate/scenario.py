@@ -1,0 +1,111 @@
+"""What one simulation is given beside its trace: the site, its pilots, what is known of payloads, what is reclaimed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+
+from drainwise.errors import UsageError
+from drainwise.pilot.settings import NOTHING, WHILE_DRAINING
+from drainwise.reclaim.settings import Settings
+
+REQUESTS = "requests"
+"""A payload is expected to run for as long as it asked for."""
+SCOUTS = "scouts"
+"""It is expected to run as long as its like did that have ended by then, and as long as it asked for before that."""
+EXACT = "exact"
+"""It is known how long it runs: no pilot can have that; for validation."""
+BELIEFS = (REQUESTS, SCOUTS, EXACT)
+
+SIZES = (1, 8, 16, 32, 64)
+HOUR, DAY = 3600.0, 86400.0
+_UNLIMITED = 10**9
+
+
+def site_settings(horizon: int = 7200, grace: int = 86400) -> Settings:
+    """The agent's settings in a simulation: no limit of a cycle, pilots may be killed, no notice.
+
+    horizon: the cores must be back within so many seconds, else a way to end a pilot does not count.
+    """
+    return Settings(
+        policy="least-waste",
+        horizon=horizon,
+        grace=grace,
+        max_grace=grace,
+        heartbeat_limit=3600,
+        max_cores=_UNLIMITED,
+        max_cores_per_user=_UNLIMITED,
+        max_cores_per_user_hour=_UNLIMITED,
+        margin=60,
+        min_age=0,
+        drain_only=False,
+    )
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One run's inputs; equal scenarios and jobs give equal outcomes. Times in s. Raises UsageError for what is odd.
+
+    cores: what the site has. mix: pilot sizes, (cores of a pilot, share of the site's cores). lease: how long a pilot
+    may stay; a job that asks for more than that never starts. The first leases end at drawn times, so that pilots of
+    every age are there.
+    reclaimed: share of the pilots' cores that a burst of the other group wants. moments: how many bursts, each from the
+    same state for all policies. quiet: share of the trace before the first burst may come, so that the site is full and
+    something is known of run times. follow: how long after a burst its payloads are looked at, at least.
+    beliefs: one of `BELIEFS`. error: sigma of the log-normal factor that every expected run time is off by.
+    stuck: share of pilots whose payloads hang: they end at their maximum instead of by themselves.
+    liars: share of pilots that claim to lose everything when they are ended. silent: share that report nothing.
+    while_draining: what a pilot starts while it drains, see `pilot.settings`. `NOTHING` lets what a decision wastes
+    depend on that decision alone.
+    comers: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
+    demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
+    site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
+    """
+
+    cores: int = 1024
+    mix: tuple[tuple[int, float], ...] = ((8, 1.0),)
+    lease: float = 4 * DAY
+    reclaimed: float = 0.25
+    moments: int = 20
+    quiet: float = 0.25
+    follow: float = 0.0
+    beliefs: str = SCOUTS
+    error: float = 0.0
+    stuck: float = 0.0
+    liars: float = 0.0
+    silent: float = 0.0
+    while_draining: str = NOTHING
+    comers: str = ""
+    period: float = 60.0
+    site: Settings = field(default_factory=site_settings)
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.period < 1:
+            raise UsageError(f"period = {self.period}: expected seconds, 1 or more")
+        if self.beliefs not in BELIEFS:
+            raise UsageError(f"beliefs = {self.beliefs!a}: expected one of {', '.join(BELIEFS)}")
+        if self.while_draining not in WHILE_DRAINING:
+            raise UsageError(f"while_draining = {self.while_draining!a}: expected one of {', '.join(WHILE_DRAINING)}")
+        for name in ("cores", "moments"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} = {getattr(self, name)}: expected 1 or more")
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.type == "float" and not 0 <= value < math.inf:
+                raise UsageError(f"{one.name} = {value}: expected a number, 0 or more")
+        for name in ("reclaimed", "quiet", "stuck", "liars", "silent"):
+            if getattr(self, name) > 1:
+                raise UsageError(f"{name} = {getattr(self, name)}: expected a share from 0 to 1")
+        if self.lease <= 0 or self.reclaimed <= 0:
+            raise UsageError(f"lease = {self.lease}, reclaimed = {self.reclaimed}: expected more than 0")
+        if not self.mix or any(size < 1 or not 0 < share <= 1 for size, share in self.mix):
+            raise UsageError(f"mix = {self.mix}: expected pairs of cores, 1 or more, and their share of the site")
+
+    @property
+    def pilots(self) -> tuple[int, ...]:
+        """The sizes of all places for a pilot on the site, in cores: one at least of each size, the smallest first."""
+        whole = math.fsum(share for _, share in self.mix)
+        return tuple(
+            size for size, share in sorted(self.mix) for _ in range(max(1, round(self.cores * share / whole / size)))
+        )

@@ -1,0 +1,122 @@
+"""What many decisions under one policy come to: waste, times, restarts, with intervals over the replications.
+
+All sums are taken within a replication first, since its bursts are of one run of the site; replications are what is
+independent. Policies are held against each other on the same states only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from drainwise.simulate.intervals import Interval, mean, quantile, ratio
+from drainwise.simulate.outcome import HOUR, Outcome
+
+YOUNGEST_FIRST = "youngest-first"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One policy's figures over all bursts.
+
+    per_core: core-hours wasted for each core given; killed, drained: the parts of it. to_best, to_youngest: its waste
+    as a multiple of the clairvoyant optimum's and of youngest-first's; None where these were not run, or wasted
+    nothing. half, most: seconds until 50 % and 95 % of the cores were there, over all bursts; infinite where they never
+    came. asked, given: cores in all. restarted: payloads per burst. at_once: share of the pilots that were
+    killed and not drained. predicted: core-hours for each core given that the plans said they would waste.
+    """
+
+    policy: str
+    bursts: int
+    replications: int
+    asked: int
+    given: int
+    per_core: Interval
+    killed: Interval
+    drained: Interval
+    predicted: Interval
+    to_best: Interval | None
+    to_youngest: Interval | None
+    half: float
+    most: float
+    restarted: Interval
+    at_once: float
+
+
+def lines_of(
+    outcomes: Iterable[Outcome], best: str, usual: str = YOUNGEST_FIRST, arrivals: bool = False
+) -> tuple[Line, ...]:
+    """A line for each policy among the outcomes, the least waste first; `best` is the optimum's name.
+
+    arrivals: the demand were jobs of their own, and times are those for which these waited.
+    """
+    groups: dict[str, dict[int, list[Outcome]]] = {}
+    for one in outcomes:
+        groups.setdefault(one.policy, {}).setdefault(one.replication, []).append(one)
+    lines = [_line(policy, found, groups.get(best), groups.get(usual), arrivals) for policy, found in groups.items()]
+    return tuple(sorted(lines, key=lambda line: (line.per_core.value, line.policy != best, line.policy)))
+
+
+Replications = dict[int, list[Outcome]]
+
+
+def _line(
+    policy: str, found: Replications, best: Replications | None, usual: Replications | None, arrivals: bool
+) -> Line:
+    every = [one for part in found.values() for one in part]
+    parts = [found[number] for number in sorted(found)]
+    given = [float(sum(one.given for one in part)) for part in parts]
+
+    def per_core(value: Callable[[Outcome], float]) -> Interval:
+        hours = [math.fsum(map(value, part)) / HOUR for part in parts]
+        return ratio(hours, given) or Interval(0.0)
+
+    pilots = sum(one.pilots for one in every)
+    waits = [wait for one in every for wait in waits_of(one, arrivals)]
+    return Line(
+        policy,
+        bursts=len(every),
+        replications=len(parts),
+        asked=sum(one.asked for one in every),
+        given=sum(one.given for one in every),
+        per_core=per_core(lambda one: one.waste),
+        killed=per_core(lambda one: one.killed),
+        drained=per_core(lambda one: one.drained),
+        predicted=per_core(lambda one: one.predicted),
+        to_best=_against(found, best),
+        to_youngest=_against(found, usual),
+        half=quantile(waits, 0.5),
+        most=quantile(waits, 0.95),
+        restarted=mean([sum(one.restarted for one in part) / len(part) for part in parts]),
+        at_once=sum(one.ended_at_once for one in every) / pilots if pilots else 0.0,
+    )
+
+
+def _against(found: Replications, other: Replications | None) -> Interval | None:
+    """This policy's waste as a multiple of another's, over the replications that both have."""
+    both = sorted(found.keys() & other.keys()) if other else []
+    if other is None or not both:
+        return None
+    return ratio([_waste(found[number]) for number in both], [_waste(other[number]) for number in both])
+
+
+def _waste(part: Sequence[Outcome]) -> float:
+    return math.fsum(one.waste for one in part)
+
+
+def waits_of(one: Outcome, arrivals: bool = False) -> list[tuple[float, float]]:
+    """(seconds, cores): when the cores that were asked for came; of those given, what never came: infinite.
+
+    What pilots of these sizes could not give (see `given`) is nobody's wait, save where jobs arrive and wait for it.
+    """
+    missing = float(one.asked if arrivals else min(one.asked, one.given))
+    waits: list[tuple[float, float]] = []
+    for seconds, cores in one.waits:
+        used = min(missing, float(cores))
+        if used > 0:
+            waits.append((seconds, used))
+            missing -= used
+    if missing > 0:
+        waits.append((math.inf, missing))
+    return waits

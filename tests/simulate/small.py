@@ -1,0 +1,26 @@
+"""A small study of real jobs, run once for the tests of what is shown of it."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.study import Study, study
+from drainwise.simulate.trace import Trace, read_trace
+
+EXCERPT = Path(__file__).parents[2] / "traces" / "lcg-cnaf.swf.gz"
+POLICIES = ("least-waste", "paper", "youngest-first", "clairvoyant")
+
+
+@functools.cache
+def excerpt(count: int = 1500) -> Trace:
+    """The first jobs of the LCG excerpt."""
+    whole = read_trace(str(EXCERPT))
+    return Trace(whole.name, whole.jobs[:count], whole.header, whole.skipped)
+
+
+@functools.cache
+def swept() -> Study:
+    """Two replications of three bursts, with all that is varied."""
+    return study(excerpt(), Scenario(cores=64, moments=3), POLICIES, replications=2, sweeps=True, dominant=0.99)

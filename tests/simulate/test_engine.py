@@ -1,0 +1,176 @@
+"""A comparison: one state for all policies, the same outcome for the same seed, and figures that are the formulas'."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from drainwise.errors import UsageError
+from drainwise.reclaim.policy import POLICIES as AGENT
+from drainwise.simulate.burst import Burst, decide, snapshot_of, truth_of
+from drainwise.simulate.clairvoyant import waste_when_ended
+from drainwise.simulate.demand import fitting, moments
+from drainwise.simulate.engine import begin, run_all, simulate
+from drainwise.simulate.feed import BEGIN
+from drainwise.simulate.job import Job
+from drainwise.simulate.policies import CLAIRVOYANT, POLICIES
+from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
+from drainwise.waste import draining_waste, kill_waste, remaining
+
+from .made_up import job, scenarios, traces
+
+
+@settings(max_examples=50, deadline=None)
+@given(jobs=traces(), scenario=scenarios)
+def test_every_core_second_is_accounted_for(jobs: list[Job], scenario: Scenario) -> None:
+    """Under every policy: total = useful + killed + draining + idle, and the decision's part is within it."""
+    if not fitting(jobs, scenario)[0]:
+        return
+    for one in run_all(jobs, scenario):
+        assert abs(one.account.unexplained) <= 1e-6 * max(1.0, one.account.total)
+        assert 0 <= one.killed <= one.account.killed + 1e-6
+        assert 0 <= one.drained <= one.account.draining + 1e-6
+        assert sum(cores for _, cores in one.waits) == one.given <= one.asked <= one.held
+        assert one.restarted == 0 or one.killed >= 0
+
+
+def exactly(scenario: Scenario) -> Scenario:
+    """The scenario with nothing in the way of the truth."""
+    return replace(scenario, beliefs=EXACT, error=0.0, stuck=0.0, liars=0.0, silent=0.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(jobs=traces(), scenario=scenarios)
+def test_the_formulas_are_what_happens_when_estimates_are_exact(jobs: list[Job], scenario: Scenario) -> None:
+    """At every decision, for every pilot: the three metrics of its report are what the engine would realise."""
+    scenario = exactly(scenario)
+    able = fitting(jobs, scenario)[0]
+    site = begin(able, scenario)
+    for moment in moments(able, scenario, 0):
+        site.advance(BEGIN + moment)
+        snapshot, truth = snapshot_of(site, Burst(0, 0, moment, scenario)), truth_of(site)
+        now = snapshot.taken
+        for pilot in snapshot.pilots:
+            said, payloads = pilot.report, truth[pilot.run]
+            assert said is not None
+            last = max((end for *_, end in payloads), default=now)
+            drain = draining_waste(pilot.cores, said.used_cpu, said.first_exp_job_end, said.add_final_exp_waste, now)
+            kill = kill_waste(said.add_uncom_time, said.used_cpu, said.last_job_start, now)
+            assert drain == pytest.approx(waste_when_ended(pilot.cores, payloads, now, last), abs=1e-3)
+            assert kill == pytest.approx(waste_when_ended(pilot.cores, payloads, now, now), abs=1e-3)
+            assert remaining(said.last_exp_job_end, now) == max(last, now) - now
+
+
+@settings(max_examples=40, deadline=None)
+@given(jobs=traces(), scenario=scenarios)
+def test_what_is_predicted_comes_true_when_estimates_are_exact(jobs: list[Job], scenario: Scenario) -> None:
+    """Of every plan that kills pilots or lets them leave; one that cuts between knows nine figures, not all ends."""
+    scenario = exactly(scenario)
+    if not fitting(jobs, scenario)[0]:
+        return
+    for one in run_all(jobs, scenario, [name for name in AGENT if name != "least-waste"]):
+        assert one.predicted == pytest.approx(one.waste, abs=one.pilots + 1e-3)
+
+
+def busy_site(count: int = 400) -> list[Job]:
+    """More jobs than the site has cores for, of all ages."""
+    return [
+        job(
+            number,
+            60 * number,
+            600 + 7919 * number % 9000,
+            (1, 1, 2, 4)[number % 4],
+            10_000.0 + 1000 * (number % 3),
+            f"u{number % 3}",
+        )
+        for number in range(count)
+    ]
+
+
+BUSY = Scenario(cores=64, moments=4, lease=90_000.0)
+
+
+def test_the_same_seed_has_the_same_outcome() -> None:
+    """Outcomes depend on the arguments alone, and on the seed and the replication."""
+    jobs = busy_site()
+    first = run_all(jobs, BUSY, POLICIES)
+    assert first == run_all(jobs, BUSY, POLICIES)
+    assert first != run_all(jobs, BUSY, POLICIES, replication=1)
+    assert first != run_all(jobs, replace(BUSY, seed=2), POLICIES)
+
+
+def test_a_policy_alone_fares_as_beside_others() -> None:
+    """Branches do not touch each other or the course of the trace."""
+    jobs = busy_site()
+    together = run_all(jobs, BUSY, POLICIES)
+    for policy in ("least-waste", "youngest-first", CLAIRVOYANT):
+        assert simulate(jobs, BUSY, policy) == tuple(one for one in together if one.policy == policy)
+
+
+def test_all_policies_give_the_same_cores_from_the_same_state() -> None:
+    """They differ in which pilots go, not in how many cores."""
+    outcomes = run_all(busy_site(), BUSY, POLICIES)
+    assert len(outcomes) == 4 * len(POLICIES)
+    for number in range(4):
+        of_burst = [one for one in outcomes if one.burst == number]
+        assert len({(one.moment, one.held, one.asked, one.given) for one in of_burst}) == 1
+        assert of_burst[0].given > 0
+
+
+def test_killing_is_at_once_and_draining_takes_its_time() -> None:
+    """Cores of a killed pilot are there at once; those of a drained one until the horizon at the latest."""
+    outcomes = run_all(busy_site(), BUSY, POLICIES)
+    for one in outcomes:
+        assert one.wait_for(1.0) <= 7200 + 60
+        if one.policy == "youngest-first":
+            assert (one.wait_for(1.0), one.drained, one.ended_at_once) == (0.0, 0.0, one.pilots)
+        if one.policy == "drain-all":
+            assert one.ended_at_once == 0
+
+
+def test_better_beliefs_waste_less() -> None:
+    """On a site that is full, over all bursts: knowing the truth beats believing the requests."""
+    jobs, waste = busy_site(), {}
+    for beliefs in (EXACT, SCOUTS, REQUESTS):
+        outcomes = run_all(jobs, replace(BUSY, beliefs=beliefs, moments=8), ("paper",))
+        waste[beliefs] = sum(one.waste for one in outcomes)
+    assert waste[EXACT] < waste[REQUESTS]
+
+
+def test_liars_and_silent_pilots_only_change_which_pilots_go() -> None:
+    """How many cores are given does not depend on what pilots say."""
+    jobs = busy_site()
+    plain = [one.given for one in run_all(jobs, BUSY, ("least-waste",))]
+    for odd in (replace(BUSY, liars=1.0), replace(BUSY, silent=1.0), replace(BUSY, liars=0.3, silent=0.3)):
+        assert [one.given for one in run_all(jobs, odd, ("least-waste",))] == plain
+
+
+def test_progress_is_told_from_begin_to_end() -> None:
+    """The share only grows, and ends at 1."""
+    told: list[float] = []
+    run_all(busy_site(), BUSY, ("paper", "random"), progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_an_unknown_policy_is_named() -> None:
+    """The error lists those there are."""
+    with pytest.raises(UsageError, match=r"no policy is called 'best'; there are least-waste, .*clairvoyant"):
+        run_all(busy_site(10), BUSY, ("best",))
+
+
+def test_every_burst_is_decided_by_the_agents_own_plan() -> None:
+    """The balance is the agent's: the asked cores are the deficit, and no pilot is asked twice."""
+    jobs = fitting(busy_site(), BUSY)[0]
+    site = begin(jobs, BUSY)
+    [moment, *_] = moments(jobs, BUSY, 0)
+    site.advance(BEGIN + moment)
+    burst = Burst(0, 0, moment, replace(BUSY, site=site_settings(600)))
+    snapshot = snapshot_of(site, burst)
+    for policy in POLICIES:
+        decided = decide(site, snapshot, burst, policy)
+        assert decided.asked == round(decided.held * BUSY.reclaimed)
+        assert len({one.run for one in decided.orders}) == len(decided.orders)
+        assert all(one.run in site.pilots for one in decided.orders)
