@@ -37,8 +37,9 @@ def table(figures: Sequence[Figure]) -> str:
     """The figures as a Markdown table."""
     lines = ["| what | median | ratio | target |", "|---|---:|---:|---:|"]
     for figure in figures:
-        target = "" if figure.target is None else f"≤ {figure.target:g}×"
-        target += "" if figure.limit is None else f", ≤ {duration(figure.limit)}"
+        targets = ["" if figure.target is None else f"≤ {figure.target:g}×"]
+        targets += ["" if figure.limit is None else f"≤ {duration(figure.limit)}"]
+        target = ", ".join(filter(None, targets))
         target += " **missed**" if figure.missed else ""
         ratio = f"{figure.ratio:.2f}" if figure.ratio >= 0.01 else f"{figure.ratio:.2g}"
         lines.append(f"| {figure.what} | {duration(figure.seconds)} | {ratio}× | {target} |")

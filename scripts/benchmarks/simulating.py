@@ -15,10 +15,27 @@ from drainwise.simulate.job import Job
 from drainwise.simulate.policies import POLICIES
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.schedule import busy_share, first_come_first_served
-from drainwise.simulate.trace import Trace
+from drainwise.simulate.trace import Trace, read_trace
 from fcfs_in_simpy import first_come_first_served_in_simpy
 
 REPLICATIONS, PROCESSES = 2, 2
+
+
+_MIXED = ((8, 0.25), (16, 0.25), (32, 0.25), (64, 0.25))
+DAY = 86400.0
+
+
+def figures(path: str, runs: int) -> list[list[Figure]]:
+    """Both tables of one log: the schedule against SimPy's, and a whole comparison on a site that its jobs fill."""
+    trace = read_trace(path)
+    wide = max(job.cores for job in trace.jobs) > 8
+    scenario = Scenario(cores=_site_of(trace), mix=_MIXED if wide else ((8, 1.0),), lease=(15 if wide else 4) * DAY)
+    return [against_simpy(trace, runs), comparison(trace, scenario)]
+
+
+def _site_of(trace: Trace) -> int:
+    """Cores of a site that the log keeps busy, in whole pilots of the largest size; 1024 at most."""
+    return max(256, min(1024, fitting_machine(trace.jobs) // 64 * 64))
 
 
 def _seconds(step: Callable[[], object]) -> float:
@@ -60,4 +77,5 @@ def comparison(trace: Trace, scenario: Scenario) -> list[Figure]:
         lambda: run_cases([trace.jobs], [Case(scenario)], POLICIES, replications=REPLICATIONS, processes=PROCESSES)
     )
     what = f"{len(POLICIES)} policies, {scenario.moments} decisions each, {REPLICATIONS} replications"
-    return [Figure(f"{what}, {len(trace.jobs):,} jobs, {PROCESSES} processes", took, 1.0, None, limit=120.0)]
+    where = f"{len(trace.jobs):,} jobs, {scenario.cores} cores, {PROCESSES} processes"
+    return [Figure(f"{what}; {where}", took, 1.0, None, limit=120.0)]

@@ -1,0 +1,130 @@
+"""The page of all figures, docs/benchmarks.md: `scripts/bench --write` writes all but the part that is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.figures import Figure, table
+
+KEPT = "<!-- what follows is kept by scripts/bench --write -->\n"
+"""Where the part of the page begins that other commands measured."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The tables of the page. How often each of them was measured goes into its text."""
+
+    whole: Sequence[Figure] = ()
+    inside: Sequence[Figure] = ()
+    pilot: Sequence[Figure] = ()
+    pool: Sequence[Figure] = ()
+    cycle: Sequence[Sequence[Figure]] = ()
+    decision: Sequence[Sequence[Figure]] = ()
+    estimate: Sequence[Figure] = ()
+    simulate: Sequence[Sequence[Figure]] = ()
+
+    @property
+    def tables(self) -> tuple[Sequence[Figure], ...]:
+        """All that were measured, in the page's order."""
+        some = (self.whole, self.inside, self.pilot, self.pool, *self.cycle, *self.decision, self.estimate)
+        return tuple(figures for figures in (*some, *self.simulate) if figures)
+
+
+def kept_of(page: str) -> str:
+    """The part of an earlier page that is kept, its mark included; "" when it has none."""
+    _, mark, rest = page.partition(KEPT)
+    return mark + rest
+
+
+def document(it: Measured, runs: int, version: str, few: dict[str, int], report: int, kept: str) -> str:
+    """The whole text. version: of the Python that was measured. few: how often the slow ones ran, by their name.
+
+    report: bytes of the report that is read.
+    """
+    return f"""# Benchmarks
+
+What drainwise costs. `scripts/bench --write` measures everything anew and writes this page: medians of {runs} runs,
+taken in turn with what they are compared to, on a machine of {os.cpu_count()} cores with {version}. The ratios are
+what counts; the durations are this machine's, which may have had other work to do.
+
+## Whole processes
+
+Run as on a node: byte-compiled, HTCondor's hooks as the job's user and its cron as HTCondor's, Slurm's prolog and
+epilog as root and its task prolog as the job's user. The ratio is to the bare start of the interpreter, measured beside
+each of them; the first row is one such measurement.
+
+{table(it.whole)}
+
+The prepare hook makes some twenty files; on disk that costs what the file system asks for it. Most of the rest of a
+hook's time is the interpreter's start and its imports, so hooks import nothing dear and end without the interpreter's
+clean-up, which they have no use for. A shell starts Slurm's hooks, because something must end with 0 where the
+interpreter cannot; its own start is in their figures.
+
+Slurm's agent is resident: its rows are the whole time of a round inside it, the child in which it becomes the jobs'
+user included. What slurmctld takes is not in them, nor the start of Slurm's commands, which has a row of its own: a
+round has one such start, and a second when something is published.
+
+## One report, inside a process
+
+The ratio is to a plain `open().read()` of the same file of {report} bytes.
+
+{table(it.inside)}
+
+## One event of the reference pilot
+
+A payload ends, another starts, the sums are kept, and both channels are written, each whole at every moment:
+`.pilot.ad`, and the nine files of `$JOBSTATUS` under their lock. The ratios are to bare writes (temporary file and rename) into the
+same directories, without lock, checks or sums. On disk the rename of the bare ones is what costs; `$JOBSTATUS` is
+overwritten in place.
+
+{table(it.pilot)}
+
+## A snapshot of a Slurm cluster
+
+Medians of {few["snapshots"]}, taken in turn, on real clusters whose slurmctld knows so many jobs; 32 of them run and the
+others wait. The ratio is to `squeue --json` with its output read and thrown away. A snapshot has to make sense of that
+output (some 10 kB a job since 23.02), and asks `sinfo` and `sshare` at the same time.
+
+{table(it.pool)}
+
+## A cycle on a large HTCondor pool
+
+Medians of {few["cycles"]}, taken in turn: a whole dry-run cycle, from the start of the process to the end of its output, on a
+real collector that knows so many slots. The ratio is to `condor_status` with the same attributes. The collector is
+asked for these attributes alone, and only for slots that have cores; the negotiator rests meanwhile. Twenty users run
+pilots in seven of eight slots; the plan tells of the pilots of one of them, chosen and spared.
+
+{f"{chr(10)}{chr(10)}".join(map(table, it.cycle))}
+
+Deadline and lease, which a node publishes as expressions, are not asked for: `condor_status` takes twice as long with
+them. The agent reads both from the node's orders.
+
+## The decision on a large pool
+
+On one core, from columns of facts and claims to the pilots that go. The sort says what a machine of this speed needs to
+look at as many numbers once; the solver is run once, since it takes so long.
+
+{f"{chr(10)}{chr(10)}".join(map(table, it.decision))}
+
+The choice is exact: a few dozen pilots beside the place where waste per core alone would stop are searched, and what
+that costs proves that no other pilot can be in a better set (`reclaim/cover.py`). Pools exist in which that proof needs
+far more pilots, those whose waste per core follows their size; they take seconds instead of milliseconds.
+
+## Estimates from finished payloads
+
+CPU time, medians of {few["estimates"]}, taken in turn: every record is parsed and checked, tasks are estimated, and of each
+job it is said what was expected of it before and how far that was off. The ratio is to parsing the same lines alone.
+
+{table(it.estimate)}
+
+## The simulator
+
+Medians of {few["simulations"]}: first come, first served on one machine, against the same model in SimPy, both with the same
+start of every job; and all policies on a log of jobs, two replications in two processes. `--trace` names the logs; without
+it they are the excerpts of [traces](../traces/README.md).
+
+{f"{chr(10)}{chr(10)}".join(map(table, it.simulate))}
+
+{kept}"""
