@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "plugins" / "drainwise"
 WORKER_NODE = ("errors", "fact", "waste", "features", "pilotad", "node")
-PLAIN = (*WORKER_NODE, "pilot", "estimate")
+PLAIN = (*WORKER_NODE, "pilot", "estimate", "launch", "sge", "written_file")
 HOOKS = ["htcondor.prepare_hook", "htcondor.update_hook", "htcondor.startd_cron"]
 HOOKS += ["slurm.prolog", "slurm.task_prolog", "slurm.epilog", "slurm.host_list", "features.host"]
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
@@ -54,7 +54,7 @@ def rooms(path: Path) -> set[str]:
 def test_who_may_know_whom(name: str) -> None:
     """Batch systems do not know each other or `reclaim`, `reclaim` knows no batch system, and nothing imports `cli`."""
     room, known = name.split(".", 1)[0], rooms(modules()[name])
-    batch_systems = {"htcondor", "slurm", "local"}
+    batch_systems = {"htcondor", "slurm", "sge", "local"}
     if room not in {"cli", "__main__"}:
         assert "cli" not in known
     if room in batch_systems:
@@ -66,7 +66,12 @@ def test_who_may_know_whom(name: str) -> None:
     if room in WORKER_NODE:
         assert known <= set(WORKER_NODE)
     if room == "pilot":
-        assert known <= {*WORKER_NODE, "pilot"}
+        assert known <= {*WORKER_NODE, "pilot", "launch"}
+        assert all(
+            "launch" not in one or one.startswith("drainwise.launch.waiting") for one in imports(modules()[name])
+        )
+    if room == "launch":
+        assert known <= {"errors", "launch", "written_file"}
     if room == "estimate":
         assert not known & {"reclaim", "journal", "agent"}
 

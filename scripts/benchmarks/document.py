@@ -14,7 +14,7 @@ KEPT = "<!-- what follows is kept by scripts/bench --write -->\n"
 
 @dataclass(frozen=True)
 class Measured:
-    """The tables of the page. How often each of them was measured goes into its text."""
+    """The tables of the page, and the memory of a million jobs to launch, bytes."""
 
     whole: Sequence[Figure] = ()
     inside: Sequence[Figure] = ()
@@ -24,12 +24,14 @@ class Measured:
     decision: Sequence[Sequence[Figure]] = ()
     estimate: Sequence[Figure] = ()
     simulate: Sequence[Sequence[Figure]] = ()
+    launch: Sequence[Sequence[Figure]] = ()
+    launch_memory: int = 0
 
     @property
     def tables(self) -> tuple[Sequence[Figure], ...]:
         """All that were measured, in the page's order."""
         some = (self.whole, self.inside, self.pilot, self.pool, *self.cycle, *self.decision, self.estimate)
-        return tuple(figures for figures in (*some, *self.simulate) if figures)
+        return tuple(figures for figures in (*some, *self.simulate, *self.launch) if figures)
 
 
 def kept_of(page: str) -> str:
@@ -126,5 +128,16 @@ start of every job; and all policies on a log of jobs, two replications in two p
 it they are the excerpts of [traces](../traces/README.md).
 
 {f"{chr(10)}{chr(10)}".join(map(table, it.simulate))}
+
+## Launching
+
+Choosing and starting the next job, medians of two thousand choices; the ratios are to the first row, that of the last
+row is to the sort. A job on this machine, medians of {few["launches"]}, in turn with the bare process: chosen, started with an
+output file and a CPU of its own, waited for, and its result kept. Both times hold the program's own.
+
+{f"{chr(10)}{chr(10)}".join(map(table, it.launch))}
+
+A million jobs in chains of ten, with names, commands and the first choices made, take {it.launch_memory / 2**30:.2f} GiB
+(target: at most 2).
 
 {kept}"""

@@ -1,4 +1,4 @@
-"""Real batch daemons for tests: an HTCondor pool and a Slurm cluster per Debian release, and their logs on failure."""
+"""Real batch daemons for tests: HTCondor and Slurm of two Debian releases, Grid Engine; their logs on failure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import slurm_cluster
 from condor_pool import RELEASES, CondorPool, DeadlineError, RootUnavailableError, obtain_root
 from local_batch import Batch
 from real_daemons import running_sites
+from sge_cluster import SgeCluster
 from slurm_cluster import SlurmCluster
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -33,6 +34,8 @@ def _group(item: pytest.Function) -> str:
     for shared, release in (("pool", "release"), ("slurm", "slurm_release")):
         if shared in item.fixturenames:
             return f"{shared}-{parameters.get(release, _NEEDED)}"
+    if "sge" in item.fixturenames:
+        return "sge"
     own = [str(parameters[name]) for name in ("release", "slurm_release", "system") if name in parameters]
     return "-".join((item.path.stem, *(own or [_NEEDED])))
 
@@ -79,6 +82,13 @@ def slurm_release(request: pytest.FixtureRequest) -> str:
 def slurm(slurm_release: str) -> Iterator[SlurmCluster]:
     """A running cluster of four nodes of 8 cores. Tests share it: they leave no job, daemon or setting changed."""
     with SlurmCluster(nodes=4, cpus=8, release=slurm_release) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def sge() -> Iterator[SgeCluster]:
+    """A running cell of one machine with 16 slots. Tests share it: they leave no job or daemon changed."""
+    with SgeCluster(slots=16) as running:
         yield running
 
 

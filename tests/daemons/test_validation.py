@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.estimate.validation_file import toml_reader
 from drainwise.local.job import ENDED
 from drainwise.local.store import Store
+from drainwise.written_file import toml_reader
 from local_batch import ENVIRONMENT, Batch, until
 from made_up_request import EVENT, made_up_request
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from drainwise import written_file
 from drainwise.errors import ConfigurationError
-from drainwise.estimate import validation_file
 from drainwise.estimate.validation_file import load_request
 from drainwise.estimate.validation_request import Request, as_json, release_can_thread, request_of
 
@@ -41,7 +41,7 @@ LEAST: dict[str, object] = {
 
 def test_a_request_in_toml(tmp_path: Path) -> None:
     """All keys; filter and match efficiency are multiplied, {here} is the request's directory."""
-    if validation_file.toml_reader() is None:
+    if written_file.toml_reader() is None:
         pytest.skip("this Python reads no TOML")
     (tmp_path / "request.toml").write_text(TOML)
     request = load_request(str(tmp_path / "request.toml"))
@@ -69,7 +69,7 @@ def test_a_request_in_json(tmp_path: Path) -> None:
 
 def test_without_a_toml_reader_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An older Python without tomli says that JSON works, or what to install."""
-    monkeypatch.setattr(validation_file, "_TOML_READERS", ("no_such_module",))
+    monkeypatch.setattr(written_file, "_TOML_READERS", ("no_such_module",))
     (tmp_path / "request.toml").write_text(TOML)
     with pytest.raises(ConfigurationError, match=r"request\.toml.*JSON.*\.json.*Python 3\.11 or the package tomli"):
         load_request(str(tmp_path / "request.toml"))
@@ -145,14 +145,14 @@ def test_whether_a_program_threads_is_said_or_known() -> None:
         ("r.json", b'{"events": 1, "events": 2}', "events = '2': expected the key once"),
         ("r.json", b"[" * 100_000, "expected JSON"),
         ("r.json", b"\xff", "UTF-8 text on line 1"),
-        ("r.json", b" " * (1 << 20) + b"{}", "a request of a page"),
+        ("r.json", b" " * (1 << 20) + b"{}", "a request file"),
         ("r.toml", b"name = ", "expected TOML"),
         ("r.toml", b"name = 1\nname = 2", "expected TOML"),
     ],
 )
 def test_what_is_no_request_file(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
     """Half a file, keys twice, NaN, endless nesting: one line that names the file."""
-    if name.endswith("toml") and validation_file.toml_reader() is None:
+    if name.endswith("toml") and written_file.toml_reader() is None:
         pytest.skip("this Python reads no TOML")
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigurationError, match=f"{name}: .*{expected}"):

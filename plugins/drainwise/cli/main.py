@@ -28,6 +28,7 @@ COMMANDS = {
     "estimate": "what tasks need, learned from their finished payloads; how far requests were off",
     "simulate": "what each way of taking cores back wastes, on a log of real jobs",
     "validate": "measure a request on 1, 2, 4 and 8 cores before it is submitted",
+    "launch": "run a list of jobs with dependencies: on this machine, in Slurm, Grid Engine or HTCondor",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
     "config": "write the batch system's configuration from the site file",

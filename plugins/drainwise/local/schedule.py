@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from drainwise.launch import waiting as launcher
 from drainwise.local.job import Account, Job, Node
 
 _QUOTA_OF_NONE = 0.1
@@ -82,11 +83,6 @@ def load(in_use: float, quota: float) -> float:
     return in_use / max(quota, _QUOTA_OF_NONE)
 
 
-def in_turn(waiting: Iterable[Waiting]) -> list[Waiting]:
-    """The jobs of one account in the order in which they start."""
-    return sorted(waiting, key=lambda job: (-job.priority, job.job_id))
-
-
 def choose_starts(
     waiting: Iterable[Waiting],
     running: Sequence[Holding],
@@ -106,11 +102,11 @@ def choose_starts(
     blocked: set[str] = set()
     # What did not fit once fits no more in this call: a job as large and as long need not be tried.
     hopeless: dict[int, int] = {}
-    while queues and room.most_free > 0:
-        account = min(queues, key=lambda name: _turn(queues[name][-1], in_use[name], quotas[name]))
-        job = queues[account].pop()
-        if not queues[account]:
-            del queues[account]
+    while room.most_free > 0:
+        job = _next(queues, in_use, quotas)
+        if job is None:
+            break
+        queues[job.account].take()
         if any(job.cores >= cores and job.wall_limit >= length for cores, length in hopeless.items()):
             node = None
         else:
@@ -119,19 +115,48 @@ def choose_starts(
                 hopeless[job.cores] = min(job.wall_limit, hopeless.get(job.cores, job.wall_limit))
         if node is not None:
             starts.append(Start(job.job_id, node))
-            in_use[account] += job.cores
-        elif account not in blocked:
-            blocked.add(account)
+            in_use[job.account] += job.cores
+        elif job.account not in blocked:
+            blocked.add(job.account)
             room.reserve(job)
     return Schedule(tuple(starts), tuple(room.reservations.values()))
 
 
-def _queues(waiting: Iterable[Waiting]) -> dict[str, list[Waiting]]:
-    """The jobs by account, the next one at the end."""
-    queues: dict[str, list[Waiting]] = {}
+class _Queue:
+    """The jobs of one account: the launcher's choice with a bucket for each number of cores, all of them eligible.
+
+    Priority decides, then age: a job that does not fit holds its turn, and gets its reservation.
+    """
+
+    def __init__(self, jobs: Iterable[Waiting]) -> None:
+        self._waiting: launcher.Waiting[int, Waiting] = launcher.Waiting()
+        self._waiting.fill((job.cores, -job.priority, job.job_id, job) for job in jobs)
+        self.head = self._first()
+        """The job whose turn it is; None when none waits."""
+
+    def _first(self) -> Waiting | None:
+        found = self._waiting.first()
+        return None if found is None else found[1]
+
+    def take(self) -> None:
+        """The head is not waiting any more; the next one's turn comes."""
+        if self.head is not None:
+            self._waiting.take(self.head.cores)
+            self.head = self._first()
+
+
+def _queues(waiting: Iterable[Waiting]) -> dict[str, _Queue]:
+    """The jobs by account."""
+    jobs: dict[str, list[Waiting]] = {}
     for job in waiting:
-        queues.setdefault(job.account, []).append(job)
-    return {name: in_turn(jobs)[::-1] for name, jobs in queues.items()}
+        jobs.setdefault(job.account, []).append(job)
+    return {account: _Queue(of_account) for account, of_account in jobs.items()}
+
+
+def _next(queues: Mapping[str, _Queue], in_use: Mapping[str, int], quotas: Mapping[str, int]) -> Waiting | None:
+    """The job whose turn it is; None when none waits."""
+    heads = [queue.head for queue in queues.values() if queue.head is not None]
+    return min(heads, key=lambda job: _turn(job, in_use[job.account], quotas[job.account]), default=None)
 
 
 def _turn(job: Waiting, in_use: int, quota: int) -> tuple[bool, float, int, int]:
@@ -222,10 +247,9 @@ def owed_jobs(waiting: Iterable[Waiting], running: Iterable[Holding], quotas: Ma
     for lease in running:
         left[lease.account] = left.get(lease.account, 0) - lease.cores
     owed = []
-    for account, jobs in _queues(job for job in waiting if job.account in quotas).items():
-        for job in reversed(jobs):
-            if job.cores > left[account]:
-                break
-            left[account] -= job.cores
-            owed.append(job)
+    for account, queue in _queues(job for job in waiting if job.account in quotas).items():
+        while queue.head is not None and queue.head.cores <= left[account]:
+            left[account] -= queue.head.cores
+            owed.append(queue.head)
+            queue.take()
     return owed

@@ -6,6 +6,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from drainwise.launch.waiting import Waiting
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import Orders
 from drainwise.pilot.payload import Payload
@@ -102,22 +103,26 @@ def _ending_by(bound: float, payloads: Sequence[Payload], now: float) -> list[Pa
 
 
 def _highest_first(payloads: Sequence[Payload], free: int, running: Container[str]) -> tuple[Payload, ...]:
-    """The free cores only get fewer, so one pass in the order of priority finds what asking again and again would.
+    """The launcher's choice (SPEC §5) until nothing more fits, with a bucket for each number of cores.
 
     Two of one name run one after the other.
     """
+    waiting: Waiting[int, Payload] = Waiting()
+    waiting.fill(
+        (payload.cores, -payload.priority, place, payload)
+        for place, payload in enumerate(payloads)
+        if payload.cores <= free and payload.name not in running
+    )
     chosen: dict[str, Payload] = {}
-    eligible = [payload for payload in payloads if payload.cores <= free]
-    eligible.sort(key=_lowest_last)
-    for payload in eligible:
-        if payload.cores <= free and payload.name not in chosen and payload.name not in running:
+    found = waiting.first()
+    while found is not None:
+        payload = waiting.take(found[0])
+        if payload.name not in chosen:
             chosen[payload.name] = payload
             free -= payload.cores
+            waiting.drop(free.__lt__)  # free cores only get fewer
+        found = waiting.first()
     return tuple(chosen.values())
-
-
-def _lowest_last(payload: Payload) -> float:
-    return -payload.priority
 
 
 def _why_done(fit: Sequence[Payload], orders: Orders, left: float, more_may_come: bool) -> str:

@@ -1,0 +1,39 @@
+"""The event log of the launcher's jobs: HTCondor writes into it as the user, whoever reads it needs no daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import htcondor2
+
+from drainwise.errors import PoolUnreachable
+from drainwise.htcondor.launch_states import Event
+
+# 23.9 raises RuntimeError, 25.x a class of its own.
+_FAULTS = (getattr(htcondor2, "HTCondorException", RuntimeError), RuntimeError)
+
+
+class EventLog:
+    """The log at `path`, which is made if it is missing; what it has of earlier launches is read first."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            self._log = htcondor2.JobEventLog(path)
+        except (OSError, *_FAULTS) as fault:
+            raise PoolUnreachable(f"the event log {path} cannot be used: {fault}") from None
+
+    def news(self) -> Iterator[Event]:
+        """The events that have come. What cannot be read ends the news; the queue is asked for the rest."""
+        # Half an event, or one that nobody knows: it is read again with the next news.
+        with contextlib.suppress(*_FAULTS):
+            for event in self._log.events(stop_after=0):
+                values = {name: event[name] for name in event.keys()}  # noqa: SIM118 - no Mapping in 23.9
+                yield Event(f"{event.cluster}.{event.proc}", event.type.name, float(event.timestamp), values)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._log.close()

@@ -1,0 +1,100 @@
+"""A launch file: jobs with what they need and come after, as TOML, JSON, or JSON lines; and lines that jobs add later.
+
+backend = "local"            # of jobs that name none
+[backends.local]             # what the backend's own page says
+[rules.simulate]             # what its jobs have in common; the times of a rule are averaged
+[[jobs]]                     # name, rule, command, after, resources, expected, cwd, environment, backend, wall_limit
+[requests]                   # name = [targets]: several at once; without it everything is wanted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from drainwise.errors import ConfigurationError
+from drainwise.launch.job_reader import LOCAL, SHARED, JobReader, names_of, table_of, text_of
+from drainwise.launch.work import Work
+from drainwise.written_file import from_json, from_toml, read_text
+
+LONGEST_FILE = 1 << 30
+
+_TOP = ("backend", "backends", "rules", "jobs", "requests")
+
+
+@dataclass(frozen=True)
+class LaunchFile:
+    """`requests`: targets by name, empty where everything is wanted. backends: tables by name, not checked yet."""
+
+    works: list[Work]
+    reader: JobReader
+    requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    backends: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+def load_launch(path: str, backend: str | None = None) -> LaunchFile:
+    """The file; `backend` replaces that of every job. Raises UsageError, ConfigurationError that name file and key."""
+    if path.endswith(".jsonl"):
+        reader = JobReader(path, {}, LOCAL, backend, any_rule=True)
+        return LaunchFile(list(reader.jobs(_lines(path))), reader)
+    text = read_text(path, LONGEST_FILE, "a launch file")
+    found = from_json(path, text) if path.endswith(".json") else from_toml(path, text)
+    del text
+    if isinstance(found, list):
+        found = {"jobs": found}
+    top = table_of(path, "", found)
+    _refuse_unknown(path, "", top, _TOP)
+    rules = {
+        name: table_of(path, f"rules.{name}", rule) for name, rule in table_of(path, "rules", top.get("rules")).items()
+    }
+    for name, rule in rules.items():
+        _refuse_unknown(path, f"rules.{name}", rule, SHARED)
+    default = text_of(path, "backend", top.get("backend", LOCAL))
+    reader = JobReader(path, rules, default, backend, any_rule="rules" not in top)
+    works = list(reader.jobs(_entries(path, top.pop("jobs", None))))
+    if not works:
+        raise ConfigurationError(path, "", "jobs", "nothing", "a list of jobs")
+    return LaunchFile(
+        works,
+        reader,
+        {
+            name: names_of(path, f"requests: {name}", targets)
+            for name, targets in table_of(path, "requests", top.get("requests")).items()
+        },
+        {
+            name: table_of(path, f"backends.{name}", one)
+            for name, one in table_of(path, "backends", top.get("backends")).items()
+        },
+    )
+
+
+def _lines(path: str) -> Iterator[object]:
+    """The lines of a file, one job each, as they are read."""
+    try:
+        with open(path, encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    yield from_json(f"{path}, line {number}", line)
+    except (OSError, UnicodeDecodeError) as fault:
+        raise ConfigurationError(path, "", "", str(fault)[:120], "JSON lines that can be read") from None
+
+
+def _entries(path: str, jobs: object) -> Iterator[object]:
+    """The jobs of a list, or of a table by name; let go as they are taken."""
+    if isinstance(jobs, dict):
+        for name, job in jobs.items():
+            yield {**table_of(path, f"jobs.{name}", job), "name": name}
+        return
+    if jobs is None:
+        return
+    if not isinstance(jobs, list):
+        raise ConfigurationError(path, "", "jobs", ascii(jobs)[:60], "a list of jobs")
+    jobs.reverse()
+    while jobs:
+        yield jobs.pop()
+
+
+def _refuse_unknown(path: str, section: str, found: Mapping[str, object], known: Iterable[str]) -> None:
+    for key, value in found.items():
+        if key not in known:
+            raise ConfigurationError(path, section, key[:60], ascii(value)[:60], f"one of {', '.join(known)}")

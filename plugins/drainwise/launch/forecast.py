@@ -1,0 +1,55 @@
+"""A launch as it would go if everything took as long as expected: who starts when, and when all is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from drainwise.launch.engine import Engine
+from drainwise.launch.local_pool import enough
+from drainwise.launch.resources import CPU, Resources
+from drainwise.launch.work import Job
+
+
+class Planned(NamedTuple):
+    """A job that starts `start` seconds from the beginning, and the pressure it has then (s)."""
+
+    job: Job
+    start: float
+    pressure: float
+
+
+def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None]) -> list[Planned]:
+    """Play the launch to its end, in the order of starts; the engine is used up by it.
+
+    pools: what each backend has, by name; None where jobs start as soon as they can.
+    """
+    free = {name: None if pool is None else dict(pool) for name, pool in pools.items()}
+    engine.parallel = max([1, *(pool[CPU] for pool in pools.values() if pool)])
+    planned: list[Planned] = []
+    ends: list[tuple[float, int, Job]] = []
+    now = 0.0
+    engine.expect(now)
+    while True:
+        for name, pool in free.items():
+            while True:
+                job = engine.choose(name, lambda _, job, pool=pool: pool is None or enough(job.reserved, pool))  # type: ignore[misc]
+                if job is None:
+                    break
+                planned.append(Planned(job, now, engine.urgency(job)[1]))
+                engine.start(job, now)
+                _take(pool, job.reserved, -1)
+                heappush(ends, (now + job.ete, job.index, job))
+        if not ends:
+            return planned
+        now, _, job = heappop(ends)
+        _take(free[job.work.backend], job.reserved, 1)
+        engine.was_done(job)
+
+
+def _take(pool: dict[str, int] | None, resources: Resources, sign: int) -> None:
+    if pool is not None:
+        for name, amount in resources.amounts().items():
+            if amount:
+                pool[name] += sign * amount

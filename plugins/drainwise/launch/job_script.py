@@ -1,0 +1,70 @@
+"""A job as a script of sh: what a batch system that takes scripts is given. Nothing a user writes is ever evaluated.
+
+Everything stands in the script, the environment too: options and ads of a batch system can be read by everybody, a
+job's script by its owner alone. No file is needed that the worker node might not see.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Mapping
+
+from drainwise.errors import ActionRefused
+from drainwise.launch.backend import Start
+
+NOT_BEGUN = 125
+"""What the script ends with when the job's directory or its file for output cannot be used."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What some shell lets nobody set, or not to anything.
+_OF_THE_SHELL = {
+    "UID",
+    "EUID",
+    "PPID",
+    "OPTIND",
+    "LINENO",
+    "RANDOM",
+    "SECONDS",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "BASH_VERSINFO",
+}
+
+
+def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Collection[str] = ()) -> str:
+    """The script of a job. `moved`: exit codes that mean something to the batch system → those to end with instead.
+
+    `unwanted`: variables that the submit command leaves in a job's environment and nobody asked for.
+
+    Raises ActionRefused for what no process can be given: a NUL, half a character.
+    """
+    words = [shlex.quote(word) for word in job.argv]
+    by_env = [f"{name}={value}" for name, value in job.environment.items() if not _is_plain(name)]
+    if by_env:
+        words = ["/usr/bin/env", *map(shlex.quote, by_env), *words]
+    strange = sorted(set(unwanted) - set(job.environment))
+    lines = [
+        "#!/bin/sh",
+        *([f"unset {' '.join(strange)}"] if strange else []),
+        f"exec </dev/null >>{shlex.quote(job.stdout)} 2>&1 || exit {NOT_BEGUN}",
+        *(f"export {name}={shlex.quote(value)}" for name, value in job.environment.items() if _is_plain(name)),
+        f"cd -- {shlex.quote(job.cwd)} || exit {NOT_BEGUN}",
+    ]
+    if moved:
+        cases = " ".join(f"{code}) exit {instead};;" for code, instead in moved.items())
+        lines += [" ".join(words), "code=$?", f"case $code in {cases} esac", "exit $code"]
+    else:
+        lines.append(" ".join(["exec", *words]))
+    text = "\n".join(lines) + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ActionRefused(f"job {job.name!r}: half a character in its arguments or environment") from None
+    if "\0" in text:
+        raise ActionRefused(f"job {job.name!r}: a NUL in its arguments or environment, which no process can be given")
+    return text
+
+
+def _is_plain(name: str) -> bool:
+    return _VARIABLE.fullmatch(name) is not None and name not in _OF_THE_SHELL

@@ -1,0 +1,95 @@
+"""What follows when a job that was started runs, ends or vanishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from drainwise.launch.backend import RUNNING, VANISHED, State
+from drainwise.launch.desk import Desk, Live
+from drainwise.launch.engine import Engine
+from drainwise.launch.expected_time import MovingAverage
+from drainwise.launch.store import Ended, Store
+from drainwise.launch.work import Job
+
+TRIES = 2
+"""How often a job is started at most: one that vanishes is started once more."""
+
+
+class Outcomes:
+    """Tells the engine, keeps results in the store, says what went wrong. output_of: the file of what a job printed."""
+
+    def __init__(
+        self, engine: Engine, store: Store, output_of: Callable[[Job], str], say: Callable[[str], None]
+    ) -> None:
+        self._engine, self._store, self._output_of, self._say = engine, store, output_of, say
+        self._learned: dict[str, MovingAverage] = {}
+        self.stopping = False
+        """Whether what ends now was ended by us: it has not failed, and is to be run again."""
+
+    def take(self, desk: Desk, one: Live, state: State, now: float) -> None:
+        """A backend says that a start runs, is done or has vanished; `now`: UNIX s."""
+        job = one.job
+        if state.state == RUNNING:
+            self._engine.runs(job, now - (state.wall or 0.0))
+            return
+        desk.remove(one)
+        self.settled(desk, one)
+        wall = state.wall if state.wall is not None else max(now - job.started, 0.0)
+        if one.unwanted:
+            job.tries = 0
+            self._engine.again(job)
+        elif state.state == VANISHED:
+            self._vanished(desk, job, state.why, now)
+        elif state.code == 0:
+            job.code = 0
+            self._engine.succeeded(job, wall)
+            if job.work.rule:
+                self._learned[job.work.rule] = self._engine.rules[job.work.rule]
+            self._record(job, now, state.cpu)
+        elif self.stopping:
+            self._engine.again(job)
+        else:
+            job.code = state.code
+            self.fail(job, f"ended with {state.code}" + (f": {state.why}" if state.why else ""), now, wall, state.cpu)
+
+    def _vanished(self, desk: Desk, job: Job, why: str, now: float) -> None:
+        said = f"vanished from {desk.backend.name}" + (f": {why}" if why else "")
+        if self.stopping:
+            self._engine.again(job)
+        elif job.tries < TRIES:
+            self._engine.again(job)
+            self._say(f"job {job.name}: {said}; it is started once more")
+        else:
+            self.fail(job, f"{said}, the second time", now)
+
+    def fail(self, job: Job, why: str, now: float, wall: float | None = None, cpu: float | None = None) -> None:
+        """The job has failed for good."""
+        skipped = self._engine.failed(job, why, wall)
+        behind = f"; {len(skipped)} after it are not run" if skipped else ""
+        self._say(f"job {job.name}: {why}{behind} ({self._output_of(job)})")
+        self._record(job, now, cpu)
+
+    def take_back(self, desk: Desk, one: Live) -> None:
+        """It was never started: it waits again."""
+        desk.remove(one)
+        self.settled(desk, one)
+        self._engine.again(one.job)
+
+    def settled(self, desk: Desk, one: Live) -> None:
+        """Nothing is left of this start that would have to be found again."""
+        if desk.queues:
+            self._store.settled([one.tag])
+
+    def _record(self, job: Job, now: float, cpu: float | None) -> None:
+        row = (job.name, job.digest, job.state, job.code, now, job.seconds, cpu, job.last_success, job.why)
+        self._store.ended([Ended(*row)])
+
+    def keep(self) -> None:
+        """Keep on disk what was written since the last time."""
+        self._store.commit()
+
+    def keep_rules(self) -> None:
+        """Write down the averages of the rules that have learned since the last time."""
+        if self._learned:
+            self._store.keep_rules(self._learned.items())
+            self._learned.clear()

@@ -1,0 +1,153 @@
+"""What is kept between runs, in SQLite: how each job ended, how long it takes, its rule's average, and open starts.
+
+A start in a batch system is written down before it is made, by its tag: whoever is killed in between finds it again.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from drainwise.errors import PoolError, UsageError
+from drainwise.launch.expected_time import MovingAverage
+
+FILE = "launch.sqlite"
+FORMAT = 1
+_MANY = 1000
+"""From so many names on it is cheaper to read all rows."""
+
+_TABLES = """
+CREATE TABLE jobs (
+    name TEXT PRIMARY KEY, digest BLOB NOT NULL, state TEXT NOT NULL, code INTEGER, ended REAL NOT NULL,
+    wall REAL, cpu REAL, last_success REAL, why TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE rules (name TEXT PRIMARY KEY, seconds REAL NOT NULL, weight INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE starts (tag TEXT PRIMARY KEY, name TEXT NOT NULL, backend TEXT NOT NULL, native TEXT, at REAL NOT NULL)
+    WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+"""
+
+
+class Ended(NamedTuple):
+    """How a job ended: `ended` UNIX s, `wall` and `cpu` seconds or None, `last_success` seconds of its last success."""
+
+    name: str
+    digest: bytes
+    state: str
+    code: int | None
+    ended: float
+    wall: float | None
+    cpu: float | None
+    last_success: float | None
+    why: str
+
+
+class OpenStart(NamedTuple):
+    """A start that has not been seen to end; `native`: its id in the batch system, None when that is not known."""
+
+    tag: str
+    name: str
+    backend: str
+    native: str | None
+    at: float
+
+
+class Store:
+    """The state in `directory`. `commit` makes what was written last; without it nothing is kept.
+
+    durable: what is committed also outlives a loss of power, at a wait for the disk each time.
+    Raises UsageError for what is no state, PoolError when it cannot be read or written.
+    """
+
+    def __init__(self, directory: str, durable: bool = False) -> None:
+        self._path = os.path.join(directory, FILE)
+        try:
+            self._base = sqlite3.connect(self._path, isolation_level=None, timeout=10)
+            self._base.execute("PRAGMA journal_mode = WAL")
+            self._base.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            version = self._base.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                self._base.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
+        except sqlite3.Error as fault:
+            raise UsageError(
+                f"{self._path}: cannot be used as a launcher's state: {fault}; --again begins anew"
+            ) from None
+        if version not in {0, FORMAT}:
+            raise UsageError(f"{self._path}: of another version of drainwise; --again begins anew")
+
+    def _execute(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        try:
+            if not self._base.in_transaction:
+                self._base.execute("BEGIN")
+            self._base.executemany(statement, rows)
+        except sqlite3.Error as fault:
+            raise PoolError(f"{self._path}: cannot be written: {fault}") from None
+
+    def commit(self) -> None:
+        """Keep what was written."""
+        if not self._base.in_transaction:
+            return
+        try:
+            self._base.execute("COMMIT")
+        except sqlite3.Error as fault:
+            raise PoolError(f"{self._path}: cannot be written: {fault}") from None
+
+    def close(self) -> None:
+        """Keep what was written, and let go."""
+        try:
+            self.commit()
+        finally:
+            self._base.close()
+
+    def ended(self, rows: Iterable[Ended]) -> None:
+        """Write down how jobs ended."""
+        self._execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def known(self, names: Collection[str]) -> Iterator[Ended]:
+        """What is known of these jobs, as far as they have ended here. Raises PoolError."""
+        try:
+            if len(names) > _MANY:
+                rows = self._base.execute("SELECT * FROM jobs")
+                yield from (row for row in map(Ended._make, rows) if row.name in names)
+                return
+            for name in names:
+                yield from map(Ended._make, self._base.execute("SELECT * FROM jobs WHERE name = ?", (name,)))
+        except sqlite3.Error as fault:
+            raise PoolError(f"{self._path}: cannot be read: {fault}; --again begins anew") from None
+
+    def forget_results(self) -> None:
+        """Nothing is done; how long each took is kept."""
+        self._execute("UPDATE jobs SET state = ?", [("forgotten",)])
+        self.commit()
+
+    def keep_rules(self, rules: Iterable[tuple[str, MovingAverage]]) -> None:
+        """Write down averages."""
+        rows = ((name, average.seconds, average.weight) for name, average in rules)
+        self._execute("INSERT OR REPLACE INTO rules VALUES (?, ?, ?)", rows)
+
+    def rules(self) -> dict[str, MovingAverage]:
+        """The averages by rule."""
+        return {
+            name: MovingAverage(seconds, weight)
+            for name, seconds, weight in self._base.execute("SELECT name, seconds, weight FROM rules")
+        }
+
+    def starting(self, starts: Iterable[OpenStart]) -> None:
+        """Write down what is about to be started, or that it has an id now."""
+        self._execute("INSERT OR REPLACE INTO starts VALUES (?, ?, ?, ?, ?)", starts)
+
+    def settled(self, tags: Iterable[str]) -> None:
+        """These starts have been seen to end."""
+        self._execute("DELETE FROM starts WHERE tag = ?", ((tag,) for tag in tags))
+
+    def open_starts(self) -> list[OpenStart]:
+        """Those that have not, the oldest first."""
+        return [OpenStart(*row) for row in self._base.execute("SELECT * FROM starts ORDER BY at, tag")]
+
+    def fact(self, name: str, default: str) -> str:
+        """A fact of this state, made when it is asked for first."""
+        self._execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", [(name, default)])
+        row = self._base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return str(row[0])

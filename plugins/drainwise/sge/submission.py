@@ -1,0 +1,88 @@
+"""What qsub is told about a job. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from drainwise.launch.backend import Start
+from drainwise.launch.job_script import job_script
+from drainwise.launch.resources import Amount, Resources
+from drainwise.sge.names import job_name
+from drainwise.sge.settings import SgeSettings
+
+HARD, SOFT = "hard", "soft"
+"""Resources that are options of qsub, after `-hard` and after `-soft`."""
+
+MOVED_CODES = {99: 227, 100: 228}
+"""Exit codes that Grid Engine takes for an order (start it again; something is wrong with it) → those used instead.
+
+No signal has the numbers 99 and 100, so nothing else ends with 128 + 99 or 128 + 100.
+"""
+
+_VALUE = re.compile(r"[^\s,]{1,1000}")
+# With these the job could not be found again, would be another one, or qsub would wait for it.
+_OURS = frozenset(
+    {
+        *("-N", "-t", "-tc", "-sync", "-now", "-terse", "-verify", "-help", "-C", "-S", "-b"),
+        *("-i", "-o", "-e", "-j", "-wd", "-cwd", "-@", "-r", "-p"),
+    }
+)
+
+
+def unfit(resources: Resources) -> str:
+    """Why no job of Grid Engine can ask for these resources, in words; empty when one can."""
+    for name, amount in resources.others:
+        if name in (HARD, SOFT):
+            if why := _options_fault(str(amount)):
+                return f"{name} = {str(amount)[:60]!r}: {why}"
+        elif isinstance(amount, str) and not _VALUE.fullmatch(amount):
+            return f"{name} = {amount[:60]!r}: a value of Grid Engine's has no blanks and no commas"
+    return ""
+
+
+def qsub_arguments(settings: SgeSettings, key: str, job: Start, priority: int) -> list[str]:
+    """The options of qsub for a job, whose script it reads from its standard input."""
+    arguments = ["-terse", "-N", job_name(key, job.name, job.tag), "-C", "", "-S", "/bin/sh", "-wd", "/", "-r", "n"]
+    arguments += ["-o", "/dev/null", "-j", "y"]
+    if priority:
+        arguments += ["-p", str(priority)]
+    for name, amount in _asked(settings, job.resources):
+        arguments += ["-l", f"{name}={amount}"]
+    if job.wall_limit > 0:
+        arguments += ["-l", f"h_rt={job.wall_limit}"]
+    for switch in (HARD, SOFT):
+        if options := job.resources.get(switch):
+            arguments += [f"-{switch}", *shlex.split(str(options))]
+    return arguments
+
+
+def qsub_script(job: Start) -> str:
+    """The script that qsub reads."""
+    return job_script(job, MOVED_CODES)
+
+
+def true_code(status: int) -> int:
+    """The exit code a job ended with, out of the status of its script."""
+    return {moved: code for code, moved in MOVED_CODES.items()}.get(status, status)
+
+
+def _asked(settings: SgeSettings, resources: Resources) -> list[tuple[str, Amount]]:
+    standard = (
+        (settings.cpu_resource, resources.cpu),
+        (settings.mem_resource, resources.mem),
+        (settings.tmp_resource, resources.tmp),
+    )
+    asked: list[tuple[str, Amount]] = [(name, amount) for name, amount in standard if name and amount]
+    return asked + [(name, amount) for name, amount in resources.others if name not in (HARD, SOFT)]
+
+
+def _options_fault(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError as fault:
+        return f"options of qsub expected: {fault}"
+    if not words or not words[0].startswith("-"):
+        return "options of qsub expected, such as `-q long.q`"
+    ours = [word for word in words if word in _OURS]
+    return f"{ours[0]} is the launcher's own" if ours else ""

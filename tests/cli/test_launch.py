@@ -1,0 +1,256 @@
+"""`drainwise launch` as users run it: to the end, interrupted, killed, gone on with, planned, and refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from drainwise.launch.local_process import KILL_WAIT
+
+PLUGINS = str(Path(__file__).parents[2] / "plugins")
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
+PATIENCE = 30.0
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "drainwise", "launch", *words]
+
+
+def launched(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    ran = subprocess.run(
+        command(*words), env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    return ran
+
+
+def states(*words: str, code: int = 0) -> dict[str, str]:
+    found = json.loads(launched(*words, "--json", code=code).stdout)
+    return {job["name"]: job["state"] for job in found["jobs"]}
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def tagged(directory: Path) -> list[int]:
+    """Processes of jobs that belong to a launch in this directory."""
+    found = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            environment = Path(f"/proc/{name}/environ").read_bytes()
+        except OSError:
+            continue
+        if b"DRAINWISE_LAUNCH_TAG=" in environment and os.fsencode(directory) in environment:
+            found.append(int(name))
+    return found
+
+
+def kept(path: str) -> list[str]:
+    """The jobs of which it is on disk how they ended."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}.launch/launch.sqlite?mode=ro", uri=True)) as base:
+        return [name for (name,) in base.execute("SELECT name FROM jobs")]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "night.json"
+
+
+def write(file: Path, *jobs: dict[str, object], **more: object) -> str:
+    file.write_text(json.dumps({"jobs": jobs, **more}))
+    return str(file)
+
+
+def job(name: str, line: str, *after: str, **more: object) -> dict[str, object]:
+    return {"name": name, "command": line, "after": list(after), **more}
+
+
+def test_to_the_end_and_a_second_run_has_nothing_to_do(file: Path) -> None:
+    path = write(file, job("b", "cat a >> b", "a"), job("a", "echo x > a"), job("weird $(id); `x`", 'echo "$0"', "b"))
+    assert launched(path).stdout == "3 done\n"
+    assert (file.parent / "b").read_text() == "x\n"
+    assert launched(path).stdout == "3 done (3 of them earlier)\n"
+    assert (file.parent / "b").read_text() == "x\n"
+    assert launched(path, "--again").stdout == "3 done\n"
+    outputs = sorted(os.listdir(f"{path}.launch/out"))
+    assert outputs[:2] == ["a.out", "b.out"] and len(outputs) == 3 and outputs[2].startswith("weird___id____x_~")
+
+
+def test_a_failure_is_told_with_where_to_look_and_mended_by_the_next_run(file: Path) -> None:
+    path = write(file, job("a", "echo why; exit 3"), job("b", "true", "a"), job("c", "true"))
+    ran = launched(path, code=1)
+    assert ran.stdout == "1 done, 1 failed, 1 not run, as one before them failed\n"
+    assert ran.stderr == f"drainwise: job a: ended with 3; 1 after it are not run ({path}.launch/out/a.out)\n"
+    assert Path(f"{path}.launch/out/a.out").read_text() == "why\n"
+    write(file, job("a", "true"), job("b", "true", "a"), job("c", "true"))
+    assert states(path) == {"a": "done", "b": "done", "c": "done"}
+
+
+def test_targets_and_requests_choose_what_is_run(file: Path) -> None:
+    path = write(file, job("a", "true"), job("b", "true", "a"), job("c", "true"), requests={"night": ["b"]})
+    assert states(path, "a") == {"a": "done", "b": "ready", "c": "ready"}
+    assert states(path) == {"a": "done", "b": "done", "c": "ready"}
+    launched(path, "nobody", code=2)
+
+
+def test_jobs_may_add_jobs_and_a_second_run_knows_them(file: Path) -> None:
+    line = {"name": "more", "command": "echo more >> log"}
+    path = write(
+        file,
+        job("a", f"echo '{json.dumps(line)}' >> $DRAINWISE_LAUNCH_JOBS"),
+        job("b", 'echo \'{"job": "c", "after": ["more"]}\' >> $DRAINWISE_LAUNCH_JOBS', "a"),
+        job("c", "echo c >> log", "b"),
+    )
+    assert states(path) == {"a": "done", "b": "done", "c": "done", "more": "done"}
+    assert (file.parent / "log").read_text() == "more\nc\n"
+    assert set(states(path).values()) == {"done"} and (file.parent / "log").read_text() == "more\nc\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_what_it_started_and_goes_on_when_run_again(file: Path, number: signal.Signals) -> None:
+    """The job that ran has not failed; what was done is not done again."""
+    path = write(
+        file,
+        job("a", "echo a >> log"),
+        job("b", "echo b >> log; test -e go || exec sleep 60", "a"),
+        job("c", "echo c >> log", "b"),
+    )
+    process = subprocess.Popen(command(path), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    log = file.parent / "log"
+    until(lambda: log.exists() and log.read_text() == "a\nb\n")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number and not err and out == b"1 done, 2 left\n"
+    assert not tagged(file.parent)
+    (file.parent / "go").touch()
+    assert set(states(path).values()) == {"done"} and log.read_text() == "a\nb\nb\nc\n"
+
+
+def test_a_job_that_will_not_hear_is_killed_when_asked_twice(file: Path) -> None:
+    path = write(file, job("a", "trap 'touch heard' TERM; touch up; while :; do sleep 0.05; done"))
+    process = subprocess.Popen(command(path), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until((file.parent / "up").exists)
+    process.send_signal(signal.SIGINT)
+    until((file.parent / "heard").exists)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130 and time.monotonic() - begin < KILL_WAIT and not tagged(file.parent)
+
+
+def test_killed_it_goes_on_and_ends_first_what_it_had_left_behind(file: Path) -> None:
+    """HOSTILE 51: nobody can see how an orphan ends, so it is ended, and the job is run anew: never two at once."""
+    path = write(file, job("a", "echo a >> log"), job("b", "echo b >> log; test -e go || exec sleep 60", "a"))
+    process = subprocess.Popen(command(path), env=ENVIRONMENT)
+    log = file.parent / "log"
+    until(lambda: log.exists() and log.read_text() == "a\nb\n")
+    until(lambda: "a" in kept(path))
+    process.kill()
+    process.wait()
+    orphans = tagged(file.parent)
+    assert len(orphans) == 1
+    (file.parent / "go").touch()
+    assert set(states(path).values()) == {"done"} and log.read_text() == "a\nb\nb\n"
+    assert not tagged(file.parent)
+
+
+def test_what_fled_from_its_job_is_ended_with_the_launch(file: Path) -> None:
+    path = write(file, job("a", "setsid sh -c 'touch fled; exec sleep 60' & until test -e fled; do sleep 0.05; done"))
+    assert launched(path).stdout == "1 done\n" and not tagged(file.parent)
+
+
+def test_one_launch_runs_once(file: Path) -> None:
+    path = write(file, job("a", "touch up; exec sleep 60"))
+    process = subprocess.Popen(command(path), env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    until((file.parent / "up").exists)
+    assert "another process runs this launch" in launched(path, code=1).stderr
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 130
+
+
+def test_a_plan_starts_and_writes_nothing(file: Path) -> None:
+    """The longest chain first; two CPUs; times as stated."""
+    path = write(
+        file,
+        job("short", "touch wrong", expected=10),
+        job("first", "touch wrong", expected=20),
+        job("second", "touch wrong", "first", expected=100, resources={"cpu": 2}),
+        backends={"local": {"cpu": 2, "mem": 9}},
+    )
+    found = json.loads(launched(path, "--dry-run", "--json").stdout)
+    rows = [(one["name"], one["start"], one["pressure"]) for one in found["jobs"]]
+    assert rows == [("first", 0.0, 120.0), ("short", 0.0, 10.0), ("second", 20.0, 100.0)]
+    assert found["seconds"] == 120.0 and found["local"]["cpu"] == 2
+    lines = launched(path, "--dry-run").stdout.splitlines()
+    assert lines[0].split()[-1] == "job" and lines[-1] == "3 jobs would run; all done after 0:02:00"
+    assert os.listdir(file.parent) == ["night.json"]
+
+
+def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> None:
+    """One warning; a job that asks for a partition runs alone."""
+    path = write(
+        file,
+        *(job(name, "mkdir running && sleep 0.2 && rmdir running", resources={"partition": name}) for name in "abc"),
+        backends={"slurm": {}, "local": {"cpu": 8}},
+        backend="slurm",
+    )
+    ran = launched(path)
+    assert ran.stdout == "3 done\n"
+    assert len(ran.stderr.splitlines()) == 1 and "slurm cannot be used here" in ran.stderr
+    assert launched(path, "--backend", "local", code=2).stderr.count("partition") == 1
+
+
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        ([job("a", "true", "b"), job("b", "true", "a")], "circle"),
+        ([job("a", "true", resources={"unknown": 3})], "there is no resource unknown here"),
+        ([job("a", "true", resources={"cpu": 1_000_000})], "it can never run in local: cpu = 1000000"),
+        ([job("a", "true", resources={"cpu": 0})], "cpu = 0: expected"),
+        ([job("a", "true", backend="pbs")], "expected one of local, slurm, sge, htcondor"),
+    ],
+)
+def test_what_cannot_be_launched_is_refused_before_anything_starts(
+    file: Path, jobs: list[dict[str, object]], said: str
+) -> None:
+    path = write(file, job("first", "touch wrong"), *jobs)
+    for words in ((), ("--dry-run",)):
+        ran = launched(path, *words, code=2)
+        assert said in ran.stderr and len(ran.stderr.splitlines()) == 1
+    assert not (file.parent / "wrong").exists()
+
+
+def test_a_terminal_shows_a_bar_with_the_eta(file: Path) -> None:
+    path = write(file, job("a", "sleep 0.5", expected=100), job("b", "true", "a"))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command(path), env={**ENVIRONMENT, "TERM": "xterm"}, stderr=theirs, stdout=subprocess.PIPE
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(ours)
+    assert process.communicate(timeout=PATIENCE)[0] == b"2 done\n"
+    assert b"0/2 over, 1 running, ETA 0:01:4" in seen and seen.endswith(b"\r\x1b[K")

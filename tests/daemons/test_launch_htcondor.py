@@ -1,0 +1,160 @@
+"""`drainwise launch` in a real pool: 200 jobs, and what goes wrong with one, with the schedd and with us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+import launch_play as play
+from condor_pool import CondorPool
+from launch_scene import USER, Accounted, LaunchScene, job
+
+ONE_RELEASE = pytest.mark.parametrize("release", ["trixie"], indirect=True)
+SPOOL = "/srv/central/spool/condor"
+
+
+class HTCondor:
+    """See `BatchSystem`."""
+
+    backend = "htcondor"
+    slack = 6.0  # a negotiation cycle
+
+    def __init__(self, site: CondorPool) -> None:
+        self.site = site
+        self.table: Mapping[str, object] = {"history_seconds": 3, "check_seconds": 2, "command_seconds": 10}
+
+    def queued(self, waiting: bool) -> dict[str, str]:
+        constraint = f"JobStatus == {1 if waiting else 2} && isString(DrainwiseLaunchTag)"
+        return {name: f"{number:g}" for name, number, _began in self._named("condor_q", "-allusers", constraint)}
+
+    def end(self, number: str) -> None:
+        self.site.run(["condor_rm", number], user=USER)
+
+    def accounted(self) -> list[tuple[str, Accounted]]:
+        ended = self._named("condor_history", constraint="isString(DrainwiseLaunchTag)")
+        return [(name, Accounted(number, began)) for name, number, began in ended]
+
+    def _named(self, *command: str, constraint: str = "") -> list[tuple[str, float, float]]:
+        if not constraint:
+            *words, constraint = command
+            command = tuple(words)
+        fields = ["-af:t", "JobDescription", "ClusterId", "JobStartDate"]
+        said = self.site.run([*command, "-constraint", constraint, *fields], check=False).stdout
+        found = []
+        for line in said.splitlines():
+            name, number, began = line.split("\t")
+            found.append((name.partition(":")[2], float(number), float(began) if began.isdigit() else 0.0))
+        return found
+
+
+@pytest.fixture(scope="module")
+def own_pool(release: str) -> Iterator[CondorPool]:
+    with CondorPool(nodes=2, cpus=16, release=release) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def scene(own_pool: CondorPool) -> Iterator[LaunchScene]:
+    made = LaunchScene(HTCondor(own_pool))
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_job_left(own_pool: CondorPool) -> Iterator[None]:
+    yield
+    own_pool.run(["condor_rm", "-all"], check=False)
+    own_pool.wait_for(lambda: not own_pool.queue(), 30, "the end of all jobs")
+
+
+def test_two_hundred_jobs(scene: LaunchScene) -> None:
+    """5 buckets, never more than n_max_queued_jobs of one idle, begun by pressure; one fails, one is removed."""
+    play.two_hundred(scene)
+
+
+@ONE_RELEASE
+def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, own_pool: CondorPool) -> None:
+    """A schedd whose queue is restored from older days knows nothing of younger jobs."""
+
+    def prepare() -> None:
+        own_pool.stop("central", graceful=True)
+        own_pool.run(["cp", "-a", f"{SPOOL}/job_queue.log", f"{SPOOL}/older"])
+        # No slot has a licence, so the job waits.
+        own_pool.start("central")
+
+    def lose(_number: str) -> None:
+        own_pool.stop("central")
+        own_pool.run(["sh", "-c", f"cd {SPOOL} && rm -f job_queue.log* && mv older job_queue.log"])
+        own_pool.configure("execute", "50-licence.conf", "MACHINE_RESOURCE_licence = 4\n")
+        own_pool.start("central")
+        for node in own_pool.node_names:
+            own_pool.restart(node)
+
+    play.vanished(scene, "licence", prepare, lose)
+
+
+@ONE_RELEASE
+def test_the_schedd_goes_away_and_comes_back(scene: LaunchScene, own_pool: CondorPool) -> None:
+    play.away(scene, "away", lambda: own_pool.stop("central", graceful=True), lambda: own_pool.start("central"))
+
+
+@ONE_RELEASE
+def test_the_schedd_hangs(scene: LaunchScene, own_pool: CondorPool) -> None:
+    schedd = own_pool.run(["pgrep", "-x", "condor_schedd"]).stdout.split()
+    play.hangs(scene, int(schedd[0]), ["condor_q"])
+
+
+@ONE_RELEASE
+def test_the_next_launcher_takes_up_what_a_killed_one_left(scene: LaunchScene) -> None:
+    play.launcher_killed(scene)
+
+
+@ONE_RELEASE
+def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
+    play.interrupted(scene)
+
+
+def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, own_pool: CondorPool) -> None:
+    where = 'Machine == "node1.pool.test"'
+    text = f"executable = /bin/sleep\narguments = 300\nrequest_cpus = 16\nrequirements = {where}\nqueue\n"
+    blocker = own_pool.submit(text, "bob")
+    own_pool.wait_for(lambda: own_pool.queue(f"ClusterId == {blocker} && JobStatus == 2"), 30, "all cores to be in use")
+    resources: dict[str, object] = {"cpu": 16, "requirements": where}
+    play.reprioritised(scene, resources, lambda: own_pool.run(["condor_rm", str(blocker)]))
+
+
+def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_pool: CondorPool) -> None:
+    """Requirements; names and words with shell characters; what is refused; what is put on hold has failed."""
+    evil = "a'b\"c $(id) `id` ;|&<> $(Cluster) x"
+    jobs = [
+        job("wrong", ["true"], requirements="((("),
+        job(
+            "placed",
+            ["sh", "-c", 'grep -h ^Machine "$_CONDOR_MACHINE_AD"'],
+            requirements='Machine == "node2.pool.test"',
+        ),
+        job(evil, ["printf", "%s", evil]),
+        job("nowhere", ["no such program"]),
+        {**job("held", ["sleep", "100"]), "wall_limit": 1},
+    ]
+    code, _none, said = scene.launch("text", [job("text", ["true"], colour="red")]).end()
+    assert code == 2 and "HTCondor counts its resources" in said
+    code, ended, said = scene.launch("odd", jobs).end()
+    assert code == 1, said
+    states = {name: (one["state"], one["code"]) for name, one in ended.items()}
+    assert {name: states[name] for name in ("placed", evil, "nowhere")} == {
+        "placed": ("done", 0),
+        evil: ("done", 0),
+        "nowhere": ("failed", 127),
+    }, ended
+    assert [ended[name]["state"] for name in ("wrong", "held")] == ["failed"] * 2
+    assert "on hold" in str(ended["held"]["why"])
+
+    def printed(name: str) -> str:
+        with open(own_pool.root + str(ended[name]["output"]), encoding="utf-8") as file:
+            return file.read()
+
+    assert printed(evil) == evil
+    assert '"node2.pool.test"' in printed("placed")
+    own_pool.wait_for(lambda: not own_pool.queue(), 20, "the job on hold to be gone")

@@ -1,0 +1,163 @@
+"""`drainwise launch` in a real Grid Engine: 200 jobs, and what goes wrong with one, with qmaster and with us."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from xml.etree import ElementTree
+
+import pytest
+
+import launch_play as play
+from launch_scene import USER, Accounted, LaunchScene, job
+from real_daemons.furnish import write_file
+from sge_cluster import SgeCluster
+
+FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+;(.+)\.[A-Za-z0-9_-]+")
+
+
+class GridEngine:
+    """See `BatchSystem`."""
+
+    backend = "sge"
+    slack = 2.0
+
+    def __init__(self, site: SgeCluster) -> None:
+        self.site = site
+        self.table: Mapping[str, object] = {
+            "bin": "/usr/lib/gridengine",
+            "root": "/var/lib/gridengine",
+            "cell": "default",
+            "cpu_resource": "cpu_r",
+            "mem_resource": "mem_r",
+            "tmp_resource": "tmp_r",
+            "accounting_seconds": 3,
+        }
+
+    def queued(self, waiting: bool) -> dict[str, str]:
+        said = self.site.run(["qstat", "-r", "-xml", "-u", USER, "-s", "p" if waiting else "r"], check=False).stdout
+        found = {}
+        for one in ElementTree.fromstring(said).iter("job_list") if said else ():
+            match = FULL_NAME.fullmatch(one.findtext("full_job_name", ""))
+            if match:
+                found[match[1]] = one.findtext("JB_job_number", "")
+        return found
+
+    def end(self, number: str) -> None:
+        self.site.run(["qdel", number], user=USER)
+
+    def accounted(self) -> list[tuple[str, Accounted]]:
+        named = ((FULL_NAME.fullmatch(one["name"]), one) for one in self.site.accounting())
+        return [(match[1], Accounted(int(one["number"]), int(one["start"]))) for match, one in named if match]
+
+
+@pytest.fixture(scope="module")
+def scene(sge: SgeCluster) -> Iterator[LaunchScene]:
+    made = LaunchScene(GridEngine(sge))
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_job_left(sge: SgeCluster) -> Iterator[None]:
+    yield
+    sge.cancel_all()
+
+
+def test_two_hundred_jobs(scene: LaunchScene) -> None:
+    """5 buckets, never more than n_max_queued_jobs of one waiting, begun by pressure; one fails, one is deleted."""
+    play.two_hundred(scene)
+
+
+def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, sge: SgeCluster) -> None:
+    """A waiting job that an administrator deletes is in no accounting of Grid Engine's."""
+    blockers = []
+
+    def prepare() -> None:
+        blockers.append(sge.submit("sleep 300", "bob", ["-N", "blocker", "-l", "licence=4"]))
+        sge.wait_for(lambda: blockers[0] in sge.numbers("r"), 20, "all licences to be in use")
+
+    def lose(number: str) -> None:
+        sge.run(["qdel", number])
+        sge.run(["qdel", str(blockers[0])])
+
+    play.vanished(scene, "licence", prepare, lose)
+
+
+def test_qmaster_goes_away_and_comes_back(scene: LaunchScene, sge: SgeCluster) -> None:
+    def come_back() -> None:
+        asked = sge.run(["qstat"], user=USER, check=False)
+        assert asked.returncode != 0
+        sge.start_daemon("sge_qmaster")
+
+    play.away(scene, "away", lambda: sge.kill_daemon("sge_qmaster", signal.SIGKILL), come_back)
+
+
+def test_qmaster_hangs(scene: LaunchScene, sge: SgeCluster) -> None:
+    play.hangs(scene, sge.daemon_pid("sge_qmaster"), ["qstat"])
+
+
+def test_the_next_launcher_takes_up_what_a_killed_one_left(scene: LaunchScene) -> None:
+    play.launcher_killed(scene)
+
+
+def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
+    play.interrupted(scene)
+
+
+def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, sge: SgeCluster) -> None:
+    blocker = sge.submit("sleep 300", "bob", ["-N", "blocker", "-l", "cpu_r=16"])
+    sge.wait_for(lambda: blocker in sge.numbers("r"), 20, "all cores to be in use")
+    play.reprioritised(scene, {"cpu": 16}, lambda: sge.run(["qdel", str(blocker)]))
+
+
+def test_what_grid_engine_has_not_is_refused_and_what_it_will_not_start_is_told(
+    scene: LaunchScene, sge: SgeCluster
+) -> None:
+    """An unknown resource; names and words with shell characters; exit codes that Grid Engine takes for orders."""
+    evil = "a'b\"c $(id) `id` ;|&<> #$ -N x"
+    jobs = [
+        job("unknown", ["true"], licences=1),
+        job("ninety-nine", ["sh", "-c", "exit 99"]),
+        job("hundred", ["sh", "-c", "exit 100"]),
+        job("nowhere", ["no such program"]),
+        job(evil, ["printf", "%s", evil]),
+        {**job("no directory", ["true"]), "cwd": "/nowhere"},
+        job("soft", ["true"], hard="-q main -l arch=lx*", soft="-l arch=none"),
+    ]
+    code, ended, said = scene.launch("odd", jobs).end()
+    assert code == 1, said
+    assert {name: (one["state"], one["code"]) for name, one in ended.items() if name != "unknown"} == {
+        "ninety-nine": ("failed", 99),
+        "hundred": ("failed", 100),
+        "nowhere": ("failed", 127),
+        evil: ("done", 0),
+        "no directory": ("failed", 125),
+        "soft": ("done", 0),
+    }
+    assert ended["unknown"]["state"] == "failed" and 'unknown resource "licences"' in str(ended["unknown"]["why"])
+    with open(sge.root + str(ended[evil]["output"]), encoding="utf-8") as file:
+        assert file.read() == evil
+
+
+def test_a_job_in_error_is_cleared_away(scene: LaunchScene, sge: SgeCluster) -> None:
+    """Grid Engine keeps a job that its prolog refuses in the queue until somebody clears it: it has failed."""
+    write_file(sge.root, "/srv/refuse", "#!/bin/sh\nexit 100\n", 0o755)
+    sge.run(["qconf", "-mattr", "queue", "prolog", "/srv/refuse", "main"])
+    try:
+        code, ended, said = scene.launch("error", [job("stuck", ["true"])]).end()
+    finally:
+        sge.run(["qconf", "-mattr", "queue", "prolog", "NONE", "main"])
+    assert code == 1, said
+    assert ended["stuck"]["code"] == 126 and "error state" in str(ended["stuck"]["why"])
+    sge.wait_for(lambda: not sge.numbers(), 20, "the job in error to be gone")
+
+
+def test_leaves_nothing_behind() -> None:
+    """A cell of its own beside the shared one: when it has ended, none of its processes is there."""
+    with SgeCluster(slots=1) as cell:
+        pid = cell.pid
+        assert cell.submit("sleep 300", "alice") >= 1
+    assert subprocess.run(["kill", "-0", str(pid)], capture_output=True, check=False).returncode != 0

@@ -1,0 +1,173 @@
+"""`drainwise launch` in a real Slurm: 200 jobs, and what goes wrong with one, with slurmctld and with us."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+import launch_play as play
+from launch_scene import USER, Accounted, LaunchScene, job
+from slurm_cluster import SlurmCluster
+
+FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+:(.+)\.[A-Za-z0-9_-]+")
+ONE_RELEASE = pytest.mark.parametrize("slurm_release", ["trixie"], indirect=True)
+STATE = "/srv/central/state"
+
+
+class Slurm:
+    """See `BatchSystem`."""
+
+    backend = "slurm"
+    slack = 2.0
+
+    def __init__(self, site: SlurmCluster) -> None:
+        self.site = site
+        self.table: Mapping[str, object] = {"use_nice": True, "accounting_seconds": 3, "command_seconds": 5}
+
+    def queued(self, waiting: bool) -> dict[str, str]:
+        state = "PENDING" if waiting else "RUNNING"
+        command = ["squeue", "--noheader", f"--user={USER}", f"--states={state}", "--format=%A|%j"]
+        return {name: number for number, name in self._named(self.site.run(command, check=False).stdout)}
+
+    def end(self, number: str) -> None:
+        self.site.run(["scancel", number], user=USER)
+
+    def accounted(self) -> list[tuple[str, Accounted]]:
+        fields = "--format=JobIDRaw,JobName%200,Start,End"
+        command = ["sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", fields, f"--user={USER}"]
+        said = self.site.run(command, environment={"SLURM_TIME_FORMAT": "%s"}).stdout
+        found = []
+        for line in said.splitlines():
+            number, name, start, end = line.split("|")
+            match = FULL_NAME.fullmatch(name)
+            if match and start.isdigit() and end.isdigit():
+                found.append((match[1], Accounted(int(number), int(start))))
+        return found
+
+    @staticmethod
+    def _named(said: str) -> Iterator[tuple[str, str]]:
+        for line in said.splitlines():
+            number, _bar, name = line.partition("|")
+            match = FULL_NAME.fullmatch(name)
+            if match:
+                yield number, match[1]
+
+
+@pytest.fixture(scope="module")
+def cluster(slurm_release: str) -> Iterator[SlurmCluster]:
+    """Priorities large enough that nice values count, and an origin for these of yesterday."""
+    yesterday = time.strftime("%Y-%m-%d %H:%M", time.localtime(time.time() - 86400))
+    config = [
+        f'PriorityParameters="time_origin={yesterday},nice_factor=10"',
+        "PriorityWeightPartition=2000000000",
+        "SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0",
+        "Licenses=tool:4",
+    ]
+    with SlurmCluster(nodes=2, cpus=8, release=slurm_release, config="\n".join(config)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def scene(cluster: SlurmCluster) -> Iterator[LaunchScene]:
+    made = LaunchScene(Slurm(cluster))
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_job_left(cluster: SlurmCluster) -> Iterator[None]:
+    yield
+    cluster.cancel_all()
+
+
+def test_two_hundred_jobs(scene: LaunchScene, cluster: SlurmCluster) -> None:
+    """5 buckets, never more than n_max_queued_jobs of one waiting, begun by pressure; one fails, one is cancelled."""
+    play.two_hundred(scene)
+
+
+@ONE_RELEASE
+def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, cluster: SlurmCluster) -> None:
+    """A controller that is restored from an older state knows nothing of younger jobs."""
+    blockers = []
+
+    def prepare() -> None:
+        blockers.append(cluster.submit("sleep 300", "bob", ["--licenses=tool:4"]))
+        cluster.wait_for(lambda: cluster.job(blockers[0]).state == "RUNNING", 20, "all licences to be in use")
+        cluster.kill_daemon("slurmctld", signal.SIGTERM)
+        cluster.run(["cp", "-a", STATE, f"{STATE}.older"])
+        cluster.start_daemon("slurmctld")
+        cluster.wait_until_complete()
+
+    def lose(_number: str) -> None:
+        cluster.kill_daemon("slurmctld", signal.SIGKILL)
+        cluster.run(["sh", "-c", f"rm -r {STATE} && mv {STATE}.older {STATE}"])
+        cluster.start_daemon("slurmctld")
+        cluster.wait_until_complete()
+        cluster.run(["scancel", str(blockers[0])])
+
+    play.vanished(scene, "tool", prepare, lose)
+
+
+@ONE_RELEASE
+def test_slurmctld_goes_away_and_comes_back(scene: LaunchScene, cluster: SlurmCluster) -> None:
+    def come_back() -> None:
+        cluster.start_daemon("slurmctld")
+        cluster.wait_until_complete()
+
+    play.away(scene, "away", lambda: cluster.kill_daemon("slurmctld", signal.SIGTERM), come_back)
+
+
+@ONE_RELEASE
+def test_slurmctld_hangs(scene: LaunchScene, cluster: SlurmCluster) -> None:
+    play.hangs(scene, cluster.daemon_pid("slurmctld"), ["squeue"])
+
+
+@ONE_RELEASE
+def test_the_next_launcher_takes_up_what_a_killed_one_left(scene: LaunchScene) -> None:
+    play.launcher_killed(scene)
+
+
+@ONE_RELEASE
+def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
+    play.interrupted(scene)
+
+
+def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, cluster: SlurmCluster) -> None:
+    blocker = cluster.submit("sleep 300", "bob", ["--nodelist=node1", "--cpus-per-task=8"])
+    cluster.wait_for(lambda: cluster.job(blocker).state == "RUNNING", 20, "all cores to be in use")
+    resources: dict[str, object] = {"cpu": 8, "nodes": "node1"}
+    play.reprioritised(scene, resources, lambda: cluster.run(["scancel", str(blocker)]))
+
+
+def test_attributes_are_slurm_s_own(scene: LaunchScene, cluster: SlurmCluster) -> None:
+    """Licences that Slurm declares, a heterogeneous job, names with shell characters; what Slurm has not is refused."""
+    evil = "a'b\"c $(id) `id` ;|&<> #SBATCH -N x"
+    jobs = [
+        job("partition", ["true"], partition="nowhere"),
+        job("gres", ["true"], ssd=1),
+        job("large", ["true"], memory=1_000_000),
+        job("components", ["sh", "-c", 'echo "$SLURM_HET_SIZE $SLURM_CPUS_PER_TASK_HET_GROUP_1"'], cpu1=2, mem1=32),
+        job("licensed", ["true"], tool=4, nodes="node1", qos="normal", features0="x"),
+        job("licences", ["sh", "-c", "scontrol --oneliner show job $SLURM_JOB_ID"], tool=2, nodes="node1"),
+        job(evil, ["printf", "%s", evil]),
+    ]
+    code, ended, said = scene.launch("odd", jobs).end()
+    assert code == 1, said
+    states = {name: one["state"] for name, one in ended.items()}
+    assert states == {
+        **dict.fromkeys(("partition", "gres", "large", "licensed"), "failed"),
+        **dict.fromkeys(("components", "licences", evil), "done"),
+    }, ended
+    assert "nvalid partition" in str(ended["partition"]["why"])
+
+    def printed(name: str) -> str:
+        with open(cluster.root + str(ended[name]["output"]), encoding="utf-8") as file:
+            return file.read()
+
+    assert printed(evil) == evil
+    assert printed("components") == "2 2\n"
+    assert "Licenses=tool:2" in printed("licences") and "NodeList=node1 " in printed("licences")

@@ -1,0 +1,54 @@
+"""The pages of the batch systems: every key is there, and their launch files are ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from drainwise.htcondor.launch_settings import CondorLaunchSettings, condor_settings
+from drainwise.htcondor.launch_submission import unfit as condor_unfit
+from drainwise.launch.file import load_launch
+from drainwise.sge.settings import SgeSettings, sge_settings
+from drainwise.sge.submission import unfit as sge_unfit
+from drainwise.slurm.launch_settings import OPTIONS, SlurmLaunchSettings, slurm_settings
+from drainwise.slurm.launch_submission import ATTRIBUTES
+from drainwise.slurm.launch_submission import unfit as slurm_unfit
+from drainwise.written_file import toml_reader
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {
+    "sge": ("sge.md", SgeSettings, sge_settings, sge_unfit),
+    "slurm": ("launch-slurm.md", SlurmLaunchSettings, slurm_settings, slurm_unfit),
+    "htcondor": ("launch-htcondor.md", CondorLaunchSettings, condor_settings, condor_unfit),
+}
+
+
+@pytest.mark.parametrize("backend", PAGES)
+def test_every_key_is_on_its_page(backend: str) -> None:
+    page, settings, _read, _unfit = PAGES[backend]
+    table = "\n".join(line for line in (DOCS / page).read_text().splitlines() if line.startswith("| `"))
+    keys = {one.name for one in fields(settings)} - {"options"}
+    assert keys == set(re.findall(r"`([a-z_]+)`", " ".join(line.split("|")[1] for line in table.splitlines())))
+
+
+@pytest.mark.parametrize("backend", PAGES)
+def test_its_launch_file_is_one(backend: str, tmp_path: Path) -> None:
+    if toml_reader() is None:
+        pytest.skip("TOML needs Python 3.11 or tomli")
+    page, _settings, read, unfit = PAGES[backend]
+    text = re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)[0]
+    (tmp_path / "f.toml").write_text(text)
+    launch = load_launch(str(tmp_path / "f.toml"))
+    table: Mapping[str, object] = launch.backends[backend]
+    read(table, "", "f.toml")
+    assert [(work.backend, unfit(work.resources)) for work in launch.works] == [(backend, "")]
+
+
+def test_slurm_s_attributes_and_options_are_on_its_page() -> None:
+    text = (DOCS / "launch-slurm.md").read_text()
+    assert all(f"`{name}`" in text for name in {*ATTRIBUTES} - {"licences"})
+    assert all(f"{short} --{name}" in text for short, name in OPTIONS.items())

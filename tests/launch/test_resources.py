@@ -1,0 +1,53 @@
+"""What a job may ask for, and what is refused by name."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.errors import UsageError
+from drainwise.launch.resources import Resources, parse_resources
+
+
+def test_amounts_texts_and_units() -> None:
+    """mem and tmp count MB; a text that looks like a number is one; the others are passed on as they are."""
+    found = parse_resources(
+        {"cpu": "2", "mem": "2G", "tmp": "1025k", "gpu": "1", "tokens": "4k", "partition": "long"}, "job a"
+    )
+    assert found == Resources(2, 2048, 2, (("gpu", 1), ("partition", "long"), ("tokens", 4096)))
+    assert found.amounts() == {"cpu": 2, "mem": 2048, "tmp": 2, "gpu": 1, "tokens": 4096}
+    assert found.texts() == {"partition": "long"}
+    assert parse_resources(found.as_dict(), "job a") == found
+    assert parse_resources({}, "job a") == Resources(1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cpu", 0), ("cpu", -1), ("cpu", 1_000_001), ("cpu", 1.5), ("cpu", True), ("cpu", "2M"), ("mem", -1),
+        ("mem", 1 << 51), ("mem", 10**5000), ("mem", "0x10"), ("mem", "+5"), ("mem", "1_000"), ("mem", "٣"),
+        ("mem", ""),
+        ("mem", None), ("tmp", float("nan")), ("gpu", 0), ("gpu", -3), ("gpu", []), ("gpu", "a\nb"), ("gpu", ""),
+        ("gpu", "x" * 1001), ("1st", 1), ("a b", 1), ("", 1), ("a;b", 1), ("x" * 101, 1),
+    ],
+    ids=itertools.count(),
+)  # fmt: skip
+def test_zero_absurd_and_unsound_amounts_are_refused_in_one_line(name: str, value: object) -> None:
+    """HOSTILE 36: signs, hexadecimal, underscores, other digits, 5,000 digits, NaN."""
+    with pytest.raises(UsageError, match="job a") as caught:
+        parse_resources({name: value}, "job a")
+    assert len(str(caught.value)) < 300 and "\n" not in str(caught.value)
+
+
+@given(st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8) | st.none() | st.floats(), max_size=4))
+def test_whatever_is_written_is_sound_or_refused(found: dict[str, object]) -> None:
+    try:
+        resources = parse_resources(found, "job a")
+    except UsageError:
+        return
+    assert resources.cpu >= 1 and resources.mem >= 0 and resources.tmp >= 0
+    assert all(amount >= 1 for name, amount in resources.amounts().items() if name not in {"mem", "tmp"})
+    assert hash(resources) == hash(parse_resources(resources.as_dict(), "job a"))

@@ -1,0 +1,66 @@
+"""Priorities of Grid Engine for dates: the order of those that wait is the order of their dates."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.sge.ladder import Ladder
+
+dates = st.lists(st.integers(0, 10_000), min_size=1, max_size=60)
+
+
+@given(dates, st.integers(0, 200))
+def test_none_stands_above_a_sooner_one(numbers: list[int], span: int) -> None:
+    ladder = Ladder(-10, -10 - span)
+    steps = {}
+    for place, date in enumerate(numbers):
+        steps[place] = ladder.step_for(date)
+        assert -10 - span <= steps[place] <= -10
+        ladder.put(str(place), date, steps[place])
+    for one, date in enumerate(numbers):
+        for other, later in enumerate(numbers):
+            assert date >= later or steps[one] >= steps[other]
+
+
+def test_jobs_in_order_stand_on_steps_of_their_own() -> None:
+    ladder = Ladder(0, -100)
+    steps = []
+    for place in range(6):
+        steps.append(ladder.step_for(place))
+        ladder.put(str(place), place, steps[-1])
+    assert steps == sorted(set(steps), reverse=True)
+
+
+@given(dates, st.data())
+def test_after_new_dates_the_order_is_theirs(numbers: list[int], data: st.DataObject) -> None:
+    ladder = Ladder(0, -200)
+    steps = {}
+    for place, date in enumerate(numbers):
+        steps[str(place)] = ladder.step_for(date)
+        ladder.put(str(place), date, steps[str(place)])
+    new = {str(place): float(data.draw(st.integers(0, 10_000))) for place in range(0, len(numbers), 2)}
+    for one, step in ladder.moved(new).items():
+        assert -200 <= step < steps[one]  # users may lower priorities alone
+        steps[one] = step
+        ladder.put(one, ladder.date_of(one), step)
+    told = {one: ladder.date_of(one) for one in steps}
+    assert all(steps[one] >= steps[other] for one in told for other in told if told[one] < told[other])
+    assert all(told[one] == date for one, date in new.items())
+
+
+def test_what_keeps_its_order_is_not_told_again() -> None:
+    ladder = Ladder(0, -100)
+    for one, date in (("a", 1.0), ("b", 2.0), ("c", 3.0)):
+        ladder.put(one, date, ladder.step_for(date))
+    assert ladder.moved({"a": 0.5, "b": 2.5, "unknown": 1.0}) == {}
+    assert set(ladder.moved({"c": 0.1})) == {"a", "b"}
+
+
+def test_those_that_have_begun_make_room() -> None:
+    ladder = Ladder(0, -4)
+    for place in range(9):
+        ladder.put(str(place), place, ladder.step_for(place))
+    assert ladder.step_for(99.0) == -4
+    ladder.keep([])
+    assert ladder.step_for(99.0) == -2

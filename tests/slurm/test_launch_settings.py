@@ -1,0 +1,74 @@
+"""The table [backends.slurm] and the command line's options, those of open-lmake's documentation."""
+
+from __future__ import annotations
+
+import pytest
+
+from drainwise.errors import ConfigurationError, UsageError
+from drainwise.slurm.launch_settings import SlurmLaunchSettings, command_line_options, slurm_settings
+
+
+def test_nothing_is_needed() -> None:
+    assert slurm_settings({}, "", "f.toml") == SlurmLaunchSettings()
+    assert SlurmLaunchSettings().n_max_queued_jobs == 10 and not SlurmLaunchSettings().use_nice
+
+
+def test_all_keys_arrive() -> None:
+    table: dict[str, object] = {
+        "config": "/etc/slurm.conf",
+        "n_max_queued_jobs": 50,
+        "use_nice": True,
+        "bin": "/opt/bin",
+    }
+    assert vars(slurm_settings(table, "", "f.toml")).items() >= table.items()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("config", "slurm.conf"),
+        ("config", 1),
+        ("n_max_queued_jobs", 0),
+        ("n_max_queued_jobs", "10"),
+        ("n_max_queued_jobs", True),
+        ("use_nice", 1),
+        ("use_nice", "yes"),
+        ("lib_slurm", "/usr/lib/libslurm.so"),
+        ("options", {}),
+    ],
+)
+def test_a_wrong_value_is_named(key: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=rf"f\.toml: \[backends\.slurm\] {key} = "):
+        slurm_settings({key: value}, "", "f.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("", {}),
+        ("-c 4 --mem 2G --tmp=100", {"cpus-per-task": "4", "mem": "2G", "tmp": "100"}),
+        ("-C 'a&b' -x node[1-3]", {"constraint": "a&b", "exclude": "node[1-3]"}),
+        ("--gres gpu:1 -L matlab:2", {"gres": "gpu:1", "licenses": "matlab:2"}),
+        ("-w node1 -p long -q high --reservation r", None),
+        ("-plong -c4", {"partition": "long", "cpus-per-task": "4"}),
+        ("--partition=long --qos=high", {"partition": "long", "qos": "high"}),
+    ],
+)
+def test_the_options_of_the_table(text: str, options: dict[str, str] | None) -> None:
+    if options is None:
+        options = {"nodelist": "node1", "partition": "long", "qos": "high", "reservation": "r"}
+    assert command_line_options(text) == options
+
+
+@pytest.mark.parametrize(
+    "text", ["--wrap=id", "-J x", "long", "-p", "-p -c 4", "--mem=", "'", "-p a\x1bb", "--export=ALL"]
+)
+def test_no_others(text: str) -> None:
+    with pytest.raises(UsageError, match="options for slurm"):
+        command_line_options(text)
+
+
+@pytest.mark.parametrize("text", ["-h", "-c 4 --help"])
+def test_help_is_the_table(text: str) -> None:
+    with pytest.raises(UsageError, match=r"-c, --cpus-per-task(?s:.*)--reservation"):
+        command_line_options(text)
