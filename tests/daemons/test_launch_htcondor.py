@@ -115,6 +115,7 @@ def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
     play.interrupted(scene)
 
 
+@ONE_RELEASE
 def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, own_pool: CondorPool) -> None:
     where = 'Machine == "node1.pool.test"'
     text = f"executable = /bin/sleep\narguments = 300\nrequest_cpus = 16\nrequirements = {where}\nqueue\n"

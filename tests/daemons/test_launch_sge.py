@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 
@@ -13,6 +12,8 @@ import pytest
 import launch_play as play
 from launch_scene import USER, Accounted, LaunchScene, job
 from real_daemons.furnish import write_file
+from real_daemons.traces import host_state, namespace_of, processes_in
+from real_daemons.waiting import wait_for
 from sge_cluster import SgeCluster
 
 FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+;(.+)\.[A-Za-z0-9_-]+")
@@ -155,9 +156,13 @@ def test_a_job_in_error_is_cleared_away(scene: LaunchScene, sge: SgeCluster) -> 
     sge.wait_for(lambda: not sge.numbers(), 20, "the job in error to be gone")
 
 
-def test_leaves_nothing_behind() -> None:
-    """A cell of its own beside the shared one: when it has ended, none of its processes is there."""
+def test_a_cell_leaves_nothing_behind() -> None:
+    """One of its own beside the shared one: after its end no process, mount, user or file of it is there."""
+    before = host_state()
     with SgeCluster(slots=1) as cell:
-        pid = cell.pid
-        assert cell.submit("sleep 300", "alice") >= 1
-    assert subprocess.run(["kill", "-0", str(pid)], capture_output=True, check=False).returncode != 0
+        namespaces = {namespace_of(cell.pid, kind) for kind in ("pid", "mnt")}
+        number = cell.submit("sleep 300", "alice")
+        cell.wait_for(lambda: number in cell.numbers("r"), 20, "a job to run")
+        assert len(processes_in(namespaces)) > 4
+    wait_for(lambda: not processes_in(namespaces), 10, "the end of the cell's processes")
+    assert host_state() == before

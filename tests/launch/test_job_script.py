@@ -60,8 +60,23 @@ def test_both_streams_are_appended_to_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("code", "ended"), [(99, 227), (100, 228), (98, 98), (0, 0), (255, 255)])
 def test_codes_that_mean_something_to_the_batch_system_are_moved(tmp_path: Path, code: int, ended: int) -> None:
-    job = start(tmp_path, ("/bin/sh", "-c", f"exit {code}"))
+    job = start(tmp_path, ("/bin/sh", "-c", f"exit {code}"), environment={"IFS": "0123456789"})
     assert run(job_script(job, {99: 227, 100: 228})) == ended
+
+
+@pytest.mark.parametrize("moved", [{}, {99: 227}])
+@pytest.mark.parametrize("program", ["exit", "if", "A=b", "{", "cd", "-c", "!", "test", "echo hi"])
+def test_a_program_is_no_word_of_the_shell_s(tmp_path: Path, program: str, moved: dict[int, int]) -> None:
+    (tmp_path / program).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 7\n")
+    (tmp_path / program).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert run(job_script(start(tmp_path, (program, "x"), environment=path), moved)) == 7
+    assert (tmp_path / "ran").exists()
+
+
+def test_a_program_that_env_would_take_for_a_variable_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ActionRefused, match="called 'A=b'"):
+        job_script(start(tmp_path, ("A=b",), environment={"x.y": "1"}))
 
 
 def test_a_signal_is_told_as_a_shell_tells_it(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def start(resources: Resources = Resources()) -> Start:  # noqa: B008 - it is fr
         "yes",
         NO_QMASTER,
         "echo 'Error reading answer list from qmaster' >&2; exit 1",
-        "echo 'job rejected: Only 5 jobs are allowed per user' >&2; exit 25",
+        "echo 'job rejected: only 1 jobs are allowed per user (current job count: 1)' >&2; exit 25",
         "kill -9 $$",
     ],
 )

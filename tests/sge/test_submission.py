@@ -57,7 +57,7 @@ def test_the_name_has_the_tag_and_the_script_no_directives() -> None:
 @pytest.mark.parametrize("code", [0, 1, 98, 99, 100, 101, 137, 255])
 def test_the_true_exit_code_comes_back(code: int) -> None:
     assert true_code(MOVED_CODES.get(code, code)) == code
-    assert "case $code in 99) exit 227;; 100) exit 228;; esac" in qsub_script(start())
+    assert 'case "$code" in 99) exit 227;; 100) exit 228;; esac' in qsub_script(start())
 
 
 @pytest.mark.parametrize(

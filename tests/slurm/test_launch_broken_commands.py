@@ -15,6 +15,7 @@ from drainwise.slurm.launch_settings import slurm_settings
 
 GONE = "slurm_load_jobs error: Invalid job id specified"
 NO_CONTROLLER = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+POLICY = "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit)"
 NO_ACCOUNTING = "echo 'Slurm accounting storage is disabled' >&2; exit 1"
 
 
@@ -47,7 +48,7 @@ def start(resources: Resources = Resources()) -> Start:  # noqa: B008 - it is fr
         "yes",
         "kill -9 $$",
         f"echo 'sbatch: error: Batch job submission failed: {NO_CONTROLLER}' >&2; exit 1",
-        "echo 'sbatch: error: AssocMaxSubmitJobLimit' >&2; exit 1",
+        f"echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2; echo '{POLICY}' >&2; exit 1",
         "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1",
     ],
 )
@@ -63,10 +64,19 @@ def test_a_number_is_one_with_its_cluster_too(tmp_path: Path, line: str) -> None
     assert backend(tmp_path, sbatch=line).start(start()) == "7"
 
 
-def test_a_refusal_is_one_with_its_reason(tmp_path: Path) -> None:
-    line = "echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >&2; exit 1"
-    with pytest.raises(ActionRefused, match="Invalid partition name specified"):
-        backend(tmp_path, sbatch=line).start(start())
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (
+            "echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >&2",
+            "Invalid partition",
+        ),
+        (f"echo 'sbatch: error: QOSMaxCpuPerJobLimit' >&2; echo '{POLICY}' >&2", "QOSMaxCpuPerJobLimit"),
+    ],
+)
+def test_a_refusal_is_one_with_its_reason(tmp_path: Path, line: str, reason: str) -> None:
+    with pytest.raises(ActionRefused, match=reason):
+        backend(tmp_path, sbatch=f"{line}; exit 1").start(start())
 
 
 @pytest.mark.parametrize("line", ["echo hello", "exec sleep 30", f"echo '{NO_CONTROLLER}' >&2; exit 1", "kill -9 $$"])

@@ -41,8 +41,12 @@ def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Col
     """
     words = [shlex.quote(word) for word in job.argv]
     by_env = [f"{name}={value}" for name, value in job.environment.items() if not _is_plain(name)]
-    if by_env:
-        words = ["/usr/bin/env", *map(shlex.quote, by_env), *words]
+    if by_env or job.argv[0].startswith("-"):  # that some shells take for an option of exec
+        if "=" in job.argv[0]:
+            raise ActionRefused(f"job {job.name!r}: no shell can start a program called {job.argv[0][:60]!r} so")
+        words = ["/usr/bin/env", "--", *map(shlex.quote, by_env), *words]
+    # Behind `exec` no word is the shell's: a builtin, an assignment, the beginning of an `if`.
+    program = " ".join(["exec", *words])
     strange = sorted(set(unwanted) - set(job.environment))
     lines = [
         "#!/bin/sh",
@@ -53,9 +57,9 @@ def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Col
     ]
     if moved:
         cases = " ".join(f"{code}) exit {instead};;" for code, instead in moved.items())
-        lines += [" ".join(words), "code=$?", f"case $code in {cases} esac", "exit $code"]
+        lines += [f"({program})", "code=$?", f'case "$code" in {cases} esac', 'exit "$code"']
     else:
-        lines.append(" ".join(["exec", *words]))
+        lines.append(program)
     text = "\n".join(lines) + "\n"
     try:
         text.encode()
