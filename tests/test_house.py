@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -20,11 +21,13 @@ PURE_PILOT = {"decide", "estimates", "lease", "orders", "overrun", "payload", "s
 SYSTEM_PYTHON = "/usr/bin/python3"
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Every module of the package by its name below `drainwise`."""
     return {str(path.relative_to(PACKAGE))[:-3].replace("/", "."): path for path in PACKAGE.rglob("*.py")}
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """The absolute names that a module imports at run time, wherever in the file."""
     found: set[str] = set()
