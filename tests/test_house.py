@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "plugins" / "drainwise"
 WORKER_NODE = ("errors", "fact", "waste", "features", "pilotad", "node")
-PLAIN = (*WORKER_NODE, "pilot", "estimate")
+PLAIN = (*WORKER_NODE, "pilot", "estimate", "written_file")
 HOOKS = ["htcondor.prepare_hook", "htcondor.update_hook", "htcondor.startd_cron"]
 HOOKS += ["slurm.prolog", "slurm.task_prolog", "slurm.epilog", "slurm.host_list", "features.host"]
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
@@ -81,7 +81,9 @@ def test_the_simulator_plays_what_runs_on_a_site(name: str) -> None:
     if room != "simulate":
         assert room == "cli" or "simulate" not in rooms(modules()[name])
         return
-    assert rooms(modules()[name]) <= {"simulate", "pilot", "reclaim", "estimate", "pool", *WORKER_NODE} - {"node"}
+    assert rooms(modules()[name]) <= {"simulate", "pilot", "reclaim", "estimate", "pool", "html_page", *WORKER_NODE} - {
+        "node"
+    }
     assert {part.split(".")[2] for part in found if part.startswith("drainwise.pilot.")} <= PURE_PILOT
     assert name == "simulate.plots" or not any(part.startswith("matplotlib") for part in found)
 

@@ -119,6 +119,7 @@ def test_a_log_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
         (("RECORDS", "--settings", "TWICE"), 2, "expected each key once"),
         (("RECORDS", "--settings", "WRONG"), 2, "SCOUTS = '0': expected a whole number"),
         (("RECORDS", "--settings", "/no/such"), 2, "a file that can be read"),
+        (("RECORDS", "--settings", "FIFO"), 2, "not a regular file"),
         (("TORN",), 2, "cannot be read to its end"),
         (("TEXT",), 2, "--format"),
         (("EMPTY",), 1, "no finished payload in it"),
@@ -143,6 +144,8 @@ def test_what_is_wrong_is_said(
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
         paths[name] = str(tmp_path / name)
+    os.mkfifo(tmp_path / "FIFO")
+    paths["FIFO"] = str(tmp_path / "FIFO")
     before = sorted(os.listdir(tmp_path))
     try:
         got = main(["estimate", *(paths.get(word, word) for word in words)])

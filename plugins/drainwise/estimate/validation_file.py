@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
 from drainwise.errors import ConfigurationError
 from drainwise.estimate.validation_request import Request, request_of
+from drainwise.written_file import keys_once, read_text
 
 _LONGEST = 1 << 20  # bytes; a request has a page
 _TOML_READERS = ("tomllib", "tomli")
@@ -23,30 +23,10 @@ def load_request(path: str) -> Request:
 
     {here} in its command becomes the directory in which the file lies.
     """
-    text = _text(path)
+    text = read_text(path, _LONGEST, "a request file that can be read", "a request of a page")
     request = request_of(_from_json(path, text) if path.endswith(".json") else _from_toml(path, text), path)
     here = os.path.dirname(os.path.abspath(path))
     return replace(request, command=tuple(word.replace("{here}", here) for word in request.command))
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigurationError(path, "", "", "not a regular file", "a request file")
-            content = file.read(_LONGEST + 1)
-    except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
-        reason = getattr(fault, "strerror", "") or str(fault)
-        raise ConfigurationError(path, "", "", reason, "a request file that can be read") from None
-    if len(content) > _LONGEST:
-        raise ConfigurationError(path, "", "", f"more than {_LONGEST} bytes", "a request of a page")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise ConfigurationError(
-            path, "", "", f"byte {content[fault.start]:#x}", f"UTF-8 text on line {line}"
-        ) from None
 
 
 def toml_reader() -> Callable[[str], object] | None:
@@ -73,19 +53,11 @@ def _from_toml(path: str, text: str) -> object:
 
 
 def _from_json(path: str, text: str) -> object:
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found: dict[str, object] = {}
-        for key, value in pairs:
-            if key in found:
-                raise ConfigurationError(path, "", key[:80], ascii(value)[:80], "the key once")
-            found[key] = value
-        return found
-
     def no_number(word: str) -> NoReturn:
         raise ConfigurationError(path, "", "", word, "JSON, which has no such number")
 
     try:
-        found: object = json.loads(text, object_pairs_hook=once, parse_constant=no_number)
+        found: object = json.loads(text, object_pairs_hook=keys_once(path, "the key once"), parse_constant=no_number)
     except (ValueError, RecursionError) as fault:
         raise ConfigurationError(path, "", "", str(fault)[:120], "JSON") from None
     return found
