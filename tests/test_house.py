@@ -86,7 +86,9 @@ def test_the_simulator_plays_what_runs_on_a_site(name: str) -> None:
     if room != "simulate":
         assert room == "cli" or "simulate" not in rooms(modules()[name])
         return
-    assert rooms(modules()[name]) <= {"simulate", "pilot", "reclaim", "estimate", "pool", *WORKER_NODE} - {"node"}
+    assert rooms(modules()[name]) <= {"simulate", "pilot", "reclaim", "estimate", "pool", "html_page", *WORKER_NODE} - {
+        "node"
+    }
     assert {part.split(".")[2] for part in found if part.startswith("drainwise.pilot.")} <= PURE_PILOT
     assert name == "simulate.plots" or not any(part.startswith("matplotlib") for part in found)
 

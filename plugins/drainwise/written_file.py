@@ -1,4 +1,7 @@
-"""A file that a person wrote: TOML where this Python can, JSON everywhere; what is wrong is refused by file and key."""
+"""A file that a person wrote, read with care: what is wrong is refused by file, and by line or key.
+
+TOML where this Python can, JSON everywhere.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +18,27 @@ _TOML_READERS = ("tomllib", "tomli")
 """The standard library's since Python 3.11, and the package of the same interface for older ones."""
 
 
-def read_text(path: str, longest: int, what: str) -> str:
-    """The text of a regular file of at most so many bytes. `what` is expected there. Raises ConfigurationError."""
+def read_text(path: str, longest: int, wanted: str, shorter: str) -> str:
+    """The text of a regular file of at most `longest` bytes. Raises ConfigurationError.
+
+    wanted: what is expected in words where that is no file, or none that can be read; shorter: where it is longer.
+    O_NONBLOCK keeps a FIFO in the file's place from holding the command for ever.
+    """
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigurationError(path, "", "", "not a regular file", what)
+                raise ConfigurationError(path, "", "", "not a regular file", wanted)
             content = file.read(longest + 1)
     except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
         reason = getattr(fault, "strerror", "") or str(fault)
-        raise ConfigurationError(path, "", "", reason, f"{what} that can be read") from None
+        raise ConfigurationError(path, "", "", reason, wanted) from None
     if len(content) > longest:
-        raise ConfigurationError(path, "", "", f"more than {longest} bytes", what)
+        raise ConfigurationError(path, "", "", f"more than {longest} bytes", shorter)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        line = content.count(b"\n", 0, fault.start) + 1
-        raise ConfigurationError(
-            path, "", "", f"byte {content[fault.start]:#x}", f"UTF-8 text on line {line}"
-        ) from None
+        line, byte = content.count(b"\n", 0, fault.start) + 1, f"byte {content[fault.start]:#x}"
+        raise ConfigurationError(path, "", "", byte, f"UTF-8 text on line {line}") from None
 
 
 def toml_reader() -> Callable[[str], object] | None:

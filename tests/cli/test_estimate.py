@@ -113,12 +113,13 @@ def test_a_log_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
         (("RECORDS", "--plot", "/no/such/x.svg"), 2, "cannot be written: No such file"),
         (("RECORDS", "--format", "sacct"), 2, "have sacct print its header"),
         (("RECORDS", "--format", "condor-long"), 1, "no finished payload in it"),
-        (("RECORDS", "--tasks", "BROKEN"), 2, "expected one JSON object"),
+        (("RECORDS", "--tasks", "BROKEN"), 2, "expected JSON"),
         (("RECORDS", "--tasks", "LIST"), 2, "expected one JSON object"),
-        (("RECORDS", "--tasks", "TWICE"), 2, "expected each key once"),
-        (("RECORDS", "--settings", "TWICE"), 2, "expected each key once"),
+        (("RECORDS", "--tasks", "TWICE"), 2, "expected the key once"),
+        (("RECORDS", "--settings", "TWICE"), 2, "expected the key once"),
         (("RECORDS", "--settings", "WRONG"), 2, "SCOUTS = '0': expected a whole number"),
         (("RECORDS", "--settings", "/no/such"), 2, "a file that can be read"),
+        (("RECORDS", "--settings", "FIFO"), 2, "not a regular file"),
         (("TORN",), 2, "cannot be read to its end"),
         (("TEXT",), 2, "--format"),
         (("EMPTY",), 1, "no finished payload in it"),
@@ -143,6 +144,8 @@ def test_what_is_wrong_is_said(
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
         paths[name] = str(tmp_path / name)
+    os.mkfifo(tmp_path / "FIFO")
+    paths["FIFO"] = str(tmp_path / "FIFO")
     before = sorted(os.listdir(tmp_path))
     try:
         got = main(["estimate", *(paths.get(word, word) for word in words)])

@@ -129,8 +129,14 @@ THE_VALIDATION = {  # test_validation.py, test_validation_condor.py
     "drainwise validate request.toml --cancel",
     "drainwise validate request.toml --again --account physics",
 }
+THE_LAUNCH = {  # tests/launch/test_page.py
+    "drainwise launch night.toml --dry-run",
+    "drainwise launch night.toml",
+    "drainwise launch night.toml --again --json",
+    "drainwise launch night.toml prepare",
+}
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE | THE_SIMULATION
+ALL |= THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE | THE_SIMULATION | THE_LAUNCH
 ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
@@ -157,6 +163,7 @@ def documented() -> set[str]:
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
     named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
+    named |= {"drainwise launch"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 

@@ -109,12 +109,16 @@ def test_a_shortened_deadline_is_told_at_once_and_enforced(batch: Batch) -> None
     [pilot] = batch.pool.snapshot(int(time.time())).pilots
     deadline, asked = int(time.time()) + 3, time.monotonic()
     batch.pool.ask_to_leave(pilot, deadline, "bob waits")
-    site_ad = batch.work(job_id) / ".site.ad"
-    until(site_ad.exists, "the site's word")
+    work = batch.work(job_id)
+    site_ad, shutdown = (
+        work / ".site.ad",
+        [work / ".machinefeatures/shutdowntime", work / ".jobfeatures/shutdowntime_job"],
+    )
+    # The site's word comes first: who sees the others has it.
+    until(lambda: all(file.exists() for file in (site_ad, *shutdown)), "the site's word")
     assert time.monotonic() - asked < 1.0
     assert site_ad.read_text() == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {deadline}\n"
-    for file in (".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job"):
-        assert (batch.work(job_id) / file).read_text() == f"{deadline}\n"
+    assert [file.read_text() for file in shutdown] == [f"{deadline}\n"] * 2
     batch.await_state(ENDED, job_id)
     job = batch.job(job_id)
     assert (job.signal, job.note) == (9, "its deadline has come")

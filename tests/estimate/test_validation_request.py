@@ -145,7 +145,7 @@ def test_whether_a_program_threads_is_said_or_known() -> None:
         ("r.json", b'{"events": 1, "events": 2}', "events = '2': expected the key once"),
         ("r.json", b"[" * 100_000, "expected JSON"),
         ("r.json", b"\xff", "UTF-8 text on line 1"),
-        ("r.json", b" " * (1 << 20) + b"{}", "a request file"),
+        ("r.json", b" " * (1 << 20) + b"{}", "a request of a page"),
         ("r.toml", b"name = ", "expected TOML"),
         ("r.toml", b"name = 1\nname = 2", "expected TOML"),
     ],

@@ -16,7 +16,7 @@ def load_request(path: str) -> Request:
 
     {here} in its command becomes the directory in which the file lies.
     """
-    text = read_text(path, _LONGEST, "a request file")
+    text = read_text(path, _LONGEST, "a request file that can be read", "a request of a page")
     request = request_of(from_json(path, text) if path.endswith(".json") else from_toml(path, text), path)
     here = os.path.dirname(os.path.abspath(path))
     return replace(request, command=tuple(word.replace("{here}", here) for word in request.command))

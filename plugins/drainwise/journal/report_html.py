@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-import jinja2
-
+from drainwise.html_page import template_beside
 from drainwise.journal import plots
 from drainwise.journal.history import ENDS, IN_TIME, VACATED
 from drainwise.journal.report import Report
@@ -16,16 +13,9 @@ _TEMPLATE = "report.html.j2"
 
 def page(report: Report) -> str:
     """The whole page as HTML. Names are a user's word: escaped, and without control characters."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__))),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(core_hours=core_hours, clock=clock, duration=_duration)
-    return environment.get_template(_TEMPLATE).render(
+    return template_beside(
+        __file__, _TEMPLATE, {"core_hours": core_hours, "clock": clock, "duration": _duration}
+    ).render(
         report=report,
         plots=(
             plots.ends_by_day(report.days),
@@ -39,13 +29,6 @@ def page(report: Report) -> str:
         in_time=IN_TIME,
         vacated=VACATED,
     )
-
-
-def _printable(value: object) -> object:
-    """Nothing that a browser could take for more than text: no control character, no mark that turns the writing."""
-    if type(value) is str:
-        return "".join(letter for letter in value if letter.isprintable())
-    return value
 
 
 def _duration(seconds: float | None) -> str:

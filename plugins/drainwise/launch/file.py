@@ -37,7 +37,7 @@ def load_launch(path: str, backend: str | None = None) -> LaunchFile:
     if path.endswith(".jsonl"):
         reader = JobReader(path, {}, LOCAL, backend, any_rule=True)
         return LaunchFile(list(reader.jobs(_lines(path))), reader)
-    text = read_text(path, LONGEST_FILE, "a launch file")
+    text = read_text(path, LONGEST_FILE, "a launch file that can be read", "a launch file, or JSON lines (.jsonl)")
     found = from_json(path, text) if path.endswith(".json") else from_toml(path, text)
     del text
     if isinstance(found, list):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-import jinja2
-
+from drainwise.html_page import template_beside
 from drainwise.simulate.plots import plots_of
 from drainwise.simulate.study import Study
 from drainwise.simulate.words import HEADINGS, cells, legend, notes, scenario_in_words, title
@@ -15,15 +14,7 @@ _TEMPLATE = "page.html.j2"
 
 def page(study: Study, command: str) -> str:
     """The whole page as HTML; `command` is what makes it again. What files say is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__))),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(_TEMPLATE).render(
+    return template_beside(__file__, _TEMPLATE).render(
         name=os.path.basename(study.trace.name),
         computer=study.trace.said("Computer"),
         acknowledge=study.trace.said("Acknowledge"),
@@ -35,10 +26,3 @@ def page(study: Study, command: str) -> str:
         legend=legend(study),
         plots=plots_of(study),
     )
-
-
-def _printable(value: object) -> object:
-    """No control character and no mark that turns the writing; lines may break."""
-    if type(value) is str:
-        return "".join(letter for letter in value if letter.isprintable())
-    return value

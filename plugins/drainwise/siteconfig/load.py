@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import os
-import stat
 from collections.abc import Callable, Mapping
 
 from drainwise.errors import ConfigurationError
 from drainwise.siteconfig.schema import SECTIONS, Key, SiteConfig, keys
 from drainwise.siteconfig.units import format_duration
+from drainwise.written_file import read_text
 
 DEFAULT_SITE_FILE = "/etc/drainwise/site.ini"
 
@@ -24,7 +23,9 @@ def load(path: str) -> SiteConfig:
     not in the table of keys, and for values that contradict each other.
     """
     table = {(key.section, key.name): key for key in keys()}
-    written = _written(path, _read(path), table)
+    written = _written(
+        path, read_text(path, _LONGEST_FILE, "a readable text file", "a site file of a page or two"), table
+    )
     sections = {
         section: kind(
             **{
@@ -38,25 +39,6 @@ def load(path: str) -> SiteConfig:
     config = SiteConfig(file=path, **sections)
     _check_between_keys(config, written)
     return config
-
-
-def _read(path: str) -> str:
-    """The text of the file. O_NONBLOCK keeps a FIFO in the file's place from holding the command for ever."""
-    try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigurationError(path, "", "", "not a regular file", "a readable text file")
-            content = file.read(_LONGEST_FILE + 1)
-    except (OSError, ValueError) as fault:  # ValueError: a NUL in the path
-        reason = getattr(fault, "strerror", "") or str(fault)
-        raise ConfigurationError(path, "", "", reason, "a readable text file") from None
-    if len(content) > _LONGEST_FILE:
-        raise ConfigurationError(path, "", "", f"more than {_LONGEST_FILE} bytes", "a site file of a page or two")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line, byte = content.count(b"\n", 0, fault.start) + 1, f"byte {content[fault.start]:#x}"
-        raise ConfigurationError(path, "", "", byte, f"UTF-8 text on line {line}") from None
 
 
 def _written(file: str, text: str, table: Mapping[tuple[str, str], Key]) -> dict[tuple[str, str], str]:
