@@ -23,6 +23,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A test's id is in its environment, which takes no megabytes."""
+    return f"{argname} of {len(val)}" if isinstance(val, (str, bytes)) and len(val) > 200 else None
+
+
 # A property is about values; how fast one example runs says only how busy the machine is. In continuous integration the
 # examples are the same in every run; elsewhere each run looks at new ones. Half as many as usual: there are hundreds of
 # properties, and the fast subset is to stay fast.

@@ -20,6 +20,8 @@ import pytest
 from drainwise.cli.main import main
 from drainwise.simulate.policies import POLICIES
 
+pytestmark = pytest.mark.daemons  # whole simulations take their time
+
 ROOT = Path(__file__).parents[2]
 EXCERPT = str(ROOT / "traces" / "lcg-cnaf.swf.gz")
 DOCUMENT = ROOT / "docs" / "simulate.md"

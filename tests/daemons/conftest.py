@@ -18,14 +18,30 @@ from slurm_cluster import SlurmCluster
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # Without this one the suite has not shown anything; the others come and go with the archive.
 _NEEDED = "trixie"
+# What takes longest begins first, so that no worker is left alone with it in the end.
+_LONGEST = ("pool", "test_documented_commands", "test_scenario", "test_local_demo", "slurm", "sge", "test_launch")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is marked `daemons`, and grouped by what one worker of the suite should do."""
+    """Everything in this folder is marked `daemons`, and all that is so is grouped by what one worker should do.
+
+    First of all such hooks: pytest-xdist reads the groups in one of them.
+    """
     for item in items:
         if str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function):
             item.add_marker(pytest.mark.daemons)
             item.add_marker(pytest.mark.xdist_group(_group(item)))
+        elif item.get_closest_marker("daemons"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """When the item's group has its turn."""
+    found = item.get_closest_marker("xdist_group")
+    name = str(found.args[0]) if found else ""
+    return next((place for place, start in enumerate(_LONGEST) if name.startswith(start)), len(_LONGEST))
 
 
 def _group(item: pytest.Function) -> str:

@@ -14,6 +14,8 @@ from drainwise.estimate.validation_backend import REPORT, Run
 from drainwise.estimate.validation_measurement import parse_measurement
 from drainwise.estimate.validation_start import command_here
 
+pytestmark = pytest.mark.daemons  # it runs real programs and waits for them
+
 PROGRAM = str(Path(__file__).parents[2] / "scripts" / "validation_program.py")
 SAY = 'printf \'{"written": 1, "output_bytes": 1000}\' > $DRAINWISE_VALIDATION_REPORT;'
 

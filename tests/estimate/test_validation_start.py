@@ -12,6 +12,8 @@ import pytest
 from drainwise.estimate.validation_backend import REPORT, Run
 from drainwise.estimate.validation_start import packed_run, packed_runner
 
+pytestmark = pytest.mark.daemons  # it runs real programs and waits for them
+
 SAY = 'printf \'{"written": 1, "output_bytes": 1000}\' > $DRAINWISE_VALIDATION_REPORT'
 
 

@@ -38,7 +38,10 @@ from made_up_node import (
     write,
 )
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts")
+pytestmark = [
+    pytest.mark.daemons,  # attacks take their time
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts"),
+]
 
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["before 25.4"], indirect=True)

@@ -33,7 +33,10 @@ from drainwise.pilotad.pilot_ad import pilot_ad_text, write_pilot_ad
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import open_dir, read_file
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts")
+pytestmark = [
+    pytest.mark.daemons,  # attacks take their time
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts"),
+]
 
 ALICE, BOB = 12345, 12346
 SECRET = b"USED_FRACTION1k = 1\nPRIORITY_FACTOR = 666\n"

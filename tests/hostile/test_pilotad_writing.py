@@ -30,6 +30,8 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import open_dir, read_file
 from drainwise.pilotad.site_ad import SiteAd, read_site_ad, remove_site_ad, write_site_ad
 
+pytestmark = pytest.mark.daemons  # attacks take their time
+
 DEADLINE = 1_795_256_200
 ALICE = 12345
 UID = os.geteuid()

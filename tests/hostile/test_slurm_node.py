@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.foreign_tree import Removal
 from drainwise.htcondor import acl
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.slurm.tree_removal import Removal
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write
 from made_up_slurm_node import SlurmJob, SlurmNode, install
 

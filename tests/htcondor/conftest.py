@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import socket
@@ -27,11 +28,14 @@ print(json.dumps(written))
 
 @pytest.fixture(scope="session")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """Give the values of knobs, by lower-case name, under a configuration text; unset ones are left out."""
+    """Give the values of knobs, by lower-case name, under a configuration text; unset ones are left out.
 
-    def ask(configuration: str, names: Iterable[str]) -> dict[str, str]:
+    Each question is asked once.
+    """
+
+    @functools.cache
+    def ask(configuration: str, names: tuple[str, ...]) -> dict[str, str]:
         file = tmp_path_factory.mktemp("condor") / "condor_config"
-        names = list(names)
         written = "".join(f"WRITTEN_{name} = $({name})\n" for name in names)
         file.write_text(f"LOG = /var/log/condor\nEXECUTE = /var/lib/condor/execute\n{configuration}\n{written}")
         environment = {**os.environ, "CONDOR_CONFIG": str(file)}
@@ -39,7 +43,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return {name.casefold(): str(value) for name, value in json.loads(ran.stdout).items() if value}
 
-    return ask
+    return lambda configuration, names: dict(ask(configuration, tuple(names)))
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from drainwise.simulate.comparison import Case, run_cases
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import read_trace
 
+pytestmark = pytest.mark.daemons  # whole simulations take their time
+
 ROOT = Path(__file__).parents[2]
 EXCERPT = str(ROOT / "traces" / "lcg-cnaf.swf.gz")
 JOBS = read_trace(EXCERPT).jobs[:1500]

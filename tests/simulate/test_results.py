@@ -23,6 +23,8 @@ from drainwise.simulate.words import HEADINGS, MEANINGS, cells, notes, scenario_
 
 from .small import EXCERPT, POLICIES, swept
 
+pytestmark = pytest.mark.daemons  # whole simulations take their time
+
 
 @pytest.fixture(scope="module")
 def found() -> Study:

@@ -14,6 +14,8 @@ from drainwise.simulate.trace import Trace
 
 from .small import POLICIES, excerpt, swept
 
+pytestmark = pytest.mark.daemons  # whole simulations take their time
+
 SMALL = Scenario(cores=256, moments=2)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.decide import decide
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import Orders
@@ -34,7 +35,8 @@ def test_the_pilot_decides_as_on_the_whole_queue(rows: list[tuple[int, float]], 
     orders = Orders(leave=False, deadline=seconds, draining=False, source="lease")
     shown = waiting.first(cores, seconds)
     some, whole = (
-        decide(Workload(0.0), each, lease, orders, Settings(margin=0.0), 0.0, True) for each in (shown, payloads)
+        decide(Workload(0.0), Backlog(each), lease, orders, Settings(margin=0.0), 0.0, True)
+        for each in (shown, payloads)
     )
     assert some.start == whole.start
     assert some.done == whole.done

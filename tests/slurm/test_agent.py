@@ -18,7 +18,10 @@ from made_up_node import PYTHON, public_directory
 
 from .agent_host import AgentHost
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user")
+pytestmark = [
+    pytest.mark.daemons,  # it runs the real agent
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user"),
+]
 
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
 PYTHONS = [PYTHON, "python3.9"]

@@ -28,7 +28,10 @@ from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, AgentHost, as_user
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts")
+pytestmark = [
+    pytest.mark.daemons,  # attacks take their time
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts"),
+]
 
 ROUND_SECS = 2.0 + 1.5  # what a round may wait for users, and a busy machine
 TURNS = itertools.count(1)

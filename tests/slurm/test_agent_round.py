@@ -16,7 +16,10 @@ from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, NODE, AgentHost, as_user
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user")
+pytestmark = [
+    pytest.mark.daemons,  # rounds of a real agent take their time
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user"),
+]
 
 
 both_releases = pytest.mark.parametrize("host", ["22.05", "24.11"], indirect=True)

@@ -27,6 +27,8 @@ from drainwise.slurm.transport import Transport
 
 from .test_pyslurm_record import FOLDER, NOW
 
+pytestmark = pytest.mark.daemons  # it waits for what never answers
+
 SOUND = """
 import json, os
 __version__ = {version!r}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 
@@ -21,14 +22,7 @@ class Renderer:
     """Fills the templates of one directory; every section of the site file is there by its name."""
 
     def __init__(self, site: SiteConfig, directory: str) -> None:
-        # Configuration files, not HTML: quoting for HTML would spoil them, and every value is of a kind without quotes.
-        self._environment = jinja2.Environment(  # noqa: S701
-            loader=jinja2.FileSystemLoader(directory),
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
+        self._environment = _environment(directory)
         # The site file's own name is the one text here that no kind has checked.
         name = re.sub(r"[^A-Za-z0-9_./+-]", "?", site.file) or "the defaults"
         self._values = {section: getattr(site, section) for section in SECTIONS}
@@ -37,6 +31,19 @@ class Renderer:
     def __call__(self, template: str, **more: str) -> str:
         """The text of a template, with `more` values."""
         return self._environment.get_template(template).render(**self._values, **more)
+
+
+@functools.lru_cache(maxsize=8)
+def _environment(directory: str) -> jinja2.Environment:
+    """The templates of a directory; each is compiled once in a process, which takes longer than filling it."""
+    # Configuration files, not HTML: quoting for HTML would spoil them, and every value is of a kind without quotes.
+    return jinja2.Environment(  # noqa: S701
+        loader=jinja2.FileSystemLoader(directory),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
