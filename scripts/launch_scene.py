@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast
@@ -24,6 +23,7 @@ _PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 _BY_HAND = Path(__file__).parent / "launch_by_hand.py"
 _PLACE = "/srv/plugins"
 _LAUNCH_SECONDS = 100.0
+_LOOK_SECONDS = 0.3  # a look costs half a dozen processes
 
 Table = dict[str, object]
 
@@ -111,10 +111,8 @@ class Launched:
 
     def end(self, look: Callable[[], Iterable[str]] | None = None) -> tuple[int, dict[str, Table], str]:
         """Wait for its end, looking at the names of those that wait; exit code, the jobs by `--json`, what it said."""
-        while not self.result.done():
-            if look is not None:
-                self._count(look())
-            time.sleep(0.1)
+        while not wait([self.result], _LOOK_SECONDS if look else None).done:
+            self._count(look() if look else ())
         code, out, said = self.result.result()
         found = cast("list[Table]", json.loads(out)["jobs"]) if out else []
         return code, {str(one["name"]): one for one in found}, said

@@ -8,6 +8,7 @@ DrainwiseError                 anything the bundle reports on purpose
 ├── FeatureError               a features directory cannot be written or read
 └── PoolError                  the batch system did not do what was asked (exit code 1)
     ├── PoolUnreachable        no answer, half an answer, or a stale one: nothing may be decided on it
+    ├── PoolFull               the batch system takes no more jobs of this user for now
     └── ActionRefused          the batch system refused an order
 """
 
@@ -62,6 +63,10 @@ class PoolError(DrainwiseError):
 
 class PoolUnreachable(PoolError):  # noqa: N818
     """No answer, half an answer or a stale one; no act may follow from it."""
+
+
+class PoolFull(PoolError):  # noqa: N818
+    """A limit on jobs is reached: no more are taken for now, and what is there goes on."""
 
 
 class ActionRefused(PoolError):  # noqa: N818

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 
 from real_daemons.errors import CommandError, DaemonsError
-from real_daemons.furnish import person, write_file
+from real_daemons.furnish import write_file
 from real_daemons.logs import tails
 from real_daemons.namespaces import Enclosure
-from real_daemons.site import CENTRAL, USERS, Site, finish
+from real_daemons.site import CENTRAL, USERS, Site
 from sge_cluster import layout
 from sge_cluster.recipe import RELEASES, recipe_of
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 20.0
-_CLIENTS_DIR = "/srv/clients"
-# In /usr/bin are scripts that guess what the environment says, for 0.1 s each.
-_PROGRAMS = "/usr/lib/gridengine"
 # Name → file with its number, its log.
 _DAEMONS = {
     "sge_qmaster": (layout.QMASTER_PID, layout.QMASTER_LOG),
@@ -57,11 +52,15 @@ class SgeCluster(Site):
         self.wait_for(self._has_room, _START_SECONDS, "the queue to take jobs")
 
     def _configure(self) -> None:
-        self._load("-Mconf", layout.edited(self.run(["qconf", "-sconf"]).stdout, layout.GLOBAL), "global")
+        self.configure(layout.GLOBAL)
         self._load("-Msconf", layout.edited(self.run(["qconf", "-ssconf"]).stdout, layout.SCHEDULER))
         self._load("-Mc", self.run(["qconf", "-sc"]).stdout + layout.COMPLEXES)
         for switch, name in (("-as", CENTRAL), ("-ah", CENTRAL)):
             self.run(["qconf", switch, name], check=False)
+
+    def configure(self, changes: Mapping[str, str]) -> None:
+        """Change keys of the cell's configuration; raises DaemonsError for one that it does not have."""
+        self._load("-Mconf", layout.edited(self.run(["qconf", "-sconf"]).stdout, changes), "global")
 
     def _load(self, switch: str, text: str, name: str = "settings") -> None:
         """Have qconf read a file; the name of one with a configuration is the host's."""
@@ -134,33 +133,6 @@ class SgeCluster(Site):
         for user in USERS:
             self.run(["qdel", "-u", user], check=False)
         self.wait_for(lambda: not self.numbers(), seconds, "the end of all jobs")
-
-    # ---- from outside ----
-
-    def outside_bin(self, user: str) -> str:
-        """A folder of wrappers for programs of the host: `qsub` there is the cell's own, run inside as `user`.
-
-        It passes standard input and output and the environment, and dies with its caller.
-        """
-        directory = f"{_CLIENTS_DIR}/{user}"
-        if not os.path.isdir(self.root + directory):
-            os.makedirs(self.root + directory)
-            home = person(self.root, user)[1]
-            for tool in layout.TOOLS:
-                command = shlex.join(self._inside.tool_command(f"{_PROGRAMS}/{tool}", CENTRAL, user, home))
-                write_file(self.root, f"{directory}/{tool}", f'#!/bin/sh\nexec {command} "$@"\n', 0o755)
-        return self.root + directory
-
-    def run_outside(
-        self, argv: Sequence[str], user: str = "root", check: bool = True, timeout: float = 60.0
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a program of the host, as the host's root, in the cell's network; Grid Engine's commands are the cell's.
-
-        Raises CommandError if it is not done within `timeout` seconds, or if `check` and its code is not 0.
-        """
-        path = f"{self.outside_bin(user)}:{os.environ.get('PATH', os.defpath)}"
-        environment = {**os.environ, **layout.ENVIRONMENT, "PATH": path}
-        return finish(self.outside_command(argv), argv, "", check, timeout, environment)
 
     def log_tails(self) -> str:
         """The last lines of every daemon's log."""

@@ -12,9 +12,11 @@ QUEUE = "main"
 MEMORY_PER_SLOT = 2048  # MB
 SCRATCH_PER_SLOT = 10_000  # MB
 LICENCES = 4
-TOOLS = ("qsub", "qstat", "qdel", "qacct", "qalter", "qconf", "qhost", "qhold", "qrls", "qmod", "qselect")
 
+# In /usr/bin and /usr/sbin are scripts that guess what the environment says, for 0.1 s of CPU time each.
+PROGRAMS = "/usr/lib/gridengine"
 ENVIRONMENT = {
+    "PATH": f"{PROGRAMS}:/usr/sbin:/usr/bin:/sbin:/bin",
     "SGE_ROOT": SGE_ROOT,
     "SGE_CELL": SGE_CELL,
     "SGE_QMASTER_PORT": "6444",
@@ -51,6 +53,7 @@ GLOBAL = {
     "loglevel": "log_info",
     "mailer": "/bin/true",
     "administrator_mail": "none",
+    "shepherd_cmd": f"{PROGRAMS}/sge_shepherd",
     "execd_params": "PTF_MIN_PRIORITY=0,PTF_MAX_PRIORITY=0",
 }
 COMPLEXES = """\

@@ -88,12 +88,20 @@ def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, sge: SgeCl
 
 
 def test_qmaster_goes_away_and_comes_back(scene: LaunchScene, sge: SgeCluster) -> None:
+    """The host learns of it when qmaster is back: one that asks a moment too early asks again after half a minute."""
+    execd = str(sge.daemon_pid("sge_execd"))
+
+    def leave() -> None:
+        sge.run(["kill", "-STOP", execd])
+        sge.kill_daemon("sge_qmaster", signal.SIGKILL)
+
     def come_back() -> None:
         asked = sge.run(["qstat"], user=USER, check=False)
         assert asked.returncode != 0
         sge.start_daemon("sge_qmaster")
+        sge.run(["kill", "-CONT", execd])
 
-    play.away(scene, "away", lambda: sge.kill_daemon("sge_qmaster", signal.SIGKILL), come_back)
+    play.away(scene, "away", leave, come_back)
 
 
 def test_qmaster_hangs(scene: LaunchScene, sge: SgeCluster) -> None:
@@ -119,12 +127,13 @@ def test_what_grid_engine_has_not_is_refused_and_what_it_will_not_start_is_told(
 ) -> None:
     """An unknown resource; names and words with shell characters; exit codes that Grid Engine takes for orders."""
     evil = "a'b\"c $(id) `id` ;|&<> #$ -N x"
+    lines = "\n#$ -t 1-3\n#$ -q nowhere\n"
     jobs = [
         job("unknown", ["true"], licences=1),
         job("ninety-nine", ["sh", "-c", "exit 99"]),
         job("hundred", ["sh", "-c", "exit 100"]),
         job("nowhere", ["no such program"]),
-        job(evil, ["printf", "%s", evil]),
+        job(evil, ["printf", "%s", evil + lines]),
         {**job("no directory", ["true"]), "cwd": "/nowhere"},
         job("soft", ["true"], hard="-q main -l arch=lx*", soft="-l arch=none"),
     ]
@@ -140,7 +149,37 @@ def test_what_grid_engine_has_not_is_refused_and_what_it_will_not_start_is_told(
     }
     assert ended["unknown"]["state"] == "failed" and 'unknown resource "licences"' in str(ended["unknown"]["why"])
     with open(sge.root + str(ended[evil]["output"]), encoding="utf-8") as file:
-        assert file.read() == evil
+        assert file.read() == evil + lines
+
+
+def test_a_user_s_own_files_for_the_commands_make_no_other_jobs_and_hide_none(
+    scene: LaunchScene, sge: SgeCluster
+) -> None:
+    """What qsub is to do by ~/.sge_request, and what qstat hides by ~/.sge_qstat: a job still runs once."""
+    before = len(scene.system.accounted())
+    files = {".sge_request": "-b y -now y -p -9 -soft -l arch=none", ".sge_qstat": "-l arch=none"}
+    for name, line in files.items():
+        write_file(sge.root, f"/home/{USER}/{name}", line + "\n")
+    try:
+        jobs = [job("longer", ["sleep", "4"]), job("after", ["true"], after=["longer"])]
+        code, ended, said = scene.launch("hidden", jobs).end()
+    finally:
+        sge.run(["rm", *(f"/home/{USER}/{name}" for name in files)])
+    assert code == 0 and not said, (ended, said)
+    scene.done(before + 2)
+    assert len(scene.system.accounted()) == before + 2
+
+
+def test_a_limit_on_jobs_that_is_reached_delays_them(scene: LaunchScene, sge: SgeCluster) -> None:
+    before = len(scene.system.accounted())
+    sge.configure({"max_u_jobs": "2"})
+    try:
+        code, ended, said = scene.launch("full", [job(f"full-{place}", ["true"]) for place in range(5)]).end()
+    finally:
+        sge.configure({"max_u_jobs": "0"})
+    assert code == 0 and said.count("2 jobs are allowed per user") == 1, (ended, said)
+    scene.done(before + 5)
+    assert len(scene.system.accounted()) == before + 5
 
 
 def test_a_job_in_error_is_cleared_away(scene: LaunchScene, sge: SgeCluster) -> None:
@@ -152,7 +191,8 @@ def test_a_job_in_error_is_cleared_away(scene: LaunchScene, sge: SgeCluster) -> 
     finally:
         sge.run(["qconf", "-mattr", "queue", "prolog", "NONE", "main"])
     assert code == 1, said
-    assert ended["stuck"]["code"] == 126 and "error state" in str(ended["stuck"]["why"])
+    assert ended["stuck"]["code"] == 126 and "error state (Eqw): " in str(ended["stuck"]["why"])
+    assert str(ended["stuck"]["why"]).endswith("exit_status of prolog = 100")
     sge.wait_for(lambda: not sge.numbers(), 20, "the job in error to be gone")
 
 

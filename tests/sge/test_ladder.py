@@ -23,30 +23,33 @@ def test_none_stands_above_a_sooner_one(numbers: list[int], span: int) -> None:
             assert date >= later or steps[one] >= steps[other]
 
 
-def test_jobs_in_order_stand_on_steps_of_their_own() -> None:
+def test_jobs_in_order_stand_on_steps_of_their_own_the_first_at_the_top() -> None:
     ladder = Ladder(0, -100)
     steps = []
-    for place in range(6):
+    for place in range(10):
         steps.append(ladder.step_for(place))
         ladder.put(str(place), place, steps[-1])
-    assert steps == sorted(set(steps), reverse=True)
+    assert steps == sorted(set(steps), reverse=True) and steps[0] == 0
 
 
-@given(dates, st.data())
-def test_after_new_dates_the_order_is_theirs(numbers: list[int], data: st.DataObject) -> None:
+@given(dates, st.lists(st.integers(-300, 100), min_size=60, max_size=60), st.data())
+def test_after_new_dates_the_order_is_theirs(numbers: list[int], stood: list[int], data: st.DataObject) -> None:
+    """Wherever they stood: somebody else may have moved them, a launcher before this one have put them there."""
     ladder = Ladder(0, -200)
     steps = {}
     for place, date in enumerate(numbers):
-        steps[str(place)] = ladder.step_for(date)
-        ladder.put(str(place), date, steps[str(place)])
+        steps[str(place)] = stood[place]
+        ladder.put(str(place), date, stood[place])
     new = {str(place): float(data.draw(st.integers(0, 10_000))) for place in range(0, len(numbers), 2)}
     for one, step in ladder.moved(new).items():
         assert -200 <= step < steps[one]  # users may lower priorities alone
         steps[one] = step
-        ladder.put(one, ladder.date_of(one), step)
-    told = {one: ladder.date_of(one) for one in steps}
-    assert all(steps[one] >= steps[other] for one in told for other in told if told[one] < told[other])
-    assert all(told[one] == date for one, date in new.items())
+        ladder.stepped(one, step)
+    assert ladder.moved({}) == {}
+    told = {**{str(place): date for place, date in enumerate(numbers)}, **new}
+    assert all(
+        steps[one] >= steps[other] or steps[one] < -200 for one in told for other in told if told[one] < told[other]
+    )
 
 
 def test_what_keeps_its_order_is_not_told_again() -> None:
@@ -57,10 +60,18 @@ def test_what_keeps_its_order_is_not_told_again() -> None:
     assert set(ladder.moved({"c": 0.1})) == {"a", "b"}
 
 
+def test_those_of_an_earlier_launcher_are_put_in_order_once_their_dates_are_told() -> None:
+    ladder = Ladder(0, -100)
+    ladder.stand({"old": -3, "older": -40})
+    assert ladder.step_for(5.0) == 0  # nobody knows yet who goes before whom
+    ladder.put("new", 5.0, 0)
+    assert ladder.moved({"old": 7.0, "older": 3.0}) == {"new": -41, "old": -42}
+
+
 def test_those_that_have_begun_make_room() -> None:
     ladder = Ladder(0, -4)
     for place in range(9):
         ladder.put(str(place), place, ladder.step_for(place))
     assert ladder.step_for(99.0) == -4
-    ladder.keep([])
-    assert ladder.step_for(99.0) == -2
+    ladder.stand({})
+    assert ladder.step_for(99.0) == 0

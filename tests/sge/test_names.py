@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from fnmatch import fnmatchcase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.sge.names import LONGEST, job_name, mangled, tag_of
+from drainwise.sge.names import LONGEST, job_name, mangled, pattern_of, tag_of
 
 # As 8.1.9 answers: refused by name, or answered by none at all (blanks, what is not ASCII).
 REFUSED = set("/:@\\*?\t\n ") | {"é"}
@@ -35,6 +38,13 @@ def test_any_name_is_one_that_grid_engine_takes(key: str, name: str, tag: str) -
     assert len(made) <= LONGEST and made.isascii()
     assert not set(made) & REFUSED
     assert made[0].isalpha() or made[0] == "_"
+
+
+@given(st.text(min_size=1, max_size=100), st.text(max_size=300), tags)
+def test_the_accounting_is_asked_for_all_jobs_of_a_key(key: str, name: str, tag: str) -> None:
+    pattern = pattern_of(key)
+    assert re.fullmatch(r"[A-Za-z0-9_.;?-]+\*", pattern)  # nothing else than these is an operator to qacct
+    assert fnmatchcase(job_name(key, name, tag), pattern)
 
 
 def test_another_s_name_has_no_tag() -> None:

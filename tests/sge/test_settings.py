@@ -25,6 +25,7 @@ def test_all_keys_arrive() -> None:
         "mem_resource": "mem_r",
         "tmp_resource": "tmp_r",
         "n_max_queued_jobs": 50,
+        "repo_key": "r:",
     }
     assert vars(sge_settings(table, "", "f.toml")).items() >= table.items()
 
@@ -43,6 +44,7 @@ def test_all_keys_arrive() -> None:
         ("cpu_resource", "cpu_r=1,x"),
         ("mem_resource", "mem r"),
         ("cell", "a\nb"),
+        ("repo_key", "x" * 101),
         ("command_seconds", 0),
         ("repo", "x"),
     ],

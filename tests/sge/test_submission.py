@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from drainwise.launch.backend import Start
@@ -18,7 +20,7 @@ def start(resources: Resources = Resources(), wall_limit: int = 0) -> Start:  # 
 
 
 def told(settings: SgeSettings, job: Start, priority: int = 0) -> str:
-    return " ".join(qsub_arguments(settings, "key", job, priority))
+    return " ".join(qsub_arguments(settings, "key:", job, priority))
 
 
 def test_amounts_go_under_the_names_the_site_gave() -> None:
@@ -38,20 +40,25 @@ def test_what_is_zero_is_not_asked_for() -> None:
 
 def test_hard_and_soft_options_stand_last_each_behind_its_switch() -> None:
     others = (("hard", "-q 'long q' -l arch=lx*"), ("soft", "-l fast=1"))
-    arguments = qsub_arguments(PLAIN, "key", start(Resources(others=others)), 0)
+    arguments = qsub_arguments(PLAIN, "key:", start(Resources(others=others)), 0)
     assert arguments[-8:] == ["-hard", "-q", "long q", "-l", "arch=lx*", "-soft", "-l", "fast=1"]
+    assert unfit(Resources(others=others)) == ""
 
 
 def test_priority_and_wall_limit() -> None:
-    assert told(PLAIN, start(wall_limit=90), -7).endswith("-p -7 -l h_rt=90")
-    assert "-p" not in qsub_arguments(PLAIN, "key", start(), 0)
+    assert told(PLAIN, start(wall_limit=90), -7).endswith("-p -7 -hard -l h_rt=90")
 
 
 def test_the_name_has_the_tag_and_the_script_no_directives() -> None:
-    arguments = qsub_arguments(PLAIN, "key", start(), 0)
+    arguments = qsub_arguments(PLAIN, "key:", start(), 0)
     assert arguments[arguments.index("-N") + 1] == "key;n;1.T1"
     assert arguments[arguments.index("-C") + 1] == ""
     assert "-r" in arguments and arguments[arguments.index("-r") + 1] == "n"
+
+
+def test_what_a_file_sge_request_says_for_others_is_taken_back() -> None:
+    """HOSTILE 46: `-b y` there would have no script read, `-sync y` would have qsub wait for the job."""
+    assert {"-b n", "-now n", "-sync n", "-p 0", "-hard"} <= set(re.findall("-[a-z]+(?: [n0])?", told(PLAIN, start())))
 
 
 @pytest.mark.parametrize("code", [0, 1, 98, 99, 100, 101, 137, 255])
@@ -70,11 +77,28 @@ def test_the_true_exit_code_comes_back(code: int) -> None:
         ("hard", "-q long.q -N other"),
         ("soft", "-t 1-1000"),
         ("hard", "-sync y"),
+        ("hard", "-q long.q /home/me/other.sh"),
+        ("hard", "-q long.q -- x"),
+        ("hard", "-q"),
+        ("hard", "-pe mpi"),
+        ("hard", "-l -N other"),
+        ("hard", "-clear"),
+        ("hard", "-V"),
+        ("hard", "-v LD_PRELOAD=x"),
+        ("hard", "-soft -l x=1"),
+        ("soft", ""),
         ("hard", 5),
     ],
 )
 def test_what_would_make_another_job_of_it_is_refused(other: tuple[str, Amount]) -> None:
     assert other[0] in unfit(Resources(others=(other,)))
+
+
+@pytest.mark.parametrize(
+    "options", ["-pe 'mpi*' -8 -R y", "-binding env linear:2 -P cms", "-binding linear -h", "-A x"]
+)
+def test_options_that_leave_it_the_same_job_are_its_own_affair(options: str) -> None:
+    assert unfit(Resources(others=(("hard", options),))) == ""
 
 
 def test_what_grid_engine_alone_can_know_is_left_to_it() -> None:

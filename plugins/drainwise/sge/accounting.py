@@ -10,17 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drainwise.errors import PoolUnreachable
+from drainwise.launch.bounded_command import Answer
 
-RUN_AGAIN = frozenset({24, 25})
-"""Values of `failed` for a run after which the job went back to the queue: migrating, rescheduling."""
-DIED = 100
-"""`failed` of a job that ran and died by a signal."""
+RUN_AGAIN = frozenset({*range(1, 12), 24, 25})
+"""Values of `failed` for a run after which the job went back to the queue: before it began, as a machine or its prolog
+was not in order; migrating; rescheduling. See sge_status(5)."""
+
+LOST = frozenset({19, 21})
+"""Values of `failed` where nobody saw how the job ended: its machine or the shepherd went down."""
 
 _RULE = re.compile(r"=+")
 _FIRST_NUMBER = re.compile(r"([0-9]{1,10})\b")
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s?")
-NONE_SAID = ("not found", "no jobs running since startup")
-"""What qacct says when no job has ended under a number or name, or none at all."""
+_NONE_SAID = re.compile(r"error: job (id|name) .* not found")
+_NO_FILE = "No such file or directory"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Record:
 
     number: str
     name: str
+    owner: str
     failed: int
     reason: str
     exit_status: int
@@ -39,6 +43,14 @@ class Record:
 def records_in(answer: str) -> list[Record]:
     """The records in qacct's answer, in its order. Raises PoolUnreachable when it is not whole."""
     return [_record(fields) for fields in _groups(answer)]
+
+
+def is_none(answer: Answer) -> bool:
+    """Whether a qacct that failed says that no job has ended under a number or name, or none at all yet.
+
+    It prints `no jobs running since startup` for a file that nobody may read as well: that says nothing of any job.
+    """
+    return _NONE_SAID.search(answer.whole) is not None or ("since startup" in answer.out and _NO_FILE in answer.whole)
 
 
 def last_by_number(records: list[Record]) -> dict[str, Record]:
@@ -66,11 +78,13 @@ def _record(fields: dict[str, str]) -> Record:
     number = _FIRST_NUMBER.match(fields.get("jobnumber", ""))
     failed = _FIRST_NUMBER.match(fields.get("failed", ""))
     status = _FIRST_NUMBER.match(fields.get("exit_status", ""))
-    if number is None or failed is None or status is None:
-        raise PoolUnreachable("half an answer: qacct printed a record without number, failed or exit_status")
+    # What stands behind exit_status shows that its last digit is there.
+    if number is None or failed is None or status is None or "ru_wallclock" not in fields:
+        raise PoolUnreachable("half an answer: qacct printed a record without number, failed, exit_status or wallclock")
     return Record(
         number=number[1],
         name=fields.get("jobname", ""),
+        owner=fields.get("owner", ""),
         failed=int(failed[1]),
         reason=fields["failed"].partition(":")[2].strip(),
         exit_status=int(status[1]),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import PoolUnreachable
 from drainwise.launch.bounded_command import Answer, run_bounded
 from drainwise.sge.settings import SgeSettings
 
 # What the commands say when sge_qmaster did not answer, or not whole, rather than refuse. Measured with 8.1.9.
-_NO_ANSWER = ("unable to send message to qmaster", "commlib error", "error reading answer list", "unable to contact")
-# A limit on the number of jobs that is reached passes.
-_PASSES = ("jobs are allowed per", "try again later")
-_PASSED_ON = ("SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CELL", "HOME")  # HOME: of ~/.sge_request
+_NO_ANSWER = (
+    *("unable to send message to qmaster", "commlib error", "error reading answer list", "unable to contact"),
+    # The file system of $SGE_ROOT is away.
+    *("unable to initialize environment", "unable to read qmaster name", "directory doesn't exist"),
+)
+_PASSED_ON = ("SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CELL", "HOME", "TZ")
 
 
 class SgeCommands:
@@ -39,17 +41,9 @@ class SgeCommands:
             raise PoolUnreachable(f"{name} failed: {answer.complaint}")
         return answer.out
 
-    def order(self, name: str, *arguments: str, stdin: str = "") -> str:
-        """Give an order; what was printed. Raises ActionRefused when it is refused, PoolUnreachable for no answer."""
+    def order(self, name: str, *arguments: str, stdin: str = "") -> Answer:
+        """Give an order; how it ended, well or refused. Raises PoolUnreachable for no answer."""
         answer = self.answer(name, *arguments, stdin=stdin)
-        if answer.code == 0:
-            return answer.out
-        if answer.code < 0 or is_no_answer(answer):
+        if answer.code < 0 or any(sign in answer.whole.lower() for sign in _NO_ANSWER):
             raise PoolUnreachable(f"{name} failed: {answer.complaint}")
-        raise ActionRefused(f"{name} refused: {answer.complaint}")
-
-
-def is_no_answer(answer: Answer) -> bool:
-    """Whether a failed command says that sge_qmaster did not answer or cannot now, rather than that it refused."""
-    said = answer.said.lower()
-    return any(sign in said for sign in (*_NO_ANSWER, *_PASSES))
+        return answer

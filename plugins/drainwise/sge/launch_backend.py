@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Backend, Place, Start, State
+from drainwise.launch.bounded_command import one_line
 from drainwise.launch.resources import Resources
 from drainwise.sge import accounting, queue_state
-from drainwise.sge.accounting import DIED, Record
-from drainwise.sge.commands import SgeCommands, is_no_answer
+from drainwise.sge.accounting import Record
+from drainwise.sge.commands import SgeCommands
 from drainwise.sge.ladder import Ladder
-from drainwise.sge.names import job_name, tag_of
-from drainwise.sge.queue_state import QueuedJob
+from drainwise.sge.names import pattern_of, tag_of
+from drainwise.sge.queue_state import Details, QueuedJob
 from drainwise.sge.settings import LOWEST, SgeSettings, sge_settings
 from drainwise.sge.submission import qsub_arguments, qsub_script, true_code, unfit
 
@@ -23,11 +26,13 @@ IN_ERROR = 126
 DELETED = 128 + 15
 """Code of a job that was deleted, by us, while it waited: Grid Engine has no record of those."""
 
+_LIMIT_REACHED = 25  # code of qsub: max_u_jobs or max_jobs, see sge_submit(1)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _TOGETHER = 200  # jobs in one order
 _ONE_BY_ONE = 3  # so many questions to the accounting before one for all is cheaper
 _LOOK_AGAIN = 2.0  # seconds before the accounting is asked again for a job it did not have
-_MARGIN = 2 * 86_400  # seconds: of clocks and time zones, when the accounting is asked for what began lately
+_MARGIN = 2 * 3600  # seconds: of clocks, when the accounting is asked for what began lately
+_EARLIER = 2 * 86_400  # seconds: how far back it is asked for jobs that an earlier launcher saw waiting
 
 
 def open_backend(settings: Mapping[str, object], options: str, place: Place) -> Backend:
@@ -36,12 +41,12 @@ def open_backend(settings: Mapping[str, object], options: str, place: Place) -> 
     Raises ConfigurationError or UsageError for what is written wrongly, PoolUnreachable when there is none here.
     """
     backend = SgeBackend(sge_settings(settings, options, place.file), place.key, place.state)
-    backend.poll(())
+    backend.find([place.state])  # no job's tag: whether qstat and qacct answer at all
     return backend
 
 
 class SgeBackend:
-    """Grid Engine, see `Backend`. `key` is put before the names of jobs; with `state` their tags begin.
+    """Grid Engine, see `Backend`. `key`: of the launch, where the settings have none; with `state` tags begin.
 
     Grid Engine gives numbers anew after some millions of jobs, so that what bears another tag is somebody else's.
     """
@@ -49,12 +54,14 @@ class SgeBackend:
     name = "sge"
 
     def __init__(self, settings: SgeSettings, key: str, state: str = "") -> None:
-        self._settings, self._key, self._state = settings, key, state
+        self._settings, self._key, self._state = settings, settings.repo_key or f"{key}:", state
         self._commands = SgeCommands(settings)
+        self._user = pwd.getpwuid(os.getuid()).pw_name
         highest = settings.default_prio
         self._ladder = Ladder(highest, max(LOWEST, highest - settings.prio_span))
-        self._began = time.time()
+        self._earlier = time.time() - _EARLIER
         self._waiting: set[str] = set()  # as of the last answer
+        self._waited: dict[str, float] = {}  # when it was seen to wait for the last time, UNIX s
         self._killed: set[str] = set()
         self._missing: dict[str, float] = {}  # since when, of the monotonic clock
         self._looked: dict[str, float] = {}
@@ -77,46 +84,47 @@ class SgeBackend:
         if why := unfit(job.resources):
             raise ActionRefused(f"job {job.name!r}: {why}")
         step = self._ladder.step_for(job.priority)
-        said = self._commands.order(
-            "qsub", *qsub_arguments(self._settings, self._key, job, step), stdin=qsub_script(job)
-        ).strip()
-        if not _NUMBER.fullmatch(said):
+        arguments = qsub_arguments(self._settings, self._key, job, step)
+        answer = self._commands.order("qsub", *arguments, stdin=qsub_script(job))
+        if answer.code:
+            fault = PoolFull if answer.code == _LIMIT_REACHED else ActionRefused
+            raise fault(f"qsub refused: {answer.complaint}")
+        number = answer.out.strip()
+        if not _NUMBER.fullmatch(number):
             raise PoolUnreachable("qsub ended well but printed no job number")
-        self._ladder.put(said, job.priority, step)
-        self._waiting.add(said)
-        return said
+        self._ladder.put(number, job.priority, step)
+        self._waiting.add(number)
+        self._waited[number] = time.time()
+        return number
 
     def find(self, tags: Collection[str]) -> Mapping[str, str]:
         """See `Backend`."""
-        found = {tag_of(job.name): job.number for job in self._queued().values()}
+        # One that has ended may be missing in the accounting for some seconds.
+        found = {tag_of(job.name): job.number for job in self._queued(queue_state.ENDED_TOO).values()}
         for tag in set(tags) - set(found):
-            for record in self._records("-j", f"*.{tag}"):
-                if tag_of(record.name) == tag:
-                    found[tag] = record.number
+            numbers = [record.number for record in self._records("-j", f"*.{tag}") if tag_of(record.name) == tag]
+            numbers += [number for number, job in self._details([f"*.{tag}"]).items() if tag_of(job.name) == tag]
+            found.update((tag, number) for number in numbers)
         return {tag: found[tag] for tag in tags if tag in found}
 
     def poll(self, ids: Collection[str]) -> Mapping[str, State]:
         """See `Backend`."""
+        now = time.time()
         jobs = self._queued()
-        states, ended = {}, []
-        for one in ids:
-            job = jobs.get(one)
-            if job is None:
-                ended.append(one)
-            else:
-                self._missing.pop(one, None)
-                states[one] = self._clear_away(job) if job.in_error else _state_of(job)
-        gone = self._ended(ended)
-        self._waiting = {one for one in ids if one in states and states[one].state == WAITING}
-        self._ladder.keep(self._waiting)
-        return {**states, **gone}
+        states = self._ended([one for one in ids if one not in jobs])
+        there = {one: jobs[one] for one in ids if one in jobs}
+        for one, job in there.items():
+            self._missing.pop(one, None)
+            states[one] = self._clear_away(job) if job.in_error else _state_of(job)
+        self._waiting = {one for one in there if states[one].state == WAITING}
+        self._waited.update(dict.fromkeys(self._waiting, now))
+        self._ladder.stand({one: jobs[one].priority for one in self._waiting})
+        return states
 
     def kill(self, ids: Collection[str]) -> None:
-        """See `Backend`."""
-        for some in _parts(ids):
-            answer = self._commands.answer("qdel", ",".join(some))
-            if answer.code < 0 or is_no_answer(answer):
-                raise PoolUnreachable(f"qdel failed: {answer.complaint}")
+        """See `Backend`. A number that another job has by now is left alone."""
+        for some in _parts(list(self._details(ids))):
+            self._commands.order("qdel", ",".join(some))
             self._killed.update(some)
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
@@ -129,11 +137,9 @@ class SgeBackend:
         for step, those in by_step.items():
             for some in _parts(those):
                 # One that has started meanwhile or ended stays as it is; the others are changed all the same.
-                answer = self._commands.answer("qalter", "-p", str(step), ",".join(some))
-                if answer.code < 0 or is_no_answer(answer):
-                    raise PoolUnreachable(f"qalter failed: {answer.complaint}")
+                self._commands.order("qalter", "-p", str(step), ",".join(some))
                 for one in some:
-                    self._ladder.put(one, self._ladder.date_of(one), step)
+                    self._ladder.stepped(one, step)
 
     def wait(self, seconds: float) -> None:
         """See `Backend`."""
@@ -144,17 +150,27 @@ class SgeBackend:
 
     # ---- the queue ----
 
-    def _queued(self) -> dict[str, QueuedJob]:
-        jobs = queue_state.jobs_in(self._commands.ask(*queue_state.COMMAND))
-        return {number: job for number, job in jobs.items() if self._is_ours(job.name)}
+    def _queued(self, states: str = queue_state.THERE) -> dict[str, QueuedJob]:
+        jobs = queue_state.jobs_in(self._commands.ask("qstat", *queue_state.LISTING, states))
+        return {number: job for number, job in jobs.items() if self._is_ours(job)}
 
-    def _is_ours(self, name: str) -> bool:
-        return tag_of(name).startswith(self._state)
+    def _details(self, which: Iterable[str]) -> dict[str, Details]:
+        """All about these jobs, as far as they are there: numbers, or patterns of names."""
+        jobs: dict[str, Details] = {}
+        for some in _parts(list(which)):
+            jobs |= queue_state.details_in(self._commands.ask("qstat", *queue_state.DETAILS, ",".join(some)))
+        return {number: job for number, job in jobs.items() if self._is_ours(job)}
+
+    def _is_ours(self, job: QueuedJob | Details | Record) -> bool:
+        """Whether it is of this launch; anybody may give a job the name of one that they have seen in the queue."""
+        return tag_of(job.name).startswith(self._state) and job.owner == self._user
 
     def _clear_away(self, job: QueuedJob) -> State:
         """A job in error stays in the queue until somebody clears it; it has failed, and why is told by qstat alone."""
-        self.kill([job.number])
-        return State(DONE, IN_ERROR, why=f"in Grid Engine's error state ({job.letters}): it could not be started")
+        known = self._details([job.number]).get(job.number)
+        self._commands.order("qdel", job.number)
+        why = (known.error if known else "") or "it could not be started"
+        return State(DONE, IN_ERROR, why=f"in Grid Engine's error state ({job.letters}): {one_line(why)}")
 
     # ---- the accounting ----
 
@@ -163,20 +179,22 @@ class SgeBackend:
         now = time.monotonic()
         asked = [one for one in ids if now - self._looked.get(one, -_LOOK_AGAIN) >= _LOOK_AGAIN]
         records = self._records_of(asked)
+        self._looked.update(dict.fromkeys(asked, now))
+        late = [one for one in asked if now - self._missing.setdefault(one, now) >= self._settings.accounting_seconds]
+        lost = set(late).difference(records, self._details(late))
+        for one in lost:  # more than the one question for all has told
+            records.update(self._records_of([one]))
         states = {}
         for one in asked:
-            since = self._missing.setdefault(one, now)
-            self._looked[one] = now
-            late = now - since >= self._settings.accounting_seconds
-            record = records.get(one) or (self._records_of([one]).get(one) if late else None)
-            if record is not None:
-                states[one] = _ending(record)
+            if one in records:
+                states[one] = _ending(records[one])
             elif one in self._killed and one in self._waiting:
                 states[one] = State(DONE, DELETED, why="deleted before it began")
-            elif late:
+            elif one in lost:
                 states[one] = State(VANISHED, why="in no queue of Grid Engine, and its accounting has no record of it")
         for one in states:
             del self._missing[one], self._looked[one]
+            self._waited.pop(one, None)
             self._killed.discard(one)
         return states
 
@@ -185,16 +203,16 @@ class SgeBackend:
         if len(ids) <= _ONE_BY_ONE:
             records = [record for one in ids for record in self._records("-j", one)]
         else:
-            since = time.strftime("%Y%m%d%H%M.%S", time.localtime(self._began - _MARGIN))
-            ours = job_name(self._key, "", "x").rpartition(".")[0] if self._key else ""
-            records = self._records("-b", since, "-j", f"{ours}*")
+            began = min(self._waited.get(one, self._earlier) for one in ids) - _MARGIN
+            since = time.strftime("%Y%m%d%H%M.%S", time.localtime(began))
+            records = self._records("-b", since, "-j", pattern_of(self._key))
         return accounting.last_by_number(records)
 
     def _records(self, *which: str) -> list[Record]:
         answer = self._commands.answer("qacct", *which)
         if answer.code == 0:
-            return [record for record in accounting.records_in(answer.out) if self._is_ours(record.name)]
-        if any(sign in answer.said + answer.out for sign in accounting.NONE_SAID):
+            return [record for record in accounting.records_in(answer.out) if self._is_ours(record)]
+        if accounting.is_none(answer):
             return []
         raise PoolUnreachable(f"qacct failed: {answer.complaint}")
 
@@ -210,12 +228,12 @@ def _ending(record: Record) -> State:
     why = ""
     if record.failed:
         why = f"failed {record.failed}: {record.reason}" if record.reason else f"failed {record.failed}"
-        if record.failed != DIED or not code:
-            code = code or 1
+        if record.failed in accounting.LOST:
+            return State(VANISHED, wall=record.wall, why=why)
+        code = code or 1
     return State(DONE, code, record.wall, record.cpu, why)
 
 
-def _parts(ids: Collection[str]) -> Iterator[list[str]]:
-    ordered = list(ids)
-    for first in range(0, len(ordered), _TOGETHER):
-        yield ordered[first : first + _TOGETHER]
+def _parts(ids: list[str]) -> Iterator[list[str]]:
+    for first in range(0, len(ids), _TOGETHER):
+        yield ids[first : first + _TOGETHER]

@@ -13,6 +13,7 @@ LONGEST = 200
 _CLOSE = {":": ";", "/": "|", "\\": "|", "@": "&", "*": "+", "?": "!"}
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.,;|&+!%=~^(){}<>#$-]")
 _FIRST = re.compile(r"[A-Za-z_]")
+_OPERATOR = re.compile(r"[^A-Za-z0-9_.;-]")
 _TAG = re.compile(r"\.([A-Za-z0-9_-]{1,64})\Z")
 
 
@@ -22,11 +23,16 @@ def mangled(text: str) -> str:
 
 
 def job_name(key: str, name: str, tag: str) -> str:
-    """The name of a job in Grid Engine: `key;name.tag`, cut in the middle where it is too long."""
-    shown = mangled(f"{key}:{name}" if key else name)
+    """The name of a job in Grid Engine: key and name and `.tag`, cut in the middle where it is too long."""
+    shown = mangled(key + name)
     if not _FIRST.match(shown):
         shown = f"_{shown}"
     return f"{shown[: LONGEST - len(tag) - 1]}.{tag}"
+
+
+def pattern_of(key: str) -> str:
+    """What qacct finds all jobs of a key by: an expression, so that what is an operator there is any character."""
+    return _OPERATOR.sub("?", job_name(key, "", "").removesuffix(".")) + "*"
 
 
 def tag_of(name: str) -> str:

@@ -17,6 +17,7 @@ from drainwise.launch.backend import DEFAULT_MAX_QUEUED
 LOWEST, HIGHEST = -1023, 1024
 """What `qsub -p` takes; above 0 for operators alone."""
 _RESOURCE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+_LONGEST_KEY = 100  # room is left in a name for the job's own
 _SECTION = "backends.sge"
 
 
@@ -27,7 +28,8 @@ class SgeSettings:
     bin: directory of qsub, qstat, qdel, qacct, qalter; root: $SGE_ROOT; both are needed. cell: $SGE_CELL. cluster:
     $SGE_CLUSTER and $SGE_CLUSTER_NAME. default_prio: priority of jobs (`qsub -p`). cpu_resource, mem_resource,
     tmp_resource: names of the resources that hold cores, MB of memory and MB of scratch; empty: not asked for.
-    n_max_queued_jobs: how many of one bucket may wait.
+    n_max_queued_jobs: how many of one bucket may wait. repo_key: stands before the names of jobs; empty: the launch
+    file's name and a colon.
     Ours: prio_span: jobs get priorities from default_prio down to so much less, the more urgent the higher; 0: all the
     same. command_seconds: how long a command may take. accounting_seconds: how long after its end a job may still be
     missing in the accounting before it counts as vanished (Grid Engine writes it each 15 s as installed).
@@ -42,6 +44,7 @@ class SgeSettings:
     mem_resource: str = ""
     tmp_resource: str = ""
     n_max_queued_jobs: int = DEFAULT_MAX_QUEUED
+    repo_key: str = ""
     prio_span: int = 100
     command_seconds: int = 20
     accounting_seconds: int = 60
@@ -92,6 +95,8 @@ def _text(file: str, name: str, value: object) -> str:
         raise ConfigurationError(file, _SECTION, name, _shown(value), "a text")
     if name in _PATHS and not os.path.isabs(value):
         raise ConfigurationError(file, _SECTION, name, value, "an absolute path")
+    if name == "repo_key" and len(value) > _LONGEST_KEY:
+        raise ConfigurationError(file, _SECTION, name, _shown(value), f"at most {_LONGEST_KEY} characters")
     if name in _RESOURCES and value and not _RESOURCE.fullmatch(value):
         raise ConfigurationError(file, _SECTION, name, value, "the name of a resource, as `qconf -sc` lists it")
     return value

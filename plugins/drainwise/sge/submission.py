@@ -20,14 +20,19 @@ MOVED_CODES = {99: 227, 100: 228}
 No signal has the numbers 99 and 100, so nothing else ends with 128 + 99 or 128 + 100.
 """
 
-_VALUE = re.compile(r"[^\s,]{1,1000}")
-# With these the job could not be found again, would be another one, or qsub would wait for it.
-_OURS = frozenset(
-    {
-        *("-N", "-t", "-tc", "-sync", "-now", "-terse", "-verify", "-help", "-C", "-S", "-b"),
-        *("-i", "-o", "-e", "-j", "-wd", "-cwd", "-@", "-r", "-p"),
-    }
-)
+_VALUE = re.compile(r"[!-+.-~-]{1,1000}")  # no blanks, no commas
+_REQUESTS = {
+    **dict.fromkeys(("-h", "-notify"), 0),
+    **dict.fromkeys(("-l", "-q", "-masterq", "-P", "-R", "-ar", "-A", "-a", "-ac", "-c", "-ckpt", "-hold_jid"), 1),
+    **dict.fromkeys(("-js", "-m", "-M", "-binding"), 1),
+    "-pe": 2,
+}
+"""Options of qsub that a job may have, and how many words follow each.
+
+With the others, or a word that belongs to none, the job could not be found again or would be another one: a file to be
+submitted in its place, an array, other names, files and variables; or qsub would wait for it.
+"""
+_INSTANCES = frozenset({"env", "pe", "set"})  # words that may stand between -binding and its strategy
 
 
 def unfit(resources: Resources) -> str:
@@ -37,16 +42,15 @@ def unfit(resources: Resources) -> str:
             if why := _options_fault(str(amount)):
                 return f"{name} = {str(amount)[:60]!r}: {why}"
         elif isinstance(amount, str) and not _VALUE.fullmatch(amount):
-            return f"{name} = {amount[:60]!r}: a value of Grid Engine's has no blanks and no commas"
+            return f"{name} = {amount[:60]!r}: a value of Grid Engine's is ASCII without blanks or commas"
     return ""
 
 
 def qsub_arguments(settings: SgeSettings, key: str, job: Start, priority: int) -> list[str]:
     """The options of qsub for a job, whose script it reads from its standard input."""
     arguments = ["-terse", "-N", job_name(key, job.name, job.tag), "-C", "", "-S", "/bin/sh", "-wd", "/", "-r", "n"]
-    arguments += ["-o", "/dev/null", "-j", "y"]
-    if priority:
-        arguments += ["-p", str(priority)]
+    # What a file sge_request may say for others: the user's own, or the site's.
+    arguments += ["-b", "n", "-now", "n", "-sync", "n", "-o", "/dev/null", "-j", "y", "-p", str(priority), "-hard"]
     for name, amount in _asked(settings, job.resources):
         arguments += ["-l", f"{name}={amount}"]
     if job.wall_limit > 0:
@@ -82,7 +86,14 @@ def _options_fault(text: str) -> str:
         words = shlex.split(text)
     except ValueError as fault:
         return f"options of qsub expected: {fault}"
-    if not words or not words[0].startswith("-"):
-        return "options of qsub expected, such as `-q long.q`"
-    ours = [word for word in words if word in _OURS]
-    return f"{ours[0]} is the launcher's own" if ours else ""
+    if not words or not text.isascii():  # whose answer to other letters cannot be told from qmaster's going away
+        return "options of qsub expected, such as `-q long.q`, in ASCII"
+    while words:
+        option = words.pop(0)
+        if option not in _REQUESTS:
+            return f"{option!r} is none of the options a job may have: {' '.join(sorted(_REQUESTS))}"
+        count = _REQUESTS[option] + (option == "-binding" and words[:1] != [] and words[0] in _INSTANCES)
+        values, words = words[:count], words[count:]
+        if len(values) < count or any(value.startswith("-") and not value[1:].isdigit() for value in values):
+            return f"{option} needs {'a word' if count == 1 else f'{count} words'} behind it"
+    return ""
