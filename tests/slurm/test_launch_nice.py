@@ -52,7 +52,7 @@ def test_a_zone_may_be_named(text: str, moment: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "2023-13-01 00:00", "2023-01-01", "2023-01-01 24:00", "١٩٧٠-01-01 00:00", "x" * 99]
+    "text", ["", "2023-13-01 00:00", "2023-02-30 00:00", "2023-01-01 25:00", "0000-01-01 00:00", "١٩٧٠-01-01 00:00"]
 )
 def test_other_texts_are_no_dates(text: str) -> None:
     assert unix_time(text) is None
@@ -63,7 +63,7 @@ def test_a_second_is_one_step() -> None:
     assert [scale.nice(1672531200.0 + seconds) for seconds in (0, 1, 1.9, 100)] == [0, 1, 1, 100]
 
 
-@given(st.floats(-1e12, 1e12), st.floats(1e-6, 1e6))
+@given(st.floats(-1e12, 1e12), st.floats(1e-6, allow_infinity=False))
 def test_slurm_takes_every_nice_value(priority: float, factor: float) -> None:
     assert 0 <= NiceScale(1672531200.0, factor).nice(priority) <= LARGEST
 

@@ -17,6 +17,7 @@ def test_all_keys_arrive() -> None:
     table: dict[str, object] = {
         "config": "/etc/slurm.conf",
         "n_max_queued_jobs": 50,
+        "repo_key": "night shift/",
         "use_nice": True,
         "bin": "/opt/bin",
     }
@@ -31,6 +32,9 @@ def test_all_keys_arrive() -> None:
         ("n_max_queued_jobs", 0),
         ("n_max_queued_jobs", "10"),
         ("n_max_queued_jobs", True),
+        ("repo_key", 1),
+        ("repo_key", "a\nb"),
+        ("repo_key", "x" * 61),
         ("use_nice", 1),
         ("use_nice", "yes"),
         ("lib_slurm", "/usr/lib/libslurm.so"),
@@ -70,5 +74,5 @@ def test_no_others(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["-h", "-c 4 --help"])
 def test_help_is_the_table(text: str) -> None:
-    with pytest.raises(UsageError, match=r"-c, --cpus-per-task(?s:.*)--reservation"):
+    with pytest.raises(UsageError, match=r"^options for slurm: -A\|--account NAME, -c\|--.*--reservation .*-h\|--help"):
         command_line_options(text)

@@ -23,6 +23,7 @@ def test_the_standard_amounts() -> None:
 @pytest.mark.parametrize(
     ("name", "option"),
     [
+        ("account", "account"),
         ("excludes", "exclude"),
         ("features", "constraint"),
         ("gres", "gres"),
@@ -54,7 +55,8 @@ def test_an_index_names_a_component() -> None:
     assert first == {"cpus-per-task": "2", "mem": "100M"}
     assert second == {"gres": "gpu:1", "cpus-per-task": "4", "mem": "10M"}
     assert third == {"partition": "long"}
-    arguments = sbatch_arguments([first, second, third], "n", None, 0)
+    arguments = sbatch_arguments([first, second, third], "n", 17, 61)
+    assert {"--nice=17", "--time=2", "--no-requeue"} < set(arguments[: arguments.index("--ntasks=1")])
     assert arguments.count(":") == 2
     assert arguments[arguments.index(":") :][:5] == [
         *(":", "--ntasks=1", "--gres=gpu:1", "--cpus-per-task=4", "--mem=10M"),
@@ -88,6 +90,7 @@ def test_what_slurm_can_never_have(other: tuple[str, Amount], what: str) -> None
 
 @given(st.text(max_size=300), st.text(max_size=300), tags)
 def test_any_name_is_one_word_and_has_its_tag(key: str, name: str, tag: str) -> None:
+    assert job_name("night:", "a b|c", "T1") == "night:a_b_c.T1"
     made = job_name(key, name, tag)
     assert tag_of(made) == tag
     assert len(made) <= 200 and made.isascii() and made.isprintable() and not set(made) & set(" |'\"\\$`")

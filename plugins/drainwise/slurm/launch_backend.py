@@ -1,4 +1,8 @@
-"""The launcher's jobs in Slurm: sbatch, squeue, scancel, scontrol, and sacct for what slurmctld has forgotten."""
+"""The launcher's jobs in Slurm: sbatch, squeue, scancel, scontrol, and sacct for what slurmctld has forgotten.
+
+All questions are for the jobs of this user alone, in one answer: so slurmctld packs no others, and no other user's job
+is ever taken for ours. A job's id is its number and its tag, see `launch_states`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import VANISHED, Backend, Place, Start, State
 from drainwise.launch.bounded_command import Answer, run_bounded
 from drainwise.launch.job_script import job_script
@@ -16,24 +21,30 @@ from drainwise.slurm import launch_states
 from drainwise.slurm.launch_nice import NiceScale, nice_scale
 from drainwise.slurm.launch_settings import SlurmLaunchSettings, slurm_settings
 from drainwise.slurm.launch_states import Sighting
-from drainwise.slurm.launch_submission import components, job_name, sbatch_arguments, tag_of, unfit
+from drainwise.slurm.launch_submission import components, job_name, sbatch_arguments, unfit
 
 _NUMBER = re.compile(r"([0-9]{1,10})(?:;[A-Za-z0-9_.-]+)?")
 _LICENSE = re.compile(r"^LicenseName=(\S+)", re.MULTILINE)
-_GONE = "invalid job id"
 _NO_ANSWER = (
     *("unable to contact", "unexpected message received", "connection refused", "timed out", "communication"),
-    *("zero bytes were transmitted", "slurm_persist_conn", "resource temporarily unavailable"),
+    *("send failure", "receive failure", "zero bytes were transmitted", "slurm_persist_conn", "authentication"),
+    *("resource temporarily unavailable", "standby mode", "find an address", "try again"),
 )
-# Limits on jobs that are reached pass.
-_PASSES = ("maxsubmitjob", "try again")
+# Behind these words stands Slurm's own reason, before them may be what a user wrote.
+_VERDICT = "submission failed: "
+# Any limit violates the policy; one on jobs is AssocGrpSubmitJobsLimit, QOSMaxSubmitJobPerUserLimit, or another such.
+_POLICY, _LIMIT = "policy", "submitjob"
+# Against MaxJobCount sbatch tries for two minutes, the second time after a second.
+_TRIES_AGAIN = "unable to accept job, sleeping and retrying"
+_SECOND_TRY = 1.0
 _NO_ACCOUNTING = "accounting storage is disabled"
 _TOGETHER = 500  # jobs in one question
 _LOOK_AGAIN = 2.0  # seconds before the accounting is asked again for a job it did not have
+_SPARED = 30.0  # seconds before an accounting that did not answer is asked again
 _OURS = "now-30days"  # how long ago the tags that are looked for may have been used
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "INPUTRC": "/dev/null", "TERM": "dumb"}
-_UNIX_TIMES = {"SLURM_TIME_FORMAT": "%s"}
 _LEFT_BEHIND = ("LC_ALL", "INPUTRC", "TERM", "OLDPWD")
+_OF_SLURM = ("SLURM_", "SLURMD_")  # a launcher that is in a job itself has its own, which are none of this job's
 
 
 def open_backend(settings: Mapping[str, object], options: str, place: Place) -> Backend:
@@ -41,16 +52,19 @@ def open_backend(settings: Mapping[str, object], options: str, place: Place) -> 
 
     Raises ConfigurationError or UsageError for what is written wrongly, PoolUnreachable when there is none here.
     """
-    return SlurmBackend(slurm_settings(settings, options, place.file), place.key)
+    return SlurmBackend(slurm_settings(settings, options, place.file), f"{place.key}:")
 
 
 class SlurmBackend:
-    """Slurm, see `Backend`. `key` is put before the names of jobs. Raises PoolUnreachable when it does not answer."""
+    """Slurm, see `Backend`. `key`: what the names of jobs begin with, where the settings have no repo_key.
+
+    Raises PoolUnreachable when it does not answer.
+    """
 
     name = "slurm"
 
     def __init__(self, settings: SlurmLaunchSettings, key: str) -> None:
-        self._settings, self._key = settings, key
+        self._settings, self._key = settings, settings.repo_key or key
         config = settings.config or os.environ.get("SLURM_CONF", "")
         self._environment = {**_ENVIRONMENT, **({"SLURM_CONF": config} if config else {})}
         self._scale: NiceScale | None = None
@@ -60,6 +74,7 @@ class SlurmBackend:
         self._licenses = frozenset(_LICENSE.findall(licenses))
         self._missing: dict[str, float] = {}  # since when, of the monotonic clock
         self._looked: dict[str, float] = {}
+        self._silence: tuple[float, PoolUnreachable] | None = None  # since when the accounting has not answered
 
     @property
     def max_queued(self) -> int | None:
@@ -81,61 +96,55 @@ class SlurmBackend:
         parts = components(job.resources, self._licenses, self._settings.options)
         nice = None if self._scale is None else self._scale.nice(job.priority)
         arguments = sbatch_arguments(parts, job_name(self._key, job.name, job.tag), nice, job.wall_limit)
-        answer = self._run("sbatch", *arguments, stdin=job_script(job, unwanted=_LEFT_BEHIND))
-        if answer.code != 0:
-            if answer.code < 0 or _is_no_answer(answer):
-                raise PoolUnreachable(f"sbatch failed: {answer.complaint}")
-            raise ActionRefused(f"sbatch refused: {answer.complaint}")
-        number = _NUMBER.fullmatch(answer.out.strip())
-        if number is None:
-            raise PoolUnreachable("sbatch ended well but printed no job number")
-        return number[1]
+        mine = {name: value for name, value in job.environment.items() if not name.startswith(_OF_SLURM)}
+        number = self._submitted(arguments, job_script(replace(job, environment=mine), unwanted=_LEFT_BEHIND))
+        return launch_states.native_of(number, job.tag)
 
     def find(self, tags: Collection[str]) -> Mapping[str, str]:
         """See `Backend`."""
-        found: dict[str, str] = {}
-        if tags:
-            accounted = self._accounted(f"--starttime={_OURS}", f"--format={launch_states.ACCOUNTING_NAMES}")
-            queued = self._ask(*launch_states.QUEUE, "--me", launch_states.QUEUE_NAMES)
-            for number, name in launch_states.names_in(accounted or "") + launch_states.names_in(queued):
-                tag = tag_of(name.strip())
-                # Of the components of a heterogeneous job the first is the job.
-                found[tag] = min(number, found.get(tag, number), key=int)
-        return {tag: found[tag] for tag in tags if tag in found}
+        found = launch_states.by_tag(self._queued(), set(tags))
+        left = set(tags) - set(found)
+        if left:
+            found.update(launch_states.by_tag(self._accounted(f"--starttime={_OURS}"), left))
+        return found
 
     def poll(self, ids: Collection[str]) -> Mapping[str, State]:
-        """See `Backend`."""
-        states, looked_for = {}, []
-        for some in _parts(ids):
-            queued = self._queued(some)
-            for one in some:
-                sighting = queued.get(one)
-                if sighting is None:
-                    looked_for.append(one)
-                    continue
+        """See `Backend`. Whom slurmctld has forgotten is left out while the accounting does not answer."""
+        queued = self._queued()
+        states: dict[str, State] = {}
+        looked_for = []
+        for one in ids:
+            sighting = queued.get(one)
+            if sighting is not None:
                 self._forget(one)
                 states[one] = sighting.as_state()
-                if sighting.ended:
-                    looked_for.append(one)  # for its CPU time
+            if sighting is None or sighting.ended:  # for its CPU time
+                looked_for.append(one)
         states.update(self._completed(looked_for, states))
+        if looked_for and not states and self._silence:
+            raise self._silence[1]  # that there is nothing else to wait for is to be told
         return states
 
     def kill(self, ids: Collection[str]) -> None:
-        """See `Backend`."""
-        for some in _parts(ids):
-            answer = self._run("scancel", *some)
-            if answer.code < 0 or (answer.code != 0 and _is_no_answer(answer)):
+        """See `Backend`. The numbers of those that slurmctld does not know may be others' by now."""
+        queued = self._queued()
+        for some in _parts([one for one in ids if one in queued]):
+            answer = self._run("scancel", *map(launch_states.number_of, some))
+            if _is_no_answer(answer):
                 raise PoolUnreachable(f"scancel failed: {answer.complaint}")
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         """See `Backend`. Only with use_nice."""
         if self._scale is None:
             return
-        orders = [f"update JobId={one} Nice={self._scale.nice(date)}\n" for one, date in priorities.items()]
+        orders = [
+            f"update JobId={launch_states.number_of(one)} Nice={self._scale.nice(date)}\n"
+            for one, date in priorities.items()
+        ]
         if orders:
             # One that has started meanwhile or ended is refused; the others are changed all the same.
             answer = self._run("scontrol", stdin="".join(orders))
-            if answer.code < 0 or (answer.code != 0 and _is_no_answer(answer)):
+            if _is_no_answer(answer):
                 raise PoolUnreachable(f"scontrol failed: {answer.complaint}")
 
     def wait(self, seconds: float) -> None:
@@ -147,27 +156,38 @@ class SlurmBackend:
 
     # ---- slurmctld ----
 
-    def _queued(self, numbers: list[str]) -> dict[str, Sighting]:
-        form = f"--Format={launch_states.QUEUE_FORMAT}"
-        answer = self._run(*launch_states.QUEUE, f"--jobs={launch_states.joined(numbers)}", form, times=True)
-        if answer.code == 0:
-            return launch_states.queued_in(answer.out)
-        if _GONE in answer.said.lower():
-            return {}
-        raise PoolUnreachable(f"squeue failed: {answer.complaint}")
+    def _submitted(self, arguments: list[str], script: str) -> str:
+        """The number of a new job. Raises ActionRefused, PoolFull, PoolUnreachable."""
+        begin = time.monotonic()
+        answer = self._run("sbatch", *arguments, stdin=script, until=_TRIES_AGAIN)
+        if _TRIES_AGAIN in answer.whole and time.monotonic() - begin < _SECOND_TRY:
+            raise PoolFull(f"sbatch: {answer.complaint}")
+        if _is_no_answer(answer):
+            raise PoolUnreachable(f"sbatch failed: {answer.complaint}")
+        if answer.code != 0:
+            said = answer.whole.lower()
+            full = _POLICY in said.rpartition(_VERDICT)[2] and _LIMIT in said
+            raise (PoolFull if full else ActionRefused)(f"sbatch refused: {answer.complaint}")
+        number = _NUMBER.fullmatch(answer.out.strip())
+        if number is None:
+            raise PoolUnreachable("sbatch ended well but printed no job number")
+        return number[1]
+
+    def _queued(self) -> dict[str, Sighting]:
+        return launch_states.queued_in(self._ask(*launch_states.QUEUE))
 
     # ---- the accounting ----
 
-    def _completed(self, numbers: Iterable[str], known: Mapping[str, State]) -> dict[str, State]:
+    def _completed(self, ids: Iterable[str], known: Mapping[str, State]) -> dict[str, State]:
         """What the accounting adds to those that have ended, and how those ended that slurmctld has forgotten."""
         now = time.monotonic()
-        asked = [one for one in numbers if now - self._looked.get(one, -_LOOK_AGAIN) >= _LOOK_AGAIN]
+        asked = [one for one in ids if now - self._looked.get(one, -_LOOK_AGAIN) >= _LOOK_AGAIN]
         records = self._records(asked)
         states = {}
         for one in asked:
             record = records.get(one) if records is not None else None
             if record is not None and record.ended:
-                states[one] = _merged(known.get(one), record)
+                states[one] = launch_states.merged(known.get(one), record)
             elif one not in known and records is not None:
                 since = self._missing.setdefault(one, now)
                 self._looked[one] = now
@@ -177,38 +197,38 @@ class SlurmBackend:
             self._forget(one)
         return states
 
-    def _records(self, numbers: list[str]) -> dict[str, Sighting] | None:
+    def _records(self, ids: list[str]) -> dict[str, Sighting] | None:
         """What the accounting has of these; None when it does not answer, which says nothing about any."""
+        if self._silence and time.monotonic() - self._silence[0] < _SPARED:
+            return None
         found: dict[str, Sighting] = {}
         try:
-            for some in _parts(numbers):
-                form = f"--format={launch_states.ACCOUNTING_FORMAT}"
-                answer = self._accounted(f"--jobs={launch_states.joined(some)}", form)
-                found.update(launch_states.accounted_in(answer or ""))
-        except PoolUnreachable:
+            for some in _parts(ids):
+                found.update(self._accounted(f"--jobs={','.join(map(launch_states.number_of, some))}"))
+        except PoolUnreachable as fault:
+            self._silence = (time.monotonic(), fault)
             return None
+        self._silence = None
         return found
 
-    def _accounted(self, *which: str) -> str | None:
-        """What sacct prints; None where Slurm keeps no accounts. Raises PoolUnreachable."""
-        answer = self._run(*launch_states.ACCOUNTING, *which)
+    def _accounted(self, which: str) -> dict[str, Sighting]:
+        """What the accounting has; nothing where Slurm keeps no accounts. Raises PoolUnreachable."""
+        answer = self._run(*launch_states.ACCOUNTING, f"--user={os.getuid()}", which)
         if answer.code == 0:
-            return answer.out
-        if _NO_ACCOUNTING in answer.said.lower():
-            return None
+            return launch_states.accounted_in(answer.out)
+        if _NO_ACCOUNTING in answer.whole.lower():
+            return {}
         raise PoolUnreachable(f"sacct failed: {answer.complaint}")
 
-    def _forget(self, number: str) -> None:
-        self._missing.pop(number, None)
-        self._looked.pop(number, None)
+    def _forget(self, one: str) -> None:
+        self._missing.pop(one, None)
+        self._looked.pop(one, None)
 
     # ---- commands ----
 
-    def _run(self, name: str, *arguments: str, stdin: str = "", times: bool = False) -> Answer:
-        environment = {**self._environment, **(_UNIX_TIMES if times else {})}
-        return run_bounded(
-            [f"{self._settings.bin}/{name}", *arguments], environment, self._settings.command_seconds, stdin
-        )
+    def _run(self, name: str, *arguments: str, stdin: str = "", until: str = "") -> Answer:
+        argv = [f"{self._settings.bin}/{name}", *arguments]
+        return run_bounded(argv, self._environment, self._settings.command_seconds, stdin, until=until)
 
     def _ask(self, name: str, *arguments: str) -> str:
         answer = self._run(name, *arguments)
@@ -218,16 +238,9 @@ class SlurmBackend:
 
 
 def _is_no_answer(answer: Answer) -> bool:
-    said = answer.said.lower()
-    return any(sign in said for sign in (*_NO_ANSWER, *_PASSES))
-
-
-def _merged(known: State | None, record: Sighting) -> State:
-    """slurmctld's word on how a job ended with the CPU time of the accounting, or the accounting's alone."""
-    told = record.as_state()
-    if known is None:
-        return told
-    return State(known.state, known.code, known.wall if told.wall is None else told.wall, told.cpu, known.why)
+    """Whether it failed for want of an answer, and was not refused."""
+    said = answer.whole.lower().rpartition(_VERDICT)[2]
+    return answer.code < 0 or (answer.code != 0 and any(sign in said for sign in _NO_ANSWER))
 
 
 def _parts(ids: Collection[str]) -> Iterator[list[str]]:

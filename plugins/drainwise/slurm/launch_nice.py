@@ -8,20 +8,17 @@ in PriorityParameters so that they are.
 
 from __future__ import annotations
 
-import calendar
 import math
 import re
-import time
 from dataclasses import dataclass
+from datetime import datetime
 
 WRAP = 1 << 31
 LARGEST = WRAP - 3
 """The largest nice value that Slurm takes."""
 DEFAULT_ORIGIN = "2023-01-01 00:00:00"
 
-_DATE = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?(?: ?([+-])([0-9]{2}):([0-9]{2}))?"
-)
+_BEFORE_ZONE = re.compile(r" (?=[+-])")
 _LINE = re.compile(r"^PriorityParameters\s*=\s*(.*)$", re.MULTILINE)
 
 
@@ -34,7 +31,8 @@ class NiceScale:
 
     def nice(self, priority: float) -> int:
         """The nice value of a job that should start at `priority` (UNIX s)."""
-        return min(LARGEST, int((priority - self.origin) * self.factor) % WRAP)
+        steps = (priority - self.origin) * self.factor
+        return min(LARGEST, int(steps) % WRAP) if math.isfinite(steps) else LARGEST
 
 
 def nice_scale(configuration: str) -> NiceScale:
@@ -54,14 +52,7 @@ def nice_scale(configuration: str) -> NiceScale:
 
 def unix_time(text: str) -> float | None:
     """`YYYY-MM-DD HH:MM[:SS][ +HH:MM]` as UNIX s, in local time where no zone is named; None for another text."""
-    match = _DATE.fullmatch(text.strip())
-    if match is None:
+    try:
+        return datetime.fromisoformat(_BEFORE_ZONE.sub("", text.strip())).timestamp()
+    except (ValueError, OverflowError):
         return None
-    year, month, day, hour, minute = (int(word) for word in match.groups()[:5])
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60):
-        return None
-    moment = (year, month, day, hour, minute, int(match[6] or 0), 0, 0, -1)
-    if match[7] is None:
-        return time.mktime(moment)
-    ahead = (int(match[8]) * 60 + int(match[9])) * 60
-    return calendar.timegm(moment) - (ahead if match[7] == "+" else -ahead)

@@ -1,7 +1,7 @@
 """What the launch file says of Slurm: the table [backends.slurm], and the options of the command line.
 
-Source: the Slurm backend of open-lmake's documentation; what it does not name is marked as ours. There is no
-`lib_slurm`: Slurm's own commands are used.
+Source: the Slurm backend of open-lmake's documentation; what it does not name is marked as ours. In the place of its
+`lib_slurm`, the dynamic library, stands `bin`: Slurm's own commands are used.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from drainwise.launch.backend import DEFAULT_MAX_QUEUED
 _SECTION = "backends.slurm"
 _RANGES = {"n_max_queued_jobs": (1, 100_000), "command_seconds": (1, 600), "accounting_seconds": (0, 86_400)}
 _PATHS = ("bin", "config")
+_LONGEST_KEY = 60
 
 OPTIONS = {
+    "-A": "account",
     "-c": "cpus-per-task",
     "-C": "constraint",
     "-x": "exclude",
@@ -27,14 +29,13 @@ OPTIONS = {
     "-p": "partition",
     "-q": "qos",
 }
-"""The short options of the command line and the long ones they stand for."""
+"""The short options of the command line and the long ones they stand for. Ours: account."""
 LONG_OPTIONS = (*OPTIONS.values(), "mem", "tmp", "gres", "reservation")
-USAGE = """\
-options for slurm, separated by blanks; each takes the place of what the jobs ask for:
-  -c, --cpus-per-task N   threads          --mem MB                memory          --tmp MB      scratch
-  -C, --constraint LIST   features         -x, --exclude NODES     nodes to avoid  --gres LIST   generic resources
-  -L, --licenses LIST     licenses         -w, --nodelist NODES    nodes           -p, --partition NAME
-  -q, --qos NAME          quality          --reservation NAME      reservation     -h, --help    this text"""
+USAGE = (
+    "-A|--account NAME, -c|--cpus-per-task N, --mem MB, --tmp MB, -C|--constraint FEATURES, -x|--exclude NODES, "
+    "--gres LIST, -L|--licenses LIST, -w|--nodelist NODES, -p|--partition NAME, -q|--qos NAME, --reservation NAME, "
+    "-h|--help; each takes the place of what the jobs ask for"
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class SlurmLaunchSettings:
     """The keys of [backends.slurm].
 
     config: slurm.conf, where it is not in the usual place. n_max_queued_jobs: how many of one bucket may wait.
+    repo_key: what the names of jobs begin with; empty: the name of the file, and a colon.
     use_nice: tell Slurm by each job's nice value when it should start.
     Ours: bin: directory of Slurm's commands. command_seconds: how long one may take. accounting_seconds: how long a job
     that slurmctld does not know may still be missing in the accounting before it counts as vanished.
@@ -51,6 +53,7 @@ class SlurmLaunchSettings:
     bin: str = "/usr/bin"
     config: str = ""
     n_max_queued_jobs: int = DEFAULT_MAX_QUEUED
+    repo_key: str = ""
     use_nice: bool = False
     command_seconds: int = 20
     accounting_seconds: int = 60
@@ -74,6 +77,10 @@ def slurm_settings(table: Mapping[str, object], options: str, file: str) -> Slur
         elif key in _PATHS:
             if not isinstance(value, str) or not os.path.isabs(value) or not value.isprintable():
                 raise ConfigurationError(file, _SECTION, key, _shown(value), "an absolute path")
+        elif key == "repo_key":
+            if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_KEY:
+                expected = f"printable text of at most {_LONGEST_KEY} characters"
+                raise ConfigurationError(file, _SECTION, key, _shown(value), expected)
         elif not isinstance(value, bool):
             raise ConfigurationError(file, _SECTION, key, _shown(value), "true or false")
         found[key] = value
@@ -90,13 +97,13 @@ def command_line_options(text: str) -> dict[str, str]:
     while words:
         word = words.pop(0)
         if word in {"-h", "--help"}:
-            raise UsageError(USAGE)
+            raise UsageError(f"options for slurm: {USAGE}")
         name, has_value, value = word.partition("=")
         if not word.startswith("--"):
             name, value, has_value = word[:2], word[2:], word[2:]
         option = OPTIONS.get(name) or (name[2:] if name.startswith("--") else "")
         if option not in LONG_OPTIONS:
-            raise UsageError(f"options for slurm: {word[:60]!r} is not known\n{USAGE}")
+            raise UsageError(f"options for slurm: {word[:60]!r} is none of {USAGE}")
         if not has_value:
             value = words.pop(0) if words else ""
         if not value or not value.isprintable() or value.startswith("-"):

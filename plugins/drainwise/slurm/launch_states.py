@@ -1,41 +1,47 @@
 """How jobs fare, out of squeue and sacct. Pure.
 
-Only what no user chooses is asked for, but for `names_in`. slurmctld's word goes before the accounting's: that is late.
+slurmctld's word goes before the accounting's: that is late. A job is its number and the tag in its name: numbers are
+given anew when slurmctld is restored from an older state or has come to its largest one. Names come last and end with
+a bar, so that those of this user's other jobs may hold anything, and half an answer is seen to be one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from drainwise.errors import PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, SIGNALLED, WAITING, State
+from drainwise.launch.backend import DONE, RUNNING, SIGNALLED, VANISHED, WAITING, State
 from drainwise.slurm.endings import cpu_seconds
+from drainwise.slurm.launch_submission import tag_of
 
-QUEUE = ("squeue", "--noheader", "--all", "--states=all")
-QUEUE_FORMAT = "JobID:|,State:|,exit_code:|,Reason:|,StartTime:|,EndTime:|"
-QUEUE_NAMES = "--format=%A|%j"
-ACCOUNTING = ("sacct", "--noheader", "--parsable2", "--allocations")
-ACCOUNTING_FORMAT = "JobIDRaw,State,ExitCode,ElapsedRaw,TotalCPU"
-ACCOUNTING_NAMES = "JobIDRaw,JobName%250"
+QUEUE = (
+    *("squeue", "--noheader", "--all", "--me", "--states=all"),
+    "--Format=JobID:|,State:|,exit_code:|,TimeUsed:|,Reason:|,Name:|",
+)
+ACCOUNTING = (
+    *("sacct", "--noheader", "--parsable", "--allocations", "--duplicates"),
+    "--format=JobIDRaw,State,ExitCode,ElapsedRaw,TotalCPU,JobName%250",
+)
 
-_NUMBER = re.compile(r"[0-9]{1,10}")
-_STATE = re.compile(r"[A-Z_]{3,40}")
+_BEGINNING = r"([0-9]{1,10})\|([A-Z_?]{1,40})(?: by [0-9]+)?\|([^|]*)\|([^|]*)\|"  # `CANCELLED by 0`
+_JOB = re.compile(_BEGINNING + r"(.*)\|(.*)\|")
+_BROKEN = re.compile(_BEGINNING + ".*")
 _PAIR = re.compile(r"([0-9]{1,10}):([0-9]{1,5})")
 _WAITS = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
-_RUNS = frozenset(
-    {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "STAGE_OUT", "SIGNALING", "RESIZING"}
-)
-_BY_ITSELF = frozenset({"COMPLETED", "FAILED"})
+_LOST = frozenset({"NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED"})
+"""Ended through no doing of the job's: nothing is known of how it would have ended."""
+_ENDED = _LOST | {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY"}
 _ORDINARY = frozenset({"None", "Priority", "Resources", "(null)", ""})
+_BY_ITSELF = ("NonZeroExitCode", "RaisedSignal", "None")
+_BAD_CONSTRAINTS = "BadConstraints"
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """One job in an answer. code, signal: how it ended."""
+    """One job in an answer. code, signal: how it ended. wall, cpu: seconds."""
 
-    number: str
     state: str
     code: int = 0
     signal: int = 0
@@ -46,67 +52,99 @@ class Sighting:
     @property
     def ended(self) -> bool:
         """Whether it has ended, for good."""
-        return self.state not in _WAITS and self.state not in _RUNS
+        return self.state in _ENDED
 
     def as_state(self) -> State:
-        """In the launcher's words."""
+        """In the launcher's words; what has a state that nobody knows has not ended."""
         if self.state in _WAITS:
             return State(WAITING, why="" if self.reason in _ORDINARY else self.reason)
-        if self.state in _RUNS:
-            return State(RUNNING)
+        if not self.ended:
+            return State(RUNNING, wall=self.wall)
+        if self.state in _LOST:
+            return State(VANISHED, wall=self.wall, why=self.state)
         code = SIGNALLED + self.signal if self.signal else self.code
         if self.state == "COMPLETED":
             return State(DONE, code, self.wall, self.cpu)
-        why = "" if self.state in _BY_ITSELF else self.state
-        if self.state == "FAILED" and self.reason == "BadConstraints":
-            why = "no nodes as it asks for (BadConstraints)"
-        return State(DONE, code or 1, self.wall, self.cpu, why)
+        return State(DONE, code or 1, self.wall, self.cpu, self._why())
+
+    def _why(self) -> str:
+        if self.state != "FAILED":
+            return self.state
+        if self.reason == _BAD_CONSTRAINTS:
+            return f"no nodes as it asks for ({_BAD_CONSTRAINTS})"
+        return "" if self.reason.startswith(_BY_ITSELF) else self.reason
+
+
+def native_of(number: str, tag: str) -> str:
+    """The id of a job for the launcher, of its number and tag."""
+    return f"{number}.{tag}"
+
+
+def number_of(native: str) -> str:
+    """The number in an id."""
+    return native.partition(".")[0]
 
 
 def queued_in(answer: str) -> dict[str, Sighting]:
-    """The jobs in squeue's answer with QUEUE_FORMAT, by number. Raises PoolUnreachable when a line is none."""
-    jobs = {}
-    for line in answer.splitlines():
-        words = [word.strip() for word in line.split("|")]
-        if len(words) != 7 or not _NUMBER.fullmatch(words[0]) or not _STATE.fullmatch(words[1]):
-            raise PoolUnreachable("half an answer: squeue printed a line that is no job")
-        number, state, code, reason, start, end = words[:6]
-        wall = float(max(0, int(end) - int(start))) if start.isdigit() and end.isdigit() else None
-        jobs[number] = Sighting(number, state, *_ending(code), reason, wall)
-    return jobs
+    """The jobs in squeue's answer to QUEUE, by id. Raises PoolUnreachable when it is none, or half of one."""
+    return {
+        native: Sighting(state, *_ending(code), reason, _seconds(used))
+        for native, state, code, used, reason in _jobs_in(answer, "squeue")
+    }
 
 
 def accounted_in(answer: str) -> dict[str, Sighting]:
-    """The jobs in sacct's answer with ACCOUNTING_FORMAT, by number. Raises PoolUnreachable when a line is none."""
-    jobs = {}
+    """The jobs in sacct's answer to ACCOUNTING, by id. Raises PoolUnreachable when it is none, or half of one."""
+    return {
+        native: Sighting(state, *_ending(code), "", float(elapsed) if elapsed.isdigit() else None, cpu_seconds(used))
+        for native, state, code, elapsed, used in _jobs_in(answer, "sacct")
+    }
+
+
+def by_tag(jobs: Iterable[str], tags: Collection[str]) -> dict[str, str]:
+    """The ids that have one of these tags, by tag; of a heterogeneous job's components the first is the job."""
+    found: dict[str, str] = {}
+    for native in jobs:
+        number, _dot, tag = native.partition(".")
+        if tag in tags and (tag not in found or int(number) < int(number_of(found[tag]))):
+            found[tag] = native
+    return found
+
+
+def merged(known: State | None, record: Sighting) -> State:
+    """slurmctld's word on how a job ended with the CPU time of the accounting, or the accounting's alone."""
+    told = record.as_state()
+    if known is None:
+        return told
+    return State(known.state, known.code, known.wall if told.wall is None else told.wall, told.cpu, known.why)
+
+
+def _jobs_in(answer: str, whose: str) -> Iterable[tuple[str, str, str, str, str]]:
+    """Id and the four words after it of each job."""
+    if answer and not answer.endswith("|\n"):
+        raise PoolUnreachable(f"half an answer: {whose} ended amid a job")
+    broken = False  # amid a name that is none of ours: it may have line ends
     for line in answer.splitlines():
-        words = line.split("|")
-        if len(words) != 5:
-            raise PoolUnreachable("half an answer: sacct printed a line that is no job")
-        number, state, code, elapsed, used = words
-        state = state.partition(" ")[0]  # `CANCELLED by 0`
-        if not _NUMBER.fullmatch(number) or not _STATE.fullmatch(state):
-            raise PoolUnreachable("half an answer: sacct printed a line that is no job")
-        wall = float(elapsed) if elapsed.isdigit() else None
-        jobs[number] = Sighting(number, state, *_ending(code), "", wall, cpu_seconds(used))
-    return jobs
-
-
-def names_in(answer: str) -> list[tuple[str, str]]:
-    """Number and name of each job in lines `number|name`; lines of others' making are passed over."""
-    pairs = (line.partition("|")[::2] for line in answer.splitlines())
-    return [(number, name) for number, name in pairs if _NUMBER.fullmatch(number)]
-
-
-def joined(numbers: Sequence[str]) -> str:
-    """Numbers for --jobs."""
-    return ",".join(numbers)
+        match = _JOB.fullmatch(line)
+        if match is not None:
+            number, state, code, third, fourth, name = match.groups()
+            tag = tag_of(name)
+            broken = not tag
+            yield native_of(number, tag), state, code, third, fourth
+        elif broken or _BROKEN.fullmatch(line):
+            broken = True
+        else:
+            raise PoolUnreachable(f"half an answer: {whose} printed a line that is no job")
 
 
 def _ending(text: str) -> tuple[int, int]:
     """`3:0` is code 3, `0:9` signal 9; squeue of 22.05 has both in one number, as wait() has."""
     if match := _PAIR.fullmatch(text):
         return int(match[1]), int(match[2])
-    if _NUMBER.fullmatch(text):
+    if text.isdecimal() and len(text) <= 10:
         return int(text) >> 8, int(text) & 127
     return 0, 0
+
+
+def _seconds(text: str) -> float | None:
+    return 0.0 if text == "0:00" else cpu_seconds(text)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from drainwise.launch.resources import Amount, Resources
 
 ATTRIBUTES = {
+    "account": "account",
     "excludes": "exclude",
     "features": "constraint",
     "gres": "gres",
@@ -20,7 +21,7 @@ ATTRIBUTES = {
     "reserv": "reservation",
     "reservation": "reservation",
 }
-"""Resources that are passed to Slurm as they are → the option of sbatch."""
+"""Resources that are passed to Slurm as they are → the option of sbatch. Ours: account."""
 AMOUNTS = {"cpu": "cpus-per-task", "mem": "mem", "tmp": "tmp"}
 MOST_COMPONENTS = 128
 
@@ -34,9 +35,9 @@ Component = dict[str, str]
 """Long option of sbatch → value, for one component of a (heterogeneous) job."""
 
 
-def job_name(key: str, name: str, tag: str) -> str:
-    """The name of a job in Slurm: `key:name.tag`, cut where it is too long. The tag finds the job again."""
-    shown = _UNSOUND.sub("_", f"{key}:{name}" if key else name)
+def job_name(repo_key: str, name: str, tag: str) -> str:
+    """The name of a job in Slurm: key, name, `.tag`, cut where it is too long. The tag finds the job again."""
+    shown = _UNSOUND.sub("_", repo_key + name)
     return f"{shown[: _LONGEST_NAME - len(tag) - 1]}.{tag}"
 
 
@@ -81,17 +82,16 @@ def components(resources: Resources, licenses: Collection[str], options: Mapping
 
 
 def sbatch_arguments(parts: list[Component], name: str, nice: int | None, wall_limit: int) -> list[str]:
-    """The options of sbatch for a job, whose script it reads from its standard input."""
-    arguments = ["--parsable", f"--job-name={name}", "--export=ALL", "--no-requeue", "--chdir=/"]
-    arguments += ["--output=/dev/null", "--ntasks=1"]
+    """The options of sbatch for a job, whose script it reads from its standard input; the first ones count for all
+    components."""
+    arguments = ["--parsable", f"--job-name={name}", "--export=ALL", "--no-requeue", "--chdir=/", "--output=/dev/null"]
     if nice is not None:
         arguments.append(f"--nice={nice}")
+    if wall_limit > 0:
+        arguments.append(f"--time={-(-wall_limit // 60)}")
     for index, part in enumerate(parts):
-        if index:
-            arguments += [":", "--ntasks=1"]
-        if wall_limit > 0:
-            arguments.append(f"--time={-(-wall_limit // 60)}")
-        arguments += [f"--{option}={value}" for option, value in part.items()]
+        arguments += [":"] * (index > 0)
+        arguments += ["--ntasks=1", *(f"--{option}={value}" for option, value in part.items())]
     return arguments
 
 
