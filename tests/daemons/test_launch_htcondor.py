@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -12,6 +13,10 @@ from launch_scene import USER, Accounted, LaunchScene, job
 
 ONE_RELEASE = pytest.mark.parametrize("release", ["trixie"], indirect=True)
 SPOOL = "/srv/central/spool/condor"
+LICENCE = (
+    "MACHINE_RESOURCE_licence = 4\nHAS_LICENCE = {}\nSTART = $(HAS_LICENCE) || TARGET.RequestLicence =?= undefined\n"
+)
+LIMIT = 3
 
 
 class HTCondor:
@@ -50,7 +55,7 @@ class HTCondor:
 
 @pytest.fixture(scope="module")
 def own_pool(release: str) -> Iterator[CondorPool]:
-    with CondorPool(nodes=2, cpus=16, release=release) as running:
+    with CondorPool(nodes=2, cpus=16, release=release, config={"node2": LICENCE.format(False)}) as running:
         yield running
 
 
@@ -68,6 +73,7 @@ def _no_job_left(own_pool: CondorPool) -> Iterator[None]:
     own_pool.wait_for(lambda: not own_pool.queue(), 30, "the end of all jobs")
 
 
+@ONE_RELEASE
 def test_two_hundred_jobs(scene: LaunchScene) -> None:
     """5 buckets, never more than n_max_queued_jobs of one idle, begun by pressure; one fails, one is removed."""
     play.two_hundred(scene)
@@ -78,25 +84,30 @@ def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, own_pool: 
     """A schedd whose queue is restored from older days knows nothing of younger jobs."""
 
     def prepare() -> None:
-        own_pool.stop("central", graceful=True)
         own_pool.run(["cp", "-a", f"{SPOOL}/job_queue.log", f"{SPOOL}/older"])
-        # No slot has a licence, so the job waits.
-        own_pool.start("central")
 
     def lose(_number: str) -> None:
-        own_pool.stop("central")
+        own_pool.run(["condor_off", "-fast", "-daemon", "schedd"])
+        schedd_gone(own_pool)
         own_pool.run(["sh", "-c", f"cd {SPOOL} && rm -f job_queue.log* && mv older job_queue.log"])
-        own_pool.configure("execute", "50-licence.conf", "MACHINE_RESOURCE_licence = 4\n")
-        own_pool.start("central")
-        for node in own_pool.node_names:
-            own_pool.restart(node)
+        own_pool.run(["condor_on", "-daemon", "schedd"])
+        own_pool.configure("node2", "60-licence.conf", LICENCE.format(True))
+        own_pool.run(["condor_reconfig"], node="node2")
 
     play.vanished(scene, "licence", prepare, lose)
 
 
 @ONE_RELEASE
 def test_the_schedd_goes_away_and_comes_back(scene: LaunchScene, own_pool: CondorPool) -> None:
-    play.away(scene, "away", lambda: own_pool.stop("central", graceful=True), lambda: own_pool.start("central"))
+    def leave() -> None:
+        own_pool.run(["condor_off", "-daemon", "schedd"])
+        schedd_gone(own_pool)
+
+    play.away(scene, "away", leave, lambda: own_pool.run(["condor_on", "-daemon", "schedd"]))
+
+
+def schedd_gone(pool: CondorPool) -> None:
+    pool.wait_for(lambda: pool.run(["pgrep", "-x", "condor_schedd"], check=False).returncode, 20, "the schedd's end")
 
 
 @ONE_RELEASE
@@ -126,8 +137,9 @@ def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, own_pool: 
 
 
 def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_pool: CondorPool) -> None:
-    """Requirements; names and words with shell characters; what is refused; what is put on hold has failed."""
-    evil = "a'b\"c $(id) `id` ;|&<> $(Cluster) x"
+    """Requirements; names, words and a place with the signs of shells and macros; refused, on hold, run once more."""
+    evil = "a'b\"c $(id) `id` ;|&<> $(Cluster) $$(Cpus) x"
+    twice = 'test -e "$HOME/once" || { touch "$HOME/once"; exec sleep 300; }'
     jobs = [
         job("wrong", ["true"], requirements="((("),
         job(
@@ -138,15 +150,20 @@ def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_po
         job(evil, ["printf", "%s", evil]),
         job("nowhere", ["no such program"]),
         {**job("held", ["sleep", "100"]), "wall_limit": 1},
+        job("twice", ["sh", "-c", twice]),
     ]
     code, _none, said = scene.launch("text", [job("text", ["true"], colour="red")]).end()
     assert code == 2 and "HTCondor counts its resources" in said
-    code, ended, said = scene.launch("odd", jobs).end()
+    launched = scene.launch("it's $(Cluster), #1", jobs)
+    own_pool.wait_for(lambda: os.path.exists(f"{own_pool.root}/home/{USER}/once"), 30, "the job to run")
+    own_pool.run(["condor_vacate_job", "-fast", scene.number("twice", waiting=False)], user=USER)
+    code, ended, said = launched.end()
     assert code == 1, said
     states = {name: (one["state"], one["code"]) for name, one in ended.items()}
-    assert {name: states[name] for name in ("placed", evil, "nowhere")} == {
+    assert {name: states[name] for name in ("placed", evil, "twice", "nowhere")} == {
         "placed": ("done", 0),
         evil: ("done", 0),
+        "twice": ("done", 0),
         "nowhere": ("failed", 127),
     }, ended
     assert [ended[name]["state"] for name in ("wrong", "held")] == ["failed"] * 2
@@ -159,3 +176,31 @@ def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_po
     assert printed(evil) == evil
     assert '"node2.pool.test"' in printed("placed")
     own_pool.wait_for(lambda: not own_pool.queue(), 20, "the job on hold to be gone")
+
+
+def test_a_limit_on_jobs_and_a_lost_log(scene: LaunchScene, own_pool: CondorPool) -> None:
+    """What the schedd does not take waits and keeps its place, which is said once; without the log the queue tells."""
+    own_pool.configure("central", "60-limit.conf", f"MAX_JOBS_PER_OWNER = {LIMIT}\n")
+    own_pool.run(["condor_reconfig"])
+    state = f"/home/{USER}/limit.json.launch"
+    first = job("first", ["sh", "-c", f"rm {state}/htcondor-events.log; exit 5"], expected=1000.0)
+    others = [job(f"limited-{place}", ["true"], expected=900.0 - 100 * place) for place in range(5)]
+    most = 0
+
+    def look() -> dict[str, str]:
+        nonlocal most
+        most = max(most, len(own_pool.queue("isString(DrainwiseLaunchTag)", ["ClusterId"])))
+        return {}
+
+    try:
+        launched = scene.launch("limit", [*reversed(others), first])
+        code, ended, said = launched.end(look)
+    finally:
+        own_pool.configure("central", "60-limit.conf", "")
+        own_pool.run(["condor_reconfig"])
+    assert code == 1 and said.count("takes no more jobs") == 1, said
+    assert ended.pop("first")["code"] == 5, ended
+    assert len(ended) == len(others) and {str(one["state"]) for one in ended.values()} == {"done"}, ended
+    assert 1 <= most <= LIMIT
+    numbers = {name: record.number for name, record in scene.system.accounted()}
+    assert sorted(ended, key=lambda name: numbers[name]) == [one["name"] for one in others]

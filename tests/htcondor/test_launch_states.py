@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.launch_states import Course, Event, ended, number_of, queued
+from drainwise.htcondor.launch_states import Courses, Event, ended, is_held, number_of, queued
 from drainwise.launch.backend import DONE, RUNNING, WAITING, State
 
 USAGE = {"TotalRemoteUsage": "Usr 0 00:01:00, Sys 0 00:00:02"}
@@ -13,14 +13,14 @@ KILLED = {"TerminatedNormally": False, "TerminatedBySignal": 9, **USAGE}
 REASON = "Transfer input files failure"
 
 
-def course(*events: tuple[str, float, dict[str, object]]) -> State | None:
-    made = Course()
+def courses(*events: tuple[str, float, dict[str, object]]) -> Courses:
+    made = Courses()
     for kind, time, values in events:
         made.take(Event("1.0", kind, time, values))
-    return made.state
+    return made
 
 
-SUBMIT: tuple[str, float, dict[str, object]] = ("SUBMIT", 10.0, {})
+SUBMIT: tuple[str, float, dict[str, object]] = ("SUBMIT", 10.0, {"LogNotes": "T1"})
 EXECUTE: tuple[str, float, dict[str, object]] = ("EXECUTE", 20.0, {})
 
 
@@ -32,6 +32,8 @@ EXECUTE: tuple[str, float, dict[str, object]] = ("EXECUTE", 20.0, {})
         ([SUBMIT, EXECUTE], State(RUNNING)),
         ([SUBMIT, EXECUTE, ("IMAGE_SIZE", 21.0, {"Size": 1})], State(RUNNING)),
         ([SUBMIT, EXECUTE, ("JOB_EVICTED", 30.0, {})], State(WAITING)),
+        ([SUBMIT, EXECUTE, ("SHADOW_EXCEPTION", 30.0, {})], State(WAITING)),
+        ([SUBMIT, EXECUTE, ("JOB_SUSPENDED", 30.0, {})], State(RUNNING)),
         ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3)], State(DONE, 3, 75.0, 62.0)),
         ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, KILLED)], State(DONE, 137, 75.0, 62.0)),
         ([SUBMIT, EXECUTE, ("JOB_EVICTED", 30.0, {}), ("EXECUTE", 90.0, {}), ("JOB_TERMINATED", 95.0, DONE_3)],
@@ -44,15 +46,31 @@ EXECUTE: tuple[str, float, dict[str, object]] = ("EXECUTE", 20.0, {})
         ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReason": REASON, "HoldReasonCode": 13}), ("JOB_ABORTED", 31.0, {})],
          State(DONE, 1, why=f"on hold: {REASON}")),
         ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReasonCode": 13}), ("JOB_RELEASED", 31.0, {})], State(WAITING)),
+        ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReasonCode": 1}), ("JOB_ABORTED", 31.0, {})],
+         State(DONE, 143, why="removed")),
+        ([EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3)], None),
         ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3), ("JOB_ABORTED", 96.0, {})], State(DONE, 3, 75.0, 62.0)),
     ],
 )  # fmt: skip
 def test_the_course_of_a_job(events: list[tuple[str, float, dict[str, object]]], state: State | None) -> None:
-    assert course(*events) == state
+    assert courses(*events).state("1.0", "T1") == state
 
 
 @pytest.mark.parametrize(
-    ("status", "state"), [(1, WAITING), (2, RUNNING), (6, RUNNING), (7, RUNNING), (3, None), (4, None), (None, None)]
+    "notes", [{"LogNotes": "T2"}, {"LogNotes": '[ JobBatchName = "key" ]', "UserNotes": "T2"}], ids=["23.9", "25.x"]
+)
+def test_a_number_that_is_given_anew_is_another_job_s(notes: dict[str, object]) -> None:
+    """48: what the first one did is not what the second one does, and nobody takes either for the other."""
+    told = courses(SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3), ("SUBMIT", 99.0, notes))
+    assert told.state("1.0", "T2") == State(WAITING)
+    assert told.state("1.0", "T1") is None
+    assert told.numbers({"T1", "T2"}) == {"T2": "1.0"} and told.tag("1.0") == "T2"
+    told.forget("1.0")
+    assert told.tag("1.0") == "" and told.state("1.0", "T2") is None
+
+
+@pytest.mark.parametrize(
+    ("status", "state"), [(1, WAITING), (2, RUNNING), (6, RUNNING), (7, RUNNING), (3, None), (4, DONE), (None, None)]
 )
 def test_the_queue(status: int | None, state: str | None) -> None:
     found = queued({"JobStatus": status})
@@ -74,3 +92,9 @@ def test_the_history(ad: dict[str, object], state: State) -> None:
 
 def test_a_number() -> None:
     assert number_of({"ClusterId": 12, "ProcId": 3}) == "12.3"
+
+
+def test_on_hold_is_told_from_removed() -> None:
+    assert is_held(queued({"JobStatus": 5, "HoldReasonCode": 13}) or State(WAITING))
+    assert not is_held(queued({"JobStatus": 5, "HoldReasonCode": 1}) or State(DONE))
+    assert not is_held(ended({"JobStatus": 3, "RemoveReason": "x"}))

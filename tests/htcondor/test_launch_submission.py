@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from drainwise.errors import ConfigurationError, UsageError
 from drainwise.htcondor.launch_settings import CondorLaunchSettings, condor_settings
-from drainwise.htcondor.launch_submission import PRIORITY_ORIGIN, TAG, description, job_priority, literal, unfit
+from drainwise.htcondor.launch_submission import (
+    MOST_MB,
+    PRIORITY_ORIGIN,
+    TAG,
+    description,
+    is_sound,
+    job_priority,
+    literal,
+    script_of,
+    unfit,
+)
 from drainwise.launch.backend import Start
 from drainwise.launch.resources import Amount, Resources
 
@@ -51,15 +61,68 @@ def test_a_name_stays_on_its_line(name: str) -> None:
     assert '"' not in words["description"] and "$" not in words["description"]
 
 
+def test_a_launcher_that_is_in_a_job_passes_nothing_of_that_on() -> None:
+    outer = {"_CONDOR_SCRATCH_DIR": "/outer", "_CONDOR_JOB_AD": "/outer/.job.ad", "TMPDIR": "/outer", "TMP": "/outer"}
+    job = Start("n", "T1", ("true",), "/", Resources(), "/out", {**outer, "HOME": "/home/a", "EMPTY": ""})
+    assert "outer" not in script_of(job)
+    assert "export HOME=/home/a\n" in script_of(job) and "export EMPTY=''\n" in script_of(job)
+
+
 def test_macros_are_text() -> None:
-    assert literal("/a/$(HOME)/$$(x)") == "/a/$(DOLLAR)(HOME)/$(DOLLAR)$(DOLLAR)(x)"
+    assert literal("/a/$(HOME)/$ENV(x)") == "/a/$(DOLLAR)(HOME)/$(DOLLAR)ENV(x)"
+
+
+@given(st.text(max_size=60) | st.from_regex(r"[$@\\\\#=(\[A-Z)\] ]{1,12}", fullmatch=True))
+def test_a_text_comes_out_as_it_went_in(text: str) -> None:
+    """Through HTCondor's own reader of descriptions, twice as the bindings do it, beside the lines around it."""
+    htcondor2 = pytest.importorskip("htcondor2")
+    if unfit(Resources(others=(("rank", text),))):
+        return
+    words = {"requirements": "a", "rank": literal(text), "accounting_group": "b"}
+    read = htcondor2.Submit(str(htcondor2.Submit(words)))
+    assert {name: read.expand(name) for name in read} == {**words, "rank": text.strip()}
 
 
 @pytest.mark.parametrize(
-    "other", [("colour", "red"), ("a-b", 1), ("requirements", "x\nqueue 5"), ("rank", "x" * 1001), ("executable", "/x")]
+    "other",
+    [
+        *[("colour", "red"), ("a-b", 1), ("executable", "/x")],
+        *[
+            ("requirements", "x\nqueue 5"),
+            ("requirements", "x\\ "),
+            ("rank", "$$(Cpus)"),
+            ("rank", "x" * 1001),
+            ("rank", " "),
+        ],
+        # HTCondor leaves these out without a word, or takes them for others.
+        *[("a", 1), ("_ssd", 1), ("gpu", 1), ("GPU", 1), ("gpus_memory", 1), ("Cpus", 8), ("memory", 8), ("CPU", 8)],
+    ],
 )
 def test_what_htcondor_cannot_have(other: tuple[str, Amount]) -> None:
     assert other[0] in unfit(Resources(others=(other,)))
+
+
+def test_names_that_differ_in_large_letters_alone_are_one() -> None:
+    assert unfit(Resources(others=(("GPUs", 1), ("gpus", 2))))
+
+
+def test_more_than_64_bits_of_bytes_is_refused() -> None:
+    """HTCondor would take it for a negative number, which every slot has."""
+    assert not unfit(Resources(mem=MOST_MB - 1, tmp=MOST_MB - 1))
+    assert "mem" in unfit(Resources(mem=MOST_MB)) and "tmp" in unfit(Resources(tmp=MOST_MB))
+
+
+def test_a_command_that_looks_like_a_number_is_one_still() -> None:
+    words = told(Resources(others=(("rank", 5),)))
+    assert words["rank"] == "5" and "request_rank" not in words
+
+
+@pytest.mark.parametrize(
+    ("directory", "sound"),
+    [("/a b/$(x)'#,é", True), ("/a\n", False), ("/a\\", False), ("/a ", False), ("/$$(Name)", False), ('/a"', False)],
+)
+def test_paths(directory: str, sound: bool) -> None:
+    assert is_sound(directory) == sound
 
 
 def test_the_sooner_the_higher_the_priority() -> None:
@@ -78,14 +141,19 @@ def test_settings() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("schedd", "a b"), ("schedd", ""), ("use_prio", 1), ("n_max_queued_jobs", 0), ("bin", "/usr/bin")],
+    [
+        *[("schedd", "a b"), ("schedd", ""), ("use_prio", 1), ("n_max_queued_jobs", 0), ("bin", "/usr/bin")],
+        ("collector", "cm.site.org"),  # which of its access points?
+    ],
 )
 def test_a_wrong_value_is_named(key: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=rf"f: \[backends\.htcondor\] {key} = "):
         condor_settings({key: value}, "", "f")
 
 
-@pytest.mark.parametrize("options", ["executable=/x", "requirements", "rank=", "'", "requirements='a\nb'"])
+@pytest.mark.parametrize(
+    "options", ["executable=/x", "requirements", "rank=", "'", "requirements='a\nb'", "'rank=a\\'"]
+)
 def test_other_options_are_refused(options: str) -> None:
     with pytest.raises(UsageError, match="options for htcondor"):
         condor_settings({}, options, "f")

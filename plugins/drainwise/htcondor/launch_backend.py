@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import TypeVar
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.htcondor import launch_schedd, launch_states
 from drainwise.htcondor.launch_log import EventLog
 from drainwise.htcondor.launch_settings import CondorLaunchSettings, condor_settings
-from drainwise.htcondor.launch_states import Course
-from drainwise.htcondor.launch_submission import TAG, description, job_priority, unfit
+from drainwise.htcondor.launch_states import Courses
+from drainwise.htcondor.launch_submission import TAG, description, is_sound, job_priority, script_of, unfit
 from drainwise.htcondor.pool_ads import Ad, text
 from drainwise.htcondor.time_limit import within
 from drainwise.launch.backend import DONE, VANISHED, Backend, Place, Start, State
-from drainwise.launch.job_script import job_script
 from drainwise.launch.resources import Resources
 
 T = TypeVar("T")
+_Found = tuple[str, str, Ad]  # number, tag, ad
 
-_NUMBER = re.compile(r"[0-9]{1,10}\.[0-9]{1,10}")
-_TOGETHER = 200  # jobs in one question
+_TOGETHER = 200  # jobs in one constraint
 _MARGIN = 2 * 86_400  # seconds: how long before the launch what it finds in the history may have ended
-_FIRST_LOOK = 5.0  # seconds after which the queue is asked for a job of which the log has told nothing
+_SOON, _SOONER = 5.0, 1.0  # seconds until the queue is asked for jobs that the log does not know, or the queue
 _LOG = "htcondor-events.log"
 _SCRIPTS = "htcondor-scripts"
 
@@ -49,16 +48,16 @@ class CondorBackend:
 
     def __init__(self, settings: CondorLaunchSettings, place: Place) -> None:
         self._settings, self._key, self._directory, self._state = settings, place.key, place.directory, place.state
-        if not place.directory.isprintable():
+        if not is_sound(place.directory):
             raise PoolUnreachable(f"HTCondor cannot use a directory called {place.directory!a}")
-        self._asked("False")
+        self._queue()
         os.makedirs(f"{place.directory}/{_SCRIPTS}", mode=0o700, exist_ok=True)
         self._log = EventLog(f"{place.directory}/{_LOG}")
+        self._courses = Courses()
         self._began = time.time()
-        self._courses: dict[str, Course] = {}
-        self._scripts: dict[str, str] = {}
-        self._checked: dict[str, float] = {}  # when the queue was asked for it, of the monotonic clock
-        self._missing: dict[str, float] = {}  # since when it is in no queue
+        self._tags: dict[str, str] = {}  # of those whose start, or finding, we have seen
+        self._asked = time.monotonic()  # when the queue was
+        self._missing: dict[str, float] = {}  # since when, of the same clock, it is in no queue
 
     @property
     def max_queued(self) -> int | None:
@@ -77,34 +76,38 @@ class CondorBackend:
         """See `Backend`."""
         if why := unfit(job.resources):
             raise ActionRefused(f"job {job.name!r}: {why}")
-        script = f"{self._directory}/{_SCRIPTS}/{job.tag}"
-        _write(script, job_script(job))
+        script = self._script(job.tag)
+        _write(script, script_of(job))
         log, directory = f"{self._directory}/{_LOG}", self._directory
         settings = self._settings
         words = description(job, self._key, script, log, directory, settings.use_prio, settings.options)
-        number = self._within(lambda: launch_schedd.submitted(settings.schedd, settings.collector, words))
-        self._scripts[number] = script
-        self._checked[number] = time.monotonic() + _FIRST_LOOK - settings.check_seconds
+        try:
+            number = self._within(lambda: launch_schedd.submitted(settings.schedd, settings.collector, words))
+        except (ActionRefused, PoolFull):
+            _remove(script)
+            raise
+        self._tags[number] = job.tag
         return number
 
     def find(self, tags: Collection[str]) -> Mapping[str, str]:
         """See `Backend`."""
-        found: dict[str, str] = {}
-        for some in _parts(tags):
-            ads = self._asked(launch_schedd.tagged(some))
-            found.update({text(ad, TAG) or "": launch_states.number_of(ad) for ad in ads})
-            missing = [tag for tag in some if tag not in found]
-            if missing:
-                ads = self._history(launch_schedd.tagged(missing), len(missing))
-                found.update({text(ad, TAG) or "": launch_states.number_of(ad) for ad in ads})
-        return {tag: found[tag] for tag in tags if tag in found}
+        wanted = set(tags)
+        self._read_log()
+        found = self._courses.numbers(wanted)
+        if wanted - found.keys():
+            found.update((tag, number) for number, tag, _ad in self._queue() if tag in wanted)
+        for some in _parts(wanted - found.keys()):
+            ended = self._history(launch_schedd.tagged(some), len(some))
+            found.update((tag, number) for number, tag, _ad in ended if tag in wanted)
+        self._tags.update((number, tag) for tag, number in found.items())
+        return found
 
     def poll(self, ids: Collection[str]) -> Mapping[str, State]:
         """See `Backend`."""
         self._read_log()
         states = {one: state for one in ids if (state := self._told(one)) is not None}
-        states.update(self._checked_in_queue([one for one in ids if one not in states or states[one].state != DONE]))
-        held = [one for one, state in states.items() if state.state == DONE and state.why.startswith("on hold")]
+        states.update(self._looked([one for one in ids if one not in states or states[one].state != DONE], states))
+        held = [one for one, state in states.items() if launch_states.is_held(state)]
         if held:
             self.kill(held)
         for one, state in states.items():
@@ -115,14 +118,14 @@ class CondorBackend:
     def kill(self, ids: Collection[str]) -> None:
         """See `Backend`."""
         settings = self._settings
-        for some in _parts(ids):
-            self._within(lambda some=some: launch_schedd.removed(settings.schedd, settings.collector, some))  # type: ignore[misc]
+        for which in map(self._which, _parts(ids)):
+            self._within(partial(launch_schedd.removed, settings.schedd, settings.collector, which))
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         """See `Backend`. Only with use_prio."""
         settings = self._settings
         if settings.use_prio and priorities:
-            told = {one: job_priority(date) for one, date in priorities.items() if _NUMBER.fullmatch(one)}
+            told = {one: job_priority(priorities[one]) for one in self._own(self._queue()) if one in priorities}
             self._within(lambda: launch_schedd.with_priorities(settings.schedd, settings.collector, told))
 
     def wait(self, seconds: float) -> None:
@@ -132,86 +135,100 @@ class CondorBackend:
     def close(self) -> None:
         """See `Backend`."""
         self._log.close()
+        # Each job that is not known to have ended has a script still: after the last one the log is of no use either.
+        with contextlib.suppress(OSError):
+            os.rmdir(f"{self._directory}/{_SCRIPTS}")
+            os.unlink(f"{self._directory}/{_LOG}")
 
     # ---- the log ----
 
     def _read_log(self) -> None:
         for event in self._log.news():
-            self._courses.setdefault(event.number, Course()).take(event)
+            self._courses.take(event)
 
     def _told(self, number: str) -> State | None:
-        course = self._courses.get(number)
-        return course.state if course is not None else None
+        return self._courses.state(number, self._tag(number))
+
+    def _tag(self, number: str) -> str:
+        """The tag of one of our jobs; empty for one of an earlier launch that is not in the log."""
+        return self._tags.get(number) or self._courses.tag(number)
 
     def _forget(self, number: str) -> None:
-        for told in (self._courses, self._checked, self._missing):
-            told.pop(number, None)
-        script = self._scripts.pop(number, None)
-        if script is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(script)
+        tag = self._tag(number)
+        self._tags.pop(number, None)
+        self._missing.pop(number, None)
+        self._courses.forget(number)
+        if tag:
+            _remove(self._script(tag))
+
+    def _script(self, tag: str) -> str:
+        return f"{self._directory}/{_SCRIPTS}/{tag}"
 
     # ---- queue and history ----
 
-    def _checked_in_queue(self, ids: list[str]) -> dict[str, State]:
-        """Ask the queue for those for which it is time: the log may be lost, or the job."""
-        now = time.monotonic()
-        every = self._settings.check_seconds
-        due = [one for one in ids if now - self._checked.setdefault(one, now) >= every]
-        states: dict[str, State] = {}
-        for some in _parts(due):
-            queued = {launch_states.number_of(ad): ad for ad in self._asked(launch_schedd.numbered(some))}
-            self._checked.update(dict.fromkeys(some, now))
-            for one in some:
-                if one in queued:
-                    self._missing.pop(one, None)
-                    state = launch_states.queued(queued[one])
-                    if state is not None:
-                        states[one] = state
-            states.update(self._gone([one for one in some if one not in queued], now))
-        return states
+    def _looked(self, ids: list[str], states: Mapping[str, State]) -> dict[str, State]:
+        """Ask the queue for these when it is time: the log may be lost, or a job. states: what the log has told."""
+        settings, now = self._settings, time.monotonic()
+        every = _SOONER if self._missing else _SOON if any(one not in states for one in ids) else settings.check_seconds
+        if not ids or now - self._asked < min(every, settings.check_seconds):
+            return {}
+        queue = self._own(self._queue())
+        self._asked = now
+        self._read_log()
+        found: dict[str, State] = {}
+        for one in ids:
+            told = self._told(one)
+            if told is not None and told.state == DONE:
+                found[one] = told
+            elif one in queue:
+                self._missing.pop(one, None)
+                state = launch_states.queued(queue[one])
+                if state is not None:
+                    found[one] = state
+        return {**found, **self._gone([one for one in ids if one not in found and one not in queue], now)}
 
     def _gone(self, ids: list[str], now: float) -> dict[str, State]:
-        """Those that are in no queue: by the log's last word, by the history, or vanished."""
-        if not ids:
-            return {}
-        self._read_log()
-        told = {one: state for one in ids if (state := self._told(one)) is not None and state.state == DONE}
-        unknown = [one for one in ids if one not in told]
-        ads = self._history(launch_schedd.numbered(unknown), len(unknown)) if unknown else []
-        told.update({launch_states.number_of(ad): launch_states.ended(ad) for ad in ads})
+        """Those that are in no queue: by the history, or vanished."""
+        found: dict[str, State] = {}
+        for some in _parts(ids):
+            ads = self._own(self._history(self._which(some), len(some)))
+            found.update((number, launch_states.ended(ad)) for number, ad in ads.items())
         for one in ids:
-            if one in told:
-                continue
             since = self._missing.setdefault(one, now)
-            # It is looked for again soon, not only when it is time for all.
-            self._checked[one] = now - self._settings.check_seconds + min(1.0, self._settings.check_seconds)
-            if now - since >= self._settings.history_seconds:
-                told[one] = State(VANISHED, why="not in the queue, and the history does not know how it ended")
-        return told
+            if one not in found and now - since >= self._settings.history_seconds:
+                found[one] = State(VANISHED, why="not in the queue, and the history does not know how it ended")
+        return found
 
-    def _asked(self, constraint: str) -> list[Ad]:
-        settings = self._settings
-        ads = self._within(lambda: launch_schedd.in_queue(settings.schedd, settings.collector, constraint))
-        return [ad for ad in ads if self._is_ours(ad)]
+    def _which(self, ids: Collection[str]) -> str:
+        """The constraint for jobs: by their tags, where we know them."""
+        tags = {one: tag for one in ids if (tag := self._tag(one))}
+        return launch_schedd.either(tags.values(), [one for one in ids if one not in tags], self._state)
 
-    def _history(self, constraint: str, most: int) -> list[Ad]:
+    def _own(self, found: list[_Found]) -> dict[str, Ad]:
+        """By number, without those that have the number of one of our jobs but not its tag."""
+        return {number: ad for number, tag, ad in found if tag == (self._tag(number) or tag)}
+
+    def _queue(self) -> list[_Found]:
+        """Our jobs in the queue."""
+        settings, ours = self._settings, launch_schedd.tagged_with(self._state)
+        return self._found(self._within(lambda: launch_schedd.in_queue(settings.schedd, settings.collector, ours)))
+
+    def _history(self, constraint: str, most: int) -> list[_Found]:
         settings, since = self._settings, int(self._began - _MARGIN)
-        ads = self._within(
-            lambda: launch_schedd.in_history(settings.schedd, settings.collector, constraint, most, since)
+        return self._found(
+            self._within(lambda: launch_schedd.in_history(settings.schedd, settings.collector, constraint, most, since))
         )
-        return [ad for ad in ads if self._is_ours(ad)]
 
-    def _is_ours(self, ad: Ad) -> bool:
-        tag = text(ad, TAG)
-        return tag is not None and tag.startswith(self._state)
+    def _found(self, ads: list[Ad]) -> list[_Found]:
+        found = [(launch_states.number_of(ad), text(ad, TAG) or "", ad) for ad in ads]
+        return [one for one in found if one[1].startswith(self._state)]
 
     def _within(self, call: Callable[[], T]) -> T:
         return within(self._settings.command_seconds, call, "the schedd")
 
 
 def _write(path: str, script: str) -> None:
-    """Write the script of a start; one that was begun before is replaced."""
+    """Write the script of a start; one that was begun before is replaced. Raises PoolUnreachable: it may pass."""
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -219,7 +236,12 @@ def _write(path: str, script: str) -> None:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(script)
     except OSError as fault:
-        raise ActionRefused(f"{path} cannot be written: {fault.strerror}") from None
+        raise PoolUnreachable(f"{path} cannot be written: {fault.strerror}") from None
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def _parts(ids: Collection[str]) -> Iterator[list[str]]:

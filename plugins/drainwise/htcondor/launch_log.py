@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 
 import htcondor2
@@ -11,24 +12,28 @@ import htcondor2
 from drainwise.errors import PoolUnreachable
 from drainwise.htcondor.launch_states import Event
 
-# 23.9 raises RuntimeError, 25.x a class of its own.
-_FAULTS = (getattr(htcondor2, "HTCondorException", RuntimeError), RuntimeError)
+# 23.9 raises RuntimeError and OSError, 25.x a class of its own.
+_FAULTS = (getattr(htcondor2, "HTCondorException", RuntimeError), RuntimeError, OSError)
 
 
 class EventLog:
     """The log at `path`, which is made if it is missing; what it has of earlier launches is read first."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            # Without O_NONBLOCK a FIFO would hold us for ever.
+            made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+            is_file = stat.S_ISREG(os.fstat(made).st_mode)
+            os.close(made)
+            if not is_file:
+                raise PoolUnreachable(f"the event log {path} cannot be used: it is no file")
             self._log = htcondor2.JobEventLog(path)
-        except (OSError, *_FAULTS) as fault:
+        except _FAULTS as fault:
             raise PoolUnreachable(f"the event log {path} cannot be used: {fault}") from None
 
     def news(self) -> Iterator[Event]:
         """The events that have come. What cannot be read ends the news; the queue is asked for the rest."""
-        # Half an event, or one that nobody knows: it is read again with the next news.
+        # Half an event, or one that nobody knows: it is read again with the next news, or left out.
         with contextlib.suppress(*_FAULTS):
             for event in self._log.events(stop_after=0):
                 values = {name: event[name] for name in event.keys()}  # noqa: SIM118 - no Mapping in 23.9

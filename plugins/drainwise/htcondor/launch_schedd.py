@@ -6,27 +6,33 @@ before a schedd that is stopped.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import classad2
 import htcondor2
 
-from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.launch_states import HISTORY_ATTRIBUTES, QUEUE_ATTRIBUTES
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
+from drainwise.htcondor.launch_states import ATTRIBUTES
 from drainwise.htcondor.launch_submission import TAG
 from drainwise.htcondor.packed_ads import plain
 from drainwise.htcondor.pool_ads import Ad
 
-# What the bindings say of a description or a job that is refused; 23.9 raises RuntimeError, 25.x a class of its own.
-_REFUSED = ("failed to create job ad", "unable to commit transaction")
+_ATTRIBUTES = (*ATTRIBUTES, TAG)
+# What the bindings say of a job that is refused: by themselves, or by the schedd, which gives a reason. Without one the
+# connection was lost, and the job may be there.
+_REFUSED = re.compile(r"failed to create job ad|unable to commit transaction\W*\w", re.IGNORECASE)
+# The schedd gives no number: MAX_JOBS_SUBMITTED, MAX_JOBS_PER_OWNER, a user who is disabled. Only 25.x says more.
+_FULL = re.compile(r"failed to create new (cluster|proc)|expected next procid", re.IGNORECASE)
 _GONE = "nonexistent job"
-_FAULTS = (getattr(htcondor2, "HTCondorException", RuntimeError), RuntimeError, ValueError)
+# 23.9 raises RuntimeError and OSError, 25.x a class of its own.
+_FAULTS = (getattr(htcondor2, "HTCondorException", RuntimeError), RuntimeError, OSError, ValueError)
 
 
 def submitted(schedd: str, collector: str, words: Mapping[str, str]) -> str:
-    """Submit one job; its number. Raises ActionRefused, PoolUnreachable."""
+    """Submit one job; its number. Raises ActionRefused, PoolFull, PoolUnreachable."""
     point = _access_point(schedd, collector)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -34,33 +40,33 @@ def submitted(schedd: str, collector: str, words: Mapping[str, str]) -> str:
             result = point.submit(htcondor2.Submit(dict(words)), count=1)
         except _FAULTS as fault:
             said = _one_line(fault)
-            if any(sign in said.lower() for sign in _REFUSED):
+            if _REFUSED.search(said):
                 raise ActionRefused(f"the schedd refused: {said}") from None
+            if _FULL.search(said):
+                raise PoolFull(f"the schedd takes no more jobs of this user now: {said}") from None
             raise PoolUnreachable(f"the schedd took no job: {said}") from None
     return f"{result.cluster()}.{result.first_proc()}"
 
 
 def in_queue(schedd: str, collector: str, constraint: str) -> list[Ad]:
-    """The jobs in the queue for which `constraint` holds, with QUEUE_ATTRIBUTES and TAG. Raises PoolUnreachable."""
-    attributes = (*QUEUE_ATTRIBUTES, TAG)
-    return _plain(_asked(_access_point(schedd, collector).query, constraint, list(attributes)), attributes)
+    """The jobs in the queue for which `constraint` holds, with _ATTRIBUTES. Raises PoolUnreachable."""
+    return _plain(_asked(_access_point(schedd, collector).query, constraint, list(_ATTRIBUTES)))
 
 
 def in_history(schedd: str, collector: str, constraint: str, most: int, since: int) -> list[Ad]:
     """Of the jobs that have left the queue since `since` (UNIX s), the last `most` for which `constraint` holds."""
-    attributes = (*HISTORY_ATTRIBUTES, TAG)
     before = classad2.ExprTree(f"EnteredCurrentStatus < {since}")
     history = _access_point(schedd, collector).history
-    return _plain(_asked(history, constraint, list(attributes), most, before), attributes)
+    return _plain(_asked(history, constraint, list(_ATTRIBUTES), most, before))
 
 
-def removed(schedd: str, collector: str, numbers: Sequence[str]) -> None:
-    """Remove jobs; one that is gone is no fault. Raises PoolUnreachable, ActionRefused."""
+def removed(schedd: str, collector: str, constraint: str) -> None:
+    """Remove the jobs for which `constraint` holds. Raises PoolUnreachable, ActionRefused."""
     act = _access_point(schedd, collector).act
-    answer = _asked(act, htcondor2.JobAction.Remove, list(numbers), "ended by drainwise launch")
+    answer = _asked(act, htcondor2.JobAction.Remove, constraint, "ended by drainwise launch")
     denied = answer.get("TotalPermissionDenied", 0)
     if denied:
-        raise ActionRefused(f"the schedd does not let this user remove {denied} of {len(numbers)} jobs")
+        raise ActionRefused(f"the schedd does not let this user remove {denied} jobs")
 
 
 def with_priorities(schedd: str, collector: str, priorities: Mapping[str, int]) -> None:
@@ -73,9 +79,14 @@ def with_priorities(schedd: str, collector: str, priorities: Mapping[str, int]) 
             said = _one_line(fault)
             if _GONE in said.lower():
                 continue
-            if any(sign in said.lower() for sign in _REFUSED):
+            if _REFUSED.search(said):
                 raise ActionRefused(f"the schedd refused: {said}") from None
             raise PoolUnreachable(f"the schedd changed no priority: {said}") from None
+
+
+def tagged_with(begin: str) -> str:
+    """The constraint for jobs whose tags begin so: one look at each job of the queue."""
+    return f"substr({TAG}, 0, {len(begin)}) == {_quoted(begin)}"
 
 
 def tagged(tags: Collection[str]) -> str:
@@ -83,24 +94,26 @@ def tagged(tags: Collection[str]) -> str:
     return " || ".join(f"{TAG} == {_quoted(tag)}" for tag in tags)
 
 
-def numbered(numbers: Collection[str]) -> str:
-    """The constraint for jobs with these numbers."""
+def either(tags: Collection[str], numbers: Collection[str], begin: str) -> str:
+    """The constraint for jobs with one of these tags, or one of these numbers and a tag that begins so."""
     pairs = (number.partition(".") for number in numbers)
-    return " || ".join(f"(ClusterId == {int(cluster)} && ProcId == {int(proc)})" for cluster, _dot, proc in pairs)
+    numbered = " || ".join(f"(ClusterId == {int(cluster)} && ProcId == {int(proc)})" for cluster, _dot, proc in pairs)
+    meant = [f"({tagged_with(begin)}) && ({numbered})"] if numbered else []
+    return " || ".join([*meant, *([tagged(tags)] if tags else [])]) or "False"
 
 
 def _access_point(schedd: str, collector: str) -> Any:
     try:
-        if not schedd and not collector:
+        if not schedd:
             return htcondor2.Schedd()
         asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
         found = asked.locateAll(htcondor2.DaemonType.Schedd)
     except _FAULTS as fault:
         raise PoolUnreachable(f"no access point of HTCondor here: {_one_line(fault)}") from None
     for ad in found:
-        if not schedd or ad.get("Name") == schedd:
+        if ad.get("Name") == schedd:
             return htcondor2.Schedd(ad)
-    raise PoolUnreachable(f"the collector knows no schedd {schedd or '(any)'}")
+    raise PoolUnreachable(f"the collector knows no schedd {schedd}")
 
 
 def _asked(ask: Any, *words: object) -> Any:
@@ -110,8 +123,8 @@ def _asked(ask: Any, *words: object) -> Any:
         raise PoolUnreachable(f"the schedd does not answer: {_one_line(fault)}") from None
 
 
-def _plain(ads: Iterable[Any], attributes: Sequence[str]) -> list[Ad]:
-    return [plain(ad, attributes) for ad in ads]
+def _plain(ads: Iterable[Any]) -> list[Ad]:
+    return [plain(ad, _ATTRIBUTES) for ad in ads]
 
 
 def _quoted(text: str) -> str:

@@ -64,6 +64,8 @@ def condor_settings(table: Mapping[str, object], options: str, file: str) -> Con
                 raise _wrong(file, key, value, "a name or an address")
         elif not isinstance(value, bool):
             raise _wrong(file, key, value, "true or false")
+    if "collector" in table and "schedd" not in table:
+        raise _wrong(file, "collector", table["collector"], "the name of one of its access points beside it: schedd")
     return CondorLaunchSettings(**table, options=_options(options))  # type: ignore[arg-type] # checked above
 
 
@@ -76,11 +78,21 @@ def _options(text: str) -> dict[str, str]:
     for word in words:
         name, is_set, value = word.partition("=")
         name, value = name.strip(), value.strip()
-        if name not in COMMANDS or not is_set or not value or not value.isprintable() or len(value) > TEXT_LIMIT:
+        if name not in COMMANDS or not is_set or not is_command_text(value):
             known = ", ".join(COMMANDS)
             raise UsageError(f"options for htcondor: {word[:60]!r}: expected NAME=VALUE with a name of: {known}")
         found[name] = value
     return found
+
+
+def is_command_text(text: str) -> bool:
+    """Whether a text can be the value of a submit command, and is itself there.
+
+    A backslash would join its line with the next one; of two signs of a macro nobody can make a text.
+    """
+    if not text.isprintable() or len(text) > TEXT_LIMIT or "$$" in text:
+        return False
+    return text.strip() != "" and not text.rstrip().endswith("\\")
 
 
 def _wrong(file: str, key: str, value: object, expected: str) -> ConfigurationError:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from drainwise.launch.backend import DONE, RUNNING, SIGNALLED, WAITING, State
 
-QUEUE_ATTRIBUTES = ("ClusterId", "ProcId", "JobStatus", "HoldReason", "HoldReasonCode")
-HISTORY_ATTRIBUTES = (
-    *("ClusterId", "ProcId", "JobStatus", "ExitBySignal", "ExitCode", "ExitSignal", "RemoteWallClockTime"),
-    *("RemoteUserCpu", "RemoteSysCpu", "RemoveReason"),
+ATTRIBUTES = (
+    *("ClusterId", "ProcId", "JobStatus", "HoldReason", "HoldReasonCode", "RemoveReason"),
+    *("ExitBySignal", "ExitCode", "ExitSignal", "RemoteWallClockTime", "RemoteUserCpu", "RemoteSysCpu"),
 )
+"""What is asked of a job's ad."""
 REMOVED = SIGNALLED + 15
 """Code of a job that was removed."""
 HELD = 1
 """Code of a job that HTCondor put on hold: it does not run until somebody releases it, so it has failed."""
 
+_ON_HOLD = "on hold"
 _BY_USER = frozenset({1, 15})  # HoldReasonCode: somebody held it, or submitted it so
 _USAGE = re.compile(r"Usr (\d+) (\d+):(\d+):(\d+), Sys (\d+) (\d+):(\d+):(\d+)")
+_SUBMITTED = State(WAITING)
 _IDLE, _RUNS, _REMOVED, _COMPLETED, _HELD, _OUTPUT, _SUSPENDED = range(1, 8)
 
 
@@ -33,46 +35,90 @@ class Event:
     values: Mapping[str, object]
 
 
-@dataclass
-class Course:
-    """What the log has told of one job so far. state: None as long as it told nothing that counts."""
+class Courses:
+    """What the log has told of jobs, by number.
 
-    began: float | None = None
-    state: State | None = None
-    held: bool = field(default=False)
+    A schedd that has lost its queue gives numbers anew: each SUBMIT begins another course, with the tag that it notes.
+    What a job did whose SUBMIT is not there counts for nothing: it might be another job's.
+    """
+
+    def __init__(self) -> None:
+        self._courses: dict[str, Course] = {}
 
     def take(self, event: Event) -> None:
         """One more event."""
-        if self.state is not None and self.state.state == DONE and not self.held:
+        if event.kind == "SUBMIT":
+            # Beside notes of its own 25.x has ours in the second place; 23.9 takes the first for another kind of notes.
+            notes = event.values.get("UserNotes") or event.values.get("LogNotes") or ""
+            self._courses[event.number] = Course(str(notes).strip())
+        elif event.number in self._courses:
+            self._courses[event.number].take(event)
+
+    def tag(self, number: str) -> str:
+        """The tag of the last job with this number; empty where there is none."""
+        course = self._courses.get(number)
+        return course.tag if course is not None else ""
+
+    def state(self, number: str, tag: str) -> State | None:
+        """How the job with this number and this tag fares, as the log has it."""
+        course = self._courses.get(number)
+        return course.state if course is not None and course.tag == tag else None
+
+    def numbers(self, tags: Collection[str]) -> dict[str, str]:
+        """The numbers of jobs with these tags, by tag."""
+        return {course.tag: number for number, course in self._courses.items() if course.tag in tags}
+
+    def forget(self, number: str) -> None:
+        """Nothing needs to be known of it any more."""
+        self._courses.pop(number, None)
+
+
+@dataclass
+class Course:
+    """What the log has told of one job so far. began: when it began to run, UNIX s."""
+
+    tag: str
+    began: float | None = None
+    state: State = _SUBMITTED
+
+    def take(self, event: Event) -> None:
+        """One more event. What has ended has ended, but what is on hold may be released."""
+        is_done = self.state.state == DONE
+        if is_done and not is_held(self.state):
             return
-        if event.kind in {"SUBMIT", "JOB_RELEASED", "JOB_EVICTED", "JOB_RECONNECT_FAILED"}:
-            self.state, self.held = State(WAITING), False
+        if event.kind in {"JOB_RELEASED", "JOB_EVICTED", "JOB_RECONNECT_FAILED", "SHADOW_EXCEPTION"}:
+            self.state = _SUBMITTED
         elif event.kind == "EXECUTE":
-            self.began, self.state, self.held = event.time, State(RUNNING), False
+            self.began, self.state = event.time, State(RUNNING)
         elif event.kind == "JOB_HELD":
             self.state = held(event.values.get("HoldReasonCode"), event.values.get("HoldReason"))
-            self.held = True
         elif event.kind == "JOB_TERMINATED":
-            self.held = False
             wall = max(0.0, event.time - self.began) if self.began is not None else None
-            self.state = State(DONE, _code(event.values, "TerminatedNormally"), wall, _cpu(event.values))
-        elif event.kind in {"JOB_ABORTED", "CLUSTER_REMOVE"} and not self.held:
+            self.state = State(DONE, _code(event.values), wall, _cpu(event.values))
+        elif event.kind == "JOB_ABORTED" and not is_done:
             self.state = State(DONE, REMOVED, why=_words("removed", event.values.get("Reason")))
 
 
 def held(code: object, reason: object) -> State:
-    """The state of a job on hold."""
-    why = _words("on hold", reason)
+    """The state of a job on hold: it waits if somebody wanted that, else it has failed."""
+    why = _words(_ON_HOLD, reason)
     return State(WAITING, why=why) if code in _BY_USER else State(DONE, HELD, why=why)
 
 
+def is_held(state: State) -> bool:
+    """Whether it has failed because HTCondor put it on hold, and may be in the queue still."""
+    return state.state == DONE and state.why.startswith(_ON_HOLD)
+
+
 def queued(ad: Mapping[str, object]) -> State | None:
-    """How a job in the queue fares; None where the log will tell: it has just ended."""
+    """How a job in the queue fares; None for one that is being removed."""
     status = ad.get("JobStatus")
     if status in {_RUNS, _OUTPUT, _SUSPENDED}:
         return State(RUNNING)
     if status == _HELD:
         return held(ad.get("HoldReasonCode"), ad.get("HoldReason"))
+    if status == _COMPLETED:
+        return ended(ad)
     return State(WAITING) if status == _IDLE else None
 
 
@@ -92,8 +138,8 @@ def number_of(ad: Mapping[str, object]) -> str:
     return f"{_whole(ad.get('ClusterId'), 0)}.{_whole(ad.get('ProcId'), 0)}"
 
 
-def _code(values: Mapping[str, object], normally: str) -> int:
-    if values.get(normally) is False:
+def _code(values: Mapping[str, object]) -> int:
+    if values.get("TerminatedNormally") is False:
         return SIGNALLED + _whole(values.get("TerminatedBySignal"), 1)
     return _whole(values.get("ReturnValue"), 1)
 

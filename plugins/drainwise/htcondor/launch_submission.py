@@ -7,34 +7,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from drainwise.htcondor.launch_settings import COMMANDS, TEXT_LIMIT
+from drainwise.htcondor.launch_settings import COMMANDS, is_command_text
 from drainwise.launch.backend import Start
-from drainwise.launch.resources import Resources
+from drainwise.launch.job_script import job_script
+from drainwise.launch.resources import MEM, TMP, Resources
 
 TAG = "DrainwiseLaunchTag"
 """The attribute of a job's ad by which the job is found again."""
 PRIORITY_ORIGIN = 1_672_531_200
 """2023-01-01 00:00:00 UTC, UNIX s: where JobPrio counts from, as the nice values of open-lmake do."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MOST_MB = 1 << 42
+"""HTCondor counts memory and disk in 64 bits of bytes, and takes a negative number for what does not fit in."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
+# What stands for something else in `request_NAME`, or for nothing: HTCondor leaves it out without a word.
+_OTHERWISE = {
+    **{"cpu": "cpu", "cpus": "cpu", "memory": "mem", "disk": "tmp", "gpu": "gpus"},
+    **dict.fromkeys(("gpu_memory", "gpus_memory"), "requirements"),
+}
 _UNSOUND = re.compile(r"[^A-Za-z0-9_.,:;@|&+!=~^(){}<>#*?/ -]")
+_NO_PATH = re.compile(r"\"| $")
+_OF_HTCONDOR = ("_CONDOR_", "_CHIRP_")
 _LONGEST_NAME = 200
 _MOST_PRIORITY = (1 << 31) - 1  # HTCondor's are of 32 bits
 
 
 def unfit(resources: Resources) -> str:
     """Why no job of HTCondor can ask for these resources, in words; empty when one can, as far as one can know."""
+    for name in (MEM, TMP):
+        if resources.amounts()[name] >= MOST_MB:
+            return f"{name} = {resources.amounts()[name]} MB: HTCondor cannot count so many"
+    counted = set()
     for name, amount in resources.others:
-        if isinstance(amount, int):
-            if not _NAME.fullmatch(name):
-                return f"{name}: HTCondor's names of resources have letters, digits and _ alone"
-        elif name not in COMMANDS:
+        if name in COMMANDS:
+            if not is_command_text(str(amount)):
+                return f"{name} = {str(amount)[:60]!a}: expected printable text without $$, and no backslash at its end"
+        elif not isinstance(amount, int):
             known = ", ".join(COMMANDS)
             return f"{name} = {amount[:60]!r}: HTCondor counts its resources; as texts there are {known}"
-        elif not amount.isprintable() or len(amount) > TEXT_LIMIT:
-            return f"{name} = {amount[:60]!a}: expected printable text"
+        elif name.lower() in _OTHERWISE:
+            return f"{name}: for HTCondor that is to be said as {_OTHERWISE[name.lower()]}"
+        elif not _NAME.fullmatch(name):
+            return f"{name}: HTCondor's names of resources have two or more letters, digits and _, a letter first"
+        elif name.lower() in counted:
+            return f"{name}: HTCondor takes it for the same as another one, of large or small letters"
+        counted.add(name.lower())
     return ""
+
+
+def is_sound(directory: str) -> bool:
+    """Whether a path can stand in a submit description and in a job's ad, and means there what it says."""
+    return is_command_text(directory) and not _NO_PATH.search(directory)
 
 
 def job_priority(priority: float) -> int:
@@ -56,6 +82,7 @@ def description(
         "initialdir": literal(directory),
         "log": literal(log),
         "notification": "Never",
+        "submit_event_user_notes": job.tag,
         "description": literal(shown_name(key, job.name)),
         "batch_name": f'"{shown_name("", key)}"',
         "request_cpus": str(job.resources.cpu),
@@ -70,15 +97,29 @@ def description(
     if job.wall_limit > 0:
         words["allowed_job_duration"] = str(job.wall_limit)
     for name, amount in job.resources.others:
-        if isinstance(amount, int):
-            words[f"request_{name}"] = str(amount)
+        if name in COMMANDS:
+            words[name] = literal(str(amount))
         else:
-            words[name] = literal(amount)
+            words[f"request_{name}"] = str(amount)
     return {**words, **{name: literal(value) for name, value in options.items()}}
 
 
+def script_of(job: Start) -> str:
+    """The job as a script, without what HTCondor tells each job anew: a launcher that is in a job itself has its own.
+
+    Raises ActionRefused, see `job_script`.
+    """
+    ours = job.environment.get("_CONDOR_SCRATCH_DIR")
+    mine = {
+        name: value
+        for name, value in job.environment.items()
+        if not name.startswith(_OF_HTCONDOR) and (not ours or value != ours)  # TMPDIR, TMP, TEMP
+    }
+    return job_script(replace(job, environment=mine))
+
+
 def literal(text: str) -> str:
-    """A text in a submit description, without its macros."""
+    """A text in a submit description, without its macros; see `is_command_text`."""
     return text.replace("$", "$(DOLLAR)")
 
 
