@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,10 @@ from drainwise.estimate.validation_file import load_request
 from drainwise.estimate.validation_state import text_of
 from drainwise.local.job import Account, Node
 from drainwise.local.store import Store
+from drainwise.written_file import toml_reader
 
-PLUGINS = str(Path(__file__).parents[2] / "plugins")
+ROOT = Path(__file__).parents[2]
+PLUGINS = str(ROOT / "plugins")
 REQUEST = {
     "name": "r",
     "command": ["true"],
@@ -106,3 +110,77 @@ def test_a_state_file_that_is_none(request_file: str, capsys: pytest.CaptureFixt
     Path(request_file + ".state").write_text("{}")
     said = refused(capsys, 2, request_file)
     assert "r.json.state" in said and "not the state of a validation" in said
+
+
+NOWHERE: dict[str, dict[str, object]] = {"slurm": {"bin": "/nowhere"}, "sge": {"bin": "/nowhere", "root": "/nowhere"}}
+
+
+@pytest.mark.parametrize("backend", NOWHERE)
+def test_a_batch_system_that_is_not_there_is_no_reason_to_run_elsewhere(
+    backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1 with one line, whether it begins or goes on; nothing is begun. What is over is shown without it."""
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({**REQUEST, "backends": NOWHERE}))
+    assert "/nowhere/" in refused(capsys, 1, str(path), "--backend", backend)
+    state = Path(f"{path}.state")
+    assert not state.exists()
+    begun = machine.begin(load_request(str(path)), "r-1", backend)
+    state.write_bytes(text_of(begun))
+    assert "/nowhere/" in refused(capsys, 1, str(path))
+    state.write_bytes(text_of(replace(begun, state=machine.PASSED)))
+    assert main(["validate", str(path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("tables", "backend", "fault"),
+    [
+        ({"sge": {}}, "sge", "[backends.sge] bin = "),
+        ({}, "sge", "[backends.sge] bin = "),
+        ({"slurm": {"partition": "long"}}, "slurm", "[backends.slurm] partition = "),
+        ({"slurm": {"resources": "long"}}, "slurm", "[backends.slurm] resources = "),
+        ({"slurm": {"resources": {"cpu": 2}}}, "slurm", "[backends.slurm] resources: cpu = 2"),
+        ({"pbs": {}}, "local", "[backends] pbs = 'a table': expected one of slurm, sge"),
+        ({"htcondor": {}}, "htcondor", "[backends] htcondor = "),
+        ({"slurm": 3}, "local", "backends = "),
+        ([], "local", "backends = '[]': expected tables"),
+    ],
+)
+def test_wrong_tables_are_refused_by_file_and_key(
+    tables: object, backend: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({**REQUEST, "backends": tables}))
+    said = refused(capsys, 2, str(path), "--backend", backend)
+    assert f"{path}: {fault}" in said
+    assert not Path(f"{path}.state").exists()
+
+
+def test_an_account_is_for_batch_systems_that_know_them_here(
+    request_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be passed over in silence."""
+    said = refused(capsys, 2, request_file, "--backend", "slurm", "--account", "alice")
+    assert "--account goes with local and htcondor; slurm is told by [backends.slurm] of the request" in said
+
+
+def test_other_tables_make_no_other_request(request_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory that has moved is told, and the validation goes on."""
+    begun = machine.begin(load_request(request_file), "r-1", "slurm")
+    Path(request_file + ".state").write_bytes(text_of(begun))
+    Path(request_file).write_text(json.dumps({**REQUEST, "backends": NOWHERE}))
+    assert "/nowhere/" in refused(capsys, 1, request_file)
+
+
+def test_the_tables_on_the_page_are_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything in them is taken; only the batch systems are not here."""
+    if toml_reader() is None:
+        pytest.skip("TOML needs Python 3.11 or tomli")
+    fences = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "validation.md").read_text(), re.DOTALL)
+    path = tmp_path / "request.toml"
+    text = "".join(fences).replace("/usr/lib/gridengine", "/nowhere")
+    path.write_text(text.replace("[backends.slurm]", '[backends.slurm]\nbin = "/nowhere"'))
+    tables = load_request(str(path)).backends
+    assert set(tables) == set(NOWHERE) and all("resources" in table for table in tables.values())
+    for backend in tables:
+        refused(capsys, 1, str(path), "--backend", backend)

@@ -118,8 +118,10 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
 }
-THE_VALIDATION = {  # test_validation.py, test_validation_condor.py
+THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_validation_launched.py
     "drainwise validate request.toml --backend htcondor",
+    "drainwise validate request.toml --backend slurm",
+    "drainwise validate request.toml --backend sge",
     "condor_q -af ClusterId DrainwiseValidationRun JobStatus",
     "drainwise local start --nodes 1x16",
     "drainwise local account physics --quota 16",

@@ -238,13 +238,13 @@ def test_the_page_as_typed(tmp_path: Path) -> None:
     if toml_reader() is None:
         pytest.skip("this Python reads no TOML")
     page = PAGE.read_text()
-    [program], [request] = (re.findall(f"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("simulate", "toml"))
+    [program], request = (re.findall(f"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("simulate", "toml"))
     commands = [
         line.partition("  #")[0].strip()
         for fence in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
         for line in fence.splitlines()
     ]
-    (tmp_path / "request.toml").write_text(request)
+    (tmp_path / "request.toml").write_text("".join(request))
     (tmp_path / "bin").mkdir()
     for path, text in (
         (tmp_path / "simulate", program),

@@ -181,7 +181,7 @@ def test_what_the_pool_cannot_do_is_told_before_anything_runs(validations: Valid
     assert ran.returncode == 2 and "expected an accounting group" in ran.stderr
     validations.write()
     ran = validations.command("--backend", "htcondor", environment={"_CONDOR_DEFAULT_UNIVERSE": "none"})
-    assert ran.returncode == 1 and "it cannot be started: the schedd refuses the job" in ran.stdout, ran.stderr
+    assert ran.returncode == 1 and "it cannot be started: the schedd refused: " in ran.stdout, ran.stderr
     validations.pool.run(["rm", f"{validations.file}.state"])
     nowhere = {"_CONDOR_SCHEDD_HOST": "nobody@nowhere.test", "_CONDOR_SCHEDD_ADDRESS_FILE": "/none"}
     ran = validations.command("--backend", "htcondor", environment=nowhere)

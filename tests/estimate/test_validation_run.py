@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ActionRefused, PoolError, PoolUnreachable, UsageError
+from drainwise.errors import ActionRefused, PoolError, PoolFull, PoolUnreachable, UsageError
 from drainwise.estimate import validation_machine as machine
 from drainwise.estimate.validation_backend import ENDED, RUNNING, VANISHED, Run, RunState
 from drainwise.estimate.validation_machine import Validation
@@ -38,6 +38,7 @@ class MadeUpBatch:
         self.vanishing: set[str] = set()
         self.most_at_once = 0
         self.refusing: Exception | None = None
+        self.most_starts = 10**6
         self.silent = 0
 
     def touch(self) -> None:
@@ -62,6 +63,8 @@ class MadeUpBatch:
         self.touch()
         if self.refusing is not None:
             raise self.refusing
+        if sum(self.asked.get(run.name, 0) < 2 for run in self.started) >= self.most_starts:
+            raise PoolFull("2 jobs are allowed per user")
         self.started.append(run)
         self.touch()
         return str(len(self.started) - 1)
@@ -195,6 +198,22 @@ def test_a_batch_system_that_is_silent_for_a_while_is_waited_for(tmp_path: Path)
     with StateFile(str(tmp_path / "from the beginning")) as state, pytest.raises(PoolUnreachable):
         run_to_end(begun, silent, state.save, lambda _: None, waited.append)
     assert not waited  # nobody waits for what has never answered
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_batch_system_that_is_full_is_asked_again(tmp_path: Path, most: int) -> None:
+    """A limit on jobs is no refusal: what is there goes on, the others are started when there is room."""
+    batch, said = MadeUpBatch(), list[str]()
+    batch.most_starts = most
+    with StateFile(str(tmp_path / "state")) as state:
+        begun = machine.begin(REQUEST, "id")
+        state.save(begun)
+        done = run_to_end(begun, batch, state.save, said.append, lambda _: None)
+    assert done.state == machine.PASSED and batch.most_at_once == most
+    assert [run.name for run in batch.started] == ["id-1c-1", "id-2c-1", "id-4c-1", "id-8c-1"]
+    refused = [text for text in said if "allowed" in text]
+    assert refused[0] == f"{(2, 4, 8)[most]}c-1: 2 jobs are allowed per user; it is started later"
+    assert len(refused) == len(set(refused))
 
 
 def test_a_vanished_run_is_run_once_more(tmp_path: Path) -> None:

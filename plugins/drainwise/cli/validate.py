@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import importlib
 import importlib.util
 import os
 import secrets
 import sys
 import time
+from functools import partial
 
 from drainwise.cli.layout import Heading, standard_output, table
 from drainwise.cli.local_directory import add_directory, default_directory
 from drainwise.cli.text import json_text, printable
-from drainwise.errors import UsageError
+from drainwise.errors import ConfigurationError, UsageError
 from drainwise.estimate import validation_machine as machine
 from drainwise.estimate.validation_backend import Backend
 from drainwise.estimate.validation_file import load_request
@@ -26,8 +28,12 @@ from drainwise.estimate.validation_state import StateFile, read_state
 STATE = ".state"
 """What the name of the state file has behind that of the request."""
 RUNS = ".runs"
-"""What the name of the directory of HTCondor's runs has behind that of the state file."""
+"""What the name of the directory of the runs of other batch systems has behind that of the state file."""
 LOCAL, HTCONDOR = "local", "htcondor"
+LAUNCHED = ("slurm", "sge")
+"""Batch systems that are those of `drainwise launch`, told what they need by a table of the request."""
+RESOURCES = "resources"
+"""The key of such a table that is ours: what each run asks for beside cores and memory."""
 _CUTTABLE = "remark"
 
 
@@ -43,10 +49,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("request", metavar="REQUEST", help="a TOML file, or JSON where its name ends in .json")
     parser.add_argument("--state", metavar="FILE", help=f"what is known so far (default: REQUEST{STATE})")
     parser.add_argument(
-        "--backend", choices=(LOCAL, HTCONDOR), help=f"where its runs are jobs (default: as it began, else {LOCAL})"
+        "--backend",
+        choices=(LOCAL, HTCONDOR, *LAUNCHED),
+        help=f"where its runs are jobs (default: as it began, else {LOCAL})",
     )
     parser.add_argument(
-        "--account", metavar="NAME", help="whose quota its runs use (default: the login name; HTCondor: no group)"
+        "--account",
+        metavar="NAME",
+        help=f"whose quota its runs use, in {LOCAL} (default: the login name) or {HTCONDOR} (default: no group)",
     )
     add_directory(parser)
     act = parser.add_mutually_exclusive_group()
@@ -60,6 +70,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Validate to the end, or do as told; the exit code. Raises UsageError, PoolError."""
     request = load_request(args.request)
+    for name in request.backends:
+        if name not in LAUNCHED:
+            raise ConfigurationError(args.request, "backends", name[:60], "a table", f"one of {', '.join(LAUNCHED)}")
     path = args.state or args.request + STATE
     if args.show:
         validation = _known(read_state(path), args.request)
@@ -78,11 +91,15 @@ def _act(args: argparse.Namespace, request: Request, state: StateFile) -> Valida
         raise UsageError(f"{args.request}: its runs are in {found.backend}, not in {name}; --again begins a new one")
     if args.directory and name != LOCAL:
         raise UsageError(f"--directory goes with --backend {LOCAL}")
-    backend = _backend(name, args)
+    if args.account is not None and name in LAUNCHED:
+        raise UsageError(
+            f"--account goes with {LOCAL} and {HTCONDOR}; {name} is told by [backends.{name}] of the request"
+        )
+    backend = _backend(name, args, request)
     if args.cancel:
         return _cancel(_known(found, args.request), state, backend)
     if args.again and found is not None:
-        _cancel(found, state, backend if found.backend == name else _backend(found.backend, args))
+        _cancel(found, state, backend if found.backend == name else _backend(found.backend, args, request))
         found = None
     if found is None:
         validation = _begin(request, name, state, backend)
@@ -100,18 +117,36 @@ def _known(found: Validation | None, file: str) -> Validation:
     return found
 
 
-def _backend(name: str, args: argparse.Namespace) -> Backend:
+def _backend(name: str, args: argparse.Namespace, request: Request) -> Backend:
     """The batch system of that name."""
+    runs = (args.state or args.request + STATE) + RUNS
+    if name in LAUNCHED:
+        return _launched(name, args, request, runs)
     if name == HTCONDOR:
         if importlib.util.find_spec("htcondor2") is None:  # it is imported later, in a process of its own
             raise ModuleNotFoundError("htcondor2", name="htcondor2")
         from drainwise.htcondor.validation_backend import HTCondorValidationBackend
 
-        return HTCondorValidationBackend((args.state or args.request + STATE) + RUNS, args.account)
+        return HTCondorValidationBackend(runs, args.account)
     from drainwise.local.validation_backend import LocalValidationBackend
 
     user = _login_name()
     return LocalValidationBackend(args.directory or default_directory(), args.account or user, user)
+
+
+def _launched(name: str, args: argparse.Namespace, request: Request, runs: str) -> Backend:
+    """A batch system of the launcher's; it is looked for when it is needed first."""
+    from drainwise.cli.launch import BACKENDS
+    from drainwise.estimate.validation_launched import TAGS, LaunchedValidationBackend
+    from drainwise.launch.backend import Place
+
+    table = dict(request.backends.get(name, {}))
+    resources = table.pop(RESOURCES, {})
+    if not isinstance(resources, dict):
+        raise ConfigurationError(args.request, f"backends.{name}", RESOURCES, ascii(resources)[:60], "a table")
+    place = Place(args.request, "validation", os.path.abspath(runs), TAGS)
+    opener = partial(importlib.import_module(BACKENDS[name]).open_backend, table, "", place)
+    return LaunchedValidationBackend(opener, runs, resources, f"{args.request}: [backends.{name}] {RESOURCES}")
 
 
 def _begin(request: Request, name: str, state: StateFile, backend: Backend) -> Validation:

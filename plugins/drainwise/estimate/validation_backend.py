@@ -64,7 +64,10 @@ class Backend(Protocol):
         """
 
     def start(self, run: Run) -> str:
-        """Start a run; the handle for `poll` and `kill`. Raises ActionRefused or UsageError when it cannot be."""
+        """Start a run; the handle for `poll` and `kill`.
+
+        Raises ActionRefused or UsageError when it cannot be, PoolFull when a limit on jobs is reached.
+        """
 
     def poll(self, handle: str, name: str) -> RunState:
         """How the run fares. A handle that belongs to another run by now has VANISHED."""

@@ -94,7 +94,7 @@ def run_of(validation: Validation, step: Step) -> Run:
 def asked_run(request: Request, name: str, cores: int, memory: int) -> Run:
     """The run of a request on so many cores with so many MB."""
     figures = {"cores": cores, "events": request.events, "memory": memory}
-    words = tuple(_filled(word, figures) for word in request.command)
+    words = tuple(filled(word, figures) for word in request.command)
     return Run(name, cores, memory, request.events, request.wall_limit, words, request.environment)
 
 
@@ -170,7 +170,8 @@ def _planned(request: Request, cores: int, attempt: int, estimates: Estimates) -
     return Step(cores, attempt, memory_for_run(cores, request.memory, request.threads), estimates)
 
 
-def _filled(word: str, figures: dict[str, int]) -> str:
+def filled(word: str, figures: dict[str, int]) -> str:
+    """The word with figures in the place of their names in braces."""
     for name, value in figures.items():
         word = word.replace("{" + name + "}", str(value))
     return word

@@ -16,6 +16,7 @@ USUAL_SINGLE_CORE, SCALED_SINGLE_CORE = 2300, 2000
 """A request of one thread and 2300 MB is scaled as if it had 2000 MB."""
 _MARGIN = Fraction(11, 10)
 _STEP = 1000
+_MB, _MIB = 10**6, 1 << 20
 
 
 def single_core_memory(memory: int, threads: int) -> Fraction:
@@ -48,6 +49,11 @@ def memory_for_submission(peak_rss: float) -> int:
     if not (math.isfinite(peak_rss) and peak_rss > 0):
         raise UsageError(f"peak resident memory: {peak_rss!r} MB: expected a number above 0")
     return math.ceil(Fraction(repr(float(peak_rss))) * _MARGIN / _STEP) * _STEP
+
+
+def mebibytes(megabytes: int) -> int:
+    """MB as batch systems count them, in 2²⁰ bytes; rounded up."""
+    return -(-megabytes * _MB // _MIB)
 
 
 def _check(memory: int, threads: int) -> None:

@@ -40,6 +40,7 @@ _KEYS = (
     "cores",
     "wall_limit",
     "environment",
+    "backends",
 )
 
 
@@ -49,7 +50,8 @@ class Request:
 
     events: how many each run processes. time_per_event: s. size_per_event: kB. memory: MB for all of `threads`.
     filter_efficiency: of generator filter × match. can_thread: whether runs of more cores make sense; `cores` says of
-    how many. wall_limit: s of each run.
+    how many. wall_limit: s of each run. backends: what batch systems have to be told, by name; a request stays the same
+    when that changes.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Request:
     cores: tuple[int, ...] = MULTI_CORE
     wall_limit: int = DEFAULT_WALL_LIMIT
     environment: Mapping[str, str] = field(default_factory=dict)
+    backends: Mapping[str, Mapping[str, object]] = field(default_factory=dict, compare=False)
 
     @property
     def estimates(self) -> Estimates:
@@ -93,6 +96,7 @@ def request_of(found: object, file: str) -> Request:
         cores=values.cores(),
         wall_limit=values.wall_limit(),
         environment=values.environment(),
+        backends=values.backends(),
     )
 
 
@@ -190,6 +194,12 @@ class _Values:
             if not _is_word(text):
                 raise ConfigurationError(self._file, "environment", name, _shown(text), "text without NUL")
         return dict(value)
+
+    def backends(self) -> dict[str, Mapping[str, object]]:
+        value = self._found.get("backends", {})
+        if isinstance(value, dict) and all(isinstance(table, dict) for table in value.values()):
+            return dict(value)
+        raise self._wrong("backends", "tables of keys by name, such as [backends.slurm]")
 
 
 def _is_count(value: object) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable, UsageError
 from drainwise.estimate import validation_machine as machine
 from drainwise.estimate.validation_backend import ENDED, RUNNING, VANISHED, WAITING, Backend, RunState
 from drainwise.estimate.validation_machine import Step, Validation
@@ -32,9 +32,16 @@ def refuse_impossible(request: Request, backend: Backend) -> None:
 
 
 def advance(validation: Validation, backend: Backend, save: Callable[[Validation], None], say: Say) -> Validation:
-    """One round: every planned step started, every started one asked for. `save` is called after every change."""
+    """One round: every planned step started, every started one asked for. `save` is called after every change.
+
+    A batch system that takes no more for now is asked again in the next round.
+    """
     for step in machine.with_state(validation, machine.PLANNED):
-        validation = _started(validation, step, backend, say)
+        try:
+            validation = _started(validation, step, backend, say)
+        except PoolFull as fault:
+            say(f"{step.label}: {fault}; it is started later")
+            break
         save(validation)
     for step in machine.with_state(validation, machine.STARTED):
         if validation.state != machine.GOING:

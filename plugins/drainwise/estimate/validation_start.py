@@ -1,4 +1,7 @@
-"""How a batch system starts the runner around a run's program: with this Python, or packed into one file."""
+"""How a batch system starts the runner around a run's program: with this Python, or packed into one file.
+
+What the packed runner is told lies in a file beside it: no batch system ever reads a word of the user's.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,16 @@ import os
 import sys
 import zipfile
 
+from drainwise.errors import UsageError
 from drainwise.estimate.validation_backend import REPORT, Run
+from drainwise.features.local_file import replace_file
+
+NODE_PYTHON = "/usr/bin/python3"
+RUNNER, RUN = "validation_runner.pyz", "run.json"
+RUNNER_WORDS = ("-I", "-S", "-B", RUNNER, RUN)
+"""What NODE_PYTHON is told in a directory as `prepare` makes it."""
+LEEWAY = 60
+"""Seconds that a job has beyond its program's wall limit, which the runner keeps itself."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PROGRAM = (
@@ -27,15 +39,14 @@ PACKED = (
 )
 """The runner and what it imports."""
 _MAIN = """\
-import json, os, sys
+import json, os, sys, tempfile
 from drainwise.estimate.validation_runner import main
 with open(sys.argv[1], encoding="utf-8") as stream:
     run = json.load(stream)
 report, *words = run["words"]
 os.environ.update(run["environment"])
 report = os.path.abspath(report)
-os.mkdir("run")
-os.chdir("run")
+os.chdir(tempfile.mkdtemp(prefix="run-", dir="."))
 sys.exit(main([report, *words], run["wall_limit"]))
 """
 
@@ -59,7 +70,7 @@ def packed_run(run: Run) -> bytes:
 def packed_runner() -> bytes:
     """The runner as one zip file that any Python since 3.9 executes: `python3 -I -S FILE RUN`.
 
-    RUN names a file as `packed_run` makes it. The program starts in an empty directory `run` below the runner's.
+    RUN names a file as `packed_run` makes it. The program starts in an empty directory `run-…` below the runner's.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -67,3 +78,17 @@ def packed_runner() -> bytes:
             archive.write(os.path.join(_ROOT, name), name)
         archive.writestr("__main__.py", _MAIN)
     return packed.getvalue()
+
+
+def prepare(work: str, run: Run) -> None:
+    """Make the directory of a run, with the runner, what it is told, and an empty report. Raises UsageError."""
+    try:
+        os.makedirs(work, mode=0o700, exist_ok=True)
+        handle = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name, content in ((RUNNER, packed_runner()), (RUN, packed_run(run)), (REPORT, b"")):
+                replace_file(name, content, handle)
+        finally:
+            os.close(handle)
+    except OSError as fault:
+        raise UsageError(f"{work}: no place for a run: {fault.strerror}; --state names another place") from None

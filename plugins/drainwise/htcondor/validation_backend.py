@@ -1,7 +1,6 @@
 """HTCondor as the `Backend` of a validation: each run a job of the schedd, in a directory beside the state file.
 
-The runner goes along as one file, so that a node needs Python 3.9 and nothing of ours. What the program is told goes in
-a file beside it: neither arguments nor variables are ever written in the language of submit files.
+The runner goes along as one file, so that a node needs Python 3.9 and nothing of ours.
 """
 
 from __future__ import annotations
@@ -15,19 +14,15 @@ from typing import TypeVar
 from drainwise.errors import UsageError
 from drainwise.estimate.validation_backend import ENDED, REPORT, RUNNING, VANISHED, WAITING, Run, RunState
 from drainwise.estimate.validation_left import report_in, said_in
-from drainwise.estimate.validation_start import packed_run, packed_runner
-from drainwise.features.local_file import replace_file
+from drainwise.estimate.validation_memory import mebibytes
+from drainwise.estimate.validation_start import LEEWAY, NODE_PYTHON, RUN, RUNNER, RUNNER_WORDS, prepare
 from drainwise.htcondor.pool_ads import Ad
 from drainwise.htcondor.time_limit import within
 
 SECONDS = 60.0  # for one question; a busy schedd takes its time, and a history is read from a file
-NODE_PYTHON = "/usr/bin/python3"
-RUNNER, RUN = "validation_runner.pyz", "run.json"
 
 _KEPT = 86400  # seconds for which a run that has ended stays in the queue, where it is found at once
-_LEEWAY = 60  # seconds that a job has beyond its program's wall limit
 _REMOVED, _COMPLETED, _HELD, _IDLE = 3, 4, 5, 1  # of JobStatus; whatever else runs, or brings its files
-_MB, _MIB = 10**6, 1 << 20
 _HANDLE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 _ACCOUNT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,199}")
 
@@ -58,7 +53,7 @@ class HTCondorValidationBackend:
             self._sizes = within(self._seconds, _ask_sizes, "the collector")
         if not self._sizes:
             return "the pool has no slots now"
-        memory = _mebibytes(run.memory)
+        memory = mebibytes(run.memory)
         if any(cores >= run.cores and there >= memory for cores, there in self._sizes):
             return ""
         cores, there = max(self._sizes)
@@ -72,7 +67,7 @@ class HTCondorValidationBackend:
     def start(self, run: Run) -> str:
         """See `Backend`."""
         work = self._work(run.name)
-        _prepare(work, run)
+        prepare(work, run)
         cluster, proc = self._asked(partial(_submit, work, description(run, self._account), run.name))
         return f"{cluster}.{proc}"
 
@@ -109,12 +104,12 @@ def description(run: Run, account: str | None) -> dict[str, str]:
     words = {
         "executable": NODE_PYTHON,
         "transfer_executable": "False",
-        "arguments": f"-I -S -B {RUNNER} {RUN}",
+        "arguments": " ".join(RUNNER_WORDS),
         "batch_name": run.name,
         "request_cpus": str(run.cores),
-        "request_memory": str(_mebibytes(run.memory)),
+        "request_memory": str(mebibytes(run.memory)),
         # The runner keeps the limit itself; HTCondor looks from time to time.
-        "allowed_execute_duration": str(run.wall_limit + _LEEWAY),
+        "allowed_execute_duration": str(run.wall_limit + LEEWAY),
         "output": "out",
         "error": "err",
         "log": "log",
@@ -138,25 +133,6 @@ def how_it_ended(ad: Ad) -> tuple[int | None, str]:
     if ad.get("ExitBySignal") is True or not isinstance(code, int):
         return None, f"ended by signal {ad.get('ExitSignal', 'of unknown number')}"
     return code, ""
-
-
-def _prepare(work: str, run: Run) -> None:
-    """The run's directory with what goes along. Raises UsageError where it cannot be made."""
-    try:
-        os.makedirs(work, mode=0o700, exist_ok=True)
-        handle = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for name, content in ((RUNNER, packed_runner()), (RUN, packed_run(run)), (REPORT, b"")):
-                replace_file(name, content, handle)
-        finally:
-            os.close(handle)
-    except OSError as fault:
-        raise UsageError(f"{work}: no place for a run: {fault.strerror}; --state names another place") from None
-
-
-def _mebibytes(megabytes: int) -> int:
-    """HTCondor counts memory in MiB."""
-    return -(-megabytes * _MB // _MIB)
 
 
 def _text(ad: Ad, name: str) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import classad2
 import htcondor2
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import PoolUnreachable
+from drainwise.htcondor.launch_schedd import submitted
 from drainwise.htcondor.packed_ads import plain
 from drainwise.htcondor.pool_ads import Ad
 
@@ -41,19 +42,13 @@ def job_ad(cluster: int, proc: int, name: str) -> Ad | None:
 def submit_job(directory: str, description: Mapping[str, str], name: str) -> tuple[int, int]:
     """Submit a job from this directory under this name; (cluster, proc).
 
-    Raises ActionRefused when the schedd does not take it, PoolUnreachable when it does not answer.
+    Raises ActionRefused when the schedd does not take it, PoolFull when it takes no more for now, and PoolUnreachable
+    when it does not answer: the job may be there then.
     """
     os.chdir(directory)  # so that no path of ours has to be written in the language of submit files
-    try:
-        description = {**description, f"My.{NAME}": str(classad2.quote(name))}
-        result = _schedd().submit(htcondor2.Submit(description))
-    except _FAULTS as fault:
-        # Was it refused, or did an answer get lost? Who can still ask, and finds nothing, was refused.
-        found = find_job(name)
-        if found is None:
-            raise ActionRefused(f"the schedd refuses the job: {_words(fault)}") from None
-        return found
-    return int(result.cluster()), 0
+    number = submitted("", "", {**description, f"My.{NAME}": str(classad2.quote(name))})
+    cluster, _, proc = number.partition(".")
+    return int(cluster), int(proc)
 
 
 def remove_job(cluster: int, proc: int, name: str) -> None:
