@@ -201,3 +201,16 @@ def test_what_a_job_closed_is_removed_with_its_lease() -> None:
         os.waitpid(pid, 0)
         assert not directory.exists()
         assert outside.stat().st_mode & 0o777 == 0o500
+
+
+def test_however_deep_a_job_nested_its_directories_they_are_removed(directory: Path) -> None:
+    """Deeper than any path, and than Python calls itself: the daemon, which does this, would never run again."""
+    place = os.open(directory, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=place)
+        below = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    remove_lease(f"{directory}/")
+    assert not directory.exists()

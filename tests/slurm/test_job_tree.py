@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,16 @@ import pytest
 
 from drainwise.errors import FeatureError
 from drainwise.slurm import COMPLETE
-from drainwise.slurm.job_tree import jobs, mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
+from drainwise.slurm.job_tree import (
+    jobs,
+    leftovers,
+    mark_complete,
+    new_tree,
+    open_node,
+    open_tree,
+    put_in_place,
+    set_aside,
+)
 
 
 @pytest.fixture
@@ -142,3 +152,12 @@ def test_a_tree_is_marked_once(node: int) -> None:
     assert os.listdir(tree) == [COMPLETE]
     os.close(tree)
     assert open_tree(node, "17") is None
+
+
+def test_only_what_nobody_works_on_is_left_over(node: int, tmp_path: Path) -> None:
+    """Trees to be removed, and those whose making was given up more than a minute ago."""
+    now = time.time()
+    for name in ("17", ".gone.18.1.0", ".new.19.1.0", ".new.20.1.0", ".node"):
+        (tmp_path / "run" / "n1" / name).mkdir()
+    os.utime(tmp_path / "run" / "n1" / ".new.20.1.0", (now - 100, now - 100))
+    assert sorted(leftovers(node, now)) == [".gone.18.1.0", ".new.20.1.0"]

@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
-import shutil
 import struct
 from dataclasses import dataclass
 
 from drainwise.errors import FeatureError
 from drainwise.features.local_file import OPEN, read_small
+from drainwise.foreign_tree import remove_tree
 from drainwise.local.processes import Process, ancestors, birth_of, has_argument, is_alive
 from drainwise.local.records import OUTCOME, RECORD, RECORDS, WORK
 
@@ -53,16 +54,8 @@ def records_directory(directory: str) -> str:
 
 def remove_lease(directory: str) -> None:
     """Remove a lease that has ended, also where the job took the right to look into a directory from its user."""
-    shutil.rmtree(directory, ignore_errors=True)
-    if not os.path.isdir(directory):
-        return
-    for above, names, _ in os.walk(directory):
-        for name in names:
-            path = os.path.join(above, name)
-            if not os.path.islink(path):
-                with contextlib.suppress(OSError):
-                    os.chmod(path, 0o700)
-    shutil.rmtree(directory, ignore_errors=True)
+    with contextlib.suppress(OSError, FeatureError):  # what resists stays
+        remove_tree(directory, math.inf)
 
 
 def find_lease(directory: str) -> Process | None:

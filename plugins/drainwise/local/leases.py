@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from drainwise.errors import PoolError, UsageError
 from drainwise.features.facts import HostFacts
@@ -21,6 +20,7 @@ from drainwise.local.lease import (
     start_lease,
     terminate,
 )
+from drainwise.local.lease_files import remove_lease
 from drainwise.local.ledger import Ledger
 from drainwise.local.log import Say
 from drainwise.local.processes import has_argument
@@ -132,7 +132,7 @@ class Leases:
         self._say(f"job {job.job_id} not started: {note}")
         # The next run must have another name, so another second.
         self._store.not_started(job, now, max(not_before, job.started + 1.0), note)
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_lease(directory)
 
     def _vanished(self, job: Job, directory: str, keeper: Process | None, now: float) -> bool:
         """Nobody keeps the lease any more: what is left of it must be gone before its cores are free."""

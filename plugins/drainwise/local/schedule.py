@@ -12,6 +12,7 @@ over by then, or need no core that it needs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -97,16 +98,14 @@ def choose_starts(
     in_use = dict.fromkeys(quotas, 0)
     for lease in running:
         in_use[lease.account] = in_use.get(lease.account, 0) + lease.cores
-    queues = _queues(job for job in waiting if job.account in quotas and job.cores <= largest)
+    queues = _Queues(job for job in waiting if job.account in quotas and job.cores <= largest)
+    turns = {name: _turn(job, in_use[name], quotas[name]) for name, job in queues.heads.items()}
     starts: list[Start] = []
     blocked: set[str] = set()
     # What did not fit once fits no more in this call: a job as large and as long need not be tried.
     hopeless: dict[int, int] = {}
-    while room.most_free > 0:
-        job = _next(queues, in_use, quotas)
-        if job is None:
-            break
-        queues[job.account].take()
+    while turns and room.most_free > 0:
+        job = queues.take(min(turns, key=turns.__getitem__))
         if any(job.cores >= cores and job.wall_limit >= length for cores, length in hopeless.items()):
             node = None
         else:
@@ -119,44 +118,41 @@ def choose_starts(
         elif job.account not in blocked:
             blocked.add(job.account)
             room.reserve(job)
+        following = queues.heads.get(job.account)
+        if following is None:
+            del turns[job.account]
+        else:
+            turns[job.account] = _turn(following, in_use[job.account], quotas[job.account])
     return Schedule(tuple(starts), tuple(room.reservations.values()))
 
 
-class _Queue:
-    """The jobs of one account: the launcher's choice with a bucket for each number of cores, all of them eligible.
+class _Queues:
+    """The launcher's queues, one for each account: priority decides, then age, and only the next of each is looked at.
 
-    Priority decides, then age: a job that does not fit holds its turn, and gets its reservation.
+    A job that does not fit holds its turn, and gets its reservation.
     """
 
-    def __init__(self, jobs: Iterable[Waiting]) -> None:
-        self._waiting: launcher.Waiting[int, Waiting] = launcher.Waiting()
-        self._waiting.fill((job.cores, -job.priority, job.job_id, job) for job in jobs)
-        self.head = self._first()
-        """The job whose turn it is; None when none waits."""
+    def __init__(self, waiting: Iterable[Waiting]) -> None:
+        self._queues: defaultdict[str, launcher.Waiting[None, Waiting]] = defaultdict(launcher.Waiting)
+        for job in waiting:
+            self._queues[job.account].add(None, -job.priority, job.job_id, job)
+        self.heads: dict[str, Waiting] = {}
+        """The next job of each account that has one."""
+        for account in self._queues:
+            self._look(account)
 
-    def _first(self) -> Waiting | None:
-        found = self._waiting.first()
-        return None if found is None else found[1]
+    def _look(self, account: str) -> None:
+        found = self._queues[account].choose(lambda _none, _job: True)
+        if found is None:
+            del self.heads[account]
+        else:
+            self.heads[account] = found[1]
 
-    def take(self) -> None:
-        """The head is not waiting any more; the next one's turn comes."""
-        if self.head is not None:
-            self._waiting.take(self.head.cores)
-            self.head = self._first()
-
-
-def _queues(waiting: Iterable[Waiting]) -> dict[str, _Queue]:
-    """The jobs by account."""
-    jobs: dict[str, list[Waiting]] = {}
-    for job in waiting:
-        jobs.setdefault(job.account, []).append(job)
-    return {account: _Queue(of_account) for account, of_account in jobs.items()}
-
-
-def _next(queues: Mapping[str, _Queue], in_use: Mapping[str, int], quotas: Mapping[str, int]) -> Waiting | None:
-    """The job whose turn it is; None when none waits."""
-    heads = [queue.head for queue in queues.values() if queue.head is not None]
-    return min(heads, key=lambda job: _turn(job, in_use[job.account], quotas[job.account]), default=None)
+    def take(self, account: str) -> Waiting:
+        """The next job of an account that has one; it waits no more."""
+        job = self._queues[account].take(None)
+        self._look(account)
+        return job
 
 
 def _turn(job: Waiting, in_use: int, quota: int) -> tuple[bool, float, int, int]:
@@ -246,10 +242,10 @@ def owed_jobs(waiting: Iterable[Waiting], running: Iterable[Holding], quotas: Ma
     left = dict(quotas)
     for lease in running:
         left[lease.account] = left.get(lease.account, 0) - lease.cores
-    owed = []
-    for account, queue in _queues(job for job in waiting if job.account in quotas).items():
-        while queue.head is not None and queue.head.cores <= left[account]:
-            left[account] -= queue.head.cores
-            owed.append(queue.head)
-            queue.take()
+    owed: list[Waiting] = []
+    queues = _Queues(job for job in waiting if job.account in quotas)
+    for account in list(queues.heads):
+        while account in queues.heads and queues.heads[account].cores <= left[account]:
+            owed.append(queues.take(account))
+            left[account] -= owed[-1].cores
     return owed

@@ -25,12 +25,14 @@ def mounts_below(base: str, marked: bytes = b"", mountinfo: str = MOUNTINFO) -> 
     """As `fuse_mounts_below`, of every file system whose line in the kernel's list holds `marked`."""
     try:
         with open(mountinfo, "rb") as stream:
-            lines = stream.read().split(b"\n")
+            content = stream.read()
     except OSError:
         return ()
     below = base.encode(_ENCODING, "surrogateescape").rstrip(b"/") + b"/"
+    if _escaped(below[:-1]) not in content:  # nearly always, and much cheaper to see
+        return ()
     found = []
-    for line in lines:
+    for line in content.split(b"\n"):
         if not line or marked not in line:
             continue
         fields = line.split(b" ")
@@ -62,3 +64,10 @@ def _unescaped(field: bytes) -> bytes:
     """Blank, tab, newline and backslash stand as \\ooo in the kernel's list."""
     parts = field.split(b"\\")
     return parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:])
+
+
+def _escaped(path: bytes) -> bytes:
+    """As the kernel's list has it."""
+    for letter in (b"\\", b" ", b"\t", b"\n"):
+        path = path.replace(letter, b"\\%03o" % ord(letter))
+    return path

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 
 from drainwise.errors import FeatureError
+from drainwise.foreign_tree import Removal
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
 from drainwise.slurm.environment import job_id, node_name, own_environment
-from drainwise.slurm.job_tree import open_node, set_aside
-from drainwise.slurm.tree_removal import Removal, leftovers
+from drainwise.slurm.job_tree import leftovers, open_node, set_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,6 +21,8 @@ NEW, GONE = ".new.", ".gone."
 _DIRECTORY = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 _MODE = 0o755
 _TRIES = 8
+_ABANDONED = 60
+"""Seconds after which a tree that is still being made belongs to a hook that was killed: hooks have less time."""
 _IN_THE_WAY = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
 
 
@@ -129,3 +131,19 @@ def mark_complete(tree: int) -> None:
 def jobs(node: int) -> list[str]:
     """The jobs that have a tree below the open directory of a node, in no order. Raises OSError."""
     return [name for name in posix.listdir(node) if name.isdigit() and name.isascii()]
+
+
+def leftovers(node: int, now: float) -> list[str]:
+    """The hidden names below the open directory of a node that nobody works on any more; `now` in UNIX s."""
+    found = []
+    for name in posix.listdir(node):
+        if name.startswith(GONE) or (name.startswith(NEW) and _age(node, name, now) > _ABANDONED):
+            found.append(name)
+    return found
+
+
+def _age(node: int, name: str, now: float) -> float:
+    try:
+        return now - posix.stat(name, dir_fd=node, follow_symlinks=False).st_mtime
+    except OSError:
+        return 0.0

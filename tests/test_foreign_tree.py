@@ -1,10 +1,11 @@
-"""Removing a job's tree: all of it, nothing else, in a bounded time."""
+"""A tree in which somebody else may write: what it takes up, and all of it removed, nothing else, in a bounded time."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drainwise.slurm.tree_removal import Removal, leftovers
+from drainwise.foreign_tree import Removal, remove_tree, sizes
 from made_up_node import public_directory
 
-NAME = ".gone.17.1.0"
+NAME, USER = ".gone.17.1.0", 54321
 MEMORY = "/dev/shm"  # where a node's runtime directory usually lies: in memory
+
+
+def as_user(step: Callable[[], object]) -> int:
+    """The exit code of a process of another user that does this."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.setgroups([])
+            os.setresgid(USER, USER, USER)
+            os.setresuid(USER, USER, USER)
+            step()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 @pytest.fixture
@@ -60,6 +77,19 @@ def test_every_shape_of_tree_is_removed(shape: dict[str, Any]) -> None:
             assert os.listdir(node) == []
         finally:
             os.close(node)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@settings(max_examples=15)
+@given(shapes)
+def test_a_user_removes_what_he_closed_to_himself(shape: dict[str, Any]) -> None:
+    """HOSTILE 10, not as root: mode 000 on every level."""
+    with public_directory() as base:
+        tree = f"{base}/{NAME}"
+        lay_out(tree, shape)
+        subprocess.run(["chown", "-R", "--no-dereference", f"{USER}:{USER}", base], check=True)
+        assert as_user(lambda: remove_tree(tree, time.monotonic() + 10)) == 0
+        assert os.listdir(base) == []
 
 
 def test_a_tree_deeper_than_any_path() -> None:
@@ -113,10 +143,26 @@ def test_what_is_not_removed_in_time_is_removed_next_time(node: int, tmp_path: P
     assert turns > 3
 
 
-def test_only_what_nobody_works_on_is_left_over(node: int, tmp_path: Path) -> None:
-    """Trees to be removed, and those whose making was given up more than a minute ago."""
-    now = time.time()
-    for name in ("17", ".gone.18.1.0", ".new.19.1.0", ".new.20.1.0", ".node"):
-        (tmp_path / name).mkdir()
-    os.utime(tmp_path / ".new.20.1.0", (now - 100, now - 100))
-    assert sorted(leftovers(node, now)) == [".gone.18.1.0", ".new.20.1.0"]
+def test_a_place_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
+    """HOSTILE 1, 3: neither the tree's own name nor the directory it lies in."""
+    (tmp_path / "victim" / "tree").mkdir(parents=True)
+    (tmp_path / "victim" / "tree" / "precious").write_bytes(b"x" * 10_000)
+    (tmp_path / "place").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="Not a directory"):
+        remove_tree(f"{tmp_path}/place/tree", time.monotonic() + 10)
+    (tmp_path / "tree").symlink_to(tmp_path / "victim" / "tree")
+    assert sum(sizes(f"{tmp_path}/tree")) == 0
+    remove_tree(f"{tmp_path}/tree", time.monotonic() + 10)
+    assert os.listdir(tmp_path / "victim" / "tree") == ["precious"] and not (tmp_path / "tree").is_symlink()
+
+
+def test_what_a_tree_takes_up_is_what_du_says(tmp_path: Path) -> None:
+    """Blocks, so that holes do not count, on every level; nothing outside."""
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").write_bytes(b"x" * 100_000)
+    (tmp_path / "a" / "b" / "c" / "other").write_bytes(b"x" * 5_000)
+    with open(tmp_path / "a" / "sparse", "wb") as sparse:
+        sparse.truncate(1 << 40)
+    (tmp_path / "a" / "link").symlink_to("/usr")
+    said = subprocess.run(["du", "-s", "-B1", tmp_path], capture_output=True, text=True, check=True).stdout
+    assert sum(sizes(str(tmp_path))) == int(said.split()[0]) - os.stat(tmp_path).st_blocks * 512
