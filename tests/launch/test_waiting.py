@@ -41,7 +41,7 @@ def test_whatever_is_added_taken_and_gone_the_first_that_holds_is_chosen(acts: l
         elif act == "d" and plain:
             gone.add(plain.pop(rank % len(plain))[1])
         else:
-            found = waiting.first()
+            found = waiting.choose(lambda bucket, item: True)
             assert (None if found is None else found[1]) == (min(plain)[1] if plain else None)
             if found is not None:
                 assert waiting.take(found[0]) == found[1]
@@ -61,5 +61,4 @@ def test_only_the_first_of_each_bucket_is_looked_at() -> None:
         return False
 
     assert waiting.choose(refuse) is None
-    assert len(asked) == 50 and len(waiting) == 10_000
-    assert waiting.drop(lambda bucket: bucket > 0) and len(waiting) == 200
+    assert sorted(asked) == list(range(50))

@@ -9,7 +9,7 @@ from drainwise.pilot.clock_step import moved_lease, moved_moment, moved_workload
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.workload import running_since
 
-from .work import T0, payload, workload_of
+from .work import T0, final_waste, payload, uncommitted, workload_of
 
 steps = st.integers(-1_000_000, 1_000_000)
 
@@ -20,8 +20,8 @@ def test_the_sums_stay_and_the_times_move(step: int, starts: list[int]) -> None:
     running = [running_since(payload(f"p{n}", cores=n + 1, expected=500 + n), T0 + at) for n, at in enumerate(starts)]
     workload = workload_of(*running)
     moved = moved_workload(workload, step)
-    assert (moved.used, moved.uncommitted()) == (workload.used, workload.uncommitted())
-    assert moved.final_waste(100) == workload.final_waste(100)
+    assert (moved.used, uncommitted(moved)) == (workload.used, uncommitted(workload))
+    assert final_waste(moved, 100) == final_waste(workload, 100)
     assert moved.last_start == workload.last_start + step
     assert moved.first_end == moved_moment(workload.first_end, step)
     assert moved.last_max_end == moved_moment(workload.last_max_end, step)

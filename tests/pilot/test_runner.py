@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.channels import Channels
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.payload import Payload
@@ -31,8 +31,8 @@ class Listed:
     def look(self, now: float) -> bool:
         return False
 
-    def waiting(self) -> Sequence[Payload]:
-        return tuple(self.payloads)
+    def waiting(self) -> Backlog:
+        return Backlog(self.payloads)
 
     def claim(self, payload: Payload, now: float) -> bool:
         self.payloads.remove(payload)

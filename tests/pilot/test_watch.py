@@ -12,7 +12,7 @@ import pytest
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import Orders
 from drainwise.pilot.settings import Settings
-from drainwise.pilot.watch import SERVER_PAUSE, Watch, read_orders
+from drainwise.pilot.watch import SERVER_PAUSE, Watch
 
 from .work import T0
 
@@ -177,9 +177,3 @@ def test_a_server_that_is_gone_is_not_asked_at_every_look(tmp_path: Path) -> Non
         assert len(connections) == 3 and len(site.said) == 1
         server.shutdown(socket.SHUT_RDWR)
     thread.join(5)
-
-
-def test_a_single_look(tmp_path: Path) -> None:
-    """Who only wants to know now."""
-    (tmp_path / ".site.ad").write_text("VACATE_DESIRED = True\n")
-    assert read_orders(str(tmp_path), {}, None, LEASE, Settings(), T0, print).leave

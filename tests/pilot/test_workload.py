@@ -18,7 +18,7 @@ from drainwise.pilotad.pilot_ad import pilot_ad_text
 from drainwise.pilotad.report import FRESH, bounded, standing_and_rule
 from drainwise.waste import draining_waste, kill_waste
 
-from .work import T0, payload, workload_of, workloads
+from .work import T0, final_waste, payload, uncommitted, workload_of, workloads
 
 
 def run_second_by_second(workload: Workload, until: int) -> int:
@@ -45,8 +45,8 @@ def idle_second_by_second(workload: Workload, cores: int) -> int:
 def test_sums_equal_brute_force(workload: Workload, spare: int) -> None:
     """After any starts, ends and new estimates both sums are what counting each second gives, to the last one."""
     cores = workload.used + spare
-    assert workload.uncommitted() == run_second_by_second(workload, int(workload.last_start))
-    assert workload.final_waste(cores) == idle_second_by_second(workload, cores)
+    assert uncommitted(workload) == run_second_by_second(workload, int(workload.last_start))
+    assert final_waste(workload, cores) == idle_second_by_second(workload, cores)
 
 
 @given(workloads(whole=False), st.integers(0, 50))
@@ -54,13 +54,13 @@ def test_sums_equal_exact_fractions(workload: Workload, spare: int) -> None:
     """With any fractions of a second they equal the formulas in exact arithmetic, to a microsecond for each core."""
     cores, running = workload.used + spare, workload.running.values()
     last_start = Fraction(workload.last_start)
-    uncommitted = sum(each.payload.cores * (last_start - Fraction(each.start)) for each in running)
-    assert workload.uncommitted() == pytest.approx(float(uncommitted), abs=2e-6 * (1 + workload.used))
+    ran = sum(each.payload.cores * (last_start - Fraction(each.start)) for each in running)
+    assert uncommitted(workload) == pytest.approx(float(ran), abs=2e-6 * (1 + workload.used))
     ends = [Fraction(each.expected_end) for each in running]
     idle = cores * (max(ends, default=0) - min(ends, default=0)) - sum(
         each.payload.cores * (Fraction(each.expected_end) - min(ends)) for each in running
     )
-    assert workload.final_waste(cores) == pytest.approx(float(idle), abs=2e-6 * (1 + cores))
+    assert final_waste(workload, cores) == pytest.approx(float(idle), abs=2e-6 * (1 + cores))
 
 
 @given(workloads(whole=False))
@@ -94,7 +94,7 @@ def test_the_last_start_outlives_its_payload() -> None:
     """e is when any payload started last: one that ended does not make the others cheaper to kill."""
     workload = workload_of(running_since(payload("long"), T0 + 10), running_since(payload("short"), T0 + 50))
     workload.remove("short")
-    assert (workload.last_start, workload.uncommitted()) == (T0 + 50, 40)
+    assert (workload.last_start, uncommitted(workload)) == (T0 + 50, 40)
     assert Workload(T0).last_start == T0
 
 
@@ -107,7 +107,7 @@ def test_names_are_unique() -> None:
         workload.remove("q")
     with pytest.raises(UsageError, match="'q'"):
         workload.move("q", T0)
-    assert (workload.used, workload.last_start, workload.uncommitted()) == (3, T0, 0)
+    assert (workload.used, workload.last_start, uncommitted(workload)) == (3, T0, 0)
 
 
 def test_the_view_cannot_be_changed() -> None:

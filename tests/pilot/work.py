@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.decide import Decision, decide
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import Orders, orders_from
@@ -31,6 +32,17 @@ def workload_of(*running: Running, start: float = T0) -> Workload:
     for each in running:
         workload.add(each)
     return workload
+
+
+def uncommitted(workload: Workload) -> float:
+    """SPEC §2 add_uncom_time: core-seconds run until the last start."""
+    return workload.run_until(workload.last_start)
+
+
+def final_waste(workload: Workload, cores: int) -> float:
+    """SPEC §2 add_final_exp_waste: core-seconds that idle between the first and the last expected end."""
+    first, last = workload.first_end or 0.0, workload.last_end or 0.0
+    return cores * (last - first) - workload.run_after(first, first, last)
 
 
 def no_orders(lease: Lease, settings: Settings, now: float) -> Orders:
@@ -74,7 +86,7 @@ def play(jobs: Sequence[Job], lease: Lease, settings: Settings, asked: int, dead
         move_overdue(workload, now)
         waiting = [job.payload for job in left.values() if job.arrival <= now]
         more = any(job.arrival > now for job in left.values())
-        decision = decide(workload, waiting, lease, orders, settings, now, more)
+        decision = decide(workload, Backlog(waiting), lease, orders, settings, now, more)
         for name, reason in decision.stop:
             played.stopped[name] = (now, reason)
             played.ended[name] = now
@@ -95,7 +107,7 @@ def play(jobs: Sequence[Job], lease: Lease, settings: Settings, asked: int, dead
         waiting = [job.payload for job in left.values() if job.arrival <= now]
         for moment in ((now + following) / 2, following - 0.001):
             if moment > now:
-                asleep = decide(workload, waiting, lease, orders, settings, moment, more)
+                asleep = decide(workload, Backlog(waiting), lease, orders, settings, moment, more)
                 assert (asleep.start, asleep.stop, asleep.done) == ((), (), False)
                 assert asleep.wake == decision.wake
         if following == decision.wake:
@@ -112,7 +124,7 @@ def _something_is_due(
     workload: Workload, waiting: Sequence[Payload], lease: Lease, orders: Orders, settings: Settings, now: float
 ) -> None:
     """Waking up had a reason."""
-    then = decide(workload, waiting, lease, orders, settings, now, True)
+    then = decide(workload, Backlog(waiting), lease, orders, settings, now, True)
     over = orders.deadline is not None and now == orders.deadline - settings.margin
     assert then.stop or then.done or workload.past_estimate(now) or over
 

@@ -37,30 +37,18 @@ class Waiting(Generic[Bucket, Item]):
         for heap in self._buckets.values():
             heapify(heap)
 
-    def clear(self) -> None:
-        """Nothing waits any more."""
-        self._buckets.clear()
-
-    def __len__(self) -> int:
-        """Entries, those that hold no more included."""
-        return sum(map(len, self._buckets.values()))
-
     def heads(self) -> Iterator[tuple[Bucket, float, int, Item]]:
         """The first of each bucket. What holds no more is dropped on the way, and so are buckets that are empty."""
-        for bucket in list(self._buckets):
-            head = self._head(bucket)
-            if head is not None:
-                yield (bucket, *head)
-
-    def _head(self, bucket: Bucket) -> tuple[float, int, Item] | None:
-        heap, still = self._buckets[bucket], self._still
-        while heap:
-            head = heap[0]
-            if still is None or still(head[0], head[2]):
-                return head
-            heappop(heap)
-        del self._buckets[bucket]
-        return None
+        still = self._still
+        for bucket, heap in list(self._buckets.items()):
+            while heap:
+                head = heap[0]
+                if still is None or still(head[0], head[2]):
+                    yield (bucket, *head)
+                    break
+                heappop(heap)
+            else:
+                del self._buckets[bucket]
 
     def choose(self, eligible: Callable[[Bucket, Item], bool]) -> tuple[Bucket, Item] | None:
         """The first of all those that lead a bucket and are eligible; it goes on waiting until `take`.
@@ -74,10 +62,6 @@ class Waiting(Generic[Bucket, Item]):
                 best, found = (rank, order), (bucket, item)
         return found
 
-    def first(self) -> tuple[Bucket, Item] | None:
-        """The first of all."""
-        return self.choose(_always)
-
     def take(self, bucket: Bucket) -> Item:
         """Take the first out of a bucket that has one that holds."""
         heap = self._buckets[bucket]
@@ -85,14 +69,3 @@ class Waiting(Generic[Bucket, Item]):
         if not heap:
             del self._buckets[bucket]
         return item
-
-    def drop(self, useless: Callable[[Bucket], bool]) -> bool:
-        """Forget whole buckets; whether there were any."""
-        found = [bucket for bucket in self._buckets if useless(bucket)]
-        for bucket in found:
-            del self._buckets[bucket]
-        return bool(found)
-
-
-def _always(_bucket: object, _item: object) -> bool:
-    return True

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drainwise.launch.waiting import Waiting
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.lease import Lease
 from drainwise.pilot.orders import Orders
 from drainwise.pilot.payload import Payload
@@ -40,7 +40,7 @@ class Decision:
 
 def decide(
     workload: Workload,
-    waiting: Sequence[Payload],
+    waiting: Backlog,
     lease: Lease,
     orders: Orders,
     settings: Settings,
@@ -49,19 +49,21 @@ def decide(
 ) -> Decision:
     """Decide at `now`, UNIX s. Pure, and the same for the same arguments.
 
-    waiting: what could start, in the order that breaks ties of priority. more_may_come: payloads may arrive later.
+    waiting: what could start. more_may_come: payloads may arrive later.
     Estimates that have passed are moved first (`overrun.move_overdue`); as long as one is not, `wake` is now.
     Source: the rule of a local backend (SPEC §5): of the payloads that fit the free cores the one with the highest
     priority starts; never oversubscribed. None starts whose maximum does not fit the rest of the lease.
     """
     limit = _limit(lease, orders, settings)
     stop = _stop(workload, limit, now)
-    fit = [payload for payload in waiting if payload.cores <= lease.cores]
-    fit_in_time = _ending_by(_bound(workload, limit, orders, settings), fit, now)
-    start = _highest_first(fit_in_time, lease.cores - workload.used, workload.running)
+    bound = _bound(workload, limit, orders, settings)
+    free = lease.cores - workload.used if bound > now else 0
+    start = waiting.highest_first(free, bound, now, workload.running)
     why_done = ""
     if not workload.running and not start:
+        fit = [payload for payload in waiting if payload.cores <= lease.cores]
         why_done = _why_done(fit, orders, limit - now, more_may_come)
+    most = len(start) + 1
     return Decision(
         start=start,
         stop=stop,
@@ -69,8 +71,10 @@ def decide(
         why_done=why_done,
         wake=None if why_done else _wake(workload, start, limit, now),
         # Who may start later ends later; while it drains a pilot fills holes at most.
-        can_postpone=not orders.draining and now < limit and (more_may_come or len(fit_in_time) > len(start)),
-        unfit=_unfit(waiting, lease) if len(fit) < len(waiting) else (),
+        can_postpone=not orders.draining
+        and now < limit
+        and (more_may_come or waiting.ending_by(bound, lease.cores, now, most) == most),
+        unfit=_unfit(waiting.larger_than(lease.cores), lease),
     )
 
 
@@ -98,33 +102,6 @@ def _bound(workload: Workload, limit: float, orders: Orders, settings: Settings)
     return limit
 
 
-def _ending_by(bound: float, payloads: Sequence[Payload], now: float) -> list[Payload]:
-    return [payload for payload in payloads if now + payload.maximum <= bound]
-
-
-def _highest_first(payloads: Sequence[Payload], free: int, running: Container[str]) -> tuple[Payload, ...]:
-    """The launcher's choice (SPEC §5) until nothing more fits, with a bucket for each number of cores.
-
-    Two of one name run one after the other.
-    """
-    waiting: Waiting[int, Payload] = Waiting()
-    waiting.fill(
-        (payload.cores, -payload.priority, place, payload)
-        for place, payload in enumerate(payloads)
-        if payload.cores <= free and payload.name not in running
-    )
-    chosen: dict[str, Payload] = {}
-    found = waiting.first()
-    while found is not None:
-        payload = waiting.take(found[0])
-        if payload.name not in chosen:
-            chosen[payload.name] = payload
-            free -= payload.cores
-            waiting.drop(free.__lt__)  # free cores only get fewer
-        found = waiting.first()
-    return tuple(chosen.values())
-
-
 def _why_done(fit: Sequence[Payload], orders: Orders, left: float, more_may_come: bool) -> str:
     """Why a pilot in which nothing runs can end, "" when it cannot; `left` seconds remain."""
     if orders.draining:
@@ -149,9 +126,5 @@ def _wake(workload: Workload, start: Sequence[Payload], limit: float, now: float
     return min(times, default=None)
 
 
-def _unfit(waiting: Sequence[Payload], lease: Lease) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (payload.name, f"needs {payload.cores} cores, the lease has {lease.cores}")
-        for payload in waiting
-        if payload.cores > lease.cores
-    )
+def _unfit(too_large: Iterable[Payload], lease: Lease) -> tuple[tuple[str, str], ...]:
+    return tuple((each.name, f"needs {each.cores} cores, the lease has {lease.cores}") for each in too_large)

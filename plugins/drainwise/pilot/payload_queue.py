@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.payload import Payload
 from drainwise.pilot.usage import Usage
 
@@ -18,8 +18,8 @@ class PayloadQueue(Protocol):
     def look(self, now: float) -> bool:
         """Take in what is new; whether anything changed. Cheap when nothing did."""
 
-    def waiting(self) -> Sequence[Payload]:
-        """Those that could be started, in the order in which equals are to be started. Not claimed yet."""
+    def waiting(self) -> Backlog:
+        """Those that could be started, not claimed yet: a view that follows the changes."""
 
     def claim(self, payload: Payload, now: float) -> bool:
         """Make a waiting payload this pilot's own just before it starts; False when somebody else has it already."""

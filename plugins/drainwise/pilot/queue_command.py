@@ -10,9 +10,10 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from drainwise.errors import PayloadError, UsageError
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.log import Faults
 from drainwise.pilot.payload import SHELL, TEXT_LIMIT, Payload, parse_payload, payload_text
 from drainwise.pilot.process_tree import die_with_parent
@@ -42,7 +43,8 @@ class CommandQueue:
     ) -> None:
         self._directory, self._log, self._faults = directory, log, Faults(log)
         self._records = Records(f"{directory}/{RECORDS}", pilot, log)
-        self._waiting: dict[str, Payload] = {}
+        self._waiting, self._orders = Backlog(), dict[str, int]()
+        self._before = 0
         self._claimed: set[str] = set()
         self._rest = b""
         self._lines = self._bad = 0
@@ -119,13 +121,13 @@ class CommandQueue:
             return
         try:
             payload = parse_payload(line.decode(), f"payload-{self._lines}")
-            if payload.name in self._waiting or payload.name in self._claimed:
+            if payload.name in self._orders or payload.name in self._claimed:
                 raise PayloadError(f"payload {payload.name}: one of that name waits or runs already")
         except (PayloadError, UnicodeDecodeError) as error:
             self._refuse_line(str(error) if isinstance(error, PayloadError) else "expected UTF-8", now)
             return
         self._bad = 0
-        self._waiting[payload.name] = payload
+        self._offer(payload, self._lines)
 
     def _refuse_line(self, reason: str, now: float) -> None:
         self._bad += 1
@@ -136,13 +138,20 @@ class CommandQueue:
             self._log(f"payload command: {BAD_LINES} lines in a row are no payloads; it is not read any more")
             self._ended = True
 
-    def waiting(self) -> Sequence[Payload]:
+    def waiting(self) -> Backlog:
         """Those read and not started, in the order they were printed."""
-        return list(self._waiting.values())
+        return self._waiting
+
+    def _offer(self, payload: Payload, order: int) -> None:
+        self._orders[payload.name] = order
+        self._waiting.add(payload, order)
+
+    def _withdraw(self, payload: Payload) -> None:
+        self._waiting.remove(self._orders.pop(payload.name))
 
     def claim(self, payload: Payload, now: float) -> bool:
         """Nobody else can have it."""
-        del self._waiting[payload.name]
+        self._withdraw(payload)
         self._claimed.add(payload.name)
         self._records.started(payload, now)
         return True
@@ -165,13 +174,14 @@ class CommandQueue:
     def unclaim(self, payload: Payload, reason: str, now: float) -> None:
         """Offer it again, before the others."""
         self._claimed.discard(payload.name)
-        self._waiting = {payload.name: payload, **self._waiting}
+        self._before -= 1
+        self._offer(payload, self._before)
         self._records.add(REQUEUED, payload.name, now, reason=reason, seconds=0)
 
     def refuse(self, payload: Payload, reason: str, now: float) -> None:
         """Append it to `requeued.jsonl`: a larger pilot may run it."""
         self._log(f"payload {payload.name} is left to others: {reason}")
-        del self._waiting[payload.name]
+        self._withdraw(payload)
         self._hand_back(payload)
         self._records.add(REQUEUED, payload.name, now, reason=reason, seconds=0)
 
@@ -199,10 +209,10 @@ class CommandQueue:
         self._ended = True
         for line in last:
             self._line(line, now)
-        for payload in list(self._waiting.values()):
+        for payload in list(self._waiting):
+            self._withdraw(payload)
             self._hand_back(payload)
             self._records.add(REQUEUED, payload.name, now, reason="not started", seconds=0)
-        self._waiting.clear()
 
     def _read_to_end(self) -> list[bytes]:
         """The lines that stand in the pipe now, not waiting for any."""

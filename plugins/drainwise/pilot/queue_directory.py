@@ -12,12 +12,12 @@ Files that begin with a dot are not looked at: write `.NAME.json`, then rename i
 from __future__ import annotations
 
 import os
-from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from drainwise.errors import FeatureError, PayloadError, UsageError
 from drainwise.features.local_file import read_small
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.claims import SUFFIX, Claims
 from drainwise.pilot.log import Faults
 from drainwise.pilot.payload import TEXT_LIMIT, Payload, parse_payload
@@ -30,13 +30,15 @@ PATIENCE = 5.0
 """Seconds for which a file that is no payload may still be one that is being written."""
 MOST_WAITING = 10_000
 """Files that are kept in view at a time; the others are taken in as these are claimed."""
+_COUNT_BITS = 40
 _COARSE = 2_000_000_000
 """Nanoseconds within which two changes of a directory may bear the same time."""
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    key: tuple[int, str]  # written at (ns), file: the older first
+    order: int  # when it was written, then when it was read: the older first
+    file: str
     payload: Payload
 
 
@@ -52,7 +54,8 @@ class DirectoryQueue:
         self._known: dict[str, int] = {}  # file: inode
         self._suspect: dict[str, float] = {}  # file that is no payload: since when, UNIX s
         self._offered: dict[str, _Waiting] = {}  # by the payload's name, which is unique among them
-        self._order: list[tuple[int, str]] = []
+        self._waiting = Backlog()
+        self._read_so_far = 0
         self._by_file: dict[str, _Waiting] = {}
         self._held: list[_Waiting] = []  # of a name that is offered or claimed already
         self._claimed: dict[str, str] = {}  # payload: file
@@ -91,7 +94,7 @@ class DirectoryQueue:
         if len(fresh) > MOST_WAITING - len(self._known):
             fresh = fresh[: max(0, MOST_WAITING - len(self._known))]
             self._settled = False
-        for file in fresh:
+        for file in sorted(fresh):
             self._read(file, found[file], now)
         return bool(gone or fresh)
 
@@ -109,7 +112,8 @@ class DirectoryQueue:
         else:
             self._suspect.pop(file, None)
             self._known[file] = inode
-            self._offer(_Waiting((content[1].st_mtime_ns, file), payload))
+            self._read_so_far += 1
+            self._offer(_Waiting(content[1].st_mtime_ns << _COUNT_BITS | self._read_so_far, file, payload))
 
     def _not_a_payload(self, file: str, inode: int, reason: str, now: float) -> None:
         if now < self._suspect.setdefault(file, now) + PATIENCE:
@@ -128,22 +132,22 @@ class DirectoryQueue:
 
     def _offer(self, entry: _Waiting) -> None:
         name = entry.payload.name
-        self._by_file[entry.key[1]] = entry
+        self._by_file[entry.file] = entry
         offered = self._offered.get(name)
-        if name in self._claimed or (offered is not None and offered.key < entry.key):
+        if name in self._claimed or (offered is not None and offered.order < entry.order):
             self._held.append(entry)
             return
         if offered is not None:
             self._withdraw(offered)
             self._held.append(offered)
         self._offered[name] = entry
-        insort(self._order, entry.key)
+        self._waiting.add(entry.payload, entry.order)
 
     def _withdraw(self, entry: _Waiting) -> None:
         name = entry.payload.name
         if self._offered.get(name) is entry:
             del self._offered[name]
-            del self._order[bisect_left(self._order, entry.key)]
+            self._waiting.remove(entry.order)
         elif entry in self._held:
             self._held.remove(entry)
 
@@ -158,18 +162,18 @@ class DirectoryQueue:
         """A name is free again: offer the next payload that bears it."""
         named = [entry for entry in self._held if entry.payload.name == name]
         if named and name not in self._offered and name not in self._claimed:
-            entry = min(named, key=lambda each: each.key)
+            entry = min(named, key=lambda each: each.order)
             self._held.remove(entry)
             self._offer(entry)
 
-    def waiting(self) -> Sequence[Payload]:
+    def waiting(self) -> Backlog:
         """Those in the directory, the oldest file first."""
-        return [self._by_file[file].payload for _, file in self._order]
+        return self._waiting
 
     def claim(self, payload: Payload, now: float) -> bool:
         """Rename its file into this pilot's claim directory."""
         entry = self._offered[payload.name]
-        file = entry.key[1]
+        file = entry.file
         self._withdraw(entry)
         try:
             mine = self._claims.take(file)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from drainwise.pilot.account import FAILED, LOST, USEFUL, Account
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.channels import Channels
 from drainwise.pilot.clock_step import moved_lease, moved_moment, moved_workload
 from drainwise.pilot.decide import Decision, decide
@@ -151,7 +152,7 @@ class Runner:
 
     def _decide(self, now: float) -> Decision:
         may_start = now >= self._start_at and not self._at_once
-        waiting = self._queue.waiting() if may_start else ()
+        waiting = self._queue.waiting() if may_start else Backlog()
         more_may_come = not may_start or self._queue.more_may_come()
         return decide(self._workload, waiting, self._lease, self._orders, self._settings, now, more_may_come)
 

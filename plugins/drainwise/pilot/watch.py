@@ -101,16 +101,3 @@ def stricter(ads: Iterable[SiteAd | None]) -> SiteAd | None:
         return None
     deadlines = [ad.payload_deadline for ad in there if ad.payload_deadline is not None]
     return SiteAd(any(ad.vacate_desired for ad in there), min(deadlines, default=None))
-
-
-def read_orders(
-    startup_directory: str,
-    environment: Mapping[str, str],
-    terminated: float | None,
-    lease: Lease,
-    settings: Settings,
-    now: float,
-    log: Callable[[str], None],
-) -> Orders:
-    """What holds at `now`, read once; whoever asks again and again keeps a `Watch`. Parameters as there."""
-    return Watch(startup_directory, environment, log).orders(terminated, lease, settings, now)

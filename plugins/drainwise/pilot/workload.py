@@ -126,23 +126,9 @@ class Workload:
         at = _until(self._maximum_ends, now)
         return self._maximum_ends[at][0] if at < len(self._maximum_ends) else None
 
-    def uncommitted(self) -> float:
-        """Σ cores·(e − start): core-seconds run until the last start (SPEC §2 add_uncom_time; the paper's f)."""
-        return self.run_until(self._last_start)
-
     def run_until(self, moment: float) -> float:
         """Σ cores·(moment − start): core-seconds that what runs now has run at `moment`, UNIX s."""
         return (self._used * _micro(moment) - self._starts) / _MICRO
-
-    def final_waste(self, allocated: int) -> float:
-        """Core-seconds that idle between the first and the last expected end (SPEC §2 add_final_exp_waste).
-
-        `allocated`: cores of the lease.
-        """
-        first, last = self.first_end, self.last_end
-        if first is None or last is None:
-            return 0.0
-        return allocated * (last - first) - self.run_after(first, first, last)
 
     def run_after(self, moment: float, earliest: float, latest: float) -> float:
         """Σ cores·(expected end − moment) with every expected end taken to lie within `earliest` and `latest`, UNIX s.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.decide import Decision, decide
 from drainwise.pilot.estimates import Estimates
 from drainwise.pilot.lease import Lease
@@ -67,7 +68,7 @@ class SimPilot:
         """The pilot library's decision."""
         if self.orders.draining:
             move_overdue(self.workload, now)
-        return decide(self.workload, waiting, self.lease, self.orders, settings, now, more_may_come=True)
+        return decide(self.workload, Backlog(waiting), self.lease, self.orders, settings, now, more_may_come=True)
 
     def start(self, payload: Payload, now: float) -> None:
         """A payload starts."""
