@@ -138,16 +138,15 @@ def bare(count: int) -> None:
 def launched(count: int) -> None:
     """The same one after the other by the launcher: choice, start, end, result kept in SQLite."""
     with tempfile.TemporaryDirectory() as base:
+        state = f"bench{os.getpid()}"
         os.mkdir(f"{base}/out")
-        os.mkdir(f"{base}/scratch")
         engine = Engine()
         engine.add(Work(f"job{number}", (TRUE,), cwd=base, rule="true") for number in range(count))
         engine.request()
-        backend = LocalBackend({"cpu": 1, "mem": 1000, "tmp": 1000}, f"{base}/scratch")
+        backend = LocalBackend({"cpu": 1, "mem": 1000, "tmp": 1000}, f"{base}/scratch", state)
         store = Store(base)
-        Runner(
-            engine, {"local": backend}, store, Starts(os.environ, f"{base}/out", f"{base}/jobs"), "bench", print
-        ).run()
+        Runner(engine, {"local": backend}, store, Starts(os.environ, f"{base}/out", f"{base}/jobs"), state, print).run()
+        backend.close()
         store.close()
         if any(job.state != "done" for job in engine.graph.jobs):
             raise RuntimeError("not every job was done")

@@ -11,12 +11,19 @@ import sqlite3
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from drainwise.cli.launch import BACKENDS
+from drainwise.cli.main import main
+from drainwise.launch.local_backend import LocalBackend
 from drainwise.launch.local_process import KILL_WAIT
+from drainwise.launch.store import OpenStart, Store
+
+pytestmark = pytest.mark.daemons  # it runs real launches
 
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
@@ -121,7 +128,7 @@ def test_jobs_may_add_jobs_and_a_second_run_knows_them(file: Path) -> None:
     assert set(states(path).values()) == {"done"} and (file.parent / "log").read_text() == "more\nc\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_it_ends_what_it_started_and_goes_on_when_run_again(file: Path, number: signal.Signals) -> None:
     """The job that ran has not failed; what was done is not done again."""
     path = write(
@@ -139,6 +146,116 @@ def test_interrupted_it_ends_what_it_started_and_goes_on_when_run_again(file: Pa
     assert not tagged(file.parent)
     (file.parent / "go").touch()
     assert set(states(path).values()) == {"done"} and log.read_text() == "a\nb\nb\nc\n"
+
+
+def test_a_terminal_that_is_closed_ends_the_launch_as_any_signal_does(file: Path) -> None:
+    """SIGHUP, and nothing can be written any more: what was started is ended, what was done is kept."""
+    path = write(file, job("a", "true"), job("b", "touch up; test -e go || exec sleep 60", "a"), job("c", "true", "b"))
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execve(sys.executable, command(path), {**ENVIRONMENT, "TERM": "xterm"})
+    until((file.parent / "up").exists)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 128 + signal.SIGHUP
+    assert not tagged(file.parent)
+    (file.parent / "go").touch()
+    assert launched(path).stdout == "3 done (1 of them earlier)\n"
+
+
+def test_nobody_need_read_what_is_said(file: Path) -> None:
+    """The reader of stderr has gone; the rest is run."""
+    path = write(file, job("a", "exit 3"), job("b", "sleep 0.1; touch b", "c"), job("c", "true"))
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    process = subprocess.Popen(command(path), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=ours)
+    os.close(ours)
+    assert process.communicate(timeout=PATIENCE)[0] == b"2 done, 1 failed\n" and process.returncode == 1
+    assert (file.parent / "b").exists()
+
+
+def test_a_result_that_cannot_be_written_is_told_in_a_line(file: Path) -> None:
+    path = write(file, job("a", "true"))
+    for words in (("--dry-run",), ()):
+        with open("/dev/full", "wb") as full:
+            ran = subprocess.run(
+                command(path, *words), env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, check=False
+            )
+        assert ran.returncode == 1
+        assert ran.stderr == b"drainwise: the result cannot be written: No space left on device\n"
+    assert launched(path).stdout == "1 done (1 of them earlier)\n"
+
+
+def test_a_job_that_adds_jobs_may_be_run_again(file: Path) -> None:
+    """It failed after it had added them, or was killed in the midst of a line."""
+    line = {"name": "more", "command": "echo more >> log"}
+    path = write(
+        file,
+        job("a", f"exec >> $DRAINWISE_LAUNCH_JOBS; echo '{json.dumps(line)}'; test -e go || printf '{{'; test -e go"),
+    )
+    assert launched(path, code=1).stdout == "1 done, 1 failed\n"
+    (file.parent / "go").touch()
+    assert launched(path).stdout == "2 done (1 of them earlier)\n"
+    assert (file.parent / "log").read_text() == "more\n"
+
+
+def test_json_tells_all_of_every_job(file: Path) -> None:
+    path = write(
+        file,
+        job("a", "exit 3"),
+        job("b", "true", "a"),
+        job("c", "kill -9 $$"),
+        job("d", "echo nonsense >> $DRAINWISE_LAUNCH_JOBS"),
+        job("e", "true"),
+        requests={"r": ["b", "c", "d"]},
+    )
+    found = json.loads(launched(path, "--json", code=1).stdout)
+    assert list(found) == ["jobs", "counts", "done_earlier", "refused"]
+    assert (found["done_earlier"], found["refused"]) == (0, 1)
+    assert found["counts"] == {"done": 1, "failed": 2, "skipped": 1, "blocked": 0, "ready": 1, "started": 0}
+    rows = {one["name"]: one for one in found["jobs"]}
+    assert {name: (one["state"], one["code"], one["why"]) for name, one in rows.items()} == {
+        "a": ("failed", 3, "ended with 3"),
+        "b": ("skipped", None, "a has failed"),
+        "c": ("failed", 137, "ended with 137: signal 9"),
+        "d": ("done", 0, ""),
+        "e": ("ready", None, ""),
+    }
+    for name, one in rows.items():
+        assert list(one) == ["name", "state", "code", "seconds", "backend", "output", "why"]
+        assert one["backend"] == "local" and one["output"] == f"{path}.launch/out/{name}.out"
+        assert (one["seconds"] is None) == (name in "be")
+
+
+def test_what_may_still_run_in_a_system_that_cannot_be_used_now_is_not_run_here(file: Path) -> None:
+    """Its daemon is away just now: once more on this machine would be twice."""
+    path = write(file, job("a", "touch wrong", backend="slurm"), job("b", "touch wrong"))
+    launched(path, "b", "--backend", "local")
+    (file.parent / "wrong").unlink()
+    with contextlib.closing(Store(f"{path}.launch")) as store:
+        store.starting([OpenStart("tag", "a", "slurm", "17", 1.0)])
+    for words in ((), ("--again",)):
+        ran = launched(path, *words, code=1)
+        assert "1 jobs of an earlier run may still run in slurm" in ran.stderr
+    assert not (file.parent / "wrong").exists()
+
+
+def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(file, job("a", "true"))
+    launched(path)
+    with contextlib.closing(Store(f"{path}.launch")) as store:
+        tag = f"{store.fact('state', '')}-left"
+    left = subprocess.Popen(["sleep", "60"], env={**ENVIRONMENT, "DRAINWISE_LAUNCH_TAG": tag})
+    elsewhere = types.ModuleType("elsewhere")
+    (file.parent / "scratch").mkdir()
+    system = LocalBackend({"cpu": 1, "mem": 10, "tmp": 10}, str(file.parent / "scratch"))
+    monkeypatch.setattr(elsewhere, "open_backend", lambda *_: system, raising=False)
+    monkeypatch.setitem(sys.modules, "elsewhere", elsewhere)
+    monkeypatch.setitem(BACKENDS, "slurm", "elsewhere")
+    write(file, job("a", "touch ran", backend="slurm"))
+    assert main(["launch", path]) == 0 and (file.parent / "ran").exists()
+    assert left.wait(PATIENCE) == -signal.SIGKILL
 
 
 def test_a_job_that_will_not_hear_is_killed_when_asked_twice(file: Path) -> None:
@@ -199,6 +316,22 @@ def test_a_plan_starts_and_writes_nothing(file: Path) -> None:
     lines = launched(path, "--dry-run").stdout.splitlines()
     assert lines[0].split()[-1] == "job" and lines[-1] == "3 jobs would run; all done after 0:02:00"
     assert os.listdir(file.parent) == ["night.json"]
+
+
+def test_a_plan_says_how_much_of_a_batch_system_it_takes_for_granted(file: Path) -> None:
+    """Nobody is asked: in Slurm and Grid Engine all that may start runs at once."""
+    path = write(
+        file,
+        *(job(f"s{n}", "true", backend="slurm", expected=10) for n in range(3)),
+        job("last", "true", "s0", "s1", backend="slurm", expected=5),
+        job("one", "true", backend="sge", expected=10),
+        job("other", "true", "one", backend="sge", expected=10),
+        job("here", "true"),
+    )
+    last = launched(path, "--dry-run").stdout.splitlines()[-1]
+    given = "if sge runs up to 1 of them at once and slurm runs up to 3 of them at once"
+    assert last == f"7 jobs would run; all done after 0:00:20, {given}"
+    assert json.loads(launched(path, "--dry-run", "--json").stdout)["at_once"] == {"sge": 1, "slurm": 3}
 
 
 def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Start, State
 from drainwise.launch.bucket import bucket_of
 from drainwise.launch.resources import Resources
@@ -14,7 +14,9 @@ from drainwise.launch.resources import Resources
 class MadeUpSystem:
     """Runs `slots` jobs at once, each for the seconds that its last argument says; starts by priority.
 
-    away: it does not answer. deaf: it takes a job and its answer is lost, for so many starts.
+    away: it does not answer. deaf: it takes a job and its answer is lost, for so many starts. limit: of jobs in it at
+    once, None where there is none. hangs: the names of jobs that it never takes, without a word.
+    keeps: it ends none.
     """
 
     name = "made-up"
@@ -25,7 +27,12 @@ class MadeUpSystem:
         self.now = 1000.0
         self.away = False
         self.deaf = 0
+        self.limit: int | None = None
+        self.tries = 0
+        self.hangs: set[str] = set()
         self.refused: set[str] = set()
+        self.keeps = False
+        self.why = "no such partition"
         self.codes: dict[str, int] = {}
         self.lost: Counter[str] = Counter()
         self.jobs: dict[str, Start] = {}
@@ -53,9 +60,14 @@ class MadeUpSystem:
             raise PoolUnreachable("the daemon does not answer")
 
     def start(self, job: Start) -> str:
+        self.tries += 1
         self._answer()
+        if job.name in self.hangs:
+            raise PoolUnreachable("no answer to a submission")
+        if self.limit is not None and len(self.jobs) - len(self.ended) >= self.limit:
+            raise PoolFull(f"at most {self.limit} jobs of a user")
         if job.name in self.refused:
-            raise ActionRefused("no such partition")
+            raise ActionRefused(self.why)
         assert job.tag not in self.jobs, "submitted twice"
         self.jobs[job.tag] = job
         self.priorities[job.tag] = job.priority
@@ -88,6 +100,8 @@ class MadeUpSystem:
 
     def kill(self, ids: Collection[str]) -> None:
         self._answer()
+        if self.keeps:
+            raise ActionRefused("you may not end jobs")
         for each in ids:
             self.ended.setdefault(each, State(DONE, 143, why="killed"))
 

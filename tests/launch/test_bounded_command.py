@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
@@ -55,6 +56,23 @@ def _group_of(stat: Path) -> int:
 def test_it_may_not_fill_the_memory() -> None:
     with pytest.raises(PoolUnreachable, match="printed more than 1 MiB"):
         run_bounded(["/bin/sh", "-c", "yes"], PATH, 20, most=1 << 20)
+
+
+def test_what_it_complains_of_without_end_costs_neither_memory_nor_time() -> None:
+    """Millions of words on its stderr, and still an answer."""
+    begin = time.monotonic()
+    answer = run_bounded(["/bin/sh", "-c", "yes no | head -c 60000000 >&2; echo 42"], PATH, 20)
+    assert (answer.code, answer.out) == (0, "42\n") and answer.said.startswith("no no no ") and len(answer.said) == 200
+    assert len(answer.whole) <= 1 << 20 and time.monotonic() - begin < 10
+
+
+def test_its_code_is_told_where_the_parent_ignored_its_children() -> None:
+    """SIGCHLD is inherited; ignored, every child would seem to end with 0."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert run_bounded(["/bin/sh", "-c", "exit 7"], PATH, 10).code == 7
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def test_one_that_is_not_there_is_named() -> None:

@@ -137,17 +137,17 @@ def test_jobs_may_be_added_while_others_run() -> None:
 def test_dependencies_may_be_added_while_others_run() -> None:
     engine = engine_of(work("a", expected=3), work("b", expected=2), work("c", expected=1))
     a, b, c = engine.graph.jobs
-    engine.put_before(a, c)
+    engine.put_before(a, [c])
     assert a.state == BLOCKED and next_name(engine) == "c"
-    engine.put_before(a, c)
+    engine.put_before(a, [c])
     assert a.missing == 1
     engine.start(b, 0.0)
     with pytest.raises(UsageError, match="'b' has started"):
-        engine.put_before(b, c)
+        engine.put_before(b, [c])
     with pytest.raises(UsageError, match=r"in a circle.*'a' comes after 'c' comes after 'a'"):
-        engine.put_before(c, a)
+        engine.put_before(c, [b, a])
     engine.failed(b, "ended with 1")
-    engine.put_before(c, b)
+    engine.put_before(c, [b])
     assert (c.state, a.state) == (SKIPPED, SKIPPED) and not engine.unfinished
 
 
@@ -155,7 +155,7 @@ def test_a_dependency_brings_a_job_into_a_request_that_did_not_need_it() -> None
     engine = Engine()
     engine.add([work("target"), work("other", expected=4)])
     engine.request(targets=["target"])
-    engine.put_before(engine.graph.find("target"), engine.graph.find("other"))
+    engine.put_before(engine.graph.find("target"), [engine.graph.find("other")])
     assert played(engine) == ["other", "target"]
 
 
@@ -207,6 +207,30 @@ def test_a_job_that_vanished_waits_again() -> None:
     engine.again(a)
     assert next_name(engine) == "a" and not engine.started
     assert played(engine) == ["a", "b"]
+
+
+def test_what_is_before_a_skipped_target_is_run_all_the_same() -> None:
+    """Whether pressures are reckoned anew in between or not."""
+    for reckons in (False, True):
+        engine = Engine()
+        engine.add([work("a"), work("b"), work("target", "a", "b"), work("other")])
+        engine.request(targets=["target"])
+        a = engine.graph.find("a")
+        engine.start(a, 0.0)
+        engine.failed(a, "ended with 1")
+        if reckons:
+            engine.reckon()
+        assert played(engine) == ["b"] and not engine.unfinished
+        assert engine.over == 3
+
+
+def test_what_is_remembered_of_a_job_that_came_later_counts() -> None:
+    engine = engine_of(work("a", expected=5))
+    [late] = engine.add([work("late", expected=1)])
+    engine.remember(late, 500.0)
+    assert engine.stale
+    engine.reckon()
+    assert next_name(engine) == "late" and engine.expect(0.0) == 505.0
 
 
 def graphs(largest: int = 25) -> st.SearchStrategy[list[Work]]:
@@ -297,7 +321,7 @@ def test_pressures_stay_right_when_dependencies_are_added(works: list[Work], pai
     for one, other in pairs:
         if one < len(works) and other < len(works):
             try:
-                engine.put_before(engine.graph.jobs[one], engine.graph.jobs[other])
+                engine.put_before(engine.graph.jobs[one], [engine.graph.jobs[other]])
             except UsageError:
                 continue
     known = plain_pressures(engine)

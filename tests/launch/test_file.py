@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,7 @@ def test_the_same_in_json_as_a_list_and_as_lines(tmp_path: Path) -> None:
         ('{"rules": {}, "jobs": [{"name": "a", "command": "x", "rule": "r"}]}', "job a: rule = 'r'"),
         ('{"rules": {"r": {"name": "x"}}, "jobs": []}', r"\[rules.r\] name"),
         ('{"backend": 3, "jobs": []}', "backend = 3"),
+        ('{"jobs": [{"name": "a", "command": "x"}], "requests": {"n": []}}', r"\[requests\] n = .*a list of names"),
         ('{"backends": {"local": 3}, "jobs": [{"name": "a", "command": "x"}]}', "backends.local = '3'"),
     ],
 )  # fmt: skip
@@ -129,6 +131,13 @@ def test_a_wrong_line_is_named_by_its_number(tmp_path: Path) -> None:
         load_launch(str(tmp_path / "f.jsonl"))
     with pytest.raises(UsageError, match=r"no\.jsonl"):
         load_launch(str(tmp_path / "no.jsonl"))
+
+
+def test_a_fifo_in_the_place_of_lines_holds_nobody(tmp_path: Path) -> None:
+    """HOSTILE 5."""
+    os.mkfifo(tmp_path / "f.jsonl")
+    with pytest.raises(UsageError, match=r"f\.jsonl.*not a regular file"):
+        load_launch(str(tmp_path / "f.jsonl"))
 
 
 values = st.recursive(

@@ -17,10 +17,14 @@ from drainwise.launch.job_script import NOT_BEGUN, job_script
 from drainwise.launch.resources import Resources
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"
+SHELLS = [shell for shell in (("/bin/sh",), ("/bin/bash", "--posix")) if Path(shell[0]).exists()]
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
 names = st.one_of(
     st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,10}", fullmatch=True),
     st.sampled_from(["X Y", "a.b", "BASH_FUNC_f%%", "UID", "PPID", "OPTIND", "ümlaut", "IFS", "PS4", "ENV", "-x"]),
+    st.sampled_from(
+        ["BASHPID", "BASH_ARGV", "BASH_COMMAND", "GROUPS", "DIRSTACK", "EPOCHSECONDS", "SRANDOM", "FUNCNAME"]
+    ),
 ).filter(lambda name: name not in {"PWD", "OLDPWD", "SHLVL", "_"})
 
 
@@ -29,20 +33,20 @@ def start(tmp_path: Path, argv: tuple[str, ...], **rest: object) -> Start:
     return Start(argv=argv, **{**given, **rest})  # type: ignore[arg-type]
 
 
-def run(script: str) -> int:
-    return subprocess.run(["/bin/sh"], input=script.encode(), env={"LEFT": "1", "LC_ALL": "C"}, check=False).returncode
+def run(script: str, shell: tuple[str, ...] = ("/bin/sh",)) -> int:
+    return subprocess.run(shell, input=script.encode(), env={"LEFT": "1", "LC_ALL": "C"}, check=False).returncode
 
 
-@settings(max_examples=15)
-@given(st.lists(words, max_size=4), st.dictionaries(names, words, max_size=5))
+@settings(max_examples=16)
+@given(st.lists(words, max_size=4), st.dictionaries(names, words, max_size=5), st.sampled_from(SHELLS))
 def test_nothing_a_user_writes_is_evaluated(
-    tmp_path_factory: pytest.TempPathFactory, argv: list[str], environment: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory, argv: list[str], environment: dict[str, str], shell: tuple[str, ...]
 ) -> None:
     """HOSTILE 44, 46: quotes, newlines, `$(…)`, IFS, PS4 and names that sh has for itself."""
     place = tmp_path_factory.mktemp("it's $HOME; \n #$ -N x")
     told = str(place / "told")
     job = start(place, (sys.executable, "-I", "-c", TELL, told, *argv), environment=environment)
-    assert run(job_script(job, unwanted=("LEFT", "LC_ALL"))) == 0
+    assert run(job_script(job, unwanted=("LEFT", "LC_ALL")), shell) == 0
     heard_argv, heard_environment, cwd = json.loads(Path(told).read_text())
     for of_the_shell in ("PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"):
         heard_environment.pop(of_the_shell, None)
@@ -50,6 +54,16 @@ def test_nothing_a_user_writes_is_evaluated(
     assert heard_argv == [told, *argv]
     assert heard_environment == environment
     assert cwd == str(place)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_that_reads_the_script_from_its_stdin_reads_all_of_it(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    """As Grid Engine's script_from_stdin does it; the script is larger than what a shell reads ahead."""
+    job = start(
+        tmp_path, ("/bin/sh", "-c", "wc -c; exit 7"), environment={"LARGE": "x" * 60_000, "PATH": "/bin:/usr/bin"}
+    )
+    assert run(job_script(job), shell) == 7 and run(job_script(job, {99: 227}), shell) == 7
+    assert (tmp_path / "out").read_text() == "0\n0\n"
 
 
 def test_both_streams_are_appended_to_the_file(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from drainwise.errors import PoolError
 from drainwise.launch import handover
-from drainwise.launch.backend import Start
+from drainwise.launch.backend import DONE as BACKEND_DONE
+from drainwise.launch.backend import Start, State
 from drainwise.launch.engine import Engine
 from drainwise.launch.memory import recall
 from drainwise.launch.resources import Resources
@@ -144,7 +146,7 @@ def test_a_daemon_that_goes_away_is_waited_for_and_nothing_is_lost_or_twice(tmp_
     system.away = True
     launch.rounds(200)
     assert len(launch.said) == 1 and "made-up: the daemon does not answer" in launch.said[0]
-    assert launch.runner._desks["made-up"]._pause == 60.0
+    assert launch.runner._desks["made-up"]._asking.seconds == 60.0
     system.away = False
     assert set(launch.run().values()) == {DONE}
     assert len(system.submitted) == 12 and "made-up: answers again" in launch.said
@@ -176,6 +178,55 @@ def test_killed_at_any_moment_it_goes_on_and_starts_nothing_twice(
     assert set(Launch(directory, system, works).run().values()) == {DONE}
     assert sorted(system.submitted) == sorted(f"j{n}" for n in range(10))
     assert system.most_queued <= cap
+
+
+class Killed(BaseException):
+    """SIGKILL, in the midst of anything."""
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=5),
+    st.integers(0, 2),
+    st.none() | st.integers(1, 4),
+)
+def test_killed_between_any_two_steps_nothing_is_lost_or_started_twice(
+    tmp_path_factory: pytest.TempPathFactory, deaths: list[tuple[int, bool]], deaf: int, limit: int | None
+) -> None:
+    """Before or after any order or question to the batch system, and any commit; a limit on jobs besides."""
+    directory = tmp_path_factory.mktemp("launch")
+    system = MadeUpSystem(slots=2, max_queued=2)
+    system.deaf, system.limit = deaf, limit
+    works = [work(f"j{n}", *([f"j{n - 3}"] if n >= 3 else []), seconds=1 + n % 3) for n in range(8)]
+    for left, after in deaths:
+        launch = Launch(directory, system, works)
+        steps = iter(range(left, -1, -1))
+
+        def deadly(
+            act: Callable[..., object], steps: Iterator[int] = steps, after: bool = after
+        ) -> Callable[..., object]:
+            def acts(*arguments: object) -> object:
+                is_last = next(steps, 1) == 0
+                if is_last and not after:
+                    raise Killed
+                result = act(*arguments)
+                if is_last:
+                    raise Killed
+                return result
+
+            return acts
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("start", "find", "poll", "kill", "reprioritise"):
+                patch.setattr(system, name, deadly(getattr(system, name)))
+            patch.setattr(launch.store, "commit", deadly(launch.store.commit))
+            with contextlib.suppress(Killed):
+                launch.rounds(30)
+        launch.crash()
+        system.wait(1.0)
+    assert set(Launch(directory, system, works).run().values()) == {DONE}
+    assert sorted(system.submitted) == [f"j{n}" for n in range(8)]
+    assert system.most_queued <= 2
 
 
 def test_a_second_run_does_only_what_is_not_done(tmp_path: Path) -> None:
@@ -364,3 +415,146 @@ def test_refusals_that_take_their_time_are_no_standstill(tmp_path: Path, monkeyp
     system.refused.update(names[:25])
     states = Launch(tmp_path, system, map(work, names)).run()
     assert list(states.values()) == [FAILED] * 25 + [DONE] * 5
+
+
+def test_where_a_limit_is_reached_only_starts_pause(tmp_path: Path) -> None:
+    """Said once; an end there lifts the pause at the next look; nothing is lost or started twice."""
+    system = MadeUpSystem(slots=2, max_queued=9)
+    system.limit = 3
+    launch = Launch(tmp_path, system, [work(f"j{n}") for n in range(20)])
+    assert set(launch.run().values()) == {DONE} and not open_starts(tmp_path)
+    assert launch.said == ["made-up: at most 3 jobs of a user; the others are started there as it takes them"]
+    assert sorted(system.submitted) == sorted(f"j{n}" for n in range(20))
+    # Two end every three seconds: with pauses of up to a minute it would take many times as long.
+    assert system.now - 1000 < 60
+
+
+def test_while_a_limit_is_reached_polls_kills_and_priorities_go_on(tmp_path: Path) -> None:
+    """The jobs of others fill it: ever fewer tries, and what is there is seen to run, moved, ended."""
+    system = MadeUpSystem(slots=0, max_queued=9)
+    launch = Launch(tmp_path, system, [work("old", seconds=500)])
+    launch.rounds(2)
+    launch.crash()
+    system.limit = 3
+    works = [work("old", seconds=400), *(work(f"j{n}", seconds=5) for n in range(6))]
+    launch = Launch(tmp_path, system, works)
+    launch.rounds(2)
+    assert [state.why for state in system.ended.values()] == ["killed"]
+    launch.rounds(10)
+    waiting = [system.jobs[tag].name for tag in system._waiting()]
+    tries = system.tries
+    launch.engine.add([work("behind", waiting[-1], seconds=900)])
+    launch.rounds(100)
+    assert system.tries - tries <= 6 and len(system.jobs) - len(system.ended) == 3
+    told = {system.jobs[tag].name: when for tag, when in system.priorities.items()}
+    assert told[waiting[-1]] < told[waiting[0]] - 400
+    assert sum("as it takes them" in line for line in launch.said) == 1
+    system.slots = 3
+    launch.rounds(8)
+    assert STARTED in launch.states().values() and DONE in launch.states().values()
+    launch.runner.stop()
+    launch.run()
+    assert all(tag in system.ended for tag in system.jobs) and not open_starts(tmp_path)
+
+
+def test_a_limit_of_one_backend_is_none_of_another(tmp_path: Path) -> None:
+    system, other = MadeUpSystem(), MadeUpSystem()
+    system.limit = 0
+    works = [work("a"), *(work(f"b{n}")._replace(backend="other") for n in range(8))]
+    launch = Launch(tmp_path, system, works)
+    launch.runner._backends = {"made-up": system, "other": other}
+    launch.runner._open_desks()
+    for _ in range(25):
+        launch.rounds(1)
+        other.wait(1.0)
+    assert launch.states() == {"a": READY, **{f"b{n}": DONE for n in range(8)}}
+
+
+def test_a_submission_that_never_answers_does_not_hide_how_others_fare(tmp_path: Path) -> None:
+    """They are seen to end, though their batch system is silent about one job; that is said once."""
+    system = MadeUpSystem(slots=9, max_queued=9)
+    launch = Launch(tmp_path, system, [work(f"j{n}", seconds=3) for n in range(4)])
+    launch.rounds(2)
+    system.hangs.add("poison")
+    launch.engine.add([work("poison", seconds=100)])
+    launch.rounds(6)
+    assert [state for state in launch.states().values() if state == DONE] == [DONE] * 4
+    launch.rounds(100)
+    assert system.tries < 20 and len(launch.said) == 1
+    system.hangs.clear()
+    assert set(launch.run().values()) == {DONE} and launch.said[1:] == ["made-up: answers again"]
+
+
+def test_a_submission_that_was_lost_is_the_next_one(tmp_path: Path) -> None:
+    """The order is kept when the batch system is silent for once."""
+    system = MadeUpSystem(slots=1, max_queued=2)
+    launch = Launch(tmp_path, system, [work(f"j{n}", seconds=9 - n) for n in range(5)])
+    system.hangs.add("j0")
+    launch.rounds(1)
+    assert not system.submitted
+    system.hangs.clear()
+    assert set(launch.run().values()) == {DONE} and system.submitted == [f"j{n}" for n in range(5)]
+
+
+def test_what_waits_in_a_batch_system_has_not_run_yet(tmp_path: Path) -> None:
+    """However long it waits there, all of it lies ahead: else the ETA, and the priorities, would be now."""
+    system = MadeUpSystem(slots=0)
+    launch = Launch(tmp_path, system, [work("a", seconds=300)])
+    launch.rounds(200)
+    assert launch.runner.progress.eta == pytest.approx(system.now + 300, abs=2)
+    system.slots = 1
+    launch.rounds(103)
+    assert launch.runner.progress.eta == pytest.approx(system.now + 200, abs=4)
+
+
+def test_a_time_that_nobody_saw_is_not_learned(tmp_path: Path) -> None:
+    """The batch system forgot how long it ran, and between two looks it waited and ran: the ETE stays."""
+    system = MadeUpSystem()
+    launch = Launch(tmp_path, system, [work("a", seconds=1, rule="r")])
+    launch.rounds(1)
+    [tag] = system.jobs
+    system.ended[tag] = State(BACKEND_DONE, 0)
+    launch.rounds(1)
+    a = launch.engine.graph.find("a")
+    assert (a.state, a.seconds, a.last_success) == (DONE, None, None) and not launch.engine.rules
+
+
+def test_a_start_that_was_found_again_counts_as_one(tmp_path: Path) -> None:
+    """Its answer was lost, and then it vanished twice: no third try."""
+    system = MadeUpSystem()
+    system.deaf, system.lost["a"] = 1, 5
+    assert Launch(tmp_path, system, [work("a")]).run() == {"a": FAILED}
+    assert system.submitted == ["a", "a"]
+
+
+def test_what_no_job_names_any_more_is_ended_though_nothing_is_left_to_do(tmp_path: Path) -> None:
+    system = MadeUpSystem()
+    launch = Launch(tmp_path, system, [work("a", seconds=1), work("gone", seconds=500)])
+    launch.rounds(6)
+    launch.crash()
+    assert Launch(tmp_path, system, [work("a", seconds=1)]).run() == {"a": DONE}
+    assert [state.why for state in system.ended.values()] == ["", "killed"] and not open_starts(tmp_path)
+
+
+def test_a_reason_of_any_bytes_is_kept(tmp_path: Path) -> None:
+    """HOSTILE 15: the directory of the file has a name that is no UTF-8."""
+    system = MadeUpSystem()
+    system.refused.add("a")
+    system.why = os.fsdecode(b"no \xff here")
+    launch = Launch(tmp_path, system, [work("a")])
+    assert launch.run() == {"a": FAILED} and launch.engine.graph.find("a").why.endswith("no \\udcff here")
+
+
+def test_an_order_that_is_refused_hides_nothing_and_is_told_once(tmp_path: Path) -> None:
+    """A job of an earlier run that cannot be killed: the others are seen to end."""
+    system = MadeUpSystem()
+    launch = Launch(tmp_path, system, [work("gone", seconds=500), work("changed", seconds=500)])
+    launch.rounds(2)
+    launch.crash()
+    system.keeps = True
+    launch = Launch(tmp_path, system, [work("changed", seconds=400), work("a"), work("b", "a")])
+    launch.rounds(20)
+    assert launch.states() == {"changed": STARTED, "a": DONE, "b": DONE}
+    assert launch.said == ["made-up: you may not end jobs"]
+    system.keeps = False
+    assert set(launch.run().values()) == {DONE} and not open_starts(tmp_path)

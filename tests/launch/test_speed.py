@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import launching
 
+pytestmark = pytest.mark.daemons  # a million jobs take their time
+
 
 def test_choosing_costs_the_buckets_and_not_the_jobs() -> None:
     """Fifty times as many jobs in as many buckets: at most three times as long, as with a hundred times."""

@@ -10,17 +10,18 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from drainwise.cli.launch_output import Console, plan_json, plan_lines, result_json, result_lines
+from drainwise.cli.launch_output import Console, plan_json, plan_lines, put, result_json, result_lines
 from drainwise.cli.text import json_text
-from drainwise.errors import PoolUnreachable, UsageError
+from drainwise.errors import PoolError, PoolUnreachable, UsageError
 from drainwise.launch.additions import Additions
 from drainwise.launch.backend import Backend, Place
 from drainwise.launch.engine import Engine
 from drainwise.launch.file import LaunchFile, load_launch
-from drainwise.launch.forecast import forecast
+from drainwise.launch.forecast import at_once, forecast
 from drainwise.launch.job_reader import LOCAL
 from drainwise.launch.local_pool import misfit, pool_of
 from drainwise.launch.memory import recall
@@ -28,7 +29,8 @@ from drainwise.launch.route import Routes
 from drainwise.launch.runner import Runner
 from drainwise.launch.starts import Starts
 from drainwise.launch.state_directory import JOBS, StateDirectory
-from drainwise.launch.store import FILE, Store
+from drainwise.launch.store import FILE, OpenStart, Store
+from drainwise.launch.stray import end_strays
 from drainwise.launch.work import DONE, Work
 
 STATE = ".launch"
@@ -73,18 +75,13 @@ def run(args: argparse.Namespace) -> int:
             return _plan(args, launch, directory)
         state = StateDirectory(directory)
         try:
-            with contextlib.closing(state.open_store(_is_durable(launch), args.again)) as store:
+            with contextlib.closing(state.open_store(args.again)) as store:
                 return _launch(args, launch, state, store)
         finally:
             state.close()
     finally:
         gc.unfreeze()
         gc.enable()
-
-
-def _is_durable(launch: LaunchFile) -> bool:
-    """Whether starts must be on disk before they are made: jobs of a batch system outlive this machine's power."""
-    return any(work.backend != LOCAL for work in launch.works)
 
 
 def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory, store: Store) -> int:
@@ -94,14 +91,16 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
     place = Place(args.file, _key(args.file), state.path, tag)
     routes = Routes(_openers(launch, args.backend_options, place), console.say)
     try:
+        _open_again(routes, store.open_starts())
         engine = Engine(store.rules())
         engine.add(map(routes.place, launch.works))
+        if LOCAL not in routes.backends:  # which ends what a killed launch has left here when it is opened
+            end_strays(tag)
         additions = Additions(state.jobs, engine, store, launch.reader, routes.place, console.say)
+        additions.mend()
         additions.look_first()
         earlier = recall(engine, store, engine.graph.jobs)
         _request(engine, launch, args.targets)
-        for start in store.open_starts():  # of a run that was killed, perhaps in a backend that no job names now
-            routes.opened(start.backend)
         gc.freeze()
         gc.enable()
         starts = Starts(os.environ, state.output, state.jobs)
@@ -117,13 +116,36 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         routes.close()
         console.clear()
     if args.json:
-        print(json_text(result_json(engine, starts)))
+        text = json_text(result_json(engine, starts, earlier, additions.refused))
     else:
-        print("\n".join(result_lines(engine, earlier)))
+        text = "\n".join(result_lines(engine, earlier))
+    untold = put(f"{text}\n", sys.stdout)
     if caught:
         return _INTERRUPTED + caught[0]
+    _check_told(untold)
     wanted = [job for request in engine.requests for job in request.targets or engine.graph.jobs]
     return 0 if not additions.refused and all(job.state == DONE for job in wanted) else 1
+
+
+def _check_told(fault: OSError | None) -> None:
+    """Raises PoolError where the result could not be written, BrokenPipeError where its reader has gone."""
+    if isinstance(fault, BrokenPipeError):
+        raise fault
+    if fault is not None:
+        raise PoolError(f"the result cannot be written: {fault.strerror}")
+
+
+def _open_again(routes: Routes, starts: Iterable[OpenStart]) -> None:
+    """Open the backends that have jobs of a run that was killed, though no job may name them now.
+
+    Raises PoolError where one cannot be used now: elsewhere its jobs would run twice.
+    """
+    for name, found in Counter(start.backend for start in starts).items():
+        if routes.opened(name) is None:
+            raise PoolError(
+                f"{found} jobs of an earlier run may still run in {name}: run this again when {name} can be used,"
+                " or begin anew with another --state"
+            )
 
 
 def _request(engine: Engine, launch: LaunchFile, targets: list[str]) -> None:
@@ -150,6 +172,8 @@ def _open(module: str, settings: Mapping[str, object], options: str, place: Plac
         backend: Backend = importlib.import_module(module).open_backend(settings, options, place)
     except ModuleNotFoundError as fault:
         raise PoolUnreachable(f"the Python package {fault.name} is not installed") from None
+    except ImportError as fault:  # bindings of another HTCondor or Python than those here
+        raise PoolUnreachable(f"the Python package {fault.name} cannot be used: {fault}") from None
     return backend
 
 
@@ -198,10 +222,12 @@ def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
             store.close()
     _request(engine, launch, args.targets)
     planned = forecast(engine, pools)
+    assumed = at_once(planned, pools)
     if args.json:
-        print(json_text(plan_json(planned, earlier, pool)))
+        text = json_text(plan_json(planned, earlier, assumed, pool))
     else:
-        print("\n".join(plan_lines(planned, earlier)))
+        text = "\n".join(plan_lines(planned, earlier, assumed))
+    _check_told(put(f"{text}\n", sys.stdout))
     return 0
 
 

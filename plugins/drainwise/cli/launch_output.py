@@ -16,42 +16,71 @@ from drainwise.launch.starts import Starts
 from drainwise.launch.work import BLOCKED, DONE, FAILED, READY, SKIPPED, STARTED
 
 _EVERY = 0.2
+_SHARE = 20
+"""The bar takes a twentieth of the time at most."""
+_COLUMNS = 80
 _SHOWN = 1000
 
 
 class Console:
-    """The progress bar on a terminal's last line; without a terminal only what is said."""
+    """The progress bar on a terminal's last line; without a terminal only what is said.
+
+    Nobody need be there to read it: a terminal that was closed ends nothing that runs.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._is_terminal = stream.isatty()
+        self._is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._next = 0.0
         self._shown = False
 
     def say(self, text: str) -> None:
         """One line that stays."""
-        self.clear()
-        print(f"drainwise: {printable(' '.join(text.split()))}", file=self._stream, flush=True)
+        self._put(f"{self._taken_away()}drainwise: {printable(' '.join(text.split()))}\n")
 
     def show(self, progress: Progress) -> None:
-        """Move the bar, a few times a second."""
-        moment = time.monotonic()
-        if not self._is_terminal or moment < self._next:
+        """Move the bar, a few times a second; ever more rarely where that takes its time."""
+        begin = time.monotonic()
+        if not self._is_terminal or begin < self._next:
             return
-        self._next = moment + _EVERY
-        width = os.get_terminal_size(self._stream.fileno()).columns or 80
-        print(f"\r{progress.line(time.time())[: width - 1]}\x1b[K", end="", file=self._stream, flush=True)
+        self._put(f"\r{progress.line(time.time(), self._width() - 1)}\x1b[K")
         self._shown = True
+        end = time.monotonic()
+        self._next = end + max(_EVERY, _SHARE * (end - begin))
 
     def clear(self) -> None:
         """Take the bar away."""
-        if self._shown:
-            print("\r\x1b[K", end="", file=self._stream, flush=True)
-            self._shown = False
+        self._put(self._taken_away())
+
+    def _taken_away(self) -> str:
+        was_shown, self._shown = self._shown, False
+        return "\r\x1b[K" if was_shown else ""
+
+    def _width(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
+
+    def _put(self, text: str) -> None:
+        if text:
+            put(text, self._stream)
 
 
-def plan_lines(planned: Sequence[Planned], earlier: int) -> list[str]:
-    """The plan as a table, the first thousand starts of it."""
+def put(text: str, stream: TextIO) -> OSError | None:
+    """Write it at once; why it cannot be written, where nobody is there to read: then nothing is any more."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as fault:
+        with open(os.devnull, "wb") as nowhere:  # what is buffered still would fail at the end again
+            os.dup2(nowhere.fileno(), stream.fileno())
+        return fault
+    return None
+
+
+def plan_lines(planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int]) -> list[str]:
+    """The plan as a table, the first thousand starts of it. at_once: how many it lets run in systems without a pool."""
     headings = [
         Heading("start", number=True),
         Heading("expected", number=True),
@@ -77,10 +106,14 @@ def plan_lines(planned: Sequence[Planned], earlier: int) -> list[str]:
     more = f" (the first {_SHOWN} are shown)" if len(planned) > _SHOWN else ""
     end = max((one.start + one.job.ete for one in planned), default=0.0)
     done = f", {earlier} are done already" if earlier else ""
-    return [*lines, f"{len(planned)} jobs would run{more}{done}; all done after {span(end)}"]
+    systems = " and ".join(f"{name} runs up to {count} of them at once" for name, count in at_once.items())
+    given = f", if {systems}" if systems else ""
+    return [*lines, f"{len(planned)} jobs would run{more}{done}; all done after {span(end)}{given}"]
 
 
-def plan_json(planned: Sequence[Planned], earlier: int, pool: Mapping[str, int]) -> dict[str, object]:
+def plan_json(
+    planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int], pool: Mapping[str, int]
+) -> dict[str, object]:
     """The plan for programs; times in seconds from the beginning."""
     return {
         "jobs": [
@@ -97,6 +130,7 @@ def plan_json(planned: Sequence[Planned], earlier: int, pool: Mapping[str, int])
         ],
         "done_earlier": earlier,
         "local": dict(pool),
+        "at_once": dict(at_once),
         "seconds": round(max((one.start + one.job.ete for one in planned), default=0.0), 3),
     }
 
@@ -114,8 +148,8 @@ def result_lines(engine: Engine, earlier: int) -> list[str]:
     return [", ".join(parts)]
 
 
-def result_json(engine: Engine, starts: Starts) -> dict[str, object]:
-    """What became of each job, for programs; times in seconds."""
+def result_json(engine: Engine, starts: Starts, earlier: int, refused: int) -> dict[str, object]:
+    """What became of each job, for programs; times in seconds. refused: how many that were added were wrong."""
     return {
         "jobs": [
             {
@@ -130,6 +164,8 @@ def result_json(engine: Engine, starts: Starts) -> dict[str, object]:
             for job in engine.graph.jobs
         ],
         "counts": _counts(engine),
+        "done_earlier": earlier,
+        "refused": refused,
     }
 
 

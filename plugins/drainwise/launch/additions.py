@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from drainwise.errors import UsageError
 from drainwise.launch.engine import Engine
@@ -19,12 +21,15 @@ from drainwise.written_file import from_json
 
 _LONGEST_LINE = 1 << 20
 _PIECE = 1 << 22
+_MOST_REFUSED = 1000
+"""So many wrong lines are no jobs: somebody writes something else there."""
 
 
 class Additions:
     """The file `path`, from its beginning: what an earlier run was told belongs to the launch.
 
-    place: gives a job its backend. Lines that are wrong are refused, said, and counted.
+    place: gives a job its backend. Lines that are wrong are refused, said, and counted. One that says what is known is
+    no news: a job that is run again says it again.
     """
 
     def __init__(
@@ -37,11 +42,22 @@ class Additions:
         say: Callable[[str], None],
     ) -> None:
         self._path, self._engine, self._store = path, engine, store
-        self._reader, self._place, self._say = reader, place, say
+        self._reader, self._place, self._say = reader.of(path), place, say
         self._at = 0
         self._recalls = True
         self._line = 0
         self.refused = 0
+
+    def mend(self) -> None:
+        """Cut off a line that was not finished: who wrote it was killed with the launcher, and writes it again."""
+        with suppress(OSError), open(self._path, "rb+") as stream:
+            end = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, end - _PIECE))
+            rest = stream.read().rpartition(b"\n")[2]
+            if _is_whole(rest):
+                stream.write(b"\n")
+            else:
+                stream.truncate(end - len(rest))
 
     def look_first(self) -> None:
         """Take in what earlier runs were told; nothing is recalled of any job yet."""
@@ -50,76 +66,106 @@ class Additions:
         self._recalls = True
 
     def look(self) -> None:
-        """Take in all whole lines that have come."""
-        while self._take_in_some():
+        """Take in all whole lines that have come by now: whoever writes on and on keeps nobody."""
+        try:
+            size = os.stat(self._path).st_size
+        except OSError:
+            return  # nobody has added any
+        if size < self._at:
+            self._at = self._line = 0
+            self._say(f"{self._path} was emptied: add jobs to its end (>>), as the next run reads them there, too")
+        while self._at < size and self.refused < _MOST_REFUSED and self._take_in_some():
             continue
 
     def _take_in_some(self) -> bool:
         """Take in the next of them; whether there may be more."""
         try:
-            if os.stat(self._path).st_size <= self._at:
-                return False
             with open(self._path, "rb") as stream:
                 stream.seek(self._at)
                 content = stream.read(_PIECE)
         except OSError:
-            return False  # nobody has added any
-        whole, newline, rest = content.rpartition(b"\n")
-        if not newline:
-            if len(rest) > _LONGEST_LINE:
-                self._at += len(rest)
-                self._refuse("longer than 1 MiB")
             return False
-        self._at += len(whole) + 1
+        whole, newline, rest = content.rpartition(b"\n")
+        if not newline and len(rest) > _LONGEST_LINE:
+            self._at += len(rest)
+            self._refuse("longer than 1 MiB")
+            return True
+        if _is_whole(rest):  # its writer has forgotten the newline
+            whole, rest = content, b""
+            if self._recalls:
+                self._end_line()
+        if not whole and not newline:
+            return False
+        self._at += len(content) - len(rest)
         self._take(whole.split(b"\n"))
         return True
 
+    def _end_line(self) -> None:
+        """So that what is added next is a line of its own, for the next run too."""
+        with suppress(OSError), open(self._path, "ab") as stream:
+            stream.write(b"\n")
+
     def _take(self, lines: list[bytes]) -> None:
         """Lines that stand together may refer to each other, whatever their order."""
-        works: list[Work] = []
-        links: list[tuple[str, tuple[str, ...]]] = []
+        works: dict[Work, str] = {}
+        links: list[tuple[str, str, tuple[str, ...]]] = []
         for line in lines:
             self._line += 1
-            if not line.strip():
+            if not line.strip() or self.refused >= _MOST_REFUSED:
                 continue
+            where = f"{self._path}, line {self._line}"
             try:
-                self._parse(line, works, links)
+                self._parse(line, where, works, links)
             except (UsageError, UnicodeDecodeError) as fault:
                 self._refuse(str(fault))
         self._add(works)
-        for name, after in links:
+        for where, name, after in links:
             try:
-                job = self._engine.graph.find(name)
-                for before in after:
-                    self._engine.put_before(job, self._engine.graph.find(before))
+                find = self._engine.graph.find
+                self._engine.put_before(find(name), [find(before) for before in after])
             except UsageError as fault:
-                self._refuse(str(fault))
+                self._refuse(f"{where}: {fault}")
 
-    def _parse(self, line: bytes, works: list[Work], links: list[tuple[str, tuple[str, ...]]]) -> None:
-        where = f"{self._path}, line {self._line}"
+    def _parse(
+        self, line: bytes, where: str, works: dict[Work, str], links: list[tuple[str, str, tuple[str, ...]]]
+    ) -> None:
         found = from_json(where, line.decode())
         if not isinstance(found, dict) or "job" not in found:
-            works.append(self._place(self._reader.job(found, f"line {self._line}")))
+            work = self._place(self._reader.job(found, where.rpartition(", ")[2]))
+            if work.name not in self._engine.graph or self._engine.graph.find(work.name).work != work:
+                works[work] = where
             return
         name, after = found.get("job"), found.get("after")
         if isinstance(name, str) and isinstance(after, list) and all(isinstance(one, str) for one in after):
-            links.append((name, tuple(after)))
+            links.append((where, name, tuple(after)))
             return
         raise UsageError(f"{where}: expected a job's name as job and a list of names as after")
 
-    def _add(self, works: list[Work]) -> None:
+    def _add(self, works: dict[Work, str]) -> None:
         added: list[Job] = []
         try:
             added = self._engine.add(works)
         except UsageError:
-            for work in works:  # one by one, so that what is sound is not lost with what is not
+            for work, where in works.items():  # one by one, so that what is sound is not lost with what is not
                 try:
                     added += self._engine.add([work])
                 except UsageError as fault:
-                    self._refuse(str(fault))
+                    self._refuse(f"{where}: {fault}")
         if self._recalls:
             recall(self._engine, self._store, added)
 
     def _refuse(self, reason: str) -> None:
         self.refused += 1
         self._say(f"a job was to be added, and is refused: {reason}")
+        if self.refused == _MOST_REFUSED:
+            self._say(f"{self._path}: {_MOST_REFUSED} lines are wrong: nothing more is read there")
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line that no newline ends is all of it: the last letter of a table is the one that ends it."""
+    if not line.endswith(b"}") or len(line) > _LONGEST_LINE:
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False

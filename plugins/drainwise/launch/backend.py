@@ -14,8 +14,8 @@ from typing import Protocol
 from drainwise.launch.resources import Resources
 
 WAITING, RUNNING, DONE, VANISHED = "waiting", "running", "done", "vanished"
-"""The states of what was started. WAITING: in the batch system's queue. VANISHED: it knows nothing of it any more, and
-does not know how it ended."""
+"""The states of what was started. WAITING: in the batch system's queue. VANISHED: it does not know how it ended, or
+lost it through no doing of the job's (its node failed, others took its place)."""
 
 SIGNALLED = 128
 """A code of 128 + N: signal N ended it, as a shell says it."""
@@ -89,8 +89,9 @@ class Backend(Protocol):
     def start(self, job: Start) -> str:
         """Hand over a job; its id there, for `poll` and `kill`.
 
-        Raises ActionRefused when it will not have it, ever: the job fails with that reason. For what may pass (a limit
-        that is reached, no answer): PoolUnreachable; before it is tried again `find` is asked, as it may have begun.
+        Raises ActionRefused when it will not have it, ever: the job fails with that reason. PoolFull when a limit on
+        jobs is reached: nothing was handed over, and nothing is until one there has ended or a while has passed.
+        PoolUnreachable for no answer: before it is tried again `find` is asked, as it may have begun.
         """
 
     def find(self, tags: Collection[str]) -> Mapping[str, str]:

@@ -21,17 +21,24 @@ from drainwise.errors import PoolUnreachable
 MOST_OUTPUT = 1 << 27
 """Bytes that a command may print: a million jobs in the queue of Grid Engine are less."""
 
+_MOST_COMPLAINT = 1 << 20
+"""Bytes of its complaints that are kept; what it says beyond is thrown away."""
 _LONGEST_WORD = 200
+_LOOKED_AT = 4096
+_LET_GO = 1.0
+"""Seconds in which the kernel ends what was killed, unless it waits for a disk that is not there."""
 _PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a command ended (negative: the signal that ended it), what it printed, its complaint in one line."""
+    """How a command ended (negative: the signal that ended it), what it printed, its complaint in one line; `whole`:
+    all of that."""
 
     code: int
     out: str
     said: str
+    whole: str = ""
 
     @property
     def complaint(self) -> str:
@@ -40,14 +47,20 @@ class Answer:
 
 
 def run_bounded(
-    argv: Sequence[str], environment: Mapping[str, str], seconds: float, stdin: str = "", most: int = MOST_OUTPUT
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    seconds: float,
+    stdin: str = "",
+    most: int = MOST_OUTPUT,
+    until: str = "",
 ) -> Answer:
-    """Run a command to its end and give its answer.
+    """Run a command to its end and give its answer. `until`: where it complains so, it is ended at once.
 
     Raises PoolUnreachable when it cannot be started, is not done within `seconds` or prints more than `most` bytes; it
     and its children are gone then.
     """
     name = os.path.basename(argv[0])
+    keep_exit_codes()
     try:
         process = subprocess.Popen(
             argv,
@@ -62,7 +75,9 @@ def run_bounded(
         raise PoolUnreachable(f"{argv[0]} cannot be run: {fault.strerror}") from None
     end = time.monotonic() + seconds
     try:
-        printed, said = _exchange(process, stdin.encode(), end, most)
+        printed, said = _exchange(process, stdin.encode(), end, most, until.encode())
+        if until and until.encode() in said:
+            _end(process)
         process.wait(max(0.0, end - time.monotonic()))
     except subprocess.TimeoutExpired:
         raise PoolUnreachable(f"{name} did not answer within {seconds:g} s") from None
@@ -70,11 +85,14 @@ def run_bounded(
         raise PoolUnreachable(f"{name} printed more than {most >> 20} MiB: that is no answer") from None
     finally:
         _end(process)
-    return Answer(process.returncode, printed.decode("utf-8", "replace"), one_line(said.decode("utf-8", "replace")))
+    complaint = said.decode("utf-8", "replace")
+    return Answer(process.returncode, printed.decode("utf-8", "replace"), one_line(complaint), complaint)
 
 
-def _exchange(process: subprocess.Popen[bytes], stdin: bytes, end: float, most: int) -> tuple[bytes, bytes]:
-    """Write what it reads and read what it says, until both of its outputs are closed."""
+def _exchange(
+    process: subprocess.Popen[bytes], stdin: bytes, end: float, most: int, until: bytes
+) -> tuple[bytes, bytes]:
+    """Write what it reads and read what it says, until both of its outputs are closed or it complains of `until`."""
     out, said = bytearray(), bytearray()
     rest = memoryview(stdin)
     with selectors.DefaultSelector() as ready:
@@ -85,7 +103,7 @@ def _exchange(process: subprocess.Popen[bytes], stdin: bytes, end: float, most: 
             if pipe is not None:
                 ready.register(pipe, selectors.EVENT_READ, heard)
         open_outputs = 2
-        while open_outputs:
+        while open_outputs and not (until and until in said):
             events = ready.select(max(0.0, end - time.monotonic()))
             if time.monotonic() >= end:
                 raise subprocess.TimeoutExpired(process.args, 0)
@@ -95,19 +113,15 @@ def _exchange(process: subprocess.Popen[bytes], stdin: bytes, end: float, most: 
                     if not rest:
                         ready.unregister(key.fileobj)
                         _close(process.stdin)
-                elif _read(key.fd, key.data, most):
+                elif piece := os.read(key.fd, _PIECE):
+                    key.data.extend(piece)
+                else:
                     ready.unregister(key.fileobj)
                     open_outputs -= 1
+            if len(out) > most:
+                raise OverflowError
+            del said[_MOST_COMPLAINT:]
     return bytes(out), bytes(said)
-
-
-def _read(descriptor: int, heard: bytearray, most: int) -> bool:
-    """Read a piece; whether that was the end. Raises OverflowError when it is too much."""
-    piece = os.read(descriptor, _PIECE)
-    heard += piece
-    if len(heard) > most:
-        raise OverflowError
-    return not piece
 
 
 def _write(descriptor: int, rest: memoryview) -> memoryview:
@@ -130,11 +144,19 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         # It has not been waited for, so nobody else can have its number.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_LET_GO)
     for pipe in (process.stdin, process.stdout, process.stderr):
         _close(pipe)
 
 
 def one_line(said: str) -> str:
     """What a program complained of, in one line of at most 200 printable characters."""
-    return "".join(letter for letter in " ".join(said.split()) if letter.isprintable())[:_LONGEST_WORD]
+    words = said.strip()[:_LOOKED_AT].split()
+    return "".join(letter for letter in " ".join(words) if letter.isprintable())[:_LONGEST_WORD]
+
+
+def keep_exit_codes() -> None:
+    """Undo an inherited SIGCHLD that is ignored: with it no child leaves an exit code, and all seem to end with 0."""
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)

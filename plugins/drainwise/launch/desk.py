@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from drainwise.errors import PoolUnreachable
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, Backend, State
 from drainwise.launch.local_pool import enough
+from drainwise.launch.pause import Pause
 from drainwise.launch.resources import CPU, Resources
 from drainwise.launch.work import Job
-
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until a batch system that did not answer is asked again: twice as long each time."""
 
 
 class Live:
     """A start that has not ended. native: its id there, "" as long as nobody knows whether it has begun.
 
-    queued: whether it waits there. told: the priority that was told last, UNIX s. unwanted: it is to end, as the job
-    is another one by now.
+    absent: it has not, and is to be made again, after a pause. queued: whether it waits there. told: the priority that
+    was told last, UNIX s. unwanted: it is to end, as the job is another one by now.
     """
 
-    __slots__ = ("job", "killed", "native", "queued", "tag", "told", "unwanted")
+    __slots__ = ("absent", "job", "killed", "native", "pause", "queued", "tag", "told", "unwanted")
 
     def __init__(self, job: Job, tag: str, native: str = "") -> None:
         self.job, self.tag, self.native = job, tag, native
         self.told = 0.0
-        self.queued = self.killed = self.unwanted = False
+        self.pause = Pause()
+        self.absent = self.queued = self.killed = self.unwanted = False
 
 
 class Desk:
-    """The launcher's side of a backend. `say` is told when it goes away and when it is back. Times: UNIX s."""
+    """The launcher's side of a backend. `say` is told when it goes away and when it is back. Times: UNIX s.
+
+    What it is asked and what is started there have a pause each: one that takes no jobs may well say how others fare.
+    """
 
     def __init__(self, backend: Backend, say: Callable[[str], None]) -> None:
         self.backend, self._say = backend, say
@@ -43,8 +45,9 @@ class Desk:
         """By tag."""
         self._queued: Counter[Resources] = Counter()
         self._most = backend.max_queued
-        self._pause = 0.0
-        self._not_before = float("-inf")
+        self._asking, self._starting = Pause(), Pause()
+        self._in_trouble = self._is_full = self._told_full = False
+        self._told_refusal = ""
 
     @property
     def capacity(self) -> int:
@@ -68,9 +71,15 @@ class Desk:
             self._queued[one.job.bucket] += 1
 
     def remove(self, one: Live) -> None:
-        """It has ended, or was never made."""
+        """It was never made, or has ended."""
         del self.live[one.tag]
         self._not_queued(one)
+
+    def ended(self, one: Live) -> None:
+        """It has ended, or vanished: where there was a limit, there is room for another one."""
+        self.remove(one)
+        if self._is_full:
+            self._starting.end()
 
     def _not_queued(self, one: Live) -> None:
         if one.queued:
@@ -85,30 +94,74 @@ class Desk:
 
     def reachable(self, now: float) -> bool:
         """Whether it may be asked by now."""
-        return not now < self._not_before <= now + LONGEST_PAUSE  # or the clock was turned back
+        return self._asking.is_over(now)
+
+    def takes(self, now: float) -> bool:
+        """Whether a start may be tried by now."""
+        return self._asking.is_over(now) and self._starting.is_over(now)
 
     def lost(self, fault: PoolUnreachable, now: float) -> None:
         """It did not answer: leave it alone for a while."""
-        if not self._pause:
-            self._say(f"{self.backend.name}: {fault}; jobs there go on, it is asked again until it answers")
-        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
-        self._not_before = now + self._pause
+        self._trouble(fault)
+        self._asking.lengthen(now)
+
+    def start_lost(self, one: Live, fault: PoolUnreachable, now: float) -> None:
+        """It did not say whether it took this one: start nothing there for a while."""
+        self._trouble(fault)
+        one.pause.lengthen(now)
+        one.absent = False
+        self._starting.lengthen(now)
+        self._is_full = False
+
+    def full(self, fault: PoolFull, now: float) -> None:
+        """It takes no more: start nothing there for a while, or until one of those there has ended."""
+        if not self._told_full:
+            self._told_full = True
+            self._say(f"{self.backend.name}: {fault}; the others are started there as it takes them")
+        self._starting.lengthen(now)
+        self._is_full = True
 
     def answered(self) -> None:
         """It has."""
-        if self._pause:
-            self._say(f"{self.backend.name}: answers again")
-        self._pause = 0.0
+        self._asking.end()
+        self._works()
 
-    def settle_doubts(self) -> list[Live]:
-        """Look for starts that nobody saw the end of; those that were never made. Raises PoolUnreachable."""
-        doubtful = [one for one in self.live.values() if not one.native]
-        if not doubtful:
-            return []
-        found = self.backend.find([one.tag for one in doubtful])
-        for one in doubtful:
-            one.native = found.get(one.tag, "")
-        return [one for one in doubtful if not one.native]
+    def took(self, one: Live, native: str) -> None:
+        """It has taken this one."""
+        one.native, one.absent = native, False
+        self._starting.end()
+        self._works()
+
+    def refused(self, fault: ActionRefused) -> None:
+        """It refused an order about jobs that it has; said once for as long as it says the same."""
+        if str(fault) != self._told_refusal:
+            self._told_refusal = str(fault)
+            self._say(f"{self.backend.name}: {fault}")
+
+    def _trouble(self, fault: PoolUnreachable) -> None:
+        if not self._in_trouble:
+            self._in_trouble = True
+            self._say(f"{self.backend.name}: {fault}; jobs there go on, it is asked again until it answers")
+
+    def _works(self) -> None:
+        if not self._in_trouble or self._asking.seconds or self._starting.seconds:
+            return
+        if all(one.native for one in self.live.values()):
+            self._in_trouble = False
+            self._say(f"{self.backend.name}: answers again")
+
+    def settle_doubts(self) -> None:
+        """Look for starts that nobody saw the end of. Raises PoolUnreachable."""
+        doubtful = [one for one in self.live.values() if not one.native and not one.absent]
+        if doubtful:
+            found = self.backend.find([one.tag for one in doubtful])
+            for one in doubtful:
+                one.native = found.get(one.tag, "")
+                one.absent = not one.native
+
+    def absent(self) -> list[Live]:
+        """Starts that were never made."""
+        return [one for one in self.live.values() if one.absent]
 
     def news(self) -> list[tuple[Live, State]]:
         """What has changed with those that have an id: began to run, ended, vanished. Raises PoolUnreachable."""

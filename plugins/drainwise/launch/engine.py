@@ -30,6 +30,8 @@ class Engine:
         self.requests: list[Request] = []
         self.started: dict[int, Job] = {}
         """Those that run, or that a batch system has, by index."""
+        self.over = 0
+        """How many jobs that were needed are not any more, since requests were made."""
         self.parallel = 1
         """On how many cores they run; whoever runs the engine says so."""
         self._reckoned: dict[str, float] = {}
@@ -45,12 +47,12 @@ class Engine:
                 request.take_in(new)
         return new
 
-    def put_before(self, job: Job, before: Job) -> None:
-        """From now on `job` comes after `before`. Raises UsageError, as `Graph.add_dependency`."""
-        self._forget(self.graph.add_dependency(job, before))
+    def put_before(self, job: Job, before: Collection[Job]) -> None:
+        """From now on `job` comes after those, too. Raises UsageError, as `Graph.add_dependencies`."""
+        self._skip(self.graph.add_dependencies(job, before))
         for request in self.requests:
             if request.pressure(job) is not None:
-                request.take_in([before])
+                request.take_in(before)
 
     def request(self, name: str = EVERYTHING, targets: Collection[str] | None = None) -> Request:
         """Somebody wants these jobs done, with all before them; None: everything. Raises UsageError."""
@@ -65,8 +67,10 @@ class Engine:
 
     def remember(self, job: Job, last_success: float | None) -> None:
         """How long an earlier run says that the job took, in seconds."""
-        job.last_success = last_success
-        self._expect(job)
+        if last_success is not None:
+            job.last_success = last_success
+            self._expect(job)
+            self._stale = self._stale or bool(self.requests)
 
     def was_done(self, job: Job) -> None:
         """The job was done in an earlier run, and need not be run again."""
@@ -88,7 +92,7 @@ class Engine:
         return None
 
     def start(self, job: Job, now: float) -> None:
-        """The job starts, or is handed to a batch system, at `now` (UNIX s)."""
+        """The job starts at `now` (UNIX s); infinite where a batch system has it and says later when it runs."""
         if job.state != READY:
             raise UsageError(f"job {job.name[:100]!a} cannot start: it is {job.state}")
         job.state, job.started = STARTED, now
@@ -105,26 +109,32 @@ class Engine:
         for request in self.requests if job.state == READY else ():
             request.offer(job)
 
-    def succeeded(self, job: Job, seconds: float) -> None:
-        """The job is done, after so many seconds."""
-        job.seconds = job.last_success = seconds
-        self._learn(job.work.rule, seconds)
+    def succeeded(self, job: Job, seconds: float | None) -> None:
+        """The job is done, after so many seconds; None: nobody knows."""
+        job.seconds = seconds
+        if seconds is not None:
+            job.last_success = seconds
+            self._learn(job.work.rule, seconds)
         self.was_done(job)
 
     def failed(self, job: Job, why: str, seconds: float | None = None) -> list[Job]:
         """The job has failed for good; those that are skipped for it."""
         job.seconds = seconds
         skipped = graph.failed(job, why)
-        self._forget([job, *skipped])
-        # What else came before those is not as urgent any more.
-        self._stale = self._stale or bool(skipped)
+        self._forget([job])
+        self._skip(skipped)
         return skipped
+
+    def _skip(self, skipped: Collection[Job]) -> None:
+        """What else came before those is not as urgent any more."""
+        self._forget(skipped)
+        self._stale = self._stale or bool(skipped)
 
     def _forget(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
             self.started.pop(job.index, None)
-            for request in self.requests:
-                request.over(job)
+            needed = [request.over(job) for request in self.requests]
+            self.over += any(needed)
 
     def _learn(self, rule: str, seconds: float) -> None:
         if not rule:

@@ -9,11 +9,14 @@ backend = "local"            # of jobs that name none
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drainwise.errors import ConfigurationError
 from drainwise.launch.job_reader import LOCAL, SHARED, JobReader, names_of, table_of, text_of
+from drainwise.launch.resources import shown
 from drainwise.launch.work import Work
 from drainwise.written_file import from_json, from_toml, read_text
 
@@ -54,29 +57,39 @@ def load_launch(path: str, backend: str | None = None) -> LaunchFile:
     works = list(reader.jobs(_entries(path, top.pop("jobs", None))))
     if not works:
         raise ConfigurationError(path, "", "jobs", "nothing", "a list of jobs")
-    return LaunchFile(
-        works,
-        reader,
-        {
-            name: names_of(path, f"requests: {name}", targets)
-            for name, targets in table_of(path, "requests", top.get("requests")).items()
-        },
-        {
-            name: table_of(path, f"backends.{name}", one)
-            for name, one in table_of(path, "backends", top.get("backends")).items()
-        },
-    )
+    requests = {
+        name: _targets(path, name, one) for name, one in table_of(path, "requests", top.get("requests")).items()
+    }
+    backends = {
+        name: table_of(path, f"backends.{name}", one)
+        for name, one in table_of(path, "backends", top.get("backends")).items()
+    }
+    return LaunchFile(works, reader, requests, backends)
+
+
+def _targets(path: str, name: str, found: object) -> tuple[str, ...]:
+    targets = names_of(path, f"requests: {name}", found)
+    if not targets:
+        raise ConfigurationError(path, "requests", name[:60], "[]", "a list of names of jobs")
+    return targets
 
 
 def _lines(path: str) -> Iterator[object]:
     """The lines of a file, one job each, as they are read."""
     try:
-        with open(path, encoding="utf-8-sig") as stream:
+        with open(path, encoding="utf-8-sig", opener=_at_once) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise ConfigurationError(path, "", "", "not a regular file", "JSON lines that can be read")
             for number, line in enumerate(stream, 1):
                 if line.strip():
                     yield from_json(f"{path}, line {number}", line)
     except (OSError, UnicodeDecodeError) as fault:
         raise ConfigurationError(path, "", "", str(fault)[:120], "JSON lines that can be read") from None
+
+
+def _at_once(path: str, flags: int) -> int:
+    """A FIFO in the file's place does not hold the command for ever."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _entries(path: str, jobs: object) -> Iterator[object]:
@@ -88,7 +101,7 @@ def _entries(path: str, jobs: object) -> Iterator[object]:
     if jobs is None:
         return
     if not isinstance(jobs, list):
-        raise ConfigurationError(path, "", "jobs", ascii(jobs)[:60], "a list of jobs")
+        raise ConfigurationError(path, "", "jobs", shown(jobs), "a list of jobs")
     jobs.reverse()
     while jobs:
         yield jobs.pop()
@@ -97,4 +110,4 @@ def _entries(path: str, jobs: object) -> Iterator[object]:
 def _refuse_unknown(path: str, section: str, found: Mapping[str, object], known: Iterable[str]) -> None:
     for key, value in found.items():
         if key not in known:
-            raise ConfigurationError(path, section, key[:60], ascii(value)[:60], f"one of {', '.join(known)}")
+            raise ConfigurationError(path, section, key[:60], shown(value), f"one of {', '.join(known)}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import NamedTuple
 
 from drainwise.launch.engine import Engine
@@ -46,6 +47,15 @@ def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None]) -> l
         now, _, job = heappop(ends)
         _take(free[job.work.backend], job.reserved, 1)
         engine.was_done(job)
+
+
+def at_once(planned: Iterable[Planned], pools: Mapping[str, Mapping[str, int] | None]) -> dict[str, int]:
+    """How many at most run at the same time where there is no pool, by backend: what the plan relies on."""
+    moves: dict[str, list[tuple[float, int]]] = {}
+    for job, start, _ in planned:
+        if pools[job.work.backend] is None:
+            moves.setdefault(job.work.backend, []).extend([(start, 1), (start + job.ete, -1)])
+    return {name: max(accumulate(step for _, step in sorted(found))) for name, found in sorted(moves.items())}
 
 
 def _take(pool: dict[str, int] | None, resources: Resources, sign: int) -> None:

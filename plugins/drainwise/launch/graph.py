@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from drainwise.errors import UsageError
 from drainwise.launch.work import BLOCKED, DONE, FAILED, OVER, READY, SKIPPED, STARTED, Buckets, Job, Work
@@ -58,20 +58,23 @@ class Graph:
             raise UsageError(f"job {job.name[:100]!a}: after = {name[:100]!a}: there is no such job")
         return found
 
-    def add_dependency(self, job: Job, before: Job) -> list[Job]:
-        """From now on the job comes after that one; those that are skipped for it, when that one has failed.
+    def add_dependencies(self, job: Job, before: Collection[Job]) -> list[Job]:
+        """From now on the job comes after those, too; those that are skipped for it, when one of them has failed.
 
-        Raises UsageError when it has started already, and when that one comes after it.
+        Raises UsageError when it has started already, and when one of them comes after it: then nothing is added.
         """
-        if before in job.after:
+        known = {one.index for one in job.after}
+        new = [one for one in dict.fromkeys(before) if one.index not in known]
+        if not new:
             return []
         if job.state == STARTED or job.state in OVER:
             raise UsageError(f"job {job.name[:100]!a} has {_PAST[job.state]}: nothing can be put before it any more")
-        way = _way(before, job)
+        way = _way(new, job)
         if way:
-            raise _cycle([*way, before])
-        job.after = (*job.after, before)
-        before.add_dependant(job)
+            raise _cycle([*way, way[0]])
+        job.after = (*job.after, *new)
+        for one in new:
+            one.add_dependant(job)
         _settle(job)
         return [job, *skip_after(job)] if job.state == SKIPPED else []
 
@@ -147,10 +150,10 @@ def _cycle(path: Sequence[Job]) -> UsageError:
     return UsageError(f"jobs in a circle, none can be first: {' comes after '.join(shown)}")
 
 
-def _way(start: Job, goal: Job) -> list[Job]:
-    """From `start` down to what it comes after, as far as `goal`; empty when it does not come after it."""
-    came: dict[int, Job | None] = {start.index: None}
-    open_ends = [start]
+def _way(starts: Sequence[Job], goal: Job) -> list[Job]:
+    """From one of `starts` down to what it comes after, as far as `goal`; empty when none comes after it."""
+    came: dict[int, Job | None] = {start.index: None for start in starts}
+    open_ends = list(starts)
     while open_ends:
         job = open_ends.pop()
         if job is goal:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
 from drainwise.launch.desk import Desk, Live
 from drainwise.launch.engine import Engine
 from drainwise.launch.outcome import Outcomes
+from drainwise.launch.pause import FIRST
 from drainwise.launch.starts import Starts, is_of, tag_of
 from drainwise.launch.store import OpenStart, Store
 from drainwise.launch.work import READY, digest_of
@@ -16,6 +18,7 @@ from drainwise.launch.work import READY, digest_of
 _LONGEST = 1.0
 _TOGETHER = 10
 """Starts that are written down at once."""
+_UNTIL_IT_RUNS = inf
 
 
 class HandOver:
@@ -36,28 +39,33 @@ class HandOver:
         self._strangers: list[tuple[Desk, OpenStart]] = []
 
     def fill(self, name: str, desk: Desk, now: float) -> None:
-        """Hand over what may start in the backend that jobs call `name`, for a second at most: others wait, too.
-
-        Raises PoolUnreachable.
-        """
+        """Hand over what may start in the backend that jobs call `name`, for a second at most: others wait, too."""
         ends = time.monotonic() + _LONGEST
-        while not self._stopped():
-            chosen = self._choose(name, desk, now)
+        while not self._stopped() and desk.takes(now):
+            again = [one for one in desk.absent() if one.pause.is_over(now)]
+            # One whose start was lost is the next; lost once more, it is tried after others, as it may be the fault.
+            chosen = [one for one in again if one.pause.seconds <= FIRST] or self._choose(name, desk, now) or again
             if not chosen:
                 return
-            while chosen:
-                one = chosen.pop(0)
-                try:
-                    if self._stopped():
-                        self._outcomes.take_back(desk, one)
-                    else:
-                        self.start(desk, one, now)
-                except PoolUnreachable:
-                    for never in chosen:
-                        self._outcomes.take_back(desk, never)
-                    raise
+            self._start_some(desk, chosen, now)
             if time.monotonic() >= ends:
                 return
+
+    def _start_some(self, desk: Desk, chosen: list[Live], now: float) -> None:
+        """Hand them over in their order, as long as they are taken; what is left waits again."""
+        while chosen and not self._stopped():
+            try:
+                self._start(desk, chosen[0], now)
+            except PoolFull as fault:
+                desk.full(fault, now)
+                break
+            except PoolUnreachable as fault:
+                desk.start_lost(chosen.pop(0), fault, now)  # it stays, and is looked for
+                break
+            del chosen[0]
+        for one in chosen:
+            if not one.absent:
+                self._outcomes.take_back(desk, one)
 
     def _choose(self, name: str, desk: Desk, now: float) -> list[Live]:
         """Those that start next, written down: one where the backend says what is free, else some."""
@@ -66,7 +74,7 @@ class HandOver:
             job = self._engine.choose(name, desk.has_room)
             if job is None:
                 break
-            self._engine.start(job, now)
+            self._engine.start(job, _UNTIL_IT_RUNS if desk.queues else now)
             job.digest = digest_of(job.work, [before.digest for before in job.after])
             one = Live(job, tag_of(self._state, job.digest))
             desk.add(one)
@@ -76,19 +84,19 @@ class HandOver:
             self._store.commit()
         return chosen
 
-    def start(self, desk: Desk, one: Live, now: float) -> None:
-        """Hand one over. Raises PoolUnreachable: then nobody knows whether it has begun, and its `native` stays ""."""
+    def _start(self, desk: Desk, one: Live, now: float) -> None:
+        """Hand one over. Raises PoolFull: then it has not begun; PoolUnreachable: then nobody knows."""
         job = one.job
         one.told, pressure = self._engine.urgency(job)
         try:
             start = self._starts.start_of(job, one.tag, one.told, pressure)
-            one.native = desk.backend.start(start)
+            native = desk.backend.start(start)
         except (ActionRefused, OSError) as fault:
             desk.remove(one)
             self._outcomes.settled(desk, one)
             self._outcomes.fail(job, f"cannot be started: {fault}", now)
             return
-        job.tries += 1
+        desk.took(one, native)
         if desk.queues:
             self._store.starting([OpenStart(one.tag, job.name, job.work.backend, one.native, now)])
 
@@ -106,8 +114,7 @@ class HandOver:
             if job is None or job.state != READY:
                 self._strangers.append((desk, start))
                 continue
-            self._engine.start(job, start.at)
-            job.tries = 1 if start.native else 0
+            self._engine.start(job, _UNTIL_IT_RUNS)
             one = Live(job, start.tag, start.native or "")
             moved = start.backend != job.work.backend
             one.unwanted = moved or not take_up or not is_of(start.tag, job.digest)
@@ -115,13 +122,16 @@ class HandOver:
 
     def end_strangers(self, desk: Desk) -> None:
         """End starts of an earlier run that are no job's of this one. Raises PoolUnreachable."""
-        for at, start in list(self._strangers):
-            if at is desk:
-                native = start.native or desk.backend.find([start.tag]).get(start.tag)
-                if native:
-                    desk.backend.kill([native])
-                self._store.settled([start.tag])
-                self._strangers.remove((at, start))
+        here = [start for at, start in self._strangers if at is desk]
+        if not here:
+            return
+        doubtful = [start.tag for start in here if not start.native]
+        found = desk.backend.find(doubtful) if doubtful else {}
+        alive = [native for start in here for native in (start.native or found.get(start.tag),) if native]
+        if alive:
+            desk.backend.kill(alive)
+        self._store.settled(start.tag for start in here)
+        self._strangers = [(at, start) for at, start in self._strangers if at is not desk]
 
     def has_strangers(self, desk: Desk) -> bool:
         """Whether there are such that have not been ended yet."""

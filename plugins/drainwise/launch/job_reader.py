@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 
 from drainwise.errors import ConfigurationError, UsageError
-from drainwise.launch.resources import Resources, parse_resources, wrong
+from drainwise.launch.resources import Resources, parse_resources, shown, wrong
 from drainwise.launch.work import Work
 
 LONGEST_TIME = 100 * 365 * 86400.0
@@ -33,6 +34,12 @@ class JobReader:
         self._backend, self._override = backend, override
         self._resources: dict[str, Resources] = {}
         self._shared: dict[str, str] = {}
+
+    def of(self, path: str) -> JobReader:
+        """The same for tables that stand in another file: it is named in complaints, and what is relative stays so."""
+        other = copy(self)
+        other._path = path
+        return other
 
     def jobs(self, entries: Iterable[object]) -> Iterator[Work]:
         """The jobs of these tables. Raises UsageError for the first that is wrong."""
@@ -104,7 +111,7 @@ def table_of(path: str, key: str, value: object) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigurationError(path, "", key, ascii(value)[:60], "a table")
+        raise ConfigurationError(path, "", key, shown(value), "a table")
     return value
 
 

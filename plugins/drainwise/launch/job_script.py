@@ -18,18 +18,10 @@ NOT_BEGUN = 125
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What some shell lets nobody set, or not to anything.
-_OF_THE_SHELL = {
-    "UID",
-    "EUID",
-    "PPID",
-    "OPTIND",
-    "LINENO",
-    "RANDOM",
-    "SECONDS",
-    "BASHOPTS",
-    "SHELLOPTS",
-    "BASH_VERSINFO",
-}
+_OF_THE_SHELL = re.compile(
+    "BASH.*|E?UID|PPID|OPTIND|LINENO|S?RANDOM|SECONDS|EPOCHSECONDS|EPOCHREALTIME|SHELLOPTS|FUNCNAME|GROUPS|DIRSTACK"
+    "|PIPESTATUS|HISTCMD"
+)
 
 
 def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Collection[str] = ()) -> str:
@@ -45,13 +37,14 @@ def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Col
         if "=" in job.argv[0]:
             raise ActionRefused(f"job {job.name!r}: no shell can start a program called {job.argv[0][:60]!r} so")
         words = ["/usr/bin/env", "--", *map(shlex.quote, by_env), *words]
-    # Behind `exec` no word is the shell's: a builtin, an assignment, the beginning of an `if`.
-    program = " ".join(["exec", *words])
+    # Behind `exec` no word is the shell's: a builtin, an assignment, the beginning of an `if`. Its stdin alone is
+    # taken away: a shell that is given the script on its own would read nothing more of it, and end with 0.
+    program = " ".join(["exec", *words, "</dev/null"])
     strange = sorted(set(unwanted) - set(job.environment))
     lines = [
         "#!/bin/sh",
         *([f"unset {' '.join(strange)}"] if strange else []),
-        f"exec </dev/null >>{shlex.quote(job.stdout)} 2>&1 || exit {NOT_BEGUN}",
+        f"exec >>{shlex.quote(job.stdout)} 2>&1 || exit {NOT_BEGUN}",
         *(f"export {name}={shlex.quote(value)}" for name, value in job.environment.items() if _is_plain(name)),
         f"cd -- {shlex.quote(job.cwd)} || exit {NOT_BEGUN}",
     ]
@@ -71,4 +64,4 @@ def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Col
 
 
 def _is_plain(name: str) -> bool:
-    return _VARIABLE.fullmatch(name) is not None and name not in _OF_THE_SHELL
+    return bool(_VARIABLE.fullmatch(name)) and not _OF_THE_SHELL.fullmatch(name)

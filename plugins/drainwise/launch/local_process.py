@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import time
 from contextlib import suppress
 
 from drainwise.launch.backend import DONE, SIGNALLED, Start, State
+from drainwise.launch.scratch import Usage
 
 KILL_WAIT = 5.0
 """Seconds between SIGTERM and SIGKILL."""
-_SCRATCH_LOOK = 2.0
 
 
 class LocalProcess:
-    """`process` has just been started and leads a session. cpus: those it has for itself. scratch: its TMPDIR."""
+    """`process` was started at `began` (monotonic clock, s) and leads a session. cpus: those it has for itself.
 
-    def __init__(self, job: Start, process: subprocess.Popen[bytes], cpus: list[int], scratch: str) -> None:
-        self.job, self.cpus, self.scratch = job, cpus, scratch
+    scratch: its TMPDIR.
+    """
+
+    def __init__(
+        self, job: Start, process: subprocess.Popen[bytes], began: float, cpus: list[int], scratch: str
+    ) -> None:
+        self.job, self.began, self.cpus, self.scratch = job, began, cpus, scratch
         self._process = process
-        self.began = self._look_at = time.monotonic()
+        self._usage = Usage(scratch) if job.resources.tmp else None
         self._why = ""
         self._kill_at: float | None = None
         self.handle: int | None
@@ -35,10 +38,6 @@ class LocalProcess:
         """Whether it has; it is not reaped yet, so that its pid is nobody else's."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
-    def wait(self) -> None:
-        """Wait until it has ended."""
-        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-
     def reap(self, now: float) -> State:
         """How it ended; what is left of its group is killed."""
         self.kill()
@@ -48,8 +47,6 @@ class LocalProcess:
         self._process.returncode = code
         if self.handle is not None:
             os.close(self.handle)
-        if self.scratch:
-            shutil.rmtree(self.scratch, ignore_errors=True)
         why = self._why or (f"signal {os.WTERMSIG(status)}" if signalled else "")
         # What was ended for a reason has not succeeded, whatever it made of the signal.
         return State(
@@ -69,10 +66,11 @@ class LocalProcess:
             os.killpg(self._process.pid, number)
 
     def end(self, now: float, why: str) -> None:
-        """SIGTERM now, SIGKILL KILL_WAIT later."""
-        if self._kill_at is None:
+        """SIGTERM now, SIGKILL KILL_WAIT later; one that has ended by itself has not been ended."""
+        if self._kill_at is None and not self.has_ended():
             self._kill_at, self._why = now + KILL_WAIT, why
             self._send(signal.SIGTERM)
+            self._send(signal.SIGCONT)  # what has stopped itself hears nothing
 
     def enforce(self, now: float) -> None:
         """End it where it passes a limit."""
@@ -82,21 +80,7 @@ class LocalProcess:
                 self.kill()
         elif limit and now - self.began >= limit:
             self.end(now, f"ran for its wall limit of {limit} s")
-        elif self.scratch and now >= self._look_at:
-            self._look_at = now + _SCRATCH_LOOK
-            used = _used(self.scratch) >> 20
+        elif self._usage is not None:
+            used = self._usage.look(now) >> 20
             if used > self.job.resources.tmp:
                 self.end(now, f"used {used} MB of scratch, and had asked for {self.job.resources.tmp}")
-
-
-def _used(directory: str) -> int:
-    """Bytes on disk below a directory."""
-    total, above = 0, [directory]
-    while above:
-        with suppress(OSError), os.scandir(above.pop()) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        above.append(entry.path)
-    return total

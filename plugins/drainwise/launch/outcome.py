@@ -11,8 +11,8 @@ from drainwise.launch.expected_time import MovingAverage
 from drainwise.launch.store import Ended, Store
 from drainwise.launch.work import Job
 
-TRIES = 2
-"""How often a job is started at most: one that vanishes is started once more."""
+_TRIES = 2
+"""How often a job may vanish: the first time it is started once more."""
 
 
 class Outcomes:
@@ -32,18 +32,19 @@ class Outcomes:
         if state.state == RUNNING:
             self._engine.runs(job, now - (state.wall or 0.0))
             return
-        desk.remove(one)
+        desk.ended(one)
         self.settled(desk, one)
-        wall = state.wall if state.wall is not None else max(now - job.started, 0.0)
+        wall = state.wall
+        if wall is None and job.started <= now:  # else nobody saw it run
+            wall = now - job.started
         if one.unwanted:
-            job.tries = 0
             self._engine.again(job)
         elif state.state == VANISHED:
             self._vanished(desk, job, state.why, now)
         elif state.code == 0:
             job.code = 0
             self._engine.succeeded(job, wall)
-            if job.work.rule:
+            if job.work.rule and wall is not None:
                 self._learned[job.work.rule] = self._engine.rules[job.work.rule]
             self._record(job, now, state.cpu)
         elif self.stopping:
@@ -56,7 +57,9 @@ class Outcomes:
         said = f"vanished from {desk.backend.name}" + (f": {why}" if why else "")
         if self.stopping:
             self._engine.again(job)
-        elif job.tries < TRIES:
+            return
+        job.vanished += 1
+        if job.vanished < _TRIES:
             self._engine.again(job)
             self._say(f"job {job.name}: {said}; it is started once more")
         else:
@@ -64,6 +67,7 @@ class Outcomes:
 
     def fail(self, job: Job, why: str, now: float, wall: float | None = None, cpu: float | None = None) -> None:
         """The job has failed for good."""
+        why = why.encode("utf-8", "backslashreplace").decode()  # it may name a file of any bytes
         skipped = self._engine.failed(job, why, wall)
         behind = f"; {len(skipped)} after it are not run" if skipped else ""
         self._say(f"job {job.name}: {why}{behind} ({self._output_of(job)})")

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from drainwise.launch.work import OVER, Job
+from drainwise.launch.work import DONE, FAILED, SKIPPED, Job
+
+_ENDED = frozenset({DONE, FAILED})
 
 
 def needed_for(targets: Iterable[Job]) -> list[Job]:
-    """What is not over of the targets and of all that must be done before them, each after whatever comes after it."""
+    """What is not over of the targets and of all that must be done before them, each after whatever comes after it.
+
+    What is before a target that is skipped is needed still: one failure does not decide what else is run.
+    """
     seen: set[int] = set()
     found: list[Job] = []
     for target in targets:
-        if target.index in seen or target.state in OVER:
+        if target.index in seen or target.state in _ENDED:
             continue
         seen.add(target.index)
         path = [(target, iter(target.after))]
         while path:
             job, left = path[-1]
             for before in left:
-                if before.index not in seen and before.state not in OVER:
+                if before.index not in seen and before.state not in _ENDED:
                     seen.add(before.index)
                     path.append((before, iter(before.after)))
                     break
             else:
                 path.pop()
-                found.append(job)
+                if job.state != SKIPPED:
+                    found.append(job)
     found.reverse()
     return found
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from drainwise.launch.engine import Engine
 
-_BAR = 30
+_BAR, _LEAST_BAR = 30, 5
 
 
 class Progress:
@@ -21,18 +21,18 @@ class Progress:
         """Jobs by state; costs the number of jobs."""
         return Counter(job.state for job in self._engine.graph.jobs)
 
-    def line(self, now: float) -> str:
-        """One line for people."""
-        jobs = self._engine.graph.jobs
-        total, left = len(jobs), self._engine.left()
-        over = total - left
-        filled = _BAR * over // max(total, 1)
+    def line(self, now: float, width: int = 80) -> str:
+        """One line for people, of at most so many columns; the bar has what the words leave."""
+        left = self._engine.left()
+        over = self._engine.over
         running = len(self._engine.started) - self.queued
         queued = f", {self.queued} queued" if self.queued else ""
-        return (
-            f"[{'#' * filled}{'.' * (_BAR - filled)}] {over}/{total} over, {running} running{queued}, "
-            f"ETA {span(self.eta - now)}"
-        )
+        words = f"{over}/{over + left} over, {running} running{queued}, ETA {span(self.eta - now)}"
+        bar = min(_BAR, width - len(words) - 3)
+        if bar < _LEAST_BAR:
+            return words[:width]
+        filled = bar * over // max(over + left, 1)
+        return f"[{'#' * filled}{'.' * (bar - filled)}] {words}"
 
 
 def span(seconds: float) -> str:

@@ -71,10 +71,12 @@ class Request:
         found = waiting.choose(eligible) if waiting is not None else None
         return None if found is None else found[1]
 
-    def over(self, job: Job) -> None:
-        """The job is done, has failed or is skipped."""
-        if self._pressure.pop(job.index, None) is not None:
-            self._core_seconds -= job.ete * job.reserved.cpu
+    def over(self, job: Job) -> bool:
+        """The job is done, has failed or is skipped; whether it was needed."""
+        if self._pressure.pop(job.index, None) is None:
+            return False
+        self._core_seconds -= job.ete * job.reserved.cpu
+        return True
 
     def needed(self) -> Collection[int]:
         """The indices of the jobs it still needs."""

@@ -75,7 +75,7 @@ def parse_resources(found: Mapping[str, object], whose: str, most_cpu: int = MOS
             standard[name] = amount
             continue
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise UsageError(f"{whose}: resource {_shown(name)}: expected a name of A-Z a-z 0-9 _ . -, a letter first")
+            raise UsageError(f"{whose}: resource {shown(name)}: expected a name of A-Z a-z 0-9 _ . -, a letter first")
         others.append((name, _other(whose, name, value)))
     return Resources(standard[CPU], standard[MEM], standard[TMP], tuple(sorted(others)))
 
@@ -107,10 +107,11 @@ def _amount(value: object, letters: Mapping[str, int]) -> int | None:
 
 def wrong(whose: str, key: str, value: object, expected: str) -> UsageError:
     """The complaint about one value, in one line."""
-    return UsageError(f"{whose}: {key} = {_shown(value)}: expected {expected}")
+    return UsageError(f"{whose}: {key} = {shown(value)}: expected {expected}")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """The beginning of a value that somebody wrote, in ASCII."""
     try:
         return ascii(value)[:60]
     except ValueError:  # a whole number of too many digits

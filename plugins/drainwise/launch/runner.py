@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from drainwise.errors import ActionRefused, PoolError, PoolUnreachable
 from drainwise.launch.backend import Backend
@@ -97,6 +96,8 @@ class Runner:
     def run(self, tell: Callable[[Progress], None] = _tell_nobody) -> None:
         """Run to the end, or until `stop`. `tell` is called with every look. Raises PoolError where nothing goes on."""
         self._hand_over.find_again(self._desks, self._take_up)
+        for desk in self._desks.values():  # there may be nothing left to wait for
+            self._guarded(desk, self._clock(), lambda each, _: self._hand_over.end_strangers(each))
         while not self._stopping and self._engine.unfinished:
             self.round(self._clock())
             tell(self.progress)
@@ -119,8 +120,7 @@ class Runner:
         if self._is_due("expect", self._pace.expect, now):
             self._expect(now)
         for name, desk in self._desks.items():
-            if not self._stopping:
-                self._guarded(desk, now, partial(self._hand_over.fill, name))
+            self._hand_over.fill(name, desk, now)
         self._outcomes.keep()
         self._refuse_deadlock(now)
 
@@ -140,7 +140,7 @@ class Runner:
         except PoolUnreachable as fault:
             desk.lost(fault, now)
         except ActionRefused as fault:
-            self._say(f"{desk.backend.name}: {fault}")
+            desk.refused(fault)
 
     def _sleep(self) -> None:
         """Until something ends in a backend that can tell, or the next look."""
@@ -148,19 +148,19 @@ class Runner:
             desk.backend.wait(self._pace.look)
 
     def _ask(self, desk: Desk, now: float) -> None:
-        self._hand_over.end_strangers(desk)
-        for one in desk.settle_doubts():
-            if self._stopping or one.unwanted:
+        """How all fare there; then, as that may be refused, end what is not wanted."""
+        desk.settle_doubts()
+        for one in desk.absent():
+            if one.unwanted or self._stopping or not desk.queues:
                 self._outcomes.take_back(desk, one)
-            else:
-                self._hand_over.start(desk, one, now)
-        desk.kill_unwanted()
         changed = desk.news()
         desk.answered()
         if changed:
             self._news()
         for one, state in changed:
             self._outcomes.take(desk, one, state, now)
+        self._hand_over.end_strangers(desk)
+        desk.kill_unwanted()
 
     def _expect(self, now: float) -> None:
         engine = self._engine

@@ -21,7 +21,7 @@ AMOUNT_PREFIX = "DRAINWISE_"
 OTHER_PREFIX = "DRAINWISE_RESOURCE_"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]")
-_EMPTIED = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_EMPTIED = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
 _LONGEST_FILE = 100
 _DIGITS = 6  # bytes of a digest in a tag

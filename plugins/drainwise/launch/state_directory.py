@@ -5,9 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import stat
 from contextlib import suppress
 
-from drainwise.errors import PoolError, UsageError
+from drainwise.errors import DrainwiseError, PoolError, UsageError
 from drainwise.launch import store as stores
 from drainwise.launch.store import Store
 
@@ -25,9 +26,11 @@ class StateDirectory:
         self.path = os.path.abspath(path)
         try:
             os.makedirs(self.path, mode=0o700, exist_ok=True)
-            owner = os.stat(self.path).st_uid
-            if owner != os.geteuid():  # who may write there decides what is run
-                raise UsageError(f"{self.path}: belongs to uid {owner}; --state names a directory of your own")
+            found = os.stat(self.path)  # who may write there decides what is run
+            if found.st_uid != os.geteuid():
+                raise UsageError(f"{self.path}: belongs to uid {found.st_uid}; --state names a directory of your own")
+            if found.st_mode & stat.S_IWOTH:
+                raise UsageError(f"{self.path}: everybody may write there; --state names a directory of your own")
             os.makedirs(f"{self.path}/{OUTPUT}", mode=0o700, exist_ok=True)
             self._lock = os.open(f"{self.path}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as fault:
@@ -39,6 +42,9 @@ class StateDirectory:
         except BlockingIOError:
             os.close(self._lock)
             raise PoolError(f"{self.path}: another process runs this launch; it goes on there") from None
+        except OSError as fault:
+            os.close(self._lock)
+            raise UsageError(f"{self.path}: cannot be locked: {fault.strerror}; --state names another place") from None
 
     @property
     def output(self) -> str:
@@ -50,24 +56,28 @@ class StateDirectory:
         """The file to which jobs append jobs."""
         return f"{self.path}/{JOBS}"
 
-    def open_store(self, durable: bool, again: bool) -> Store:
+    def open_store(self, again: bool) -> Store:
         """The state. again: nothing counts as done any more; how long jobs take is remembered where it can be read.
 
         Raises UsageError, PoolError.
         """
-        if again:
-            with suppress(FileNotFoundError):
-                os.unlink(self.jobs)
-            try:
-                store = Store(self.path, durable)
-            except UsageError:
-                for name in (stores.FILE, f"{stores.FILE}-wal", f"{stores.FILE}-shm"):
-                    with suppress(FileNotFoundError):
-                        os.unlink(f"{self.path}/{name}")
-            else:
-                store.forget_results()
-                return store
-        return Store(self.path, durable)
+        if not again:
+            return Store(self.path)
+        with suppress(FileNotFoundError):
+            os.unlink(self.jobs)
+        store = None
+        try:
+            store = Store(self.path)
+            store.forget_results()
+        except UsageError:
+            if store is not None:
+                with suppress(DrainwiseError):
+                    store.close()
+            for name in (stores.FILE, f"{stores.FILE}-wal", f"{stores.FILE}-shm"):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{self.path}/{name}")
+            return Store(self.path)
+        return store
 
     @staticmethod
     def state_of(store: Store) -> str:

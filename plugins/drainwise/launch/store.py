@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from drainwise.errors import PoolError, UsageError
+from drainwise.errors import DrainwiseError, PoolError, UsageError
 from drainwise.launch.expected_time import MovingAverage
 
 FILE = "launch.sqlite"
@@ -57,42 +58,54 @@ class OpenStart(NamedTuple):
 class Store:
     """The state in `directory`. `commit` makes what was written last; without it nothing is kept.
 
-    durable: what is committed also outlives a loss of power, at a wait for the disk each time.
-    Raises UsageError for what is no state, PoolError when it cannot be read or written.
+    Raises UsageError for what is no state, PoolError when it cannot be read or written now.
     """
 
-    def __init__(self, directory: str, durable: bool = False) -> None:
+    def __init__(self, directory: str) -> None:
         self._path = os.path.join(directory, FILE)
-        try:
+        self._is_durable = False
+        with self._told():
             self._base = sqlite3.connect(self._path, isolation_level=None, timeout=10)
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            version = self._base.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                self._base.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
+        try:
+            with self._told():
+                self._base.execute("PRAGMA journal_mode = WAL")
+                self._base.execute("PRAGMA synchronous = NORMAL")
+                version = self._base.execute("PRAGMA user_version").fetchone()[0]
+                if version == 0:
+                    self._base.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
+            if version not in {0, FORMAT}:
+                raise UsageError(f"{self._path}: of another version of drainwise; --again begins anew")
+        except DrainwiseError:
+            self._base.close()
+            raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong within, as one of ours: busy, full or not to be written is no reason to throw it away."""
+        try:
+            yield
+        except sqlite3.OperationalError as fault:
+            raise PoolError(f"{self._path}: cannot be read or written: {fault}") from None
         except sqlite3.Error as fault:
             raise UsageError(
                 f"{self._path}: cannot be used as a launcher's state: {fault}; --again begins anew"
             ) from None
-        if version not in {0, FORMAT}:
-            raise UsageError(f"{self._path}: of another version of drainwise; --again begins anew")
 
     def _execute(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        try:
+        with self._told():
             if not self._base.in_transaction:
                 self._base.execute("BEGIN")
             self._base.executemany(statement, rows)
-        except sqlite3.Error as fault:
-            raise PoolError(f"{self._path}: cannot be written: {fault}") from None
+
+    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
+        with self._told():
+            yield from self._base.execute(statement, values)
 
     def commit(self) -> None:
         """Keep what was written."""
-        if not self._base.in_transaction:
-            return
-        try:
-            self._base.execute("COMMIT")
-        except sqlite3.Error as fault:
-            raise PoolError(f"{self._path}: cannot be written: {fault}") from None
+        if self._base.in_transaction:
+            with self._told():
+                self._base.execute("COMMIT")
 
     def close(self) -> None:
         """Keep what was written, and let go."""
@@ -106,19 +119,18 @@ class Store:
         self._execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def known(self, names: Collection[str]) -> Iterator[Ended]:
-        """What is known of these jobs, as far as they have ended here. Raises PoolError."""
-        try:
-            if len(names) > _MANY:
-                rows = self._base.execute("SELECT * FROM jobs")
-                yield from (row for row in map(Ended._make, rows) if row.name in names)
-                return
-            for name in names:
-                yield from map(Ended._make, self._base.execute("SELECT * FROM jobs WHERE name = ?", (name,)))
-        except sqlite3.Error as fault:
-            raise PoolError(f"{self._path}: cannot be read: {fault}; --again begins anew") from None
+        """What is known of these jobs, as far as they have ended here."""
+        if len(names) > _MANY:
+            yield from (row for row in map(Ended._make, self._rows("SELECT * FROM jobs")) if row.name in names)
+            return
+        for name in names:
+            yield from map(Ended._make, self._rows("SELECT * FROM jobs WHERE name = ?", (name,)))
 
     def forget_results(self) -> None:
-        """Nothing is done; how long each took is kept."""
+        """Nothing is done; how long each took is kept. Raises UsageError where anything is damaged."""
+        for (said,) in self._rows("PRAGMA quick_check(1)"):
+            if said != "ok":
+                raise UsageError(f"{self._path}: damaged: {said}")
         self._execute("UPDATE jobs SET state = ?", [("forgotten",)])
         self.commit()
 
@@ -129,13 +141,20 @@ class Store:
 
     def rules(self) -> dict[str, MovingAverage]:
         """The averages by rule."""
-        return {
-            name: MovingAverage(seconds, weight)
-            for name, seconds, weight in self._base.execute("SELECT name, seconds, weight FROM rules")
-        }
+        rows = self._rows("SELECT name, seconds, weight FROM rules")
+        return {name: MovingAverage(seconds, weight) for name, seconds, weight in rows}
 
     def starting(self, starts: Iterable[OpenStart]) -> None:
-        """Write down what is about to be started, or that it has an id now."""
+        """Write down what is about to be started, or that it has an id now.
+
+        From the first one on what is committed outlives a loss of power, at a wait for the disk each time: so does what
+        is started in a batch system.
+        """
+        if not self._is_durable:
+            self.commit()  # within a transaction SQLite does not change it
+            with self._told():
+                self._base.execute("PRAGMA synchronous = FULL")
+            self._is_durable = True
         self._execute("INSERT OR REPLACE INTO starts VALUES (?, ?, ?, ?, ?)", starts)
 
     def settled(self, tags: Iterable[str]) -> None:
@@ -144,10 +163,10 @@ class Store:
 
     def open_starts(self) -> list[OpenStart]:
         """Those that have not, the oldest first."""
-        return [OpenStart(*row) for row in self._base.execute("SELECT * FROM starts ORDER BY at, tag")]
+        return [OpenStart(*row) for row in self._rows("SELECT * FROM starts ORDER BY at, tag")]
 
     def fact(self, name: str, default: str) -> str:
         """A fact of this state, made when it is asked for first."""
         self._execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", [(name, default)])
-        row = self._base.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return str(row[0])
+        [(value,)] = self._rows("SELECT value FROM facts WHERE name = ?", (name,))
+        return str(value)

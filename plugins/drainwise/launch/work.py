@@ -52,7 +52,7 @@ class Job:
         "seconds",
         "started",
         "state",
-        "tries",
+        "vanished",
         "why",
         "work",
     )
@@ -68,11 +68,12 @@ class Job:
         """Expected seconds, as its pressure was computed with."""
         self.last_success: float | None = None
         self.started = 0.0
-        """When it was started last, UNIX s."""
+        """When it began to run last, UNIX s; infinite as long as a batch system lets it wait."""
         self.seconds: float | None = None
         """How long it ran."""
         self.code: int | None = None
-        self.tries = 0
+        self.vanished = 0
+        """How often it has."""
         self.why = ""
         self.digest = b""
 
