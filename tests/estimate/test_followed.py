@@ -33,26 +33,66 @@ def test_what_ends_is_learned_at_the_next_look(tmp_path: Path) -> None:
     """The queue's own records: unknown at first, then the median, and half a line waits for its other half."""
     path, said = tmp_path / "records.jsonl", list[str]()
     known = follow(path, said)
-    known.look()
+    known.look(T0)
     assert known.run_time("fit", 1, 0, 0) is None
     records = Records(str(path), "pilot-1", print)
     for number, seconds in enumerate((10, 20, 30, 40)):
         ended(records, f"p{number}", seconds)
-    known.look()
+    known.look(T0)
     assert known.run_time("fit", 1, 0, 0) is None
     line = as_lines(record(task="fit", events=None, end=T0 + 50))
     with path.open("ab") as stream:
         stream.write(line[:20])
-    known.look()
+    known.look(T0)
     assert known.run_time("fit", 1, 0, 0) is None
     with path.open("ab") as stream:
         stream.write(line[20:])
-    known.look()
-    known.look()
+    known.look(T0)
+    known.look(T0)
     assert known.run_time("fit", 1, 0, 0) == 30
     assert known.run_time("fit", 1, 0, 35) == 45
     assert known.run_time("fit", 1, 0, 50) is None and known.run_time("other", 1, 0, 0) is None
     assert not said and not known.skips
+
+
+def test_what_runs_is_told_by_the_file(tmp_path: Path) -> None:
+    """Of many that started five short ones have ended, whichever pilot they are in: a payload is one of the others."""
+    path = tmp_path / "records.jsonl"
+    first, second = Records(str(path), "pilot-1", print), Records(str(path), "pilot-2", print)
+    for number in range(10):
+        ended(first, f"p{number}", 10 if number < 5 else 4000)
+    known = follow(path, [])
+    known.look(T0)
+    assert known.run_time("fit", 1, 0, 0) == 2005
+    for number in range(30):
+        second.started(Payload(f"q{number}", 1, ("true",), 50, 5000, task="fit"), T0)
+    known.look(T0 + 500)
+    assert known.run_time("fit", 1, 0, 0) == 4000 and known.run_time("fit", 1, 0, 4000) is None
+    # Some end; a payload that is past its maximum does not run any more, nor does one that went back to the queue.
+    for number in range(5):
+        second.add("requeued", f"q{number}", T0 + 600, seconds=600)
+    known.look(T0 + 700)
+    assert known.run_time("fit", 1, 0, 0) == 4000
+    known.look(T0 + 5000)
+    assert known.run_time("fit", 1, 0, 0) == 2005
+    for number in range(5, 30):
+        second.add("done", f"q{number}", T0 + 20, code=0, seconds=20)
+    known.look(T0 + 700)
+    assert known.run_time("fit", 1, 0, 0) == 20 and not known.skips
+
+
+def test_odd_starts_run_nowhere(tmp_path: Path) -> None:
+    """HOSTILE 36, 37: no task, no times, none that are numbers, a thousand digits, what starts in the future."""
+    path = tmp_path / "records.jsonl"
+    good = {"event": "started", "pilot": "a", "task": "fit", "time": T0, "maximum": 5000}
+    odd: list[dict[str, object]] = [{"task": 7}, {"task": None}, {"time": "x"}, {"time": None}, {"maximum": [1]}]
+    odd += [{"time": 10**400}, {"time": -(10**400)}, {"time": float("nan")}, {"maximum": float("nan")}, {"maximum": 0}]
+    odd += [{"time": T0 + 501}, {"time": 0}, {"maximum": -1}]
+    path.write_bytes(as_lines(*[{**good, **one, "payload": f"p{number}"} for number, one in enumerate(odd)]))
+    pairing = follow(path, [])._pairing
+    assert not list(pairing.running(T0 + 500))
+    path.write_bytes(as_lines({**good, "payload": "p", "maximum": 10**400}))
+    assert list(follow(path, [])._pairing.running(T0 + 500)) == [("fit", 500)]
 
 
 def test_events_and_the_power_of_this_node_count(tmp_path: Path) -> None:
@@ -78,10 +118,10 @@ def test_another_file_is_read_from_its_beginning(tmp_path: Path) -> None:
     new = tmp_path / "new"
     new.write_bytes(as_lines(*[record(events=None, end=T0 + 7)] * 5))
     os.replace(new, path)
-    known.look()
+    known.look(T0)
     assert known.run_time("t", 1, 0, 0) == 7
     path.write_bytes(as_lines(record(events=None)))
-    known.look()
+    known.look(T0)
     assert known.run_time("t", 1, 0, 0) is None
 
 
@@ -92,11 +132,11 @@ def test_a_look_is_bounded_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "records"
     known = follow(path, [])
     path.write_bytes(as_lines(*(record(events=None, end=T0 + number) for number in range(100))))
-    known.look()
+    known.look(T0)
     first = known._survey.tasks["t"].ended
     assert 0 < first < 100
     for _ in range(10):
-        known.look()
+        known.look(T0)
     assert known._survey.tasks["t"].ended == 100 and not known.skips
 
 
@@ -132,10 +172,10 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
     path.write_bytes(as_lines(*[record(events=None)] * 5))
     known = follow(path, said)
     path.unlink()
-    known.look()
+    known.look(T0)
     os.mkfifo(path)
-    known.look()
-    known.look()
+    known.look(T0)
+    known.look(T0)
     assert known.run_time("t", 1, 0, 0) == 100
     assert said == ["estimate: expected a regular file"]
 

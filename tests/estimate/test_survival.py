@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drainwise.estimate import survival
 from drainwise.estimate.survival import Survival
 
 KIND = ("atlas", "user7", "86400")
@@ -74,6 +75,24 @@ def test_those_that_run_still_count() -> None:
     assert (known.run_time(KIND, 0.0, 0.5, 86400.0) or 0.0) > 3600
     known.watch([])
     assert (known.run_time(KIND, 0.0, 0.5, 86400.0) or 0.0) < 120
+
+
+def test_who_outlived_the_median_is_not_about_to_end() -> None:
+    """A hundred jobs of a minute and fifty of an hour: at the start it is a minute, after two it is the hour."""
+    known = learned(*[60.0] * 100, *[3600.0] * 50)
+    assert known.run_time(KIND, 0.0) == pytest.approx(60, rel=0.1)
+    assert known.run_time(KIND, 120.0) == pytest.approx(3600, rel=0.1)
+    assert known.run_time(KIND, 120.0, limit=1800.0) == 1800
+
+
+def test_kinds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOSTILE 22: a kind for each job: further ones are not learned, and follow the wider kind."""
+    monkeypatch.setattr(survival, "MOST_KINDS", 10)
+    known = Survival()
+    for number in range(100):
+        known.learn((str(number),), 1000.0)
+    assert len(known._ended) == 10
+    assert known.run_time(("99",), 0.0) == pytest.approx(1000, rel=0.1)
 
 
 def test_an_unknown_kind_follows_the_wider_one() -> None:

@@ -56,12 +56,24 @@ def test_wrong_rows_are_counted(line: str, reason: str) -> None:
 
 
 def test_nothing_is_known_before_it_has_ended() -> None:
-    """Six jobs start together: all are taken at their request, since nobody has ended; a later one is estimated."""
+    """Six jobs start together: all are taken at their request, since nobody has ended; a later one is estimated.
+
+    By a tenth, by which ages are told apart.
+    """
     same = LoggedJob(("g", "u", "600"), 0, 50, 600)
     together = compare([same] * 6)[0]
     assert together.estimated.ratio(0.01) == together.asked.ratio(0.01) == pytest.approx(12, rel=0.01)
     later = compare([*[same] * 6, same._replace(start=50)])[0]
-    assert later.estimated.ratio(0.01) == 1 and later.estimated.jobs == 7
+    assert later.estimated.ratio(0.01) == pytest.approx(1, rel=0.1) and later.estimated.jobs == 7
+
+
+def test_those_that_run_are_known() -> None:
+    """Of 35 jobs that started together five short ones have ended: a job that starts now is one of the others."""
+    short, long = (LoggedJob(("g", "u", "90000"), 0, seconds, 90_000) for seconds in (60, 5000))
+    start = compare([*[short] * 5, *[long] * 30, long._replace(start=3000)])[0]
+    assert start.estimated.jobs == 36
+    best = start.estimated.ratio(0.01)
+    assert best is not None and best < 2
 
 
 @given(

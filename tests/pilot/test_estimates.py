@@ -31,7 +31,7 @@ class Table:
     def __init__(self, *seconds: float) -> None:
         self._seconds, self.looks = sorted(seconds), 0
 
-    def look(self) -> None:
+    def look(self, now: float) -> None:
         self.looks += 1
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:

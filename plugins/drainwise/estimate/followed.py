@@ -1,5 +1,8 @@
 """A file of finished payloads that is followed while it grows: what a pilot knows of run times.
 
+What runs is told by the same file, too: the starts without an end, of all pilots that write there. A pilot's own alone
+would not do, since those that have ended are everybody's.
+
 It may be the queue's own `records.jsonl`, so that what ends here or in any pilot of the queue is learned at the next
 look, or a file of records. Both are lines of JSON; a line that is not whole yet is read the next time.
 """
@@ -45,22 +48,37 @@ class FollowedRecords:
     def __init__(self, path: str, core_power: float | None, faults: FaultLog) -> None:
         self._path, self._power, self._faults = path, core_power, faults
         self.skips: Counter[str] = Counter()
+        self._looked: float | None = None  # the last look, while nobody has been asked for since
         self._forget()
         fault = self._read(most=None)
         if fault:
             raise UsageError(f"--estimate {path}: {fault}")
 
-    def look(self) -> None:
-        """Take in what was appended; a file that became shorter or another one is read from its beginning."""
+    def look(self, now: float) -> None:
+        """Take in what was appended, and for how long what has not ended runs at `now`, UNIX s.
+
+        A file that became shorter or another one is read from its beginning.
+        """
         self._faults.set("estimate", self._read(MOST_AT_A_LOOK))
+        self._looked = now
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:
         """Seconds that a payload of this task takes in all when it has run for `elapsed`; None: nobody can tell."""
+        if self._looked is not None:
+            self._watch(self._looked)
+            self._looked = None
         found = self._survey.tasks.get(task)
         if found is None:
             return None
         asked = Finished(task, 0, 0, cores=cores, events=events or None, core_power=self._power)
         return found.expected(asked, elapsed)
+
+    def _watch(self, now: float) -> None:
+        ages: dict[str, list[float]] = {}
+        for task, elapsed in self._pairing.running(now):
+            ages.setdefault(task, []).append(elapsed)
+        for name, known in self._survey.tasks.items():
+            known.run_times.watch(ages.get(name, ()))
 
     def _forget(self) -> None:
         # A record without a power is taken to be from a node like this one.

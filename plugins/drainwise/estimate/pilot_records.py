@@ -58,6 +58,19 @@ class Pairing:
         self._skips[one] += 1
         return None
 
+    def running(self, now: float) -> Iterator[tuple[str, float]]:
+        """Task and seconds of what has started and not ended at `now`, UNIX s.
+
+        What is past its maximum does not run any more: its pilot died before it could say so.
+        """
+        for start in self._open.values():
+            task, began, maximum = start.get("task"), start.get("time"), start.get("maximum")
+            if not (isinstance(task, str) and isinstance(began, (int, float)) and isinstance(maximum, (int, float))):
+                continue
+            # Compared before it is taken off: a number of a thousand digits makes no float.
+            if 1 <= began <= now and now - began < maximum:
+                yield task, now - began
+
 
 def read_pilot_records(lines: Iterable[bytes], skips: Counter[str]) -> Iterator[Finished]:
     """The payloads that ended; those that were requeued or run still are not among them."""

@@ -1,8 +1,8 @@
-"""How long a payload goes on that has run for some time: from those that have ended and from those that run still.
+"""How long a job goes on that has run for some time, told by many kinds of jobs within each other.
 
-Who looks at finished jobs alone learns from the short ones first: the long ones of the same kind have not ended yet. So
-the share that ends at some age is taken of all that came to that age, finished or not (Kaplan and Meier's estimate).
-A kind of which little is known follows the wider one: its own jobs count against `_WIDER` jobs of that.
+As for one task (see `run_times`) the share that ends at some age is taken of all that came to that age, ended or not.
+A kind of which little is known follows the wider one: its own jobs count against `_WIDER` jobs of that. For this ages
+are told apart by a tenth alone.
 """
 
 from __future__ import annotations
@@ -11,26 +11,29 @@ import math
 from collections import deque
 from collections.abc import Iterable
 
-from drainwise.estimate.expected_end import LEAST_JOBS, MEDIAN, MOST_KINDS, Kind
+from drainwise.estimate.expected_end import LEAST_JOBS, MEDIAN
 from drainwise.estimate.run_times import WINDOW
+
+Kind = tuple[str, ...]
+"""What a job is one of many of, the widest word first: ("atlas", "user7", "task12")."""
+MOST_KINDS = 100_000
+"""Kinds of job that are kept; later ones are not learned, so that memory stays bounded."""
 
 _RATIO = 1.1
 """Ages are told apart by a tenth."""
 _STEPS = 171  # up to four months
 _WIDER = 5.0
-_NOTHING_KNOWN = 0.05
+_UNKNOWN = [0.05] * _STEPS
 """Share of jobs that end while their age grows by a tenth where nobody knows anything."""
+_NOBODY = [0] * _STEPS
 _log_ratio = math.log(_RATIO)
+_BEGINS = [0.0, *(_RATIO**step for step in range(_STEPS))]
+"""The age in s at which each step begins, and at which the last one ends."""
 
 
 def _step(seconds: float) -> int:
     """The step that an age lies in; the first is up to a second."""
     return 0 if seconds < 1 else min(_STEPS - 1, 1 + int(math.log(seconds) / _log_ratio))
-
-
-def _begin(step: int) -> float:
-    """The age in s at which a step begins."""
-    return 0.0 if step == 0 else _RATIO ** (step - 1)
 
 
 class _Ended:
@@ -75,10 +78,14 @@ class Survival:
         """What runs now, and for how many seconds; it takes the place of what was told before."""
         self._running.clear()
         self._shares.clear()
+        steps: dict[Kind, list[int]] = {}
         for kind, elapsed in running:
-            step = _step(elapsed)
+            steps.setdefault(kind, []).append(_step(elapsed))
+        for kind, own in steps.items():
             for length in range(len(kind) + 1):
-                self._running.setdefault(kind[:length], [0] * _STEPS)[step] += 1
+                counts = self._running.setdefault(kind[:length], [0] * _STEPS)
+                for step in own:
+                    counts[step] += 1
 
     def run_time(self, kind: Kind, elapsed: float, quantile: float = MEDIAN, limit: float = math.inf) -> float | None:
         """Seconds in all that a job which has run for `elapsed` keeps to with this probability; at most `limit`.
@@ -88,17 +95,19 @@ class Survival:
         known = self._ended.get(())
         if known is None or len(known.newest) < LEAST_JOBS:
             return None
-        shares, left = self._shares_of(kind), 1.0
-        for step in range(_step(elapsed), _STEPS):
-            begin, end = max(elapsed, _begin(step)), _begin(step + 1)
+        shares, first, left, rest = self._shares_of(kind), _step(elapsed), 1.0, 1.0 - quantile
+        begin = max(elapsed, _BEGINS[first])
+        for step in range(first, _STEPS):
             if begin >= limit:
                 break
-            # Of a step that is half over half of its share is left, on the scale of ages.
-            part = math.log(end / begin) / _log_ratio if begin >= 1 else 1.0
-            after = left * math.pow(1.0 - shares[step], min(1.0, part))
-            if after <= 1.0 - quantile:
-                return min(limit, begin + (end - begin) * (left - (1.0 - quantile)) / (left - after))
-            left = after
+            end, keep = _BEGINS[step + 1], 1.0 - shares[step]
+            if step == first and begin >= 1:
+                # Of a step that is half over half of its share is left, on the scale of ages.
+                keep = math.pow(keep, min(1.0, math.log(end / begin) / _log_ratio))
+            after = left * keep
+            if after <= rest:
+                return min(limit, begin + (end - begin) * (left - rest) / (left - after))
+            begin, left = end, after
         return limit if limit < math.inf else None
 
     def _shares_of(self, kind: Kind) -> list[float]:
@@ -106,16 +115,20 @@ class Survival:
         found = self._shares.get(kind)
         if found is not None:
             return found
-        wider = self._shares_of(kind[:-1]) if kind else [_NOTHING_KNOWN] * _STEPS
+        wider = self._shares_of(kind[:-1]) if kind else _UNKNOWN
         ended, running = self._ended.get(kind), self._running.get(kind)
         if ended is None and running is None:
             return wider
-        shares, there = [0.0] * _STEPS, 0.0
-        for step in range(_STEPS - 1, -1, -1):
-            gone = ended.counts[step] if ended else 0
-            going = running[step] if running else 0
-            # Who is within the step has seen half of it.
-            shares[step] = (gone + _WIDER * wider[step]) / (there + gone + going / 2 + _WIDER)
-            there += gone + going
-        self._shares[kind] = shares
-        return shares
+        found = self._shares[kind] = _ending(ended.counts if ended else _NOBODY, running or _NOBODY, wider)
+        return found
+
+
+def _ending(ended: list[int], running: list[int], wider: list[float]) -> list[float]:
+    """The shares of a kind by what is known of its own jobs and of the wider kind's."""
+    shares, there = [], 0.0
+    for gone, going, share in zip(reversed(ended), reversed(running), reversed(wider)):
+        # Who is within the step has seen half of it.
+        shares.append((gone + _WIDER * share) / (there + gone + going / 2 + _WIDER))
+        there += gone + going
+    shares.reverse()
+    return shares

@@ -1,25 +1,27 @@
 """How much closer to the truth an estimate is than the request, measured on a log in the Standard Workload Format.
 
-Every job is asked for when it starts, with nothing known but the jobs that have ended by then, and again after it has
-run for a while. What stands in a row is told in `swf_rows`.
+Every job is asked for when it starts, with nothing known but the jobs that have ended by then and those that run, and
+again after it has run for a while. What stands in a row is told in `swf_rows`.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drainwise.estimate.expected_end import LEAST_JOBS, MEDIAN, History, Kind
 from drainwise.estimate.records import NOT_A_ROW
-from drainwise.estimate.run_times import WINDOW
 from drainwise.estimate.spread import Spread
+from drainwise.estimate.survival import Kind, Survival
 from drainwise.estimate.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
 
 AFTER = (0.0, 60.0, 600.0, 3600.0, 21600.0)
 """Seconds a job has run when it is asked for; jobs that ended before are not asked."""
+WATCHED = 300.0
+"""Seconds of the log after which it is looked anew at what runs."""
 
 
 class LoggedJob(NamedTuple):
@@ -54,15 +56,13 @@ def read_swf(lines: Iterable[bytes], skips: Counter[str]) -> Iterator[LoggedJob]
             yield LoggedJob(kind, row.submit + max(0.0, row.wait), row.run, row.requested)
 
 
-def compare(
-    jobs: Iterable[LoggedJob], quantile: float = MEDIAN, window: int = WINDOW, least_jobs: int = LEAST_JOBS
-) -> tuple[Compared, ...]:
+def compare(jobs: Iterable[LoggedJob]) -> tuple[Compared, ...]:
     """Play the log; the error ratios of request and estimate, on the same jobs, at each moment of `AFTER`.
 
     A moment comes with what is known when it comes: jobs that end meanwhile are learned first. Where nobody can tell,
     the estimate is the request.
     """
-    play = _Play(quantile, History(window, least_jobs))
+    play = _Play()
     for job in sorted(jobs, key=lambda job: job.start):
         play.until(job.start)
         play.begin(job)
@@ -73,36 +73,39 @@ def compare(
 class _Play:
     """The log as it went: what has ended is known, what is asked next lies ahead."""
 
-    def __init__(self, quantile: float, history: History) -> None:
+    def __init__(self) -> None:
         self.compared = tuple(Compared(after, Spread(), Spread()) for after in AFTER)
-        self._quantile, self._history = quantile, history
+        self._survival = Survival()
         # (time, question or 0 for the end, number, job): ends at one time are learned before anybody is asked.
         self._ahead: list[tuple[float, int, int, LoggedJob]] = []
-        self._number = 0
+        self._running: dict[int, LoggedJob] = {}
+        self._begun, self._watched = 0, -math.inf
 
     def until(self, now: float) -> None:
         """Let pass what happens up to `now`."""
         while self._ahead and self._ahead[0][0] <= now:
-            _, question, _, job = heapq.heappop(self._ahead)
+            moment, question, number, job = heapq.heappop(self._ahead)
             if question:
-                self._ask(job, question)
+                self._ask(moment, number, job, question)
             else:
-                self._history.learn(job.kind, job.seconds)
+                del self._running[number]
+                self._survival.learn(job.kind, job.seconds)
 
     def begin(self, job: LoggedJob) -> None:
         """A job starts."""
-        self._push(job.start + job.seconds, 0, job)
-        self._ask(job, 0)
+        self._begun += 1
+        self._running[self._begun] = job
+        heapq.heappush(self._ahead, (job.start + job.seconds, 0, self._begun, job))
+        self._ask(job.start, self._begun, job, 0)
 
-    def _ask(self, job: LoggedJob, question: int) -> None:
+    def _ask(self, now: float, number: int, job: LoggedJob, question: int) -> None:
+        if now >= self._watched + WATCHED:
+            self._watched = now
+            self._survival.watch((one.kind, now - one.start) for one in self._running.values())
         at = self.compared[question]
-        found = self._history.run_time(job.kind, at.after, self._quantile, job.requested)
+        found = self._survival.run_time(job.kind, at.after, limit=job.requested)
         at.asked.add(job.requested, job.seconds)
         at.estimated.add(job.requested if found is None else found, job.seconds)
         following = question + 1
         if following < len(AFTER) and job.seconds > AFTER[following]:
-            self._push(job.start + AFTER[following], following, job)
-
-    def _push(self, moment: float, question: int, job: LoggedJob) -> None:
-        self._number += 1
-        heapq.heappush(self._ahead, (moment, question, self._number, job))
+            heapq.heappush(self._ahead, (job.start + AFTER[following], following, number, job))

@@ -13,8 +13,8 @@ from drainwise.pilot.payload import Payload
 class Estimates(Protocol):
     """Run times that were learned. No method raises for what is wrong outside the pilot: it is logged."""
 
-    def look(self) -> None:
-        """Take in what has ended since the last look. Cheap when nothing did."""
+    def look(self, now: float) -> None:
+        """Take in what has ended since the last look, and what runs on at `now`, UNIX s."""
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:
         """Seconds that a payload takes in all, given that it has run for `elapsed`; None: nobody can tell.

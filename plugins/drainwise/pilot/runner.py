@@ -132,7 +132,7 @@ class Runner:
         if due:
             self._poll_at = now + self._settings.poll
             if self._estimates is not None:
-                self._estimates.look()
+                self._estimates.look(now)
         if self._deaf or not (due or asked):
             return False
         before = self._orders

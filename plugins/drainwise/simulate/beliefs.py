@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from drainwise.estimate.expected_end import Kind
-from drainwise.estimate.survival import Survival
+from drainwise.estimate.survival import Kind, Survival
 from drainwise.pilot.payload import Payload
 from drainwise.simulate.job import Job
 from drainwise.simulate.scenario import EXACT, Scenario
@@ -64,7 +63,7 @@ class Scouts:
         """A job has ended after so long."""
         self._known.learn(self._kinds[turn], seconds)
 
-    def look(self) -> None:
+    def look(self, now: float) -> None:
         """Nothing to take in: what ends is learned at once."""
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:  # noqa: ARG002
