@@ -7,8 +7,6 @@ systemd would have them, with their log in /run/agent.log.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +37,7 @@ class SlurmSite:
 
     def install(self) -> None:
         """Put package, hooks, settings and lines of slurm.conf into place, and have the daemons use them."""
-        with tempfile.TemporaryDirectory() as library:
-            shutil.copytree(PACKAGE, f"{library}/lib/drainwise", ignore=shutil.ignore_patterns("__pycache__"))
-            self.cluster.copy_in(f"{library}/lib", LIBRARY)
+        self.cluster.copy_in(str(PACKAGE), f"{LIBRARY}/drainwise")
         for file in render(self.site, "node"):
             if "systemd" not in file.path:
                 self.cluster.write(file.path, file.text, mode=file.mode)

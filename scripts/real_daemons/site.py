@@ -105,8 +105,13 @@ class Site(ABC):
         return furnish.person(self.root, user)[0]
 
     def copy_in(self, source: str, target: str, owner: str = "root") -> None:
-        """Copy a file or folder of the host to the absolute path `target` of the site, with its modes."""
+        """Copy a file or folder of the host to the absolute path `target` of the site, with its modes.
+
+        A package of Python is compiled there, as by pip: hooks run as users who cannot keep what they compile.
+        """
         furnish.copy_tree(self.root, source, target, self.uid(owner))
+        if os.path.exists(f"{source}/__init__.py"):
+            self.run(["python3", "-m", "compileall", "-q", target], check=False)  # a test may have spoilt it
 
     # ---- commands ----
 

@@ -22,7 +22,7 @@ from local_batch import Batch, until
 
 KILLS, KILLS_OF_THE_LOOP, PILOTS, CORES = 200, 20, 16, 2
 SEED = 20261121
-LEFT_HALF_DONE = 5
+LEFT_HALF_DONE = 2
 KILLS_FOR_ONE_REASON = 10
 EVERY_LINE = 1 << 30  # counts the lines, kills at none
 ASKED, TAKEN_BACK = "asked to be gone by", "not asked to leave any more"

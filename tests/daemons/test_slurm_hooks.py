@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -82,9 +81,8 @@ class Site:
 @pytest.fixture(scope="module")
 def site(slurm_release: str) -> Iterator[Site]:
     """Three nodes of 8 cores with the hooks."""
-    with SlurmCluster(nodes=3, cpus=8, release=slurm_release) as cluster, tempfile.TemporaryDirectory() as library:
-        shutil.copytree(PACKAGE, f"{library}/lib/drainwise", ignore=shutil.ignore_patterns("__pycache__"))
-        cluster.copy_in(f"{library}/lib", "/usr/share/drainwise")
+    with SlurmCluster(nodes=3, cpus=8, release=slurm_release) as cluster:
+        cluster.copy_in(str(PACKAGE), "/usr/share/drainwise/drainwise")
         made = Site(cluster)
         made.install()
         cluster.configure(next(file.text for file in render(SITE, "controller") if file.path == fragment_path(SITE)))

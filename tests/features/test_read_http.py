@@ -24,6 +24,8 @@ from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
 from drainwise.features.server import FeatureServer
 from drainwise.features.write import write_directory
 
+pytestmark = pytest.mark.daemons  # it waits for what never answers
+
 Answer = Callable[[str], "bytes | Iterator[bytes]"]
 
 

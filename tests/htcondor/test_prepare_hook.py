@@ -17,6 +17,8 @@ from drainwise.htcondor.prepare_hook import host_facts, job_facts
 from drainwise.node.settings import NodeSettings
 from made_up_node import PYTHON, Node, Programs, Ran, ad_text, machine_attributes, make_directory, run_as, write
 
+pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
+
 if TYPE_CHECKING:
     from drainwise.htcondor.ad_text import Literal
 

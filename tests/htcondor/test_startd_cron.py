@@ -21,6 +21,8 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.waste import classad_expressions
 from made_up_node import HOST, Job, Node, Programs, Ran, pilot_ad, public_directory, run_as, write
 
+pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
+
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER, OTHER = 54321, 54322

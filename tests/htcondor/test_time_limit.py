@@ -17,8 +17,6 @@ import drainwise
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.htcondor.time_limit import several_within, within
 
-pytestmark = pytest.mark.daemons  # it waits for what never answers
-
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 
 

@@ -14,6 +14,8 @@ from drainwise.htcondor.update_hook import JITTER, job_deadline, ordered_deadlin
 from drainwise.pilotad.site_ad import SiteAd
 from made_up_node import Job, Node, Programs, make_directory, run_as, write
 
+pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
+
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER = 54321

@@ -16,6 +16,8 @@ from drainwise.estimate.validation_backend import REPORT, VANISHED, Run
 from drainwise.htcondor import validation_backend as module
 from drainwise.htcondor.validation_backend import HTCondorValidationBackend, description, how_it_ended
 
+pytestmark = pytest.mark.daemons  # it waits for what never answers
+
 RUN = Run("made-up-1c-1", 2, 1000, 10, 600, ("sim", "a b", "$(x)"), {"A": "'"})
 
 

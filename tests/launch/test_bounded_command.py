@@ -12,6 +12,8 @@ from drainwise.errors import PoolUnreachable
 from drainwise.launch.bounded_command import run_bounded
 from real_daemons.waiting import wait_for
 
+pytestmark = pytest.mark.daemons  # it runs real processes
+
 PATH = {"PATH": "/usr/bin:/bin"}
 LARGE = 500_000
 

@@ -27,6 +27,8 @@ from drainwise.launch.resources import Resources
 from drainwise.launch.stray import TAG, end_strays
 from made_up_node import public_directory
 
+pytestmark = pytest.mark.daemons  # it runs real processes
+
 POOL = {"cpu": 1, "mem": 4000, "tmp": 100, "gpu": 2}
 PATIENCE, USER = 20.0, 54321
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None

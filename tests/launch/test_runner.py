@@ -25,6 +25,8 @@ from drainwise.launch.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
 
 from .made_up import MadeUpSystem
 
+pytestmark = pytest.mark.daemons  # launches killed at every moment take their time
+
 FAST = Pace(poll=0, priorities=0, least_move=0.5, expect=0, look=1.0)
 
 

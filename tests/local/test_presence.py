@@ -14,6 +14,8 @@ import pytest
 from drainwise.errors import PoolError, PoolUnreachable
 from drainwise.local.presence import DaemonLock, find_daemon, require_daemon
 
+pytestmark = pytest.mark.daemons  # it runs real processes
+
 NOW = 1795249000.0
 
 

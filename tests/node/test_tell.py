@@ -23,6 +23,8 @@ from drainwise.pilot.orders import Orders, orders_from
 from drainwise.pilot.settings import Settings
 from drainwise.pilot.watch import Watch
 
+pytestmark = pytest.mark.daemons  # it runs real processes
+
 NOW = 1_795_249_000
 
 

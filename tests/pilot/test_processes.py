@@ -15,6 +15,8 @@ from drainwise.pilot.processes import Ended, Processes
 
 from .apart import apart, wait_until
 
+pytestmark = pytest.mark.daemons  # it runs real processes
+
 STUBBORN = "trap '' TERM; touch ready; while :; do sleep 0.02; done"
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -16,6 +17,8 @@ from drainwise.reclaim.plan import Plan, UserPlan, make_plan
 from drainwise.reclaim.policy import POLICIES
 
 from .facts import NOW, SETTINGS, pilot, principal, reports, sound_reports
+
+pytestmark = pytest.mark.daemons  # hundreds of whole plans take their time
 
 WHOSE = {"alice": "group_a", "anna": "group_a", "carol": "group_c"}
 

@@ -14,7 +14,10 @@ import pytest
 from drainwise.slurm.agent_user import Identity, NotDroppedError, Send, Users, become
 from made_up_node import public_directory
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root's rights to give them up")
+pytestmark = [
+    pytest.mark.daemons,  # it runs real processes
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root's rights to give them up"),
+]
 
 ALICE, BOB = Identity(54321, 54321), Identity(54322, 54322)
 LIMIT = 5.0

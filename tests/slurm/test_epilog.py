@@ -11,6 +11,8 @@ import pytest
 from made_up_node import Ran, run_as, write
 from made_up_slurm_node import SlurmJob, SlurmNode
 
+pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
+
 ALICE = 54321
 JOB, OTHER = SlurmJob(17, ALICE), SlurmJob(18, ALICE)
 

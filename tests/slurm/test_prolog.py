@@ -15,6 +15,8 @@ from drainwise.slurm.wake import open_wake
 from made_up_node import Ran, run_as, write
 from made_up_slurm_node import SlurmJob, SlurmNode
 
+pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
+
 ALICE, BOB = 54321, 54322
 NOW = 1_795_249_000
 JOB = SlurmJob(17, ALICE)

@@ -18,6 +18,8 @@ from made_up_slurm_node import SlurmJob, SlurmNode
 
 from .conftest import MakeNode
 
+pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
+
 ALICE, BOB = 54321, 54322
 JOB = SlurmJob(17, ALICE)
 ALL = [twin for name in DIRECTORIES for twin in with_twins(name)]
