@@ -91,8 +91,18 @@ def test_qmaster_goes_away_and_comes_back(scene: LaunchScene, sge: SgeCluster) -
     """The host learns of it when qmaster is back: one that asks a moment too early asks again after half a minute."""
     execd = str(sge.daemon_pid("sge_execd"))
 
-    def leave() -> None:
+    def is_frozen() -> bool:
+        """Whether the host stands still, and no job is on its way to it: qmaster would wait minutes for such a one."""
         sge.run(["kill", "-STOP", execd])
+        listed = ElementTree.fromstring(sge.run(["qstat", "-xml", "-u", USER]).stdout)
+        states = {one.text for one in listed.iter("state")}
+        if states == {"r"}:
+            return True
+        sge.run(["kill", "-CONT", execd])
+        return False
+
+    def leave() -> None:
+        sge.wait_for(is_frozen, 20, "jobs that run while none waits or is on its way")
         sge.kill_daemon("sge_qmaster", signal.SIGKILL)
 
     def come_back() -> None:

@@ -256,6 +256,7 @@ def _replace(node: SlurmNode, hook: str, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
+@pytest.mark.daemons  # it waits for what hangs
 @pytest.mark.parametrize("hook", HOOKS)
 def test_what_hangs_is_ended(make_node: MakeNode, hook: str) -> None:
     """A package on a file system that does not answer, from the first import on: the hook ends by its limit, with 0."""
