@@ -202,9 +202,9 @@ def facts_in(block: str, job: int) -> RunFacts | None:
         restarts=restarts,
         nodes=nodes,
         cores=_whole(found.get("NumCPUs")),
-        memory=_bytes(tres[1]) if tres else None,
-        memory_per_node=_bytes(found.get("MinMemoryNode", "")),
-        memory_per_core=_bytes(found.get("MinMemoryCPU", "")),
+        memory=bytes_of(tres[1]) if tres else None,
+        memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
+        memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         comments=_comments(block),
     )
 
@@ -237,7 +237,7 @@ def _seconds(limit: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _bytes(text: str) -> int | None:
+def bytes_of(text: str) -> int | None:
     """`500M`, `1.50G` in bytes; None for 0, which is no limit."""
     match = _MEMORY.fullmatch(text)
     return int(float(match[1]) * _UNITS[match[2]]) or None if match else None

@@ -47,7 +47,9 @@ class SlurmPool:
         """See `Pool`."""
         answers = self._transport.answers()
         exposed = (EXPOSED,) if self._is_native else ()
-        return snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._asked_within, exposed)
+        return snapshot_of(
+            answers.jobs, answers.nodes, answers.shares, now, self._asked_within, exposed, answers.selection
+        )
 
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.
