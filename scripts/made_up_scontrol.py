@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from drainwise.slurm.order_mark import entries_in, mark_text
+
 PROGRAM = r"""#!{python} -IS
 import os, re, sys, time
 place = "{place}"
@@ -20,6 +22,10 @@ def note(file, text):
 def complain(what):
     note("complaints", what + "\n")
     sys.exit("scontrol: " + what)
+if sys.argv[1:] == ["listpids"]:
+    if os.path.exists(path("pids")):
+        with open(path("pids")) as stream: print(stream.read())
+    sys.exit(0)
 if sys.argv[1:] != ["--oneliner"]: complain("called with " + repr(sys.argv[1:]))
 down = os.path.exists(path("down"))
 lines = sys.stdin.read().split("\n")
@@ -42,7 +48,10 @@ for number, line in enumerate(lines):
         else:
             sys.stderr.write("slurm_load_jobs error: Invalid job id specified\n"); code = 1
     elif words[:2] == ["show", "node"] and len(words) == 3:
-        print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64 CPULoad=9.35 " % words[2])
+        print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64" % words[2], end="")
+        if os.path.exists(path("extra")):
+            with open(path("extra")) as stream: print(" Extra=" + stream.read(), end="")
+        print(" ")
     elif words[0] == "update" and len(words) == 3 and words[1][:6] == "JobId=" and words[2][:13] == "AdminComment=":
         name, comment = words[1][6:], words[2][13:]
         if os.path.exists(path("refuse")):
@@ -70,7 +79,16 @@ class MadeUpScontrol:
         Path(bin_dir, "scontrol").write_text(program, encoding="ascii")
         os.chmod(f"{bin_dir}/scontrol", 0o755)  # noqa: S103 - a program
 
-    def job(self, number: int, uid: int, start: int, end: int, facts: Mapping[str, object], name: str = "") -> None:
+    def job(
+        self,
+        number: int,
+        uid: int,
+        start: int,
+        end: int,
+        facts: Mapping[str, object],
+        name: str = "",
+        comment: str = "",
+    ) -> None:
         """Have a running job. `facts`: more fields as Slurm prints them; `name`: its label where not its number."""
         values = {"JobId": number, "UserId": f"user({uid})", "StartTime": start, "EndTime": end, **facts}
         text = re.sub(r" AdminComment=\S+  ", " ", self._template)
@@ -80,15 +98,25 @@ class MadeUpScontrol:
                 text = re.sub(pattern, lambda _, word=f"{field}={value}": word, text, count=1)  # type: ignore[misc]
             else:
                 text = text.replace(" JobName=", f" {field}={value} JobName=", 1)
+        if comment:
+            text = text.replace(" StdErr=", f" AdminComment={comment}  StdErr=", 1)
         Path(self.bin_dir, "jobs", name or str(number)).write_text(text, encoding="utf-8")
 
     def set(self, name: str | int, **fields: object) -> None:
-        """Change fields of a job."""
+        """Change fields of a job; whoever changes its end marks the node, as the reclaim agent does."""
         path = Path(self.bin_dir, "jobs", str(name))
         text = path.read_text(encoding="utf-8")
         for field, value in fields.items():
             text = re.sub(rf"(?<![^\s]){field}=\S*", lambda _, word=f"{field}={value}": word, text, count=1)  # type: ignore[misc]
         path.write_text(text, encoding="utf-8")
+        if "EndTime" in fields:
+            self.mark(int(str(name).partition("_")[0]), fields["EndTime"])
+
+    def mark(self, job: int, end: object) -> None:
+        """Mark the node for a job whose lease has changed."""
+        path = Path(self.bin_dir, "extra")
+        entries = entries_in(path.read_text()) if path.exists() else {}
+        path.write_text(mark_text(entries or {}, job, end if isinstance(end, int) else 0))
 
     def comment(self, name: str | int) -> str:
         """The AdminComment of a job, "" when it has none."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from drainwise.errors import PoolUnreachable
 from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.order_mark import entries_in, extra_in
 
 ALIVE = frozenset({"CONFIGURING", "RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"})
 """States in which a job has its cores here."""
@@ -24,7 +25,7 @@ slow, a node with many jobs would never get an answer to all of them."""
 
 _FACTS = frozenset(
     (
-        *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId"),
+        *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId", "NodeList"),
         *("MinMemoryNode", "MinMemoryCPU", "TRES", "AllocTRES"),
     )
 )
@@ -42,7 +43,7 @@ class RunFacts:
 
     `label` names it to Slurm's commands: the number of an array or of a heterogeneous job alone would mean all its
     parts. `single`: on one node, and no part of a heterogeneous job. `memory`: on all its nodes. `comments`: what may
-    be its AdminComment, up to the first blank.
+    be its AdminComment, up to the first blank. `node`: its nodes, as Slurm writes them.
     """
 
     number: int
@@ -60,6 +61,7 @@ class RunFacts:
     memory_per_node: int | None
     memory_per_core: int | None
     comments: tuple[str, ...]
+    node: str = ""
 
     def memory_on_node(self, cores: int | None) -> int | None:
         """The job's memory limit on a node where it has so many cores, bytes."""
@@ -72,14 +74,15 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a query: facts by job number; jobs whose facts are not sure; CPUs by node.
+    """What came of a query: facts by job number; jobs whose facts are not sure; by node CPUs and marks of orders.
 
-    A job that is nowhere here is not known to slurmctld any more.
+    A job that is nowhere here is not known to slurmctld any more. A mark that is None is somebody else's, or not known.
     """
 
     facts: dict[str, RunFacts]
     unclear: frozenset[str]
     cpus: dict[str, int]
+    marks: dict[str, dict[str, str] | None] = field(default_factory=dict)
 
 
 def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] = ()) -> Answer:
@@ -94,14 +97,19 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
     if not again:
         return answer
     second = understood(_run(commands, again, ()), again)
-    return Answer({**answer.facts, **second.facts}, (answer.unclear - again.keys()) | second.unclear, answer.cpus)
+    unclear = (answer.unclear - again.keys()) | second.unclear
+    return Answer({**answer.facts, **second.facts}, unclear, answer.cpus, answer.marks)
 
 
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
-    """What is answered to each question, the jobs' first."""
-    shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
+    """What is answered to each question, the jobs' first.
+
+    The nodes are asked for first: a lease that is changed in between is seen by its node's mark in the next round.
+    """
+    shows = [f"show node {node}" for node in nodes] + [f"show job {name}" for name in asked.values()]
     parts = [shows[first : first + TOGETHER] for first in range(0, len(shows), TOGETHER)]
-    return [block for part in parts for block in _answers(commands, part)]
+    blocks = [block for part in parts for block in _answers(commands, part)]
+    return blocks[len(nodes) :] + blocks[: len(nodes)]
 
 
 def _answers(commands: SlurmCommands, shows: list[str]) -> list[str]:
@@ -144,7 +152,7 @@ def between_marks(text: str, mark: str, count: int) -> list[str] | None:
 
 def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] = ()) -> Answer:
     """The blocks of the jobs, then those of the nodes, as facts. Pure."""
-    facts, unclear, cpus = {}, set(), {}
+    facts, unclear, cpus, marks = {}, set(), {}, {}
     for job, block in zip(asked, blocks):
         if "JobId=" in block:
             found = facts_in(block, int(job))
@@ -156,7 +164,8 @@ def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] 
         match = next((match for pattern in _CPUS if (match := pattern.search(block))), None)
         if match is not None and int(match[1]):
             cpus[node] = int(match[1])
-    return Answer(facts, frozenset(unclear), cpus)
+        marks[node] = entries_in(extra_in(block))
+    return Answer(facts, frozenset(unclear), cpus, marks)
 
 
 def _names(block: str) -> tuple[int, str, bool]:
@@ -206,6 +215,7 @@ def facts_in(block: str, job: int) -> RunFacts | None:
         memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         comments=_comments(block),
+        node=found.get("NodeList", ""),
     )
 
 
