@@ -174,7 +174,7 @@ def test_jobs_of_several_nodes_publish_nothing_and_are_told(site: SlurmSite) -> 
     script = "srun sh -c 'echo 1 >$JOBSTATUS/used_CPU; sleep 600'"
     number = site.cluster.submit(script, "alice", ("--nodes=2", "--ntasks-per-node=1", "--time=30"))
     job = site.running(number)
-    trees = [Path(site.cluster.path(f"/run/drainwise/{node}/{number}", node=node)) for node in job.nodes]
+    trees = [Path(site.cluster.seen_on(node, f"/run/drainwise/{node}/{number}")) for node in job.nodes]
     for tree in trees:
         site.cluster.wait_for((tree / ".jobstatus/used_CPU").exists, ROUND, "a report")
     order(site, number, int(time.time()) + 300)
@@ -377,7 +377,7 @@ def test_an_order_needs_one_question_for_the_node(site: SlurmSite) -> None:
     one = next(one for one in pool.snapshot(int(time.time())).pilots if one.name == f"{first}_5")
     pool.ask_to_leave(one, int(time.time()) + 601, "test")
     (job,) = (job for job in running(site, first) if job.label == f"{first}_5")
-    tree = Path(site.cluster.path(f"/run/drainwise/node1/{job.id}", node="node1"))
+    tree = Path(site.cluster.seen_on("node1", f"/run/drainwise/node1/{job.id}"))
     begin = time.monotonic()
     told(site, tree)
     assert time.monotonic() - begin < 5, "a round is due each second"

@@ -74,7 +74,7 @@ def _job(line: str) -> Job:
         whole_nodes=found["OverSubscribe"] == _WHOLE_NODES,
         memory=bytes_of(memory[1]) if memory else None,
         features="" if feature in _NOTHING else feature,
-        odd=odd_fields(cores, nodes, count, (start, end)),
+        odd=odd_fields(cores, nodes, count, () if state == PENDING else (start, end)),
     )
 
 

@@ -162,7 +162,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         whole_nodes=_WHOLE_NODES in (shared if isinstance(shared, list) else [shared]),
         memory=bytes_of(memory[1]) if memory else None,
         features=_text(record, "features"),
-        odd=odd_fields(cores, nodes, tasks, (start, end)),
+        odd=odd_fields(cores, nodes, tasks, () if PENDING in states else (start, end)),
     )
 
 
@@ -181,7 +181,10 @@ def waiting_tasks(text: str) -> tuple[int, int | None]:
 
 
 def odd_fields(cores: int | None, nodes: int | None, tasks: int, times: tuple[int | None, ...]) -> str:
-    """Which of a job's numbers no job can have, with their values; "" when all are usual."""
+    """Which of a job's numbers no job can have, with their values; "" when all are usual.
+
+    times: of its run; those that the scheduler expects of a waiting job without limit are in the next century.
+    """
     limits = {"cores": (cores, MOST_CORES), "nodes": (nodes, MOST_NODES), "tasks": (tasks, MOST_TASKS)}
     found = [f"{name} {value:.3g}" for name, (value, most) in limits.items() if value is not None and value > most]
     found += [f"time {time:.3g}" for time in times if time is not None and time > LATEST]

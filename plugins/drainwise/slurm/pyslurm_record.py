@@ -10,7 +10,7 @@ import json
 
 from drainwise.errors import PoolUnreachable
 from drainwise.slurm.job_lines import UNDER
-from drainwise.slurm.job_record import Job, Record, odd_fields, waiting_tasks
+from drainwise.slurm.job_record import PENDING, Job, Record, odd_fields, waiting_tasks
 
 _NO_REASON, _RESOURCES = "None", "Resources"
 # The sentence that stands in the place of Resources while some of the nodes that would do take no jobs.
@@ -65,7 +65,7 @@ def _job(record: object) -> Job:
         whole_nodes=_text(record, "resource_sharing") == "NO",
         memory=(_number(record, "memory") or 0) << 20 or None,
         features=",".join(map(str, features)) if isinstance(features, list) else "",
-        odd=odd_fields(cores, _number(record, "num_nodes"), tasks, times),
+        odd=odd_fields(cores, _number(record, "num_nodes"), tasks, () if state == PENDING else times),
     )
 
 
