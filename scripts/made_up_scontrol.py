@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from drainwise.slurm.order_mark import entries_in, mark_text
+from drainwise.slurm.admin_comment import is_ours
+from drainwise.slurm.order_mark import entries_in, marked, with_entry
 
 PROGRAM = r"""#!{python} -IS
 import os, re, sys, time
@@ -48,10 +49,7 @@ for number, line in enumerate(lines):
         else:
             sys.stderr.write("slurm_load_jobs error: Invalid job id specified\n"); code = 1
     elif words[:2] == ["show", "node"] and len(words) == 3:
-        print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64" % words[2], end="")
-        if os.path.exists(path("extra")):
-            with open(path("extra")) as stream: print(" Extra=" + stream.read(), end="")
-        print(" ")
+        print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64 CPULoad=9.35 " % words[2])
     elif words[0] == "update" and len(words) == 3 and words[1][:6] == "JobId=" and words[2][:13] == "AdminComment=":
         name, comment = words[1][6:], words[2][13:]
         if os.path.exists(path("refuse")):
@@ -113,10 +111,17 @@ class MadeUpScontrol:
             self.mark(int(str(name).partition("_")[0]), fields["EndTime"])
 
     def mark(self, job: int, end: object) -> None:
-        """Mark the node for a job whose lease has changed."""
-        path = Path(self.bin_dir, "extra")
-        entries = entries_in(path.read_text()) if path.exists() else {}
-        path.write_text(mark_text(entries or {}, job, end if isinstance(end, int) else 0))
+        """Mark the node for a job whose lease has changed: in the comment of the first job that can carry it."""
+        for name in sorted((name for name in os.listdir(f"{self.bin_dir}/jobs") if name.isdigit()), key=int):
+            path, before = Path(self.bin_dir, "jobs", name), self.comment(name)
+            text = path.read_text(encoding="utf-8")
+            if "JobState=RUNNING" not in text or not is_ours(before):
+                continue
+            after = marked(before, with_entry(entries_in(before), str(job), end if isinstance(end, int) else 0))
+            text = re.sub(r" AdminComment=[^ ]*  ", " ", text)
+            text = re.sub(r"( WorkDir=\S*)", lambda match, after=after: f"{match[1]} AdminComment={after} ", text)  # type: ignore[misc]
+            path.write_text(text, encoding="utf-8")
+            return
 
     def comment(self, name: str | int) -> str:
         """The AdminComment of a job, "" when it has none."""

@@ -66,9 +66,7 @@ class _Slurmctld(SlurmCommands):
             if words[:2] == ["show", "job"]:
                 printed.append(JOB.format(words[2], *self._facts, self.comments.get(words[2], "")))
             elif words[:2] == ["show", "node"]:
-                printed.append(
-                    f"NodeName={words[2]} CPUAlloc=8 CPUEfctv=512 CPUTot=512 Extra=drainwise:1=1795249999 \n"
-                )
+                printed.append(f"NodeName={words[2]} CPUAlloc=8 CPUEfctv=512 CPUTot=512 \n")
             elif words[:2] == ["show", "hostnames"]:
                 printed.append(f"{words[2]}\n")
         return _Ready("".join(printed))

@@ -88,7 +88,7 @@ overwritten in place.
 Medians of {few["snapshots"]}, taken in turn, on real clusters whose slurmctld knows so many jobs; 67 of them run and the
 others wait. Ratios are to plain `squeue` with its output read and thrown away; that of the snapshot is to twice plain
 `squeue` and the question for the reports of those that run. The last two rows are CPU time of slurmctld, means of 60 rounds:
-one question for each of a node's jobs, as agents without marks of orders ask, and one for the node.
+one question for each of a node's jobs, as where there is no mark of orders, and one for the job that carries the mark.
 
 {table(it.pool)}
 

@@ -31,7 +31,7 @@ from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_record import Job as SlurmJob
 from drainwise.slurm.job_record import jobs_in
 from drainwise.slurm.native_road import EXPOSED, PROTECTED, NativeRoad
-from drainwise.slurm.order_mark import extra_in
+from drainwise.slurm.order_mark import entries_in
 from drainwise.slurm.pool import SlurmPool
 from drainwise.slurm.pool_view import SEVERAL_NODES
 from drainwise.slurm.render import fragment_path, render
@@ -229,26 +229,34 @@ def as_compared(job: SlurmJob) -> SlurmJob:
     return replace(job, whole_nodes=False)
 
 
-def test_an_order_marks_the_node_and_nobody_elses_extra(slurm: SlurmCluster) -> None:
+def test_an_order_marks_the_node_beside_what_its_pilot_reports(slurm: SlurmCluster) -> None:
     """So that its agent need not ask for each job; what somebody else shortened is marked in the next cycle."""
     pool = pool_of(slurm)
-    one, other = (start(slurm, "alice", *WHOLE_NODE) for _ in range(2))
+    carrier = start(slurm, "alice", "--cpus-per-task=2")
+    node = f"--nodelist={carrier.nodes[0]}"
+    one, other = (start(slurm, "alice", "--cpus-per-task=2", node) for _ in range(2))
+    report = PilotReport(now(), used_cpu=6.0)
+    line = comment_text(Published(carrier.id, carrier.start, carrier.nodes[0], report))
+    slurm.run(["scontrol", "update", f"JobId={carrier.id}", f"AdminComment={line}"])
 
-    def extra(job: Job) -> str | None:
-        return extra_in(slurm.run(["scontrol", "--oneliner", "show", "node", job.nodes[0]]).stdout)
+    def mark(job: Job) -> dict[str, str]:
+        text = slurm.run(["scontrol", "--oneliner", "show", "job", str(job.id)]).stdout
+        return entries_in(text.partition(" AdminComment=")[2].split(" ")[0])
 
     pool.ask_to_leave(pilot(pool, one), now() + 601, "test")
-    assert extra(one) == f"drainwise:{one.id}={slurm.job(one.id).end}"
+    assert mark(carrier) == {str(one.id): str(slurm.job(one.id).end)}
     pool.take_back(pilot(pool, one), "test")
-    assert extra(one) == f"drainwise:{one.id}={slurm.job(one.id).end}"
     slurm.run(["scontrol", "update", f"JobId={other.id}", f"EndTime=uts{now() + 701}"])
     assert pool.tend(pool.snapshot(now())) == []
-    assert extra(other) == f"drainwise:{other.id}={slurm.job(other.id).end}"
-    slurm.run(["scontrol", "update", f"NodeName={one.nodes[0]}", "Extra=rack 7"])
-    pool.ask_to_leave(pilot(pool, one), now() + 602, "test")
-    assert extra(one) == "rack"
-    for job in (one, other):
-        slurm.run(["scontrol", "update", f"NodeName={job.nodes[0]}", "Extra="])
+    wanted = {str(job.id): str(slurm.job(job.id).end) for job in (one, other)}
+    assert mark(carrier) == wanted
+    assert pilot(pool, carrier).report == report
+    pool.tend(pool.snapshot(now()))
+    assert mark(carrier) == wanted
+    slurm.run(["scontrol", "update", f"JobId={carrier.id}", "AdminComment=see ticket 7"])
+    pool.ask_to_leave(pilot(pool, other), now() + 602, "test")
+    assert mark(one) == {str(other.id): str(slurm.job(other.id).end)}
+    assert "AdminComment=see ticket 7" in slurm.run(["scontrol", "show", "job", str(carrier.id)]).stdout
 
 
 def test_without_slurmctld_there_is_no_answer_within_the_time_limit(slurm: SlurmCluster) -> None:

@@ -106,7 +106,7 @@ def test_what_does_not_run(said: dict[str, str]) -> None:
 
 def test_the_node_and_who_is_unknown(said: dict[str, str]) -> None:
     answer = understood([said["unknown"], said["node"]], {"4000000": "4000000"}, ("node1",))
-    assert answer == Answer({}, frozenset(), {"node1": 64}, {"node1": {}})
+    assert answer == Answer({}, frozenset(), {"node1": 64})
 
 
 def test_without_its_marks_an_answer_is_half_of_one() -> None:

@@ -33,6 +33,8 @@ LONGEST = 1024
 """Characters of the longest comment that is read; the longest that is written has half of it."""
 
 _MARK = '{"drainwise":'
+MARKED = f"{_MARK}{VERSION}}}"
+"""A comment of ours that says nothing."""
 _STANDINGS = (FRESH, STALE, CONTRADICTORY, INCOMPLETE)
 _LARGEST_JOB = 2**32 - 1
 _LARGEST = 1e15  # core-seconds; a pool of a million cores makes them in thirty years

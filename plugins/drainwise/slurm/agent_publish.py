@@ -8,7 +8,7 @@ else's stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.report import PilotReport, bounded, standing
@@ -44,17 +44,15 @@ def wanted_comment(
         return None
 
 
-def is_news(comment: str, facts: RunFacts, heartbeat_limit: int) -> bool:
+def is_news(comment: str, stands: Sequence[str], heartbeat_limit: int) -> bool:
     """Whether a comment is to be set: it says something new, or the one that stands there gets old.
 
     A pilot that writes the same again and again lives, but each time would be a write for slurmctld.
     """
-    if comment in facts.comments:
-        return False
-    stands = [_HEARTBEAT.split(one, 1) for one in facts.comments if _HEARTBEAT.search(one)]
     before, seen, behind = _HEARTBEAT.split(comment, 1)
-    return not any(
-        (one[0], one[2]) == (before, behind) and int(seen) - int(one[1]) < heartbeat_limit / 2 for one in stands
+    parts = [_HEARTBEAT.split(one, 1) for one in stands if _HEARTBEAT.search(one)]
+    return comment not in stands and not any(
+        (one[0], one[2]) == (before, behind) and int(seen) - int(one[1]) < heartbeat_limit / 2 for one in parts
     )
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from drainwise.errors import PoolUnreachable
 from drainwise.slurm.commands import SlurmCommands
-from drainwise.slurm.order_mark import entries_in, extra_in
 
 ALIVE = frozenset({"CONFIGURING", "RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"})
 """States in which a job has its cores here."""
@@ -74,15 +73,14 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a query: facts by job number; jobs whose facts are not sure; by node CPUs and marks of orders.
+    """What came of a query: facts by job number; jobs whose facts are not sure; CPUs by node.
 
-    A job that is nowhere here is not known to slurmctld any more. A mark that is None is somebody else's, or not known.
+    A job that is nowhere here is not known to slurmctld any more.
     """
 
     facts: dict[str, RunFacts]
     unclear: frozenset[str]
     cpus: dict[str, int]
-    marks: dict[str, dict[str, str] | None] = field(default_factory=dict)
 
 
 def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] = ()) -> Answer:
@@ -98,18 +96,14 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
         return answer
     second = understood(_run(commands, again, ()), again)
     unclear = (answer.unclear - again.keys()) | second.unclear
-    return Answer({**answer.facts, **second.facts}, unclear, answer.cpus, answer.marks)
+    return Answer({**answer.facts, **second.facts}, unclear, answer.cpus)
 
 
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
-    """What is answered to each question, the jobs' first.
-
-    The nodes are asked for first: a lease that is changed in between is seen by its node's mark in the next round.
-    """
-    shows = [f"show node {node}" for node in nodes] + [f"show job {name}" for name in asked.values()]
+    """What is answered to each question, the jobs' first."""
+    shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
     parts = [shows[first : first + TOGETHER] for first in range(0, len(shows), TOGETHER)]
-    blocks = [block for part in parts for block in _answers(commands, part)]
-    return blocks[len(nodes) :] + blocks[: len(nodes)]
+    return [block for part in parts for block in _answers(commands, part)]
 
 
 def _answers(commands: SlurmCommands, shows: list[str]) -> list[str]:
@@ -152,7 +146,7 @@ def between_marks(text: str, mark: str, count: int) -> list[str] | None:
 
 def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] = ()) -> Answer:
     """The blocks of the jobs, then those of the nodes, as facts. Pure."""
-    facts, unclear, cpus, marks = {}, set(), {}, {}
+    facts, unclear, cpus = {}, set(), {}
     for job, block in zip(asked, blocks):
         if "JobId=" in block:
             found = facts_in(block, int(job))
@@ -164,8 +158,7 @@ def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] 
         match = next((match for pattern in _CPUS if (match := pattern.search(block))), None)
         if match is not None and int(match[1]):
             cpus[node] = int(match[1])
-        marks[node] = entries_in(extra_in(block))
-    return Answer(facts, frozenset(unclear), cpus, marks)
+    return Answer(facts, frozenset(unclear), cpus)
 
 
 def _names(block: str) -> tuple[int, str, bool]:

@@ -7,7 +7,6 @@ answer, nothing is published, and what was told before stands.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 
 from drainwise.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import host, planned_shutdown
@@ -28,12 +27,15 @@ from drainwise.slurm.agent_visits import Visits
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_tree import mark_complete
 from drainwise.slurm.node_record import NodeRecord, write_record
+from drainwise.slurm.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.status_mount import is_full
 
 RECORD_PERIOD = 3600
 """Seconds until a node's CPUs are asked for again."""
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
-FOREIGN_MARK = "somebody else's words stand there: slurmctld is asked for every pilot in each round"
+CARRIERS = 3
+"""Jobs that are asked for one after the other in a round, where those that carried the mark of a node have ended."""
+NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is neither published nor told of an order"
 
 Jobs = dict[Key, NodeJob]
@@ -97,50 +99,38 @@ class NodeAgent:
     # ---- what slurmctld says ----
 
     def _look(self, jobs: Jobs, now: int) -> bool:
-        """Ask for the nodes that have jobs, and for the jobs whose lease may have changed. Whether slurmctld was asked.
-
-        Raises PoolUnreachable.
-        """
+        """Ask for the jobs whose lease may have changed. Whether slurmctld was asked. Raises PoolUnreachable."""
         first = self._due.at_first(jobs)
-        marks: dict[str, dict[str, str] | None] = {}
-        has_asked = self._learn(first, now, {job.node for job in jobs.values()}, marks)
+        has_asked = self._learn(first, now)
         self._due.asked(first)
-        for node, mark in marks.items():
-            self._faults.set(f"Extra of node {node}", FOREIGN_MARK if mark is None else "")
-        changed = self._due.by_marks(jobs, marks)
+        for _ in range(CARRIERS):
+            left = self._due.carriers_left(jobs)
+            self._learn(left, now)
+            self._due.asked(left)
+        self._faults.set("marks of orders", NO_CARRIER if self._due.has_no_carrier(jobs) else "")
+        changed = self._due.by_marks(jobs)
         self._learn(changed, now)
         self._due.asked(changed)
-        self._due.seen(marks)
+        self._due.seen(jobs)
         return has_asked
 
-    def _learn(
-        self,
-        jobs: Jobs,
-        now: int,
-        nodes: Collection[str] = (),
-        marks: dict[str, dict[str, str] | None] | None = None,
-    ) -> bool:
-        """Ask for these jobs, these nodes and those whose record is due, if any; complete the jobs' features.
-
-        The nodes' marks of orders are added to `marks`.
-        """
-        due = tuple(name for name in self._jobs.nodes if name in nodes or now >= self._record_due.get(name, 0))
+    def _learn(self, jobs: Jobs, now: int) -> bool:
+        """Ask for these jobs, and for the nodes whose record is due, if any; complete the jobs' features."""
+        due = tuple(node for node in self._jobs.nodes if now >= self._record_due.get(node, 0))
         if not jobs and not due:
             return False
         try:
             asked = {job.lease.job: job.question for job in jobs.values()}
             answer = ask(self._commands, asked, due)
-            self._record([name for name in due if now >= self._record_due.get(name, 0)], answer, now)
+            self._record(due, answer, now)
             for job in jobs.values():
                 self._take_in(job, answer)
-            if marks is not None:
-                marks.update(answer.marks)
         finally:
             for job in jobs.values():  # nothing more comes soon: its tasks need not wait
                 self._mark(job)
         return True
 
-    def _record(self, nodes: Collection[str], answer: Answer, now: int) -> None:
+    def _record(self, nodes: tuple[str, ...], answer: Answer, now: int) -> None:
         """Write down what the prolog of each node's next job wants to know."""
         for node in nodes:
             physical, logical = host.cores()
@@ -241,8 +231,8 @@ class NodeAgent:
                 continue
             limit = self._settings.heartbeat_limit
             comment = wanted_comment(facts, job.node, cores, report, now, limit)
-            if comment is not None and is_news(comment, facts, limit):
-                news[key] = comment
+            if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
+                news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
         return news
 
 

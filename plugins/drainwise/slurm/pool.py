@@ -24,7 +24,7 @@ SNAPSHOT_SECONDS = 120.0
 OVERDUE_AFTER = 120
 """Seconds after its deadline when a run counts as overdue: slurmctld looks every 30 s, and then KillWait passes."""
 MOST_MARKED = 64
-"""Runs for which a cycle marks nodes, if others have changed their leases; each takes four commands of 10 ms."""
+"""Runs for which a cycle marks nodes, if others have changed their leases; each takes three commands of 10 ms."""
 
 
 class SlurmPool:
@@ -45,7 +45,7 @@ class SlurmPool:
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
         self._orders, self._native = Orders(commands, settings.vacate), NativeRoad(commands)
         self._marks = OrderMarks(commands)
-        self._marked: dict[str, tuple[str, int]] = {}
+        self._numbers: dict[str, int] = {}
         self._records = Records(commands)
         self._is_native = settings.native_preemption == "yes"
         self._asked_within, self._clock = asked_within, clock
@@ -53,6 +53,8 @@ class SlurmPool:
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
         answers = self._transport.answers()
+        self._marks.learn(answers.jobs)
+        self._numbers = {job.label: job.number for job in answers.jobs}
         exposed = (EXPOSED,) if self._is_native else ()
         return snapshot_of(
             answers.jobs, answers.nodes, answers.shares, now, self._asked_within, exposed, answers.selection
@@ -97,23 +99,17 @@ class SlurmPool:
 
     def _mark(self, pilot: Pilot, state: RunState) -> str:
         """Have the node look at a run whose lease has changed; why it cannot, "" when it will."""
-        end = state.end if state.end is not None and state.end - (state.start or 0) < ENDLESS else 0
-        fault = self._marks.write(pilot.node, state.number, end)
-        if not fault:
-            self._marked[pilot.run] = (pilot.node, end)
-        return fault
+        is_endless = state.end is None or state.end - (state.start or 0) >= ENDLESS
+        return self._marks.write(pilot.node, state.number, 0 if is_endless else state.end or 0)
 
     def _mark_changed(self, snapshot: Snapshot) -> list[str]:
         """Mark the nodes of runs whose lease has changed since, by whomever; what could not be done, in words."""
-        runs = {pilot.run: pilot for pilot in snapshot.pilots if not pilot.cannot}
-        self._marked = {run: mark for run, mark in self._marked.items() if run in runs}
-        changed = [
-            pilot
-            for run, pilot in runs.items()
-            if (pilot.deadline is not None or run in self._marked)
-            and self._marked.get(run) != (pilot.node, pilot.lease_end or 0)
-            and not pilot.leaving
-        ]
+        changed = []
+        for pilot in snapshot.pilots:
+            entry = self._marks.entry(pilot.node, self._numbers.get(pilot.name, 0))
+            is_changed = pilot.deadline is not None if entry is None else entry != str(pilot.lease_end or 0)
+            if is_changed and not pilot.cannot and not pilot.leaving:
+                changed.append(pilot)
         faults = []
         for pilot in changed[:MOST_MARKED]:
             try:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import posix
 
 from drainwise.node import JOB_STATUS
-from drainwise.pilotad.mounts import mounts_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,18 +46,18 @@ def mount(directory: str, uid: int, gid: int) -> bool:
 
 def unmount(tree: str) -> None:
     """Take the mount in a job's tree (a real path) away, if it is alone: a user may mount on his own directory."""
-    if mounts_below(tree) == own_mounts(tree) == (f"{tree}/{JOB_STATUS}",):
+    if _mounts_below(tree) == own_mounts(tree) == (f"{tree}/{JOB_STATUS}",):
         _run("umount", "-n", "-l", f"{tree}/{JOB_STATUS}")
 
 
 def own_mounts(base: str) -> tuple[str, ...]:
     """The mounts of ours at or below `base`, a real path."""
-    return mounts_below(base, _TYPE)
+    return _mounts_below(base, _TYPE)
 
 
 def foreign_mounts(base: str) -> tuple[str, ...]:
     """The mounts of others at or below `base`, a real path, and those of ours on which somebody has mounted again."""
-    found, own = list(mounts_below(base)), own_mounts(base)
+    found, own = list(_mounts_below(base)), own_mounts(base)
     for place in own:
         found.remove(place)
     return tuple(found)
@@ -68,6 +67,12 @@ def is_full(directory: str) -> bool:
     """Whether the file system that a directory of ours lies in has no room left for anything. Raises OSError."""
     left = posix.statvfs(directory)
     return left.f_bavail == 0 or (left.f_files > 0 and left.f_ffree == 0)
+
+
+def _mounts_below(base: str, marked: bytes = b"") -> tuple[str, ...]:
+    from drainwise.pilotad.mounts import mounts_below  # noqa: PLC0415 - the prolog needs none of it
+
+    return mounts_below(base, marked)
 
 
 def _run(program: str, *arguments: str) -> bool:
