@@ -193,10 +193,11 @@ def test_only_what_could_start_is_demand_and_whole_nodes_are_whole(slurm: SlurmC
 
 
 def test_the_lines_of_squeue_say_what_its_json_says(slurm: SlurmCluster) -> None:
-    """Of every kind of job, with names, comments and constraints that look like Slurm's output (HOSTILE 43)."""
+    """Of every kind of job, with names and comments that look like Slurm's output, of this and of other jobs (HOSTILE
+    43)."""
     words = 'x|RUNNING|"]}\nJobId=1 JobName=x AdminComment={"drainwise":1,"directories":false}  \n17|17|N/A'
     forged = f"--job-name={words}", f"--comment={words}"
-    first = start(slurm, "alice", "--cpus-per-task=2", *forged)
+    first = start(slurm, "alice", "--cpus-per-task=2")
     line = comment_text(Published(first.id, first.start, first.nodes[0], PilotReport(now(), used_cpu=1.0)))
     slurm.run(["scontrol", "update", f"JobId={first.id}", f"AdminComment={line}"])
     victim = f"--job-name=x\nJobId={first.id} JobName=x AdminComment=forged  "

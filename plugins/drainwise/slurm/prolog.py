@@ -12,7 +12,6 @@ import posix
 import time
 
 from drainwise.errors import FeatureError
-from drainwise.node import JOB_STATUS
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
 from drainwise.node.job_features import make_features
 from drainwise.slurm.environment import node_name, own_environment
@@ -87,8 +86,9 @@ def make_tree(
     name, tree = new_tree(node, lease.job)
     try:
         host_side = host_facts(node_facts(node), settings, lease.cores)
-        make_features(f"{place}/{name}", host_side, job_facts(lease, settings), planned, now, (lease.uid, lease.gid))
-        if has_own_status and not mount(f"{place}/{name}/{JOB_STATUS}", lease.uid, lease.gid):
+        job_side, owner = job_facts(lease, settings), (lease.uid, lease.gid)
+        made = make_features(f"{place}/{name}", host_side, job_side, planned, now, owner)
+        if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
             say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")
         write_lease(tree, lease)
         put_in_place(node, name, tree, lease.job)

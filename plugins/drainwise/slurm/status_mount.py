@@ -23,6 +23,7 @@ BYTES, FILES = 1 << 20, 128
 """What a job can write: a report has ten files of some bytes, each a page of memory."""
 
 _TYPE = b" - tmpfs drainwise "
+_SILENT = ((posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0),)
 _PROGRAMS = ("/usr/bin/", "/bin/")
 
 
@@ -78,7 +79,7 @@ def _mounts_below(base: str, marked: bytes = b"") -> tuple[str, ...]:
 def _run(program: str, *arguments: str) -> bool:
     for directory in _PROGRAMS:
         try:
-            child = posix.posix_spawn(directory + program, [program, *arguments], {})
+            child = posix.posix_spawn(directory + program, [program, *arguments], {}, file_actions=_SILENT)
         except OSError:
             continue
         return posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1]) == 0
