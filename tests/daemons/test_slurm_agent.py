@@ -374,7 +374,7 @@ def test_an_order_needs_one_question_for_a_node(site: SlurmSite) -> None:
     seconds = time.monotonic() - begin
     # Agents of three nodes, of which one has jobs, each second: the job with the mark, and now and then another one.
     assert asked["REQUEST_JOB_INFO_SINGLE"] <= seconds * 4 / 3 + 3
-    assert asked.get("REQUEST_NODE_INFO", 0) == 0
+    assert asked.get("REQUEST_NODE_INFO", 0) + asked.get("REQUEST_FED_INFO", 0) == 0
     one = next(one for one in pool.snapshot(int(time.time())).pilots if one.name == f"{first}_5")
     pool.ask_to_leave(one, int(time.time()) + 601, "test")
     (job,) = (job for job in running(site, first) if job.label == f"{first}_5")
