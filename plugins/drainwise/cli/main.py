@@ -31,6 +31,7 @@ COMMANDS = {
     "launch": "run a list of jobs with dependencies: on this machine, in Slurm, Grid Engine or HTCondor",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
+    "install": "put this package and a rendered tree in place on a machine where jobs run",
     "config": "write the batch system's configuration from the site file",
     "check": "inspect a live pool: what is missing or dangerous, with the line to add",
 }
