@@ -159,7 +159,7 @@ class Orders:
     def _record(self, state: RunState, text: str) -> None:
         """Write the reason down, if slurmdbd lets us: the order stands without it, and the journal has it as well."""
         if state.number == state.array:
-            return  # sacctmgr would write it to all tasks of the array
+            return None  # sacctmgr would write it to all tasks of the array
         words = f"drainwise: {plain(text)}"[:_LONGEST_REASON]
         place = ("modify", "job", "where", f"jobid={state.number}")
         end = time.monotonic() + _RECORD_SECONDS
