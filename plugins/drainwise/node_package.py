@@ -65,7 +65,7 @@ def put_in_place(library: str, python: str) -> str:
             _tidy(library, {release, former})
             return release
     except OSError as fault:
-        raise DrainwiseError(f"{fault.filename or library}: cannot be written: {fault.strerror}") from None
+        raise DrainwiseError(f"{fault.filename or library}: cannot be written: {fault.strerror or fault}") from None
     finally:
         os.umask(before)
 
@@ -191,5 +191,6 @@ def _tidy(library: str, kept: set[str]) -> None:
     for name in os.listdir(library):
         if name.startswith(f"{_PACKAGE}-") and name.endswith(".dist-info"):
             shutil.rmtree(os.path.join(library, name))
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):  # not there, or not the only one
                 os.unlink(os.path.join(library, "bin", _PACKAGE))
+                os.rmdir(os.path.join(library, "bin"))
