@@ -196,6 +196,8 @@ def test_commands_of_a_node(installed: Installed) -> None:
     )
     said = node.run(["drainwise", "status", "--pool", "slurm"], check=False)
     assert (said.returncode, said.stdout) == (1, "") and "numpy" in said.stderr
+    put(node, "/etc/drainwise/site.ini", shown("an HTCondor site")[1])
+    assert "scontrol cannot be run" in node.run(["drainwise", "check", "slurm"], check=False).stderr
 
 
 def test_what_alice_cannot_read_is_said_in_one_line_of_the_log(installed: Installed) -> None:
