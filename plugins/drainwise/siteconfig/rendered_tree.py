@@ -28,7 +28,7 @@ def read_tree(directory: str) -> tuple[RenderedFile, ...]:
     """
     found = []
     for place, _, names in os.walk(directory):
-        for name in names:
+        for name in (one for one in names if not one.startswith(".")):  # written beside what somebody has edited
             source = os.path.join(place, name)
             found.append(_read(source, f"/{os.path.relpath(source, directory)}"))
     if not found:
