@@ -10,7 +10,10 @@ import pytest
 from drainwise.cli import install
 from drainwise.cli.main import main
 from drainwise.errors import UsageError
+from drainwise.htcondor.render import render as htcondor_render
+from drainwise.siteconfig import HTCondorSection, SiteConfig, SlurmSection
 from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
+from drainwise.slurm.render import render as slurm_render
 
 FILES = (
     RenderedFile("/etc/condor/config.d/50-drainwise-execute.conf", "A = 1\n"),
@@ -42,6 +45,19 @@ def test_a_tree_that_is_none_is_refused(tmp_path: Path, fault: str) -> None:
         (tmp_path / "a").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=str(tmp_path)):
         read_tree(str(tmp_path))
+
+
+@pytest.mark.parametrize("system", ["htcondor", "slurm"])
+def test_a_tree_names_the_places(system: str) -> None:
+    """Those of the site file it was rendered from: nobody has to say them again."""
+    library, python = "/srv/lib", "/usr/bin/python3.9"
+    site = SiteConfig(
+        htcondor=HTCondorSection(library_dir=library, python=python),
+        slurm=SlurmSection(library_dir=library, python=python),
+    )
+    files = htcondor_render(site, "execute") if system == "htcondor" else slurm_render(site, "node")
+    assert install.places_in(files) == (library, python)
+    assert install.places_in(()) == ("/usr/share/drainwise", "/usr/bin/python3")
 
 
 def test_the_command_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
