@@ -243,7 +243,7 @@ def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, gar
     os.chown(node.state, node.daemon, node.daemon)
     found = reports(programs.cron(node))
     assert found[f"slot1_1@{HOST}"].constraint == aimed_at(pilot)
-    assert set(remembered(node.state)) == {f"slot1_1@{HOST}"}
+    assert set(remembered(node.state).marks) == {f"slot1_1@{HOST}"}
 
 
 @ONE_LAYOUT
@@ -384,4 +384,5 @@ def state() -> Iterator[str]:
 
 def test_no_state_yet(state: str) -> None:
     """The first round of a node has nothing to take back."""
-    assert remembered(state) == {}
+    found = remembered(state)
+    assert (found.marks, found.since, found.found) == ({}, None, False)

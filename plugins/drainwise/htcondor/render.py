@@ -31,7 +31,8 @@ def template_dir() -> str:
 def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
     """The files of a machine with this role, in the order in which they must be installed.
 
-    The HTCondor drop-in comes last: it names the others, and while a hook file is missing no job starts on the node.
+    The HTCondor drop-in comes last, after `hooks.conf`, which it includes: while a hook that is named there is missing,
+    no job starts on the node.
     `role` is one of ROLES or `all` (one machine that plays every role). Raises UsageError for another role.
     """
     if role not in (*ROLES, "all"):
@@ -39,20 +40,30 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
     roles = ROLES if role == "all" else (role,)
     render_text = Renderer(site, template_dir())
     settings_dir = os.path.dirname(site.htcondor.node_file).rstrip("/")
+    hooks_file = hooks_path(site)
+    next_hooks = {"prepare-hook": site.htcondor.site_prepare_hook, "update-hook": site.htcondor.site_update_hook}
     files = []
     if "execute" in roles:
         files.append(RenderedFile(site.htcondor.node_file, render_text("node.conf.j2")))
         for name, module, what in _SCRIPTS:
-            text = render_text("libexec.py.j2", name=name, module=module, what=what)
+            values = {"name": name, "module": module, "what": what, "next_hook": next_hooks.get(name) or ""}
+            text = render_text("libexec.py.j2", **values)
             files.append(RenderedFile(f"{site.htcondor.libexec_dir}/{name}", text, 0o755))
+        files.append(RenderedFile(hooks_file, render_text("hooks.conf.j2")))
     if "access" in roles or "central" in roles:
         files += [RenderedFile(f"{settings_dir}/{name}", render_text(name)) for name in _PRINT_FORMATS]
     if "central" in roles and site.agent.condor_master == "no":
         files.append(agent_unit(site, "htcondor"))
     for one in roles:
-        text = render_text(f"50-drainwise-{one}.conf.j2", endless_retirement=str(ENDLESS))
-        files.append(RenderedFile(drop_in_path(one), text))
+        path = drop_in_path(one)
+        more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": path}
+        files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more)))
     return tuple(files)
+
+
+def hooks_path(site: SiteConfig) -> str:
+    """Where the file lies that an execute node's drop-in includes: beside the hooks, so that it goes with them."""
+    return f"{site.htcondor.libexec_dir}/hooks.conf"
 
 
 def drop_in_path(role: str) -> str:
