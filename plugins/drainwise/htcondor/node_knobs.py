@@ -78,9 +78,14 @@ def orders_since(known: int | None, older: bool, possible: bool, placed: int | N
     return min(placed, now) if known is None and placed is not None else now - START_SECONDS
 
 
-def placed_at(path: str) -> int | None:
-    """When this file came to its place or was changed last (UNIX s); None when it is not there or cannot be seen."""
-    try:
-        return int(posix.stat(path).st_ctime) if path else None
-    except OSError:
-        return None
+def placed_at(directories: str, name: str) -> int | None:
+    """When this file came to its place in one of HTCondor's directories or was changed last (UNIX s).
+
+    None when it is in none of them, or cannot be seen there.
+    """
+    for directory in directories.replace(",", " ").split():
+        try:
+            return int(posix.stat(f"{directory}/{name}").st_ctime)
+        except OSError:
+            continue
+    return None

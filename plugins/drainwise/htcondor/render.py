@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from drainwise.errors import UsageError
+from drainwise.errors import ConfigurationError, UsageError
 from drainwise.htcondor.retirement import ENDLESS
-from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig import HTCondorSection, SiteConfig
 from drainwise.siteconfig.agent_unit import agent_unit
 from drainwise.siteconfig.rendered_tree import RenderedFile
 from drainwise.siteconfig.templates import Renderer
@@ -33,11 +33,13 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
 
     The HTCondor drop-in comes last, after `hooks.conf`, which it includes: while a hook that is named there is missing,
     no job starts on the node.
-    `role` is one of ROLES or `all` (one machine that plays every role). Raises UsageError for another role.
+    `role` is one of ROLES or `all` (one machine that plays every role). Raises UsageError for another role, and
+    ConfigurationError for hooks of the site's without their keyword.
     """
     if role not in (*ROLES, "all"):
         raise UsageError(f"role {role!r}: expected one of {', '.join(ROLES)}, all")
     roles = ROLES if role == "all" else (role,)
+    _require_the_sites_keyword(site)
     render_text = Renderer(site, template_dir())
     settings_dir = os.path.dirname(site.htcondor.node_file).rstrip("/")
     hooks_file = hooks_path(site)
@@ -56,9 +58,17 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         files.append(agent_unit(site, "htcondor"))
     for one in roles:
         path = drop_in_path(one)
-        more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": path}
+        more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": os.path.basename(path)}
         files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more)))
     return tuple(files)
+
+
+def _require_the_sites_keyword(site: SiteConfig) -> None:
+    """Under another keyword the site's other hooks (job exit, before transfer) would be switched off silently."""
+    own = site.htcondor
+    if (own.site_prepare_hook or own.site_update_hook) and own.hook_keyword == HTCondorSection.hook_keyword:
+        expected = "the keyword of the site's own hooks, since site_prepare_hook or site_update_hook is set"
+        raise ConfigurationError(site.file, "htcondor", "hook_keyword", own.hook_keyword, expected)
 
 
 def hooks_path(site: SiteConfig) -> str:

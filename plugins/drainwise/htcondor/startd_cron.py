@@ -208,7 +208,7 @@ def run(knobs: dict[str, str]) -> None:
     before, possible = remembered(knobs["state"]), node_knobs.orders_possible(knobs)
     since, vacate = before.since, node_knobs.seconds(knobs.get("vacate", ""))
     if possible is not None:
-        placed = node_knobs.placed_at(knobs.get("drop-in", ""))
+        placed = node_knobs.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
         since = node_knobs.orders_since(before.since, before.found, possible, placed, now)
     largest = max(before.vacate, vacate or 0)
     published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping
 
 from drainwise.errors import ConfigurationError
-from drainwise.siteconfig.schema import SECTIONS, HTCondorSection, Key, SiteConfig, keys
+from drainwise.siteconfig.schema import SECTIONS, Key, SiteConfig, keys
 from drainwise.siteconfig.units import format_duration
 from drainwise.written_file import read_text
 
@@ -138,9 +138,6 @@ def _check_between_keys(config: SiteConfig, written: Mapping[tuple[str, str], st
 
 def _check_htcondor(config: SiteConfig, require: Callable[[bool, str, str, int, str], None]) -> None:
     condor, believed, grace = config.htcondor, config.pilot.heartbeat_limit, config.reclaim.grace
-    if (condor.site_prepare_hook or condor.site_update_hook) and condor.hook_keyword == HTCondorSection.hook_keyword:
-        expected = "the keyword of the site's own hooks, since site_prepare_hook or site_update_hook is set"
-        raise ConfigurationError(config.file, "htcondor", "hook_keyword", condor.hook_keyword, expected)
     told = f"less than [reclaim] grace, {format_duration(grace)}"
     vacate, margin = condor.max_vacate_time, config.reclaim.margin
     if vacate is not None:
