@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
+from drainwise.errors import ConfigurationError, UsageError
 from drainwise.htcondor import render
 from drainwise.htcondor.knobs import knobs
 from drainwise.htcondor.render import ROLES, drop_in_path, template_dir
@@ -430,6 +430,89 @@ def test_slots_without_a_job_say_so() -> None:
     )
 
 
+# ---- what a site has already ----
+
+OURS = "root@pool.test, condor@pool.test"
+
+
+@pytest.mark.parametrize(
+    ("before", "value"),
+    [
+        ("ALLOW_WRITE = *", OURS),
+        ("ALLOW_WRITE_STARTD = condor@cm.pool.test", "condor@cm.pool.test"),
+        ("STARTD.ALLOW_WRITE = condor@cm.pool.test", None),
+        ("LEGACY_ALLOW_SEMANTICS = TRUE\nALLOW_WRITE = *.pool.test", None),
+        ("LEGACY_ALLOW_SEMANTICS = False", OURS),
+    ],
+)
+def test_who_may_set_attributes_of_slots_is_restricted_and_never_widened(
+    before: str, value: str | None, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Where a site has a list of its own, or where schedds come by ALLOW_WRITE alone, nothing is set."""
+    text = text_of(SITE, "execute", drop_in_path("execute"))
+    found = answers(f"UID_DOMAIN = pool.test\n{before}\n{text}", ["ALLOW_WRITE_STARTD"])
+    assert found.get("allow_write_startd") == value
+
+
+@pytest.mark.parametrize(
+    ("before", "keyword"),
+    [
+        ("", "DRAINWISE"),
+        ("STARTER_JOB_HOOK_KEYWORD = SITE", "SITE"),
+        ("STARTER_DEFAULT_JOB_HOOK_KEYWORD = SITE", None),
+        ("SITE_HOOK_PREPARE_JOB = /site", "DRAINWISE"),
+    ],
+)
+def test_hooks_of_the_sites_own_are_not_switched_off(
+    before: str, keyword: str | None, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Neither forced ones nor those that jobs have by default."""
+    text = text_of(SITE, "execute", "hooks.conf")
+    found = answers(f"{before}\n{text}", ["STARTER_JOB_HOOK_KEYWORD", "DRAINWISE_HOOK_PREPARE_JOB"])
+    assert found.get("starter_job_hook_keyword") == keyword
+    assert found["drainwise_hook_prepare_job"] == "/usr/libexec/drainwise/prepare-hook"
+
+
+CHAINED = HTCondorSection(hook_keyword="SITE", site_prepare_hook="/site/prepare", site_update_hook="/site/update")
+
+
+def test_hooks_that_the_site_names_are_called_and_the_others_of_their_keyword_stay(
+    answers: Callable[[str, Iterable[str]], dict[str, str]],
+) -> None:
+    """Ours stand under the site's keyword; its job exit hook and its arguments are as they were."""
+    own = "STARTER_JOB_HOOK_KEYWORD = SITE\nSITE_HOOK_JOB_EXIT = /site/exit\nSITE_HOOK_PREPARE_JOB = /site/prepare\n"
+    site = replace(SITE, htcondor=CHAINED)
+    names = ["STARTER_JOB_HOOK_KEYWORD", "SITE_HOOK_JOB_EXIT", "SITE_HOOK_PREPARE_JOB", "SITE_HOOK_UPDATE_JOB_INFO"]
+    found = answers(own + text_of(site, "execute", "hooks.conf"), names)
+    libexec = "/usr/libexec/drainwise"
+    assert list(found.values()) == ["SITE", "/site/exit", f"{libexec}/prepare-hook", f"{libexec}/update-hook"]
+    for name, hook in (("prepare-hook", "/site/prepare"), ("update-hook", "/site/update")):
+        assert f'["{hook}", *sys.argv[1:]]' in text_of(site, "execute", name)
+    assert "argv" not in text_of(SITE, "execute", "prepare-hook")
+
+
+@pytest.mark.parametrize("one", ["site_prepare_hook", "site_update_hook"])
+def test_the_sites_hooks_without_their_keyword_are_refused(one: str) -> None:
+    """Under ours, all that the site has under its own would be switched off silently."""
+    site = replace(SITE, htcondor=HTCondorSection(**{one: "/site/hook"}))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="the keyword of the site's own hooks"):
+        render.render(site, "execute")
+
+
+@pytest.mark.parametrize("name", ["prepare-hook", "update-hook"])
+def test_without_our_package_the_sites_hook_runs(name: str, tmp_path: Path) -> None:
+    """A broken package costs one line, and nothing that the site had."""
+    hook = tmp_path / "site-hook"
+    hook.write_text("#!/bin/sh\necho $1; cat; exit 7\n")
+    hook.chmod(0o755)
+    chained = replace(
+        CHAINED, library_dir=str(tmp_path / "nowhere"), site_prepare_hook=str(hook), site_update_hook=str(hook)
+    )
+    ran = run_script(text_of(replace(SITE, htcondor=chained), "execute", name), tmp_path, "word")
+    assert (ran.returncode, ran.stdout) == (7, "word\n")
+    assert ran.stderr.startswith(f"drainwise: {name} does nothing: ")
+
+
 # ---- the negotiator's policy ----
 
 
@@ -615,7 +698,7 @@ def test_a_full_disk_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
     program = (
         f"import resource, signal, sys; sys.path.insert(0, {str(PLUGINS)!r})\n"
         "from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree\n"
-        "from drainwise.errors import UsageError\n"
+        "from drainwise.errors import ConfigurationError, UsageError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "try:\n"
         f"    write_tree([RenderedFile('/a', 'new'), RenderedFile('/b', 'x' * 200)], {str(tmp_path)!r})\n"
