@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from drainwise.htcondor.closed_nodes import NOT_IN_FORCE, RESTART, closed_notices, why_no_orders
+from drainwise.htcondor.closed_nodes import NOT_IN_FORCE, NOT_INSTALLED, RESTART, closed_notices, why_no_orders
 from drainwise.htcondor.pool_ads import Ad
 
 START = 1795240000
@@ -20,7 +20,7 @@ class Slot:
 
 
 def closed(machine: str, since: int = START + 1, heard: bool = True) -> Slot:
-    return Slot({"PilotOrdersSince": since, "DaemonStartTime": START}, machine, heard)
+    return Slot({"PilotReclaimOrders": "", "PilotOrdersSince": since, "DaemonStartTime": START}, machine, heard)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,14 @@ def closed(machine: str, since: int = START + 1, heard: bool = True) -> Slot:
     ],
 )
 def test_a_startd_that_started_before_takes_no_orders(ad: Ad, why: str) -> None:
-    assert why_no_orders(ad) == why
+    """Whatever the orders are that the node shows."""
+    assert why_no_orders({"PilotReclaimOrders": "", **ad}) == why
+
+
+def test_a_node_without_the_drop_in_takes_no_orders() -> None:
+    """Its pilots have the reason; that there are such nodes is no news in each cycle."""
+    assert why_no_orders({"DaemonStartTime": START}) == NOT_INSTALLED
+    assert closed_notices([Slot({}, "n1")]) == ()
 
 
 def test_each_node_is_counted_once_and_some_are_named() -> None:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from drainwise.htcondor.node_knobs import NEVER
-from drainwise.htcondor.pool_ads import ORDERS_SINCE, STARTD_START, Ad
+from drainwise.htcondor.pool_ads import ORDERS, ORDERS_SINCE, STARTD_START, Ad
 
 RESTART = "its node's startd has not been restarted since orders were configured there"
+NOT_INSTALLED = "its node shows no PilotReclaimOrders: the drop-in of drainwise is not in force there"
 NOT_IN_FORCE = "on its node ENABLE_RUNTIME_CONFIG or the job hooks of drainwise are not in force"
 
 _DONE_BY: Mapping[str, str] = {
@@ -38,6 +39,8 @@ class _Slot(Protocol):
 
 def why_no_orders(ad: Ad) -> str:
     """Why the node of this slot takes no orders, "" when it does or does not say."""
+    if ORDERS not in ad:
+        return NOT_INSTALLED
     since, started = ad.get(ORDERS_SINCE), ad.get(STARTD_START)
     if type(since) is not int:
         return ""
@@ -47,11 +50,14 @@ def why_no_orders(ad: Ad) -> str:
 
 
 def closed_notices(slots: Iterable[_Slot]) -> tuple[str, ...]:
-    """A sentence for each reason: how many nodes take no orders, some of their names, and what ends it."""
+    """A sentence for each reason: how many nodes take no orders, some of their names, and what ends it.
+
+    Nodes without drainwise are not meant: a site may have them on purpose, and their pilots have the reason.
+    """
     nodes: dict[str, set[str]] = {}
     for slot in slots:
         why = why_no_orders(slot.ad) if slot.heard else ""
-        if why:
+        if why in _DONE_BY:
             nodes.setdefault(why, set()).add(slot.machine)
     return tuple(_notice(why, sorted(names)) for why, names in sorted(nodes.items()))
 

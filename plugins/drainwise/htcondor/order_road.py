@@ -19,7 +19,7 @@ import htcondor2
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.htcondor.collector import collector_slot, startd_address, startd_expression, startd_slots
 from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
-from drainwise.htcondor.pool_ads import ORDERS, Ad, moment, text, whole
+from drainwise.htcondor.pool_ads import CLAIM_VACATE, ORDERS, Ad, moment, text, whole
 from drainwise.htcondor.retirement import TAKEN_BACK, is_endless, why_at_once
 
 _TRIES = 5  # another agent may write between our reading and our writing
@@ -30,7 +30,7 @@ _TOO_LATE = 15  # seconds before its end begins in which a run is not given back
 _VACATE, _TAKEN_BACK_SHOWN = "MachineMaxVacateTime", "PilotReclaimTakenBack"
 _LOOKED_AT = (
     *("GlobalJobId", "JobStart", "State", "Activity", "Draining", "RetirementTimeRemaining"),
-    *(_VACATE, _TAKEN_BACK_SHOWN, ORDERS),
+    *(_VACATE, CLAIM_VACATE, _TAKEN_BACK_SHOWN, ORDERS),
 )
 _SETTABLE = "SETTABLE_ATTRS_ADMINISTRATOR"
 _UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
@@ -72,7 +72,8 @@ def take_back(run: str, slot: str, machine: str) -> None:
         raise ActionRefused(
             f"{machine} cannot take an order back: its drop-in is of an older drainwise; render it again"
         )
-    if text(here, "State") != "Claimed" or time.time() > order.deadline - (whole(here, _VACATE) or 0) - _TOO_LATE:
+    vacate = max(whole(here, name) or 0 for name in (_VACATE, CLAIM_VACATE))
+    if text(here, "State") != "Claimed" or time.time() > order.deadline - vacate - _TOO_LATE:
         raise ActionRefused(f"{run}: too late to take the order back: {machine} ends it already")
     withdrawn = Order(run, TAKEN_BACK)
     _put(withdrawn, address, machine)

@@ -19,7 +19,7 @@ STANDING = "PilotReportStanding"
 WALL_LIMIT = "PilotWallLimit"
 ORDERS = "PilotReclaimOrders"
 ORDERS_SINCE = "PilotOrdersSince"
-VACATE = "PilotVacateTime"
+CLAIM_VACATE = "PilotVacateTime"
 STARTD_START = "DaemonStartTime"
 
 SLOTS = "Cpus > 0"
@@ -48,7 +48,7 @@ SLOT_ATTRIBUTES = (
     ORDERS,
     STARTD_START,
     ORDERS_SINCE,
-    VACATE,
+    CLAIM_VACATE,
     WALL_LIMIT,
     HEARTBEAT,
     STANDING,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from drainwise.htcondor.closed_nodes import why_no_orders
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
+    CLAIM_VACATE,
     ORDERS,
-    VACATE,
     WALL_LIMIT,
     Ad,
     contradicts_itself,
@@ -170,5 +170,5 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         deadline=deadline,
         leaving=leaving,
         cannot=why_no_orders(slot.ad),
-        vacate=whole(slot.ad, VACATE),
+        vacate=whole(slot.ad, CLAIM_VACATE),
     )
