@@ -6,11 +6,13 @@ A node of an older drainwise publishes nothing of it, and is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from drainwise.htcondor.node_knobs import NEVER
 from drainwise.htcondor.pool_ads import ORDERS, ORDERS_SINCE, STARTD_START, Ad
+from drainwise.pool import Pilot
 
 RESTART = "its node's startd has not been restarted since orders were configured there"
 NOT_INSTALLED = "its node shows no PilotReclaimOrders: the drop-in of drainwise is not in force there"
@@ -47,6 +49,17 @@ def why_no_orders(ad: Ad) -> str:
     if since == NEVER:
         return NOT_IN_FORCE
     return RESTART if type(started) is int and started < since else ""
+
+
+def closed_pilots(pilots: Iterable[Pilot], slots: Iterable[_Slot]) -> Iterator[Pilot]:
+    """The pilots, those with the reason that another slot of their node has.
+
+    A dynamic slot that was just made shows nothing of the cron's before its next run.
+    """
+    reasons = {slot.machine: why for slot in slots if (why := why_no_orders(slot.ad)) in _DONE_BY}
+    for pilot in pilots:
+        why = "" if pilot.cannot else reasons.get(pilot.node, "")
+        yield replace(pilot, cannot=why) if why else pilot
 
 
 def closed_notices(slots: Iterable[_Slot]) -> tuple[str, ...]:
