@@ -654,7 +654,7 @@ def test_killed_at_any_moment(node: Node, programs: Programs, alice: Job, bob: J
             text = stream.read()
         states.add(text)
         assert re.fullmatch(rf"({re.escape(tag(alice))}|{re.escape(tag(bob))}) [0-9a-f]{{8}} [0-9a-f]{{8}}\n" * 2, text)
-        assert set(remembered(node.state)) == {tag(alice), tag(bob)}
+        assert set(remembered(node.state).marks) == {tag(alice), tag(bob)}
     seen = one_round(node, programs)
     assert published(seen, alice)
     assert published(seen, bob)
