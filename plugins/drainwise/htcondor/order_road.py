@@ -24,6 +24,7 @@ from drainwise.htcondor.retirement import TAKEN_BACK, is_endless, why_at_once
 
 _TRIES = 5  # another agent may write between our reading and our writing
 _SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
+_FRESH_SECONDS = 0.4  # less than the shortest of these: a list that was read before is read again
 _SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was ordered
 _LOOK_SECONDS = 0.2
 _TOO_LATE = 15  # seconds before its end begins in which a run is not given back any more: the node polls every 5 s
@@ -86,12 +87,16 @@ def take_back(run: str, slot: str, machine: str) -> None:
 
 def _put(order: Order, address: str, machine: str) -> None:
     """Write the order into the node's list, and see that it stays there."""
-    for _ in range(_TRIES):
+    for left in reversed(range(_TRIES)):
         running = _runs(address)  # asked before: nothing may take time between reading the list and writing it
+        read = time.monotonic()
         present = parse_orders(_value(address))
         if order in present:
             return
-        _set(address, orders_text(with_order(present, order, running, int(time.time()))), machine)
+        orders = orders_text(with_order(present, order, running, int(time.time())))
+        if left and time.monotonic() - read > _FRESH_SECONDS:
+            continue  # this process stood still: what another agent has written since would be lost
+        _set(address, orders, machine)
         if order in parse_orders(_value(address)):
             time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
             if order in parse_orders(_value(address)):
