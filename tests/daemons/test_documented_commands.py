@@ -22,14 +22,11 @@ PILOT = ROOT / "docs" / "pilot.md"
 LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 
-# Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
-# by the fixture below.
+# Where each documented command is run. The suite itself is `scripts/test`.
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
-THE_WHEEL = {
-    "pip install '.[htcondor]'",
-    "pip install '.[slurm]'",
+THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
+    "drainwise install",
     "pip install '.[simulate]'",
-    "pip install --no-deps --target /usr/share/drainwise .",
 }
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
 ELSEWHERE = {"scripts/demo", "drainwise status --watch"}  # test_local_demo.py, tests/cli/test_watch.py
