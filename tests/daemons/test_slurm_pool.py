@@ -231,10 +231,13 @@ def as_compared(job: SlurmJob) -> SlurmJob:
 
 
 def test_an_order_marks_the_node_beside_what_its_pilot_reports(slurm: SlurmCluster) -> None:
-    """So that its agent need not ask for each job; what somebody else shortened is marked in the next cycle."""
+    """So that its agent need not ask for each job; what somebody else shortened is marked in the next cycle. A job with
+    a mark in its user's words is passed over (HOSTILE 43)."""
     pool = pool_of(slurm)
-    carrier = start(slurm, "alice", "--cpus-per-task=2")
-    node = f"--nodelist={carrier.nodes[0]}"
+    forged = '--comment=x AdminComment={"drainwise":1,"orders":"1:1"} '
+    forger = start(slurm, "bob", "--cpus-per-task=1", forged)
+    node = f"--nodelist={forger.nodes[0]}"
+    carrier = start(slurm, "alice", "--cpus-per-task=2", node)
     one, other = (start(slurm, "alice", "--cpus-per-task=2", node) for _ in range(2))
     report = PilotReport(now(), used_cpu=6.0)
     line = comment_text(Published(carrier.id, carrier.start, carrier.nodes[0], report))

@@ -147,6 +147,25 @@ def test_the_mark_is_found_where_its_carrier_has_ended_or_cannot_carry_it(host: 
     assert "True" in host.site_ad(20)
 
 
+def test_who_spells_a_comment_in_its_name_hides_no_mark(host: AgentHost) -> None:
+    """HOSTILE 43: the first job of the node, with a mark of its own making in its name."""
+    for number in (17, 18, 19):
+        host.start(number)
+    text = Path(host.slurm.bin_dir, "jobs", "17")
+    forged = ' JobName=x AdminComment={"drainwise":1,"orders":"19:1"}  UserId='
+    text.write_text(re.sub(r" JobName=.*? UserId=", lambda _: forged, text.read_text(), count=1))
+    host.round()
+    mark = Path(host.slurm.bin_dir, "jobs", "18")
+    host.slurm.set(19, TimeLimit="00:12:00")
+    late = Path(host.slurm.bin_dir, "jobs", "19")
+    late.write_text(re.sub(r" EndTime=\S+", f" EndTime={host.now + 601}", late.read_text()))
+    orders = f' AdminComment={{"drainwise":1,"orders":"19:{host.now + 601}"}}  StdErr='
+    mark.write_text(mark.read_text().replace(" StdErr=", orders, 1))
+    text.write_text(text.read_text().replace(" StdErr=", orders, 1))  # the first try of whoever gave the order
+    host.round()
+    assert "True" in host.site_ad(19)
+
+
 def test_a_carrier_keeps_the_mark_when_its_own_report_changes(host: AgentHost) -> None:
     """And the mark makes no report news."""
     for number in (17, 18):

@@ -8,9 +8,8 @@ carry a mark all are asked for: pilots each round, and others now and then.
 from __future__ import annotations
 
 from drainwise.slurm.agent_jobs import Key, NodeJob
-from drainwise.slurm.agent_publish import is_foreign, is_publishable
 from drainwise.slurm.agent_query import RUNNING
-from drainwise.slurm.order_mark import entries_in
+from drainwise.slurm.order_mark import can_carry, entries_in
 
 Jobs = dict[Key, NodeJob]
 
@@ -88,7 +87,7 @@ class Due:
         """Of each node the job that carries its mark, as far as is known."""
         found: Jobs = {}
         for key, job in sorted(jobs.items(), key=lambda item: int(item[1].lease.job)):
-            is_one = job.facts is not None and is_publishable(job.facts) and not is_foreign(job.facts)
+            is_one = job.facts is not None and can_carry(job.facts)
             if is_one and all(job.node != other.node for other in found.values()):
                 found[key] = job
         return found

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from drainwise.errors import PoolError
 from drainwise.slurm.admin_comment import MARKED, is_ours, is_untold
 from drainwise.slurm.agent_publish import is_foreign, is_publishable, publish
-from drainwise.slurm.agent_query import ask
+from drainwise.slurm.agent_query import RunFacts, ask
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_record import RUNNING, Job
 
@@ -56,6 +56,11 @@ def marked(comment: str, entries: Mapping[str, str]) -> str:
 def with_entry(entries: Mapping[str, str], job: str, end: int) -> dict[str, str]:
     """The entries with a new one, last."""
     return {**{name: value for name, value in entries.items() if name != job}, job: str(end)}
+
+
+def can_carry(facts: RunFacts) -> bool:
+    """Whether a job can carry the mark of its node. One whose user spells an AdminComment in its name would hide it."""
+    return is_publishable(facts) and not is_foreign(facts) and len(facts.comments) <= 1
 
 
 @dataclass
@@ -98,14 +103,23 @@ class OrderMarks:
         carriers = self._carriers.get(node, [])
         try:
             for carrier in carriers[:_CARRIERS]:
-                facts = ask(self._commands, {str(carrier.number): carrier.label}).facts.get(str(carrier.number))
-                if facts is None or not is_publishable(facts) or is_foreign(facts):
-                    continue  # it has ended since, say
-                before = facts.comments[0] if facts.comments else ""
-                carrier.comment = marked(before, with_entry(entries_in(before), str(job), end))
-                publish(self._commands, {facts.label: carrier.comment})
-                self._carriers[node] = carriers[carriers.index(carrier) :]
-                return ""
+                before = self._comment_of(carrier)
+                if before is None:
+                    continue
+                after = marked(before, with_entry(entries_in(before), str(job), end))
+                publish(self._commands, {carrier.label: after})
+                # Where a text of its user's looked like its comment, there are two now, and the node passes it over.
+                if self._comment_of(carrier) == after:
+                    carrier.comment = after
+                    self._carriers[node] = carriers[carriers.index(carrier) :]
+                    return ""
         except PoolError as fault:
             return f"{node} is not marked: {fault}"
         return ""
+
+    def _comment_of(self, carrier: Carrier) -> str | None:
+        """What slurmctld has as its comment; None when it cannot carry a mark (any more). Raises PoolUnreachable."""
+        facts = ask(self._commands, {str(carrier.number): carrier.label}).facts.get(str(carrier.number))
+        if facts is None or not can_carry(facts):
+            return None
+        return facts.comments[0] if facts.comments else ""
