@@ -320,6 +320,21 @@ def test_an_order_shortens_exactly_that_lease(slurm: SlurmCluster) -> None:
     assert others == [{"User": "alice", "SystemComment": ""}]
 
 
+def test_an_order_that_slurmdbd_hears_of_before_the_job_can_be_taken_back(slurm: SlurmCluster) -> None:
+    """slurmctld tells it of a start when it comes to it; the order waits for the record, in which the lease is kept."""
+    pool = pool_of(slurm)
+    slurm.kill_daemon("slurmdbd")
+    try:
+        job = start(slurm, "alice", "--cpus-per-task=2")
+        one, ends = pilot(pool, job), lease_ends(slurm)
+    finally:
+        slurm.start_daemon("slurmdbd")
+    pool.ask_to_leave(one, now() + 601, "test")
+    assert lease_ends(slurm) != ends
+    pool.take_back(one, "test")
+    assert lease_ends(slurm) == ends
+
+
 def limit(cluster: SlurmCluster, job: Job) -> str:
     return cluster.run(["squeue", "-h", "-j", job.label, "-o", "%l"]).stdout.strip()
 

@@ -10,6 +10,7 @@ Comment and Extra are the owner's, who could make the lease longer by it; and `s
 from __future__ import annotations
 
 import re
+import time
 
 from drainwise.errors import ActionRefused, PoolError, PoolUnreachable
 from drainwise.slurm.commands import SlurmCommands
@@ -19,6 +20,9 @@ REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200
 _MINUTE = 60
 _MORE, _LESS = 29, 89  # s
+# slurmctld tells slurmdbd of a start when it comes to it; one that has lost slurmdbd looks for it every ten seconds.
+_RECORD_SECONDS, _RECORD_PAUSE = 12.0, 0.5
+_NO_RECORD_YET = "didn't affect anything"
 _ENDLESS = "none"
 _GRANTED = re.compile(r"drainwise: asked to be gone by (\d{9,10}) \(lease of (\S+) until (\d{9,10}|none)\)")
 
@@ -158,13 +162,17 @@ class Orders:
     def _record(self, state: RunState, text: str) -> None:
         """Write the reason down, if slurmdbd lets us: the order stands without it, and the journal has it as well."""
         if state.number == state.array:
-            return  # sacctmgr would write it to all tasks of the array
+            return None  # sacctmgr would write it to all tasks of the array
         words = f"drainwise: {plain(text)}"[:_LONGEST_REASON]
         place = ("modify", "job", "where", f"jobid={state.number}")
-        try:
-            self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
-        except PoolError:
-            return
+        end = time.monotonic() + _RECORD_SECONDS
+        while True:
+            try:
+                return self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
+            except PoolError as fault:
+                if _NO_RECORD_YET not in str(fault) or time.monotonic() > end:
+                    return None
+            time.sleep(_RECORD_PAUSE)
 
 
 def _looks_shortened(state: RunState) -> bool:
