@@ -320,11 +320,9 @@ def test_a_job_that_fills_its_status_directory_harms_nobody(site: SlurmSite) -> 
     read = ["sh", "-c", f"cat {features} || :"]
     site.cluster.wait_for(lambda: str(end) in site.cluster.run(read, node="node2").stdout, SECONDS, "its own features")
     site.cluster.run(["scancel", str(attacker)])
-    gone = [
-        "sh",
-        "-c",
-        f"ls -d /run/drainwise/node2/*{attacker}* || :; grep -c drainwise/node2/.*{attacker} /proc/mounts || :",
-    ]
+    names = f"-name {attacker} -o -name .gone.{attacker}.*"
+    left = f"find /run/drainwise/node2 -maxdepth 1 {names}; grep -c 'node2/[.a-z]*{attacker}[./]' /proc/mounts || :"
+    gone = ["sh", "-fc", left]
     site.cluster.wait_for(lambda: site.cluster.run(gone, node="node2").stdout.split() == ["0"], SECONDS, "its epilog")
 
 
