@@ -9,7 +9,7 @@ import pytest
 
 from drainwise.cli import install
 from drainwise.cli.main import main
-from drainwise.errors import UsageError
+from drainwise.errors import DrainwiseError, UsageError
 from drainwise.htcondor.render import render as htcondor_render
 from drainwise.siteconfig import HTCondorSection, SiteConfig, SlurmSection
 from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
@@ -45,6 +45,21 @@ def test_a_tree_that_is_none_is_refused(tmp_path: Path, fault: str) -> None:
         (tmp_path / "a").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=str(tmp_path)):
         read_tree(str(tmp_path))
+
+
+def test_directories_of_ours_are_opened_and_others_named(tmp_path: Path) -> None:
+    """They were made under a umask of 077; what is not ours stays as it is, as does what HTCondor reads."""
+    for name in ("etc/drainwise", "etc/condor", "usr/libexec/drainwise"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name).chmod(0o700)
+    install.open_to_users(FILES, str(tmp_path))
+    modes = [
+        (tmp_path / name).stat().st_mode & 0o777 for name in ("etc/drainwise", "etc/condor", "usr/libexec/drainwise")
+    ]
+    assert modes == [0o755, 0o700, 0o755]
+    (tmp_path / "usr").chmod(0o750)
+    with pytest.raises(DrainwiseError, match=f"chmod o\\+x {tmp_path}/usr$"):
+        install.open_to_users(FILES, str(tmp_path))
 
 
 @pytest.mark.parametrize("system", ["htcondor", "slurm"])
