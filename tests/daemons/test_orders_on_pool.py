@@ -32,6 +32,7 @@ SITE = f"""\
 max_vacate_time = {VACATE_SECONDS}s
 retirement = 0s
 update_interval = 10s
+slot_update_interval = 3s
 [reclaim]
 grace = 1m
 margin = {VACATE_SECONDS}s

@@ -76,8 +76,8 @@ class Orders:
     def __init__(self, commands: SlurmCommands, vacate: str = REQUEUE) -> None:
         self._commands, self._vacate = commands, vacate
 
-    def shorten(self, run: str, deadline: int, reason: str) -> None:
-        """Have this run end by `deadline` (UNIX s). See `Pool.ask_to_leave` for what is raised."""
+    def shorten(self, run: str, deadline: int, reason: str) -> RunState:
+        """Have this run end by `deadline` (UNIX s); the run as it is then. Raises as `Pool.ask_to_leave`."""
         state = self.must_run(run)
         sooner = sooner_end(state.start or 0, state.end, deadline)
         granted = self._granted(run, state) or (state.end,)
@@ -88,15 +88,17 @@ class Orders:
         after = self.must_run(run)
         if after.end != sooner:
             raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {sooner}")
+        return after
 
-    def lengthen(self, run: str, reason: str) -> None:
-        """Give this run the lease back that it had before it was shortened. See `Pool.take_back` for what is raised.
+    def lengthen(self, run: str, reason: str) -> RunState:
+        """Give this run the lease back that it had before it was shortened; the run as it is then.
 
-        Time limit and end become what they were, so that nobody takes it for a run that was asked.
+        Time limit and end become what they were, so that nobody takes it for a run that was asked. See `Pool.take_back`
+        for what is raised.
         """
         state = self.must_run(run)
         if not _looks_shortened(state):
-            return
+            return state
         granted = self._granted(run, state)
         if granted is None:
             raise ActionRefused(
@@ -114,6 +116,7 @@ class Orders:
         if after.end != end:
             raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {end}")
         self._record(state, f"not asked to leave any more: {reason}")
+        return after
 
     def _granted(self, run: str, state: RunState) -> tuple[int | None] | None:
         """What the accounting record says of the lease as it was granted; None when it does not say."""
