@@ -645,9 +645,17 @@ def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> Non
 
 
 def documented(language: str = "sh") -> list[str]:
-    """The commands that docs/slurm.md shows, without their comments."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
-    return [line.partition("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    """The commands that docs/slurm.md shows, without their comments.
+
+    Those that install something are typed inside of a cluster, by test_slurm_history.py: here they would change the
+    machine that runs the tests.
+    """
+    before, _, rest = DOCUMENT.read_text().partition("\n## Install on a cluster with a history\n")
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", before + rest.partition("\n## ")[2], re.DOTALL | re.MULTILINE)
+    commands = [line.partition("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    assert {command.split()[0] for command in commands} <= {"drainwise", "squeue", "sacct", "sshare"}, commands
+    assert not [command for command in commands if command.startswith("drainwise config")], commands
+    return commands
 
 
 def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:

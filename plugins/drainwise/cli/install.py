@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections.abc import Iterable
 
 from drainwise.errors import DrainwiseError, UsageError
 from drainwise.node_package import command_text, put_in_place
+from drainwise.siteconfig.edited_files import said_of, sparing_edited
 from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
 
 _LIBRARY, _COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
@@ -31,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Install; the exit code. What the batch system reads comes last."""
+    """Install, last what the batch system reads; the exit code: 1 where a file that a person has edited was kept."""
     files = () if args.tree is None else read_tree(args.tree)
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
@@ -42,10 +44,13 @@ def run(args: argparse.Namespace) -> int:
     else:
         write_tree([RenderedFile(os.path.abspath(args.program), command_text(library, python), 0o755)], "/")
         print(f"wrote {args.program}")
-    write_tree(files, "/")
-    for file in files:
+    written, kept = sparing_edited(files, "/")
+    write_tree(written, "/")
+    for file in written:
         print(f"wrote {file.path}")
-    return 0
+    for line in said_of(kept, "/"):
+        print(line, file=sys.stderr)
+    return 1 if kept else 0
 
 
 def places_in(files: Iterable[RenderedFile]) -> tuple[str, str]:
