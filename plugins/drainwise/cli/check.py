@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -57,7 +58,14 @@ def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
 
     site = load(args.site)
     roles = ROLES if args.role == "all" else (args.role,)
-    return judge(collect(site, roles, args.node), site, roles)
+    return judge(collect(site, roles, args.node, _progress), site, roles)
+
+
+def _progress(asked: int, total: int) -> None:
+    """How far the questions have come, on a line of its own that the next one writes over; on a terminal alone."""
+    if sys.stderr.isatty():
+        end = "\r\x1b[K" if asked == total else ""
+        print(f"\r{asked} of {total} daemons asked{end}", end="", file=sys.stderr, flush=True)
 
 
 def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import DaemonFacts
+from drainwise.htcondor.check_orders import judge_orders, judge_writers
 from drainwise.htcondor.knobs import Knob, knobs
 from drainwise.htcondor.render import drop_in_path, render
 from drainwise.siteconfig import SiteConfig
@@ -180,6 +181,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         _early_signal,
         _users_attributes,
         _broken_orders,
+        judge_writers,
+        judge_orders,
     ),
     "access": (),
     "central": (_wasteful_negotiator,),

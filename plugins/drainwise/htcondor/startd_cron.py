@@ -13,6 +13,7 @@ import time
 
 from drainwise.errors import RefusedFile
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
+from drainwise.htcondor.node_files import UNUSABLE, unusable_files
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
@@ -24,7 +25,7 @@ from drainwise.waste import classad_expressions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import NoReturn
 
     from drainwise.htcondor.job_directories import JobDirectory
@@ -134,12 +135,12 @@ def marks_of(published: Published) -> Remembered:
     return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
 
 
-def output(published: Published, marks: Remembered, before: Remembered, now: int) -> str:
-    """The whole of a round's output: the node's own heartbeat, the reports, and the retractions.
+def output(published: Published, marks: Remembered, before: Remembered, now: int, unusable: Iterable[str] = ()) -> str:
+    """The whole of a round's output: the node's own heartbeat and `unusable` files, the reports, and the retractions.
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
-    parts = [f"PilotCronHeartbeat = {now}\n- {NODE_TAG}"]
+    parts = [f'PilotCronHeartbeat = {now}\n{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
@@ -156,7 +157,7 @@ def run(execute: str, state: str, settings_path: str) -> None:
     before = remembered(state)
     published = collect(execute, posix.getppid(), now, settings.heartbeat_limit)
     marks = marks_of(published)
-    write_output(output(published, marks, before, now).encode("ascii"))
+    write_output(output(published, marks, before, now, unusable_files(settings_path)).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")

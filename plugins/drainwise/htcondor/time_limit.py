@@ -14,11 +14,13 @@ import pickle
 import select
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
-from drainwise.errors import PoolError, PoolUnreachable
+from drainwise.errors import DrainwiseError, PoolError, PoolUnreachable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -32,8 +34,8 @@ _LATE = 1.0  # seconds after which the child ends itself, should nobody be there
 def within(seconds: float, call: Callable[[], T], what: str) -> T:
     """What `call` gives, when it gives it within `seconds`; its value must be plain enough to be pickled.
 
-    Raises a PoolError that `call` raised; PoolUnreachable ("`what` …") when the time is over, or the child failed or
-    died in any other way.
+    Raises a DrainwiseError that `call` raised; PoolUnreachable ("`what` …") when the time is over, or the child failed
+    or died in any other way.
     """
     with closing(several_within(seconds, lambda: (call(),), what)) as values:
         return next(values)
@@ -46,6 +48,38 @@ def several_within(seconds: float, call: Callable[[], Iterable[T]], what: str) -
     """
     with closing(Asked(seconds, call, what)) as asked:
         yield from asked.values()
+
+
+def each_within(
+    seconds: float, calls: Iterable[Callable[[], T]], what: str, at_once: int = 16
+) -> Generator[T | PoolError, None, None]:
+    """What each of `calls` gives, in their order; the PoolError of one that failed takes its place.
+
+    `at_once` of them are under way at the same time, each for `seconds` from its start. Raises as `within` what is no
+    PoolError. Whoever stops early closes it.
+    """
+    under_way: deque[tuple[float, Asked[T]]] = deque()
+    waiting = iter(calls)
+    try:
+        while True:
+            while len(under_way) < at_once and (call := next(waiting, None)) is not None:
+                under_way.append((time.monotonic(), Asked(seconds, partial(_alone, call), what)))
+            if not under_way:
+                return
+            started, asked = under_way.popleft()
+            with closing(asked):
+                try:
+                    answer: T | PoolError = next(asked.values(seconds - (time.monotonic() - started)))
+                except PoolError as fault:
+                    answer = fault
+            yield answer
+    finally:
+        for _, asked in under_way:
+            asked.close()
+
+
+def _alone(call: Callable[[], T]) -> tuple[T]:
+    return (call(),)
 
 
 class Asked(Generic[T]):
@@ -62,9 +96,12 @@ class Asked(Generic[T]):
             _answer(writer, call, seconds + _LATE)
         os.close(writer)
 
-    def values(self) -> Iterator[T]:
-        """See `several_within`; the time counts from the moment when a value is waited for."""
-        for value in _values(self._reader, self._seconds, self._what):
+    def values(self, left: float | None = None) -> Iterator[T]:
+        """See `several_within`; the time counts from the moment when a value is waited for.
+
+        left: seconds that the first one may still take, where some of them have passed; what is there is read anyway.
+        """
+        for value in _values(self._reader, self._seconds, self._what, left):
             yield cast("T", value)
 
     def close(self) -> None:
@@ -91,7 +128,7 @@ def _answer(writer: int, call: Callable[[], Iterable[object]], seconds: float) -
                     pickle.dump((True, value), stream_out, protocol=pickle.HIGHEST_PROTOCOL)
                     stream_out.flush()
                     signal.setitimer(signal.ITIMER_REAL, seconds)
-            except PoolError as error:
+            except DrainwiseError as error:
                 fault = error
             except Exception as error:  # the child's outermost guard: the parent must hear of any fault
                 fault = f"{type(error).__name__}: {error}"
@@ -101,13 +138,14 @@ def _answer(writer: int, call: Callable[[], Iterable[object]], seconds: float) -
         os._exit(code)
 
 
-def _values(reader: int, seconds: float, what: str) -> Iterator[object]:
-    """The values that the child sends until it says that there are no more."""
+def _values(reader: int, seconds: float, what: str, left: float | None) -> Iterator[object]:
+    """The values that the child sends until it says that there are no more; `left`: see `Asked.values`."""
     pipe = _Pipe(reader)
     with io.BufferedReader(pipe, 1 << 20) as stream:
         while True:
             try:
-                pipe.end = time.monotonic() + seconds
+                pipe.end = time.monotonic() + (seconds if left is None else max(0.0, left))
+                left = None
                 more, value = pickle.load(stream)  # noqa: S301 - from our own child, through a pipe of ours
             except _TimeOverError:
                 raise PoolUnreachable(f"{what} did not answer within {seconds:g} s") from None
@@ -117,7 +155,7 @@ def _values(reader: int, seconds: float, what: str) -> Iterator[object]:
                 yield value
             elif value is None:
                 return
-            elif isinstance(value, PoolError):
+            elif isinstance(value, DrainwiseError):
                 raise value
             else:
                 raise PoolUnreachable(f"{what} cannot be asked: {value}")
@@ -141,7 +179,7 @@ class _Pipe(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         """What is there now, or as soon as something is."""
-        left = self.end - time.monotonic()
-        if left <= 0 or not self._poll.poll(left * 1000):
+        left = max(0.0, self.end - time.monotonic())
+        if not self._poll.poll(left * 1000):
             raise _TimeOverError
         return os.readv(self._reader, [buffer])

@@ -1,0 +1,64 @@
+"""Verdicts on whether orders can be given: what each startd answered to who would give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.htcondor.check_facts import DaemonFacts
+from drainwise.siteconfig import SiteConfig
+
+_WORDS = re.compile(r"[^\s,]+")
+_ANYONE = re.compile(r"\*(@.*|/\*)?")
+_LISTS = ("ALLOW_{}_STARTD", "STARTD.ALLOW_{}", "ALLOW_{}")  # the first one that is set counts
+
+
+def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    """Whether this startd would take an order of who asked, and what must be done where it would not."""
+    trial, machine, what = daemon.trial, daemon.machine, "orders"
+    if trial is None:
+        return
+    who, names = trial.identity, _list(daemon, "ADMINISTRATOR")
+    if not who:
+        why = "the startd does not authenticate who asked by any method that both know, so it takes no order"
+        line = "SEC_DEFAULT_AUTHENTICATION_METHODS = FS, IDTOKENS   (and a token for the agent)"
+        yield Finding(MISSING, machine, what, why, line)
+    elif not trial.allowed and trial.by_root:
+        why = (
+            f"this startd knows the agent as {who} and does not give it the level ADMINISTRATOR: it refuses every order."
+            " Add the line there and condor_reconfig; or give the agent a token of an identity that stands there, in the"
+            " directory that SEC_TOKEN_DIRECTORY names, for root also in /etc/condor/tokens.d"
+        )
+        yield Finding(MISSING, machine, what, why, f"{names} = $({names}), {who}", who)
+    elif not trial.allowed:
+        why = f"this startd knows who runs this check as {who}, who may give no orders: nothing is said of the agent"
+        yield Finding(MISSING, machine, what, why, "sudo drainwise check htcondor   (as the agent's user)", who)
+    elif trial.taken is False and daemon.knobs.get("enable_runtime_config", "").strip().casefold() == "true":
+        why = (
+            "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it refuses"
+            " every order. -peaceful lets the jobs there end first; without it they are killed"
+        )
+        yield Finding(MISSING, machine, what, why, f"condor_restart -startd -peaceful {machine}", who)
+    elif trial.taken is not False:  # else a knob of the drop-in is not in force, which has a line of its own
+        why = "it takes orders of who asked" if trial.taken else "it gives who asked the level ADMINISTRATOR"
+        yield Finding(OK, machine, what, why, value=who)
+
+
+def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
+    """Who has WRITE at a startd can push attributes into its slots, also those by which orders and reports are known."""
+    name = _list(daemon, "WRITE")
+    value = daemon.knobs.get(name.casefold(), "")
+    if any(_ANYONE.fullmatch(word) for word in _WORDS.findall(value)):
+        why = (
+            "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide orders,"
+            " forge reports (condor_update_machine_ad). Jobs need no such right there"
+        )
+        line = "ALLOW_WRITE_STARTD = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
+        yield Finding(DANGEROUS, daemon.machine, "ALLOW_WRITE_STARTD", why, line, f"{name} = {value}")
+
+
+def _list(daemon: DaemonFacts, level: str) -> str:
+    """The knob by which this startd knows whom it gives a level."""
+    names = [name.format(level) for name in _LISTS]
+    return next((name for name in names if daemon.knobs.get(name.casefold(), "").strip()), names[-1])

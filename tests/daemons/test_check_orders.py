@@ -1,0 +1,207 @@
+"""The check asks each node what an order would ask, as the agent would: it says ok only where orders can be given."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from condor_pool import DOMAIN, CondorPool, obtain_root
+from condor_pool.layout import CENTRAL, PORT
+from drainwise.htcondor.render import ROLES, render
+from drainwise.siteconfig import load
+from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
+from real_daemons.furnish import write_file
+
+PLUGINS = Path(__file__).parents[2] / "plugins"
+SITE_FILE = """\
+[htcondor]
+cron_period = 2s
+update_interval = 2s
+initial_update_interval = 1s
+max_vacate_time = 5s
+[reclaim]
+grace = 1m
+margin = 10s
+"""
+TRUST = f"{CENTRAL}.{DOMAIN}"
+# As `use security:get_htcondor_idtokens` of HTCondor 23 has it; the tools come as condor@ the pool's own domain here.
+STRICT = f"""\
+TRUST_DOMAIN = {TRUST}
+ALLOW_ADMINISTRATOR = root@* condor@$(TRUST_DOMAIN) condor@{DOMAIN}
+ALLOW_WRITE_STARTD = root@{DOMAIN} condor@{DOMAIN}
+"""
+TOKENS = "/etc/condor/tokens.d"
+# Root of the central manager with PyPI's bindings: the machine's own key and tokens, nothing of its home.
+CLIENT = f"""\
+RELEASE_DIR = /usr
+LOCAL_DIR = /tmp
+LOCAL_CONFIG_DIR =
+CONDOR_HOST = 127.0.0.10
+COLLECTOR_HOST = 127.0.0.10:{PORT}
+NETWORK_INTERFACE = 127.0.0.10
+ENABLE_IPV6 = False
+DEFAULT_DOMAIN_NAME = {DOMAIN}
+UID_DOMAIN = {DOMAIN}
+TRUST_DOMAIN = {TRUST}
+SEC_PASSWORD_DIRECTORY = {{root}}/etc/condor/passwords.d
+SEC_TOKEN_SYSTEM_DIRECTORY = {{root}}{TOKENS}
+SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS, FS, ANONYMOUS
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CondorPool]:
+    """Two nodes of a pool of HTCondor 23.9 with everything installed, whose nodes know few administrators."""
+    obtain_root("trixie")
+    file = tmp_path_factory.mktemp("site") / "site.ini"
+    file.write_text(SITE_FILE)
+    site = load(str(file))
+    drop_ins = {role: render(site, role)[-1].text for role in ROLES}
+    with CondorPool(nodes=2, cpus=4, release="trixie", config={"all": STRICT, **drop_ins}) as running:
+        running.copy_in(str(PLUGINS / "drainwise"), "/usr/share/drainwise/drainwise")
+        files = [file for role in ROLES for file in render(site, role)[:-1]]
+        write_tree([*files, RenderedFile("/etc/drainwise/site.ini", SITE_FILE)], running.root)
+        os.makedirs(f"{running.root}/srv/clients/root")
+        write_file(running.root, "/srv/clients/root/condor_config", CLIENT.format(root=running.root))
+        publishing = "PilotCronHeartbeat isnt undefined"
+        running.wait_for(lambda: len(running.slots(publishing, ["Name"])) == 2, 30, "crons on 2 nodes")
+        yield running
+
+
+@pytest.fixture
+def token(pool: CondorPool) -> Iterator[str]:
+    """A token of the machine's, as get_htcondor makes one: of an identity that the nodes' ALLOW_ADMINISTRATOR names."""
+    path = f"{TOKENS}/condor@{TRUST}"
+    made = pool.run(["condor_token_create", "-identity", f"condor@{TRUST}"]).stdout
+    write_file(pool.root, path, made, mode=0o600)
+    yield f"condor@{TRUST}"
+    os.unlink(pool.root + path)
+
+
+def check(pool: CondorPool, *words: str, environment: Mapping[str, str] | None = None) -> tuple[int, dict[str, str]]:
+    """Exit code of the check on the central manager as root; what it finds to mend, "machine what" -> the rest."""
+    argv = [sys.executable, "-B", "-m", "drainwise", "check", "htcondor", "--json"]
+    argv += ["--site", f"{pool.root}/etc/drainwise/site.ini", *words]
+    config = {"CONDOR_CONFIG": f"{pool.root}/srv/clients/root/condor_config"}
+    ran = pool.run_outside(argv, check=False, environment={**config, **(environment or {})})
+    assert ran.stdout, ran.stderr
+    found = [one for one in json.loads(ran.stdout)["findings"] if one["severity"] != "ok"]
+    return ran.returncode, {
+        f"{one['machine'].partition('.')[0]} {one['what']}": f"{one['value']}: {one['why']}: {one['line']}" for one in found
+    }
+
+
+def test_an_identity_that_the_nodes_refuse_is_named_with_the_line(pool: CondorPool) -> None:
+    """PyPI's bindings without a token come by the pool's key; each node is asked and refuses."""
+    code, found = check(pool)
+    assert code == 1
+    for node in pool.node_names:
+        assert "condor@password" in found[f"{node} orders"]
+        assert "ALLOW_ADMINISTRATOR = $(ALLOW_ADMINISTRATOR), condor@password" in found[f"{node} orders"]
+    pool.configure("execute", "90-agent.conf", "ALLOW_ADMINISTRATOR = $(ALLOW_ADMINISTRATOR), condor@password\n")
+    pool.reconfigure("execute")
+    try:
+        assert check(pool) == (0, {})
+    finally:
+        pool.configure("execute", "90-agent.conf", "")
+        pool.reconfigure("execute")
+
+
+def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPool, token: str) -> None:
+    """Nothing has to be configured for root: check and agent use the token that get_htcondor made; the order arrives."""
+    assert check(pool) == (0, {})
+    text = "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nqueue\n"
+    pool.submit(text, user="alice")
+    [slot] = pool.wait_for(
+        lambda: pool.slots("JobStart isnt undefined", ["Name", "Machine", "GlobalJobId", "JobStart"]), 60, "a job"
+    )
+    run = f"{slot.text('GlobalJobId')}@{slot.integer('JobStart')}"
+    program = (
+        "import sys; from drainwise.htcondor.order_road import give_order; from drainwise.htcondor.orders import Order;"
+        "give_order(Order(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4])"
+    )
+    deadline = str(int(time.time()) + 30)
+    environment = {"CONDOR_CONFIG": f"{pool.root}/srv/clients/root/condor_config", "PYTHONPATH": str(PLUGINS)}
+    argv = [sys.executable, "-B", "-c", program, run, deadline, slot.text("Name"), slot.text("Machine")]
+    try:
+        pool.run_outside(argv, environment=environment)
+        asked = f"PilotReclaimDeadline =?= {deadline}"
+        pool.wait_for(lambda: pool.slots(asked, ["Name"]), 20, "the order on its slot")
+    finally:
+        pool.run(["condor_rm", "-all"])
+        pool.wait_for(lambda: not pool.slots('State == "Claimed"', ["Name"]), 60, "an empty pool")
+
+
+def test_a_startd_that_has_not_been_started_since_is_named_with_the_line(pool: CondorPool, token: str) -> None:
+    """Its knobs look right after a reconfig and it refuses every order; the line of the finding mends it."""
+    pool.configure("node2", "90-late.conf", "ENABLE_RUNTIME_CONFIG = False\n")
+    pool.restart("node2")
+    pool.configure("node2", "90-late.conf", "")
+    pool.reconfigure("node2")
+    code, found = check(pool)
+    assert (code, list(found)) == (1, ["node2 orders"])
+    assert "has not been started since ENABLE_RUNTIME_CONFIG" in found["node2 orders"]
+    line = found["node2 orders"].rpartition(": ")[2]
+    assert line == f"condor_restart -startd -peaceful node2.{DOMAIN}"
+    pool.run(line.split(), node="node2")
+    pool.wait_for(lambda: check(pool) == (0, {}), 60, "a node that takes orders")
+
+
+@pytest.mark.parametrize(
+    ("gone", "what", "words"),
+    [
+        ("/usr/libexec/drainwise/update-hook", "files of the node", "/usr/libexec/drainwise/update-hook"),
+        ("/usr/share/drainwise/drainwise", "PilotCronHeartbeat", "the package has gone"),
+    ],
+)
+def test_files_that_are_gone_from_a_node_are_seen_from_afar(
+    pool: CondorPool, token: str, gone: str, what: str, words: str
+) -> None:
+    """A hook alone, and the whole package: the central manager's check says so of the nodes."""
+    os.rename(pool.root + gone, f"{pool.root}{gone}.away")
+    try:
+        found = pool.wait_for(lambda: check(pool, "--node", "node1", "--role", "execute")[1], 40, "a fault of the node")
+        assert list(found) == [f"node1 {what}"]
+        assert words in found[f"node1 {what}"]
+    finally:
+        os.rename(f"{pool.root}{gone}.away", pool.root + gone)
+    pool.wait_for(lambda: check(pool) == (0, {}), 40, "a pool with nothing to mend")
+
+
+def test_who_may_submit_must_not_write_to_a_startd(pool: CondorPool, token: str) -> None:
+    """With the pool's own ALLOW_WRITE alice hides what a node publishes; with the line of the finding she cannot."""
+    pool.configure("node1", "90-writers.conf", f"ALLOW_WRITE_STARTD = *@{DOMAIN}\n")
+    pool.reconfigure("node1")
+    try:
+        code, found = check(pool)
+        assert (code, list(found)) == (1, ["node1 ALLOW_WRITE_STARTD"])
+        push = ["sh", "-c", f"echo PilotForged = True | condor_update_machine_ad -name node1.{DOMAIN}"]
+        pool.run(push, user="alice")
+        line = found["node1 ALLOW_WRITE_STARTD"].rpartition(": ")[2]
+        pool.configure("node1", "90-writers.conf", f"{line}\n")
+        pool.reconfigure("node1")
+        assert pool.run(push, user="alice", check=False).returncode != 0
+        assert check(pool) == (0, {})
+    finally:
+        pool.configure("node1", "90-writers.conf", "")
+        pool.reconfigure("node1")
+
+
+def test_bindings_that_are_too_old_are_one_line(pool: CondorPool) -> None:
+    """Debian's own, of HTCondor 23.9: what a look at the pool and the check say, instead of an AttributeError."""
+    programs = [
+        "from drainwise.htcondor.pool import HTCondorPool; HTCondorPool().snapshot(0)",
+        "import drainwise.htcondor.collector",
+    ]
+    for program in programs:
+        environment = {"PYTHONPATH": "/usr/share/drainwise"}
+        ran = pool.run(["python3", "-B", "-c", program], environment=environment, check=False)
+        last = ran.stderr.splitlines()[-1]
+        assert last.startswith("drainwise.errors.UsageError: HTCondor's Python bindings here are too old: version 23.9.6")
+        assert "pip install 'drainwise[htcondor]'" in last
