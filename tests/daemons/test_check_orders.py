@@ -93,7 +93,8 @@ def check(pool: CondorPool, *words: str, environment: Mapping[str, str] | None =
     assert ran.stdout, ran.stderr
     found = [one for one in json.loads(ran.stdout)["findings"] if one["severity"] != "ok"]
     return ran.returncode, {
-        f"{one['machine'].partition('.')[0]} {one['what']}": f"{one['value']}: {one['why']}: {one['line']}" for one in found
+        f"{one['machine'].partition('.')[0]} {one['what']}": f"{one['value']}: {one['why']}: {one['line']}"
+        for one in found
     }
 
 
@@ -114,7 +115,7 @@ def test_an_identity_that_the_nodes_refuse_is_named_with_the_line(pool: CondorPo
 
 
 def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPool, token: str) -> None:
-    """Nothing has to be configured for root: check and agent use the token that get_htcondor made; the order arrives."""
+    """Nothing is to be configured for root: check and agent use the token that get_htcondor made; the order arrives."""
     assert check(pool) == (0, {})
     text = "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nqueue\n"
     pool.submit(text, user="alice")
@@ -203,5 +204,7 @@ def test_bindings_that_are_too_old_are_one_line(pool: CondorPool) -> None:
         environment = {"PYTHONPATH": "/usr/share/drainwise"}
         ran = pool.run(["python3", "-B", "-c", program], environment=environment, check=False)
         last = ran.stderr.splitlines()[-1]
-        assert last.startswith("drainwise.errors.UsageError: HTCondor's Python bindings here are too old: version 23.9.6")
+        assert last.startswith(
+            "drainwise.errors.UsageError: HTCondor's Python bindings here are too old: version 23.9.6"
+        )
         assert "pip install 'drainwise[htcondor]'" in last

@@ -53,12 +53,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
+    from drainwise.cli.check_agent import agent_findings, master_keeper
     from drainwise.htcondor.check import judge
     from drainwise.htcondor.collect_facts import collect
 
     site = load(args.site)
     roles = ROLES if args.role == "all" else (args.role,)
-    return judge(collect(site, roles, args.node, _progress), site, roles)
+    facts = collect(site, roles, args.node, _progress)
+    here = any(one.role == "central" and one.machine == facts.here for one in facts.daemons)
+    agent = agent_findings(args, site, here, master_keeper(), facts.here) if "central" in roles else ()
+    return [*judge(facts, site, roles), *agent]
 
 
 def _progress(asked: int, total: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drainwise.finding import Finding
+from drainwise.htcondor.check_accounts import judge_accounts
 from drainwise.htcondor.check_facts import PoolFacts
 from drainwise.htcondor.check_knobs import expected_knobs, judge_daemon
 from drainwise.htcondor.check_node import judge_files, judge_slots
@@ -23,6 +24,7 @@ def judge(facts: PoolFacts, site: SiteConfig, roles: Sequence[str] = ROLES) -> t
         for daemon in facts.daemons:
             if daemon.role == role:
                 findings += judge_daemon(daemon, site, wanted)
+    findings += judge_accounts(facts)
     if "execute" in roles:
         findings += judge_slots(facts.slots, site)
         findings += judge_files(facts, site)

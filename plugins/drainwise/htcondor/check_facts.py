@@ -43,7 +43,7 @@ class SlotFacts:
     """One slot: its name and machine, its startd's clock when it sent the ad, and what the node published on it.
 
     Times are UNIX seconds. `cron_heartbeat` is None when no cron has published there; `orders_visible` says whether the
-    slot has the attribute PilotReclaimDeadline, whatever its value. `unusable`: the files of the node that jobs need and
+    slot has the attribute PilotReclaimDeadline, whatever its value. `unusable`: files of the node that jobs need and
     cannot use, as its cron found them.
     """
 
@@ -73,9 +73,13 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class PoolFacts:
-    """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node."""
+    """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node.
+
+    `here`: this machine's name, whatever it is.
+    """
 
     daemons: tuple[DaemonFacts, ...]
     slots: tuple[SlotFacts, ...]
     local_machine: str = ""
     files: tuple[FileFacts, ...] = ()
+    here: str = ""

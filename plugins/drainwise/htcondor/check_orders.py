@@ -26,9 +26,9 @@ def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
         yield Finding(MISSING, machine, what, why, line)
     elif not trial.allowed and trial.by_root:
         why = (
-            f"this startd knows the agent as {who} and does not give it the level ADMINISTRATOR: it refuses every order."
-            " Add the line there and condor_reconfig; or give the agent a token of an identity that stands there, in the"
-            " directory that SEC_TOKEN_DIRECTORY names, for root also in /etc/condor/tokens.d"
+            f"this startd knows the agent as {who} and does not give it the level ADMINISTRATOR: it refuses every"
+            " order. Add the line there and condor_reconfig; or give the agent a token of an identity that stands"
+            " there, in the directory that SEC_TOKEN_DIRECTORY names, for root also in /etc/condor/tokens.d"
         )
         yield Finding(MISSING, machine, what, why, f"{names} = $({names}), {who}", who)
     elif not trial.allowed:
@@ -36,8 +36,8 @@ def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
         yield Finding(MISSING, machine, what, why, "sudo drainwise check htcondor   (as the agent's user)", who)
     elif trial.taken is False and daemon.knobs.get("enable_runtime_config", "").strip().casefold() == "true":
         why = (
-            "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it refuses"
-            " every order. -peaceful lets the jobs there end first; without it they are killed"
+            "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it"
+            " refuses every order. -peaceful lets the jobs there end first; without it they are killed"
         )
         yield Finding(MISSING, machine, what, why, f"condor_restart -startd -peaceful {machine}", who)
     elif trial.taken is not False:  # else a knob of the drop-in is not in force, which has a line of its own
@@ -46,13 +46,13 @@ def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
 
 
 def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
-    """Who has WRITE at a startd can push attributes into its slots, also those by which orders and reports are known."""
+    """Whether all who may submit have WRITE at a startd: then they can put attributes over those of its slots."""
     name = _list(daemon, "WRITE")
     value = daemon.knobs.get(name.casefold(), "")
     if any(_ANYONE.fullmatch(word) for word in _WORDS.findall(value)):
         why = (
-            "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide orders,"
-            " forge reports (condor_update_machine_ad). Jobs need no such right there"
+            "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide"
+            " orders, forge reports (condor_update_machine_ad). Jobs need no such right there"
         )
         line = "ALLOW_WRITE_STARTD = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
         yield Finding(DANGEROUS, daemon.machine, "ALLOW_WRITE_STARTD", why, line, f"{name} = {value}")

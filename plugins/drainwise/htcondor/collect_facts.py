@@ -12,9 +12,9 @@ from drainwise.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.bindings import classad2, htcondor2
 from drainwise.htcondor.check_facts import DaemonFacts, FileFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.check_knobs import expected_knobs
+from drainwise.htcondor.node_files import UNUSABLE
 from drainwise.htcondor.order_rights import is_order_taken, rights_at
 from drainwise.htcondor.orders import TRIAL_KNOB
-from drainwise.htcondor.node_files import UNUSABLE
 from drainwise.htcondor.render import ROLES, render
 from drainwise.htcondor.time_limit import each_within, within
 from drainwise.siteconfig import SiteConfig
@@ -39,7 +39,7 @@ _AD_TYPES = {
 # What the rules ask beyond the drop-ins' own knobs; the patterns are for knobs whose names the site chose.
 _ASKED = re.compile(
     r".*_hook_job_exit|(.*\.)?settable_attrs_.*|(.*\.)?allow_(administrator|write)(_startd)?|job_execdir_permissions"
-    r"|pilot_reclaim|submit_requirement_.*|job_transform_.*"
+    r"|pilot_reclaim|(submit_requirement|job_transform)_.*"
     r"|starter_update_interval|machinemaxvacatetime|startd_job_(attrs|exprs)|startd_cron_\w+_(mode|period)"
     r"|preemption_requirements|negotiator_pre_job_rank|group_names"
 )
@@ -78,7 +78,7 @@ def collect(
     here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
     local = here if any(slot.machine == here for slot in slots) else ""
     files = tuple(file_facts(paths_on_node(site))) if local else ()
-    return PoolFacts(tuple(daemons), tuple(slots), local, files)
+    return PoolFacts(tuple(daemons), tuple(slots), local, files, here)
 
 
 def _advertised(role: str, node: str | None) -> list[Ad]:

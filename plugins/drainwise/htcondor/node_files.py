@@ -18,7 +18,7 @@ _READABLE, _RUN = 0o004, 0o005
 
 
 def unusable_files(settings: str) -> list[str]:
-    """Those of the hooks beside this program, of their modules and of the settings' file that other users cannot use."""
+    """Which of the hooks beside this program, their modules and the settings' file other users cannot use."""
     programs, package = sys.argv[0].rpartition("/")[0], __file__.rpartition("/")[0]
     wanted = [(f"{programs}/{name}", _RUN) for name in _HOOKS]
     wanted += [(f"{package}/{name}", _READABLE) for name in _MODULES]
