@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from condor_pool import DOMAIN, CondorPool, obtain_root
+from condor_pool import DOMAIN, CommandError, CondorPool, obtain_root
 from condor_pool.layout import CENTRAL, PORT
+from drainwise.htcondor.check_accounts import LINES
 from drainwise.htcondor.render import ROLES, render
-from drainwise.siteconfig import load
+from drainwise.siteconfig import SiteConfig, load
 from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
+from drainwise.siteconfig.schema import AgentSection
 from real_daemons.furnish import write_file
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
@@ -34,7 +36,6 @@ TRUST = f"{CENTRAL}.{DOMAIN}"
 STRICT = f"""\
 TRUST_DOMAIN = {TRUST}
 ALLOW_ADMINISTRATOR = root@* condor@$(TRUST_DOMAIN) condor@{DOMAIN}
-ALLOW_WRITE_STARTD = root@{DOMAIN} condor@{DOMAIN}
 """
 TOKENS = "/etc/condor/tokens.d"
 # Root of the central manager with PyPI's bindings: the machine's own key and tokens, nothing of its home.
@@ -192,6 +193,60 @@ def test_who_may_submit_must_not_write_to_a_startd(pool: CondorPool, token: str)
     finally:
         pool.configure("node1", "90-writers.conf", "")
         pool.reconfigure("node1")
+
+
+def test_an_accounting_group_is_bound_by_the_lines_that_are_shown(pool: CondorPool, token: str) -> None:
+    """Where groups have quotas: bob is billed to alice's group, at the submission or later, until they stand there."""
+    groups = "GROUP_NAMES = group_a, group_b\nGROUP_QUOTA_group_a = 2\nGROUP_QUOTA_group_b = 2\n"
+    job = "executable = /bin/sleep\narguments = 1\nhold = True\n{}\nqueue\n"
+    foreign, own = job.format('+AccountingGroup = "group_a.alice"'), job.format("accounting_group = group_b")
+    write_file(pool.root, "/etc/condor/accounting_groups", "* alice group_a\n* bob group_b\n")
+    pool.configure("central", "90-groups.conf", groups)
+    pool.reconfigure("central")
+    try:
+        assert list(check(pool)[1]) == ["central AccountingGroup"]
+        pool.submit(foreign, user="bob")
+        pool.configure("central", "90-groups.conf", f"{groups}{LINES}\n")
+        pool.reconfigure("central")
+        assert check(pool) == (0, {})
+        with pytest.raises(CommandError, match="bob may not use this accounting group"):
+            pool.submit(foreign, user="bob")
+        for submitted in (pool.submit(own, user="bob"), pool.submit(job.format(""), user="bob")):
+            edit = ["condor_qedit", str(submitted), "AccountingGroup", '"group_a.alice"']
+            ran = pool.run(edit, user="bob", check=False)
+            assert "immutable" in ran.stdout + ran.stderr
+    finally:
+        pool.configure("central", "90-groups.conf", "")
+        pool.reconfigure("central")
+        pool.run(["condor_rm", "-all"], check=False)
+
+
+def test_an_agent_that_dies_below_condor_master_is_told(pool: CondorPool, token: str) -> None:
+    """It is alive at any moment when one looks; the master's log says how often it ended."""
+    site = "[agent]\nact = yes\ncondor_master = yes\n"
+    write_file(pool.root, "/etc/drainwise/agent.ini", SITE_FILE + site)
+    write_tree([RenderedFile("/usr/bin/drainwise", "#!/bin/sh\nexit 2\n", 0o755)], pool.root)
+    below = f"{render(SiteConfig(agent=AgentSection(condor_master='yes')), 'central')[-1].text}\n"
+    pool.configure("central", "90-agent.conf", below + "MASTER_BACKOFF_CONSTANT = 1\n")
+    pool.reconfigure("central")
+    seen = {
+        "_CONDOR_DAEMON_LIST": "MASTER, COLLECTOR, DRAINWISE_AGENT",
+        "_CONDOR_MASTER_LOG": f"{pool.root}{pool.node(CENTRAL).log_dir}/MasterLog",
+    }
+    words = ("--role", "central", "--site", f"{pool.root}/etc/drainwise/agent.ini")
+    try:
+        found = pool.wait_for(
+            lambda: {
+                what: why for what, why in check(pool, *words, environment=seen)[1].items() if "ends again" in why
+            },
+            40,
+            "an agent that ends again and again",
+        )
+        [why] = found.values()
+        assert "condor_master does not keep it running" in why and "DRAINWISE_AGENT" in why
+    finally:
+        pool.configure("central", "90-agent.conf", "")
+        pool.reconfigure("central")
 
 
 def test_bindings_that_are_too_old_are_one_line(pool: CondorPool) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.time_limit import several_within, within
+from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.htcondor.time_limit import each_within, several_within, within
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 
@@ -97,3 +97,44 @@ def test_who_stops_early_leaves_no_process() -> None:
     values.close()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_many_calls_are_under_way_at_once_and_answered_in_their_order() -> None:
+    """One that hangs, one that fails and one that dies cost their own answer and no other's."""
+
+    def fail() -> str:
+        raise ActionRefused("no")
+
+    def hang() -> str:
+        signal.pause()
+        return ""
+
+    def die() -> str:
+        os._exit(3)
+
+    calls: list[Callable[[], str]] = [lambda: "a", hang, fail, die, lambda: "b"]
+    began = time.monotonic()
+    answers = [str(answer) for answer in each_within(0.7, [*calls] * 4, "it", at_once=10)]
+    assert time.monotonic() - began < 4 * 0.7
+    died = "it cannot be asked: the process that asked died"
+    assert answers == ["a", "it did not answer within 0.7 s", "no", died, "b"] * 4
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_whoever_stops_early_leaves_no_child() -> None:
+    answers = each_within(30, [lambda: None, signal.pause, signal.pause], "it")
+    assert next(answers) is None
+    answers.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_wrong_use_ends_it_all() -> None:
+    """Bindings that are too old are no fault of one daemon."""
+
+    def refuse() -> None:
+        raise UsageError("too old")
+
+    with pytest.raises(UsageError, match="too old"):
+        list(each_within(5, [refuse, signal.pause], "it"))

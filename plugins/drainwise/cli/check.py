@@ -73,13 +73,17 @@ def _progress(asked: int, total: int) -> None:
 
 
 def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
+    from drainwise.cli.check_agent import agent_findings
     from drainwise.slurm.check import judge
     from drainwise.slurm.check_facts import collect
     from drainwise.slurm.check_hooks import hook_files, judge_hooks
+    from drainwise.slurm.check_orders import caller_of, is_controller, judge_orders
 
-    site = load(args.site)
+    site, host, now = load(args.site), os.uname().nodename, int(time.time())
     facts = collect(site)
-    return [*judge(facts, site, int(time.time())), *judge_hooks(hook_files(facts, site), os.uname().nodename)]
+    findings = [*judge(facts, site, now), *judge_orders(facts, caller_of(facts, site), site, now)]
+    findings += agent_findings(args, site, is_controller(facts, host), None, host)
+    return [*findings, *judge_hooks(hook_files(facts, site), host)]
 
 
 def as_json(findings: Sequence[Finding]) -> str:

@@ -46,16 +46,21 @@ def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
 
 
 def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
-    """Whether all who may submit have WRITE at a startd: then they can put attributes over those of its slots."""
-    name = _list(daemon, "WRITE")
-    value = daemon.knobs.get(name.casefold(), "")
+    """Whether all who may submit have WRITE at a startd: then they can put attributes over those of its slots.
+
+    A list that the site chose itself is in order as it is.
+    """
+    name, what = _list(daemon, "WRITE"), "ALLOW_WRITE_STARTD"
+    value = daemon.knobs.get(name.casefold(), "").strip()
     if any(_ANYONE.fullmatch(word) for word in _WORDS.findall(value)):
         why = (
             "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide"
             " orders, forge reports (condor_update_machine_ad). Jobs need no such right there"
         )
         line = "ALLOW_WRITE_STARTD = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
-        yield Finding(DANGEROUS, daemon.machine, "ALLOW_WRITE_STARTD", why, line, f"{name} = {value}")
+        yield Finding(DANGEROUS, daemon.machine, what, why, line, f"{name} = {value}")
+    elif value:
+        yield Finding(OK, daemon.machine, what, "only whom the site names may change what it publishes", value=value)
 
 
 def _list(daemon: DaemonFacts, level: str) -> str:
