@@ -59,13 +59,13 @@ def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
 
     site = load(args.site)
     roles = ROLES if args.role == "all" else (args.role,)
-    facts = collect(site, roles, args.node, _progress)
+    facts = collect(site, roles, args.node, show_progress)
     here = any(one.role == "central" and one.machine == facts.here for one in facts.daemons)
     agent = agent_findings(args, site, here, master_keeper(), facts.here) if "central" in roles else ()
     return [*judge(facts, site, roles), *agent]
 
 
-def _progress(asked: int, total: int) -> None:
+def show_progress(asked: int, total: int) -> None:
     """How far the questions have come, on a line of its own that the next one writes over; on a terminal alone."""
     if sys.stderr.isatty():
         end = "\r\x1b[K" if asked == total else ""

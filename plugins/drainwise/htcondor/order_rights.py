@@ -6,7 +6,9 @@ To be imported and called in a process of its own (`time_limit.within`), as the 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 from drainwise.htcondor.bindings import classad2, htcondor2
 from drainwise.htcondor.orders import TRIAL_KNOB
@@ -61,10 +63,25 @@ def _asked(address: str) -> OrderRights:
 def _identity(address: str, what: str) -> tuple[str, bool]:
     """As whom a startd knows who asks for a command or level, and whether it would be granted."""
     try:
-        answer = htcondor2.ping(address, what)
+        answer = _ping(address, what)
     except htcondor2.HTCondorException:
         return "", False
     return str(answer.get("MyRemoteUserName") or ""), True
+
+
+def _ping(address: str, what: str) -> Mapping[str, object]:
+    """What a daemon answers to who asks for a command or level; raises HTCondorException when it refuses."""
+    answer: Mapping[str, object]
+    if hasattr(htcondor2, "ping"):
+        answer = htcondor2.ping(address, what)
+        return answer
+    # In the bindings of 24.0 only their first version has it; both are one library, with one configuration.
+    classad, htcondor = import_module("classad"), import_module("htcondor")
+    try:
+        answer = htcondor.SecMan().ping(classad.ClassAd({"MyAddress": address}), what)
+    except htcondor.HTCondorIOError as fault:
+        raise htcondor2.HTCondorException(str(fault)) from None
+    return answer
 
 
 def _machines_tokens() -> str:
