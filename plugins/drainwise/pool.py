@@ -21,6 +21,7 @@ class Pilot:
     uses, `user` its owner. Times are UNIX seconds; `deadline` is set when it was already asked to be gone by then,
     `leaving` when the batch system already ends it. `report` is None when the pilot is silent; the report is a user's
     word and not yet bounded. `contradictory` when the node found that it contradicts itself and kept its values back.
+    `cannot` says why no order can reach it or it could not be told of one, "" when it can be asked.
     """
 
     run: str
@@ -35,6 +36,7 @@ class Pilot:
     contradictory: bool = False
     deadline: int | None = None
     leaving: bool = False
+    cannot: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Snapshot:
 
     `free_cores` are unclaimed cores that the waiting demand could use as they lie (a node's free cores count in whole
     requests). `user_priorities` gives each pilot owner's effective priority (larger is worse): within one principal the
-    user with the worst gives back first, since claims may only order pilots of the same user.
+    user with the worst gives back first, since claims may only order pilots of the same user. `notices` are sentences
+    for the administrator: what was left out of the answer and why.
     """
 
     taken: int
@@ -68,6 +71,7 @@ class Snapshot:
     principals: tuple[Principal, ...]
     free_cores: float = 0.0
     user_priorities: Mapping[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

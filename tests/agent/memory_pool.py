@@ -60,6 +60,7 @@ class MemoryPool:
         self.kill_at: int | None = None  # the number of the call, and half calls: killed before it, after it
         self.calls = 0
         self.left_to_do: list[str] = []
+        self.notices: tuple[str, ...] = ()
 
     def _call(self, method: str) -> None:
         self.calls += 1
@@ -83,7 +84,8 @@ class MemoryPool:
             Principal("b", 0.0, 1000.0, float(self.wanted), 500.0, 8.0),
         )
         self._end_of_call()
-        return Snapshot(now - self.age, tuple(self.pilots.values()), accounts, 0.0, {"alice": 900.0})
+        running = tuple(self.pilots.values())
+        return Snapshot(now - self.age, running, accounts, 0.0, {"alice": 900.0}, self.notices)
 
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
         self._call("ask_to_leave")

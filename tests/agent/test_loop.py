@@ -100,6 +100,15 @@ def test_it_acts_once_says_so_and_says_no_state_twice(play: Play) -> None:
     assert all(50 < cycle.next_in <= 60 for cycle in play.cycles)
 
 
+def test_a_notice_is_logged_once_while_it_lasts_and_again_when_it_comes_back(play: Play) -> None:
+    def noticed(*notices: str) -> None:
+        play.pool.notices = notices
+
+    noticed("3 slots are left out")
+    play.run(lambda: noticed("4 slots are left out"), noticed, lambda: noticed("5 slots are left out"))
+    assert [line for line in play.said if "left out" in line] == ["3 slots are left out", "5 slots are left out"]
+
+
 def test_a_dry_run_asks_nobody_and_needs_no_lock(play: Play) -> None:
     play.setup = replace(play.setup, acting=False)
     play.run(nothing)

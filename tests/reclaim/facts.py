@@ -63,6 +63,7 @@ def pilot(
     contradictory: bool = False,
     deadline: int | None = None,
     leaving: bool = False,
+    cannot: str = "",
 ) -> Pilot:
     """One pilot of alice's."""
     return Pilot(
@@ -78,6 +79,7 @@ def pilot(
         contradictory=contradictory,
         deadline=deadline,
         leaving=leaving,
+        cannot=cannot,
     )
 
 

@@ -39,12 +39,14 @@ snapshots = st.builds(
             st.booleans(),
             st.none() | moments,
             st.booleans(),
+            names,
         ),
         max_size=4,
     ).map(tuple),
     st.lists(st.builds(Principal, names, *[amounts] * 5), max_size=3).map(tuple),
     amounts,
     st.dictionaries(names, amounts, max_size=3),
+    st.lists(names, max_size=3).map(tuple),
 )
 
 
@@ -62,6 +64,16 @@ def test_the_same_decision_can_be_made_elsewhere() -> None:
     seen = snapshot(pilot(1, report()), pilot(2), pilot(3, report(1.0), lease_end=NOW + 99), deficit=16)
     elsewhere = snapshot_from_json(json.loads(json.dumps(snapshot_as_json(seen))))
     assert as_json(make_plan(elsewhere, NOW, SETTINGS)) == as_json(make_plan(seen, NOW, SETTINGS))
+
+
+def test_a_snapshot_of_version_1_is_still_read() -> None:
+    """It was saved before pilots that cannot be asked and notices were told."""
+    seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
+    old: Any = {**snapshot_as_json(seen), "version": 1}
+    del old["notices"]
+    for one in old["pilots"]:
+        del one["cannot"]
+    assert snapshot_from_json(old) == seen
 
 
 SOUND: Any = snapshot_as_json(snapshot(pilot(1, report()), deficit=8))
@@ -85,7 +97,9 @@ def changed(*path: Any, to: Any) -> Any:
         (None, "not a snapshot"),
         ([], "not a snapshot"),
         ({}, "not a snapshot"),
-        (changed("version", to=2), "version 2: this drainwise reads version 1"),
+        (changed("version", to=3), "version 3: this drainwise reads versions 1 and 2"),
+        (changed("version", to=True), "version True"),
+        (changed("notices", to=[1]), "notice 1: expected text"),
         (changed("version", to=None), "version None"),
         (changed("taken", to="now"), "the snapshot, taken: expected int"),
         (changed("taken", to=True), "the snapshot, taken: expected int"),

@@ -17,7 +17,7 @@ from drainwise.agent.pace import rest
 from drainwise.agent.releases import Releases
 from drainwise.agent.setup import Setup
 from drainwise.agent.signals import Signals
-from drainwise.agent.state import StateTold, state_of
+from drainwise.agent.state import StateTold, state_of, without_figures
 from drainwise.errors import DrainwiseError, PoolError
 from drainwise.journal.event import SKIPPED
 from drainwise.journal.file import Journal
@@ -55,6 +55,7 @@ class Loop:
         self._told = StateTold(say, journal)
         self._releases, self._inquiry, self._failures = Releases(), Inquiry(), 0
         self._lines: list[str] = []
+        self._notices: frozenset[str] = frozenset()
 
     def run(self, standby: bool = False) -> None:
         """Run until TERM or INT comes.
@@ -130,11 +131,21 @@ class Loop:
             if line not in self._lines:  # what fails in each cycle is said once
                 self._say(line)
         self._lines = lines
+        self._say_notices(cycle)
         summary = f"{cycle.plan.summary}; " if cycle.plan and not cycle.fault else ""
         self._notifier.status(f"{state.name}: {summary or f'{cycle.fault}; '}next in {duration(int(cycle.next_in))}")
         for observer in self._observers:
             observer(cycle)
         return cycle
+
+    def _say_notices(self, cycle: Cycle) -> None:
+        """Say each notice of the decision once, until it has gone; one whose figures alone have changed is the same."""
+        if cycle.plan is None:
+            return
+        known = {without_figures(notice): notice for notice in cycle.plan.notices}
+        for kind in known.keys() - self._notices:
+            self._say(known[kind])
+        self._notices = frozenset(known)
 
     def _guarded(self, setup: Setup, acting: bool) -> Cycle:
         def stopping() -> bool:

@@ -62,6 +62,7 @@ class Metrics:
         self._deficit = gauge("deficit_cores", "Cores that must be given back now.")
         self._planned_cores = gauge("planned_cores", "Cores of the pilots that the last decision asks.")
         self._planned_waste = gauge("planned_waste_core_seconds", "What that should waste.")
+        self._notices = gauge("notices", "What the last decision could not count on; the log has the sentences.")
         self._orders = counter("orders_total", "Pilots asked, by what became of the order.", "policy", "outcome")
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that were asked.", "principal")
         self._ordered_waste = counter(
@@ -94,6 +95,7 @@ class Metrics:
         self._deficit.set(balance.deficit)
         self._planned_cores.set(sum(user.cores_given for user in plan.users))
         self._planned_waste.set(plan.waste)
+        self._notices.set(len(plan.notices))
 
     def _done(self, outcome: Outcome, policy: str) -> None:
         for act in outcome.acts:

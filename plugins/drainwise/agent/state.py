@@ -39,6 +39,11 @@ def state_of(cycle: Cycle, kill_switch: str, wanted: bool) -> State:
     return State(OK, "asks pilots to leave where the plan says so")
 
 
+def without_figures(text: str) -> str:
+    """The text with `#` for each number: by it a sentence is known again when only its figures have changed."""
+    return _FIGURES.sub("#", text)
+
+
 class StateTold:
     """Says each change once, in a line and in the journal. A fault whose figures alone have changed is the same."""
 
@@ -48,7 +53,7 @@ class StateTold:
 
     def tell(self, state: State, now: int) -> None:
         """This is the state at `now` (UNIX s). A journal that cannot be written is said by the state itself."""
-        known = state.name, _FIGURES.sub("#", state.why)
+        known = state.name, without_figures(state.why)
         if known == self._known:
             return
         self._known = known

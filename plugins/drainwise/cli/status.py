@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
-from drainwise.cli.text import json_text
+from drainwise.cli.text import json_text, printable
 from drainwise.journal.file import journal_line
 from drainwise.pool import Pool, Principal, Snapshot
 from drainwise.reclaim.candidates import candidates_of
+from drainwise.reclaim.notices import notices_of
 from drainwise.reclaim.plan_json import candidate_as_json
 from drainwise.reclaim.settings import Settings
 
@@ -92,7 +93,8 @@ class Status:
             return self._formatted(rows)
         pilots = _pilots(rows, paper)
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
-        return [*_accounts(snapshot.principals, paper), "", *pilots, "", _within(free, paper)]
+        notices = [_within(printable(notice), paper) for notice in notices_of(snapshot)]
+        return [*_accounts(snapshot.principals, paper), "", *pilots, "", _within(free, paper), *notices]
 
     def _is_wanted(self, user: str) -> bool:
         """Users are named as the batch system does, or without the domain that it adds."""
@@ -104,6 +106,7 @@ class Status:
             "free_cores": snapshot.free_cores,
             "accounts": [dataclasses.asdict(principal) for principal in snapshot.principals],
             "pilots": [candidate_as_json(row.one) for row in rows],
+            "notices": list(notices_of(snapshot)),
         }
         # Under --watch a program reads one document per line.
         return json_text(shown) if self._args.watch is None else journal_line(shown).rstrip()

@@ -66,6 +66,8 @@ def show_plan(out: Console, plan: Plan, now: int) -> None:
         f" {balance.leaving} on their way, {balance.surplus:.1f} held beyond the quotas:"
         f" {balance.deficit} to give back now"
     )
+    for notice in plan.notices:
+        out.print(printable(notice))
     for user in plan.users:
         _show_user(out, user, now)
     if plan.cancels:

@@ -15,6 +15,7 @@ from drainwise.reclaim.cancel import Cancel, cancels
 from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates_of
 from drainwise.reclaim.fit import jobs_waiting, usable
 from drainwise.reclaim.limits import cores_allowed, too_soon
+from drainwise.reclaim.notices import notices_of
 from drainwise.reclaim.policy import Choice, Need, policy_called
 from drainwise.reclaim.question import Question, balance_for, without_limits
 from drainwise.reclaim.quota import Balance, on_its_way, weigh
@@ -100,7 +101,7 @@ class Plan:
     """One cycle's decision on the snapshot taken at `taken` (UNIX s), and the sentence that sums it up.
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
-    cancels: requests whose reason has gone.
+    cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each.
     """
 
     taken: int
@@ -110,6 +111,7 @@ class Plan:
     cancels: tuple[Cancel, ...]
     usable: int | None
     summary: str
+    notices: tuple[str, ...] = ()
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -144,7 +146,8 @@ def make_plan(
     asked = [order.pilot for user in users for order in user.orders]
     fitting = usable(asked, jobs_waiting(snapshot)) if question is None else None
     summary = wait or _summary(balance, users, fitting)
-    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary)
+    notices = notices_of(snapshot)
+    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary, notices)
 
 
 def _user_plans(
@@ -219,6 +222,8 @@ def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> s
         return f"asked already to be gone by {clock(pilot.deadline)}"
     if pilot.leaving or on_its_way(pilot, now, settings.horizon):
         return "the batch system ends it already"
+    if pilot.cannot:
+        return f"cannot be asked: {pilot.cannot}"
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
     if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:

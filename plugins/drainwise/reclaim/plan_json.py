@@ -22,6 +22,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         },
         "expected_waste": plan.waste,
         "cores_usable": plan.usable,
+        "notices": list(plan.notices),
         "users": [
             {
                 "principal": user.principal,
@@ -93,4 +94,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "draining": one.draining,
         "asked_deadline": pilot.deadline,
         "leaving": pilot.leaving,
+        "cannot": pilot.cannot,
     }

@@ -1,7 +1,7 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 1. Times in UNIX s, cores as the batch system gave them, null where not known. What is not exactly a snapshot is
-refused with the place of the fault.
+Version 2; version 1, which has neither `cannot` nor `notices`, is read too. Times in UNIX s, cores as the batch system
+gave them, null where not known. What is not exactly a snapshot is refused with the place of the fault.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from drainwise.errors import UsageError
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool import Pilot, Principal, Snapshot
 
-FORMAT, VERSION = "drainwise snapshot", 1
+FORMAT, VERSION = "drainwise snapshot", 2
 
 _LARGEST = 1 << 63
 
@@ -48,6 +48,7 @@ _PILOT = {
     "contradictory": "bool",
     "deadline": "int?",
     "leaving": "bool",
+    "cannot": "text",
 }
 _PRINCIPAL = {"name": "text"} | {one.name: "number" for one in fields(Principal) if one.name != "name"}
 _SNAPSHOT = {
@@ -58,6 +59,7 @@ _SNAPSHOT = {
     "principals": "list",
     "free_cores": "number",
     "user_priorities": "object",
+    "notices": "list",
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -79,6 +81,7 @@ def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
         "principals": [{name: getattr(one, name) for name in _PRINCIPAL} for one in snapshot.principals],
         "free_cores": snapshot.free_cores,
         "user_priorities": dict(snapshot.user_priorities),
+        "notices": list(snapshot.notices),
     }
 
 
@@ -90,7 +93,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     facts, said = attrgetter(*(name for name in _PILOT if name != "report")), attrgetter(*_REPORT)
     pilots = [(facts(one), None if one.report is None else said(one.report)) for one in snapshot.pilots]
     accounts = list(map(attrgetter(*_PRINCIPAL), snapshot.principals))
-    values = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities))
+    values = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities), snapshot.notices)
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode("ascii")).hexdigest()
 
 
@@ -102,26 +105,34 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
 
 
 def snapshot_from_json(value: object) -> Snapshot:
-    """The inverse of `snapshot_as_json`. Raises UsageError for what is not a snapshot of this version."""
+    """The inverse of `snapshot_as_json`. Raises UsageError for what is not a snapshot of a version that is read."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise UsageError("this is not a snapshot; `drainwise snapshot` writes one")
-    if value.get("version") != VERSION:
-        raise UsageError(f"a snapshot of version {value.get('version')!r}: this drainwise reads version {VERSION}")
-    whole = _object(value, _SNAPSHOT, "the snapshot")
+    version = value.get("version")
+    if isinstance(version, bool) or version not in {1, VERSION}:
+        raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 and {VERSION}")
+    added: tuple[dict[str, object], dict[str, object]] = ({"notices": []}, {"cannot": ""}) if version == 1 else ({}, {})
+    whole = _object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
     priorities = {
         user: _checked(priority, "number", f"user_priorities, {user!r}")
         for user, priority in whole["user_priorities"].items()
     }
     return Snapshot(
         whole["taken"],
-        tuple(_pilot(one, f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
+        tuple(_pilot(_with(one, added[1]), f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
         tuple(
             Principal(**_object(one, _PRINCIPAL, f"principal {place}"))
             for place, one in enumerate(whole["principals"], 1)
         ),
         whole["free_cores"],
         priorities,
+        tuple(_checked(one, "text", f"notice {place}") for place, one in enumerate(whole["notices"], 1)),
     )
+
+
+def _with(value: object, added: Mapping[str, object]) -> object:
+    """An object of an older version, with what it has not got yet."""
+    return {**value, **added} if isinstance(value, dict) and not added.keys() & value.keys() else value
 
 
 def _pilot(value: object, where: str) -> Pilot:

@@ -1,0 +1,27 @@
+"""What a decision could not count on: what the batch system's answer left out, and the pilots that cannot be asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from drainwise.pool import Snapshot
+
+_MOST = 20
+"""Notices that are shown; of more only the number."""
+
+
+def notices_of(snapshot: Snapshot) -> tuple[str, ...]:
+    """The snapshot's own notices, then a sentence for each reason why pilots cannot be asked, the most cores first."""
+    pilots: Counter[str] = Counter()
+    cores: Counter[str] = Counter()
+    for pilot in snapshot.pilots:
+        if pilot.cannot:
+            pilots[pilot.cannot] += 1
+            cores[pilot.cannot] += pilot.cores
+    reasons = sorted(pilots, key=lambda reason: (-cores[reason], reason))
+    found = [*snapshot.notices, *(f"{_pilots(pilots[why], cores[why])} cannot be asked: {why}" for why in reasons)]
+    return (*found[:_MOST], f"{len(found) - _MOST} more notices") if len(found) > _MOST else tuple(found)
+
+
+def _pilots(number: int, cores: int) -> str:
+    return f"{number} {'pilot' if number == 1 else 'pilots'} ({cores} cores)"
