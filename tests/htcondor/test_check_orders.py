@@ -32,6 +32,12 @@ def test_a_startd_that_took_a_value_is_in_order() -> None:
     assert (found.severity, found.value) == (OK, "condor@pool")
 
 
+def test_what_its_own_machine_may_says_little_of_the_agent() -> None:
+    """There root is known by the file system, and elsewhere by a token."""
+    found = verdict(OrderTrial("root@n1", True, True, True, beside=True))
+    assert found.severity == OK and "run the check there" in found.why
+
+
 def test_rights_alone_are_in_order_where_nothing_could_be_tried() -> None:
     """The drop-in of an older drainwise: its missing knob is a finding of its own."""
     assert verdict(OrderTrial("condor@pool", True, None, True)).severity == OK
@@ -62,9 +68,9 @@ def test_nobody_is_known() -> None:
 
 
 def test_a_startd_that_has_not_been_started_since() -> None:
-    """Peacefully: the plain restart kills every job of the node within the second."""
+    """Peacefully: the plain restart kills every job of the node within the second. The same line for all nodes."""
     found = verdict(OrderTrial("condor@pool", True, False, True))
-    assert (found.severity, found.line) == (MISSING, "condor_restart -startd -peaceful n1")
+    assert (found.severity, found.line) == (MISSING, "condor_restart -startd -peaceful NODE   (for each of them)")
 
 
 @pytest.mark.parametrize("knobs", [{}, {"enable_runtime_config": "False"}])

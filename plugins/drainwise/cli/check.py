@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pwd
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -65,6 +66,14 @@ def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
     return [*judge(facts, site, roles), *agent]
 
 
+def _user_name() -> str:
+    uid = os.geteuid()
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 def show_progress(asked: int, total: int) -> None:
     """How far the questions have come, on a line of its own that the next one writes over; on a terminal alone."""
     if sys.stderr.isatty():
@@ -81,7 +90,8 @@ def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
 
     site, host, now = load(args.site), os.uname().nodename, int(time.time())
     facts = collect(site)
-    findings = [*judge(facts, site, now), *judge_orders(facts, caller_of(facts, site), site, now)]
+    caller = caller_of(facts, site, os.geteuid(), _user_name())
+    findings = [*judge(facts, site, now), *judge_orders(facts, caller, site, now)]
     findings += agent_findings(args, site, is_controller(facts, host), None, host)
     return [*findings, *judge_hooks(hook_files(facts, site), host)]
 

@@ -12,13 +12,14 @@ class OrderTrial:
 
     identity: as whom it knows the caller, "" when it does not; allowed: whether it gives that identity ADMINISTRATOR.
     taken: whether it took a value by the way of an order; None where that could not be tried. by_root: whether the
-    caller is root, as the agent usually is.
+    caller is root, as the agent usually is. beside: whether the caller is on the startd's own machine.
     """
 
     identity: str
     allowed: bool
     taken: bool | None
     by_root: bool
+    beside: bool = False
 
 
 @dataclass(frozen=True)

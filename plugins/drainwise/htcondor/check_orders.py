@@ -39,9 +39,11 @@ def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
             "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it"
             " refuses every order. -peaceful lets the jobs there end first; without it they are killed"
         )
-        yield Finding(MISSING, machine, what, why, f"condor_restart -startd -peaceful {machine}", who)
+        yield Finding(MISSING, machine, what, why, "condor_restart -startd -peaceful NODE   (for each of them)", who)
     elif trial.taken is not False:  # else a knob of the drop-in is not in force, which has a line of its own
         why = "it takes orders of who asked" if trial.taken else "it gives who asked the level ADMINISTRATOR"
+        if trial.beside:
+            why += ", from its own machine; an agent elsewhere may come as another: run the check there, too"
         yield Finding(OK, machine, what, why, value=who)
 
 

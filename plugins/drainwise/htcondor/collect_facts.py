@@ -126,7 +126,8 @@ def _answers(role: str, ad: Ad, wanted: frozenset[str]) -> tuple[dict[str, str],
     rights = rights_at(address)
     settable = knobs.get("settable_attrs_administrator", "").replace(",", " ").casefold().split()
     taken = is_order_taken(address) if rights.allowed and TRIAL_KNOB.casefold() in settable else None
-    return knobs, OrderTrial(rights.identity, rights.allowed, taken, os.geteuid() == 0)
+    beside = ad["Machine"] == htcondor2.param.get("FULL_HOSTNAME")
+    return knobs, OrderTrial(rights.identity, rights.allowed, taken, os.geteuid() == 0, beside)
 
 
 def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:

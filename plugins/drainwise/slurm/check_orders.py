@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,13 +27,8 @@ class Caller:
     level: str = ""
 
 
-def caller_of(facts: ClusterFacts, site: SiteConfig) -> Caller:
-    """The user of this process. Raises PoolUnreachable."""
-    uid = os.geteuid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return Caller(uid, str(uid))
+def caller_of(facts: ClusterFacts, site: SiteConfig, uid: int, name: str) -> Caller:
+    """What the accounting says of a user, where that counts. Raises PoolUnreachable."""
     caller = Caller(uid, name)
     if _may_always(caller, facts) or not facts.text("AccountingStorageType"):
         return caller
