@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from drainwise.finding import MISSING, OK, Finding
 from drainwise.htcondor.check_facts import DaemonFacts, PoolFacts
+from drainwise.htcondor.knobs import words
 
-_WORDS = re.compile(r"[^\s,]+")
 _GROUP = re.compile(r"\b(AccountingGroup|AcctGroup)\b", re.IGNORECASE)
 _RULES = {"submit_requirement_names": "submit_requirement_", "job_transform_names": "job_transform_"}
 
@@ -47,7 +47,7 @@ def judge_accounts(facts: PoolFacts) -> Iterator[Finding]:
 def _rules_on_groups(daemon: DaemonFacts) -> Iterator[str]:
     """The submit requirements and job transforms in force there that name the group."""
     for names, prefix in _RULES.items():
-        for name in _WORDS.findall(daemon.knobs.get(names, "")):
+        for name in words(daemon.knobs.get(names, "")):
             rule = f"{prefix}{name}".casefold()
             if _GROUP.search(daemon.knobs.get(rule, "")):
                 yield rule.upper()

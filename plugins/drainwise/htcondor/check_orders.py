@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import DaemonFacts
+from drainwise.htcondor.knobs import means_anyone, words
 from drainwise.siteconfig import SiteConfig
 
-_WORDS = re.compile(r"[^\s,]+")
-_ANYONE = re.compile(r"\*(@.*|/\*)?")
 _LISTS = ("ALLOW_{}_STARTD", "STARTD.ALLOW_{}", "ALLOW_{}")  # the first one that is set counts
 
 
@@ -54,7 +52,7 @@ def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     """
     name, what = _list(daemon, "WRITE"), "ALLOW_WRITE_STARTD"
     value = daemon.knobs.get(name.casefold(), "").strip()
-    if any(_ANYONE.fullmatch(word) for word in _WORDS.findall(value)):
+    if any(means_anyone(word) for word in words(value)):
         why = (
             "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide"
             " orders, forge reports (condor_update_machine_ad). Jobs need no such right there"
