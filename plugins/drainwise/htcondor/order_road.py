@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+import classad2
+import htcondor2
+
 from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.bindings import classad2, htcondor2
 from drainwise.htcondor.collector import collector_slot, startd_address, startd_expression, startd_slots
 from drainwise.htcondor.order_rights import rights_at
 from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
@@ -85,6 +87,7 @@ def take_back(run: str, slot: str, machine: str) -> None:
 
 def _put(order: Order, address: str, machine: str) -> None:
     """Write the order into the node's list, and see that it stays there."""
+    rights_at(address)  # from here on as whom it takes orders of, where we can be several
     for _ in range(_TRIES):
         running = _runs(address)  # asked before: nothing may take time between reading the list and writing it
         present = parse_orders(_value(address))
@@ -158,30 +161,13 @@ def _value(address: str) -> str:
 
 
 def _set(address: str, value: str, machine: str) -> None:
-    if _is_set(address, value):
-        return
-    rights = rights_at(address)  # which may have changed as whom we come
-    if not rights.identity:
-        raise PoolUnreachable(f"{machine} does not answer, or has no way to authenticate the agent")
-    if not rights.allowed:
-        raise ActionRefused(
-            f"{machine} refused the order: it knows the agent as {rights.identity}, which must be in its"
-            " ALLOW_ADMINISTRATOR (`drainwise check htcondor` shows the line)"
-        )
-    if not _is_set(address, value):
-        raise ActionRefused(
-            f"{machine} refused the order: ENABLE_RUNTIME_CONFIG and SETTABLE_ATTRS_ADMINISTRATOR ({KNOB}) must be set"
-            " there since the startd's start (`drainwise check htcondor` shows what is missing)"
-        )
-
-
-def _is_set(address: str, value: str) -> bool:
-    """Set the knob and have the startd read it; False when it refuses."""
     # MyType Generic: the bindings know no type for a startd here, and a reconfig is the same for every daemon.
     startd = classad2.ClassAd({"MyAddress": address, "MyType": "Generic"})
     try:
         htcondor2.RemoteParam(startd)[KNOB] = value
         htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
     except htcondor2.HTCondorException:
-        return False
-    return True
+        raise ActionRefused(
+            f"{machine} refused the order: the agent's identity must be in its ALLOW_ADMINISTRATOR, and"
+            f" ENABLE_RUNTIME_CONFIG and SETTABLE_ATTRS_ADMINISTRATOR ({KNOB}) set there since the startd's start"
+        ) from None
