@@ -70,15 +70,15 @@ def collect(
         for machine, ad in sorted({str(ad["Machine"]): ad for ad in ads}.items()):
             asked.append((role, machine, ad))
             calls.append(partial(_answers, role, ad, wanted))
-    daemons: list[DaemonFacts] = []
+    daemons: dict[int, DaemonFacts] = {}
     progress(0, len(asked))
-    for (role, machine, ad), answer in zip(asked, each_within(_DAEMON_SECONDS, calls, "the daemon")):
-        daemons.append(_daemon(role, machine, ad, answer))
+    for place, answer in each_within(_DAEMON_SECONDS, calls, "the daemon"):
+        daemons[place] = _daemon(*asked[place], answer)
         progress(len(daemons), len(asked))
     here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
     local = here if any(slot.machine == here for slot in slots) else ""
     files = tuple(file_facts(paths_on_node(site))) if local else ()
-    return PoolFacts(tuple(daemons), tuple(slots), local, files, here)
+    return PoolFacts(tuple(daemons[place] for place in sorted(daemons)), tuple(slots), local, files, here)
 
 
 def _advertised(role: str, node: str | None) -> list[Ad]:

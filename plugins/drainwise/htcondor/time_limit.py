@@ -14,8 +14,7 @@ import pickle
 import select
 import signal
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
@@ -52,30 +51,43 @@ def several_within(seconds: float, call: Callable[[], Iterable[T]], what: str) -
 
 def each_within(
     seconds: float, calls: Iterable[Callable[[], T]], what: str, at_once: int = 16
-) -> Generator[T | PoolError, None, None]:
-    """What each of `calls` gives, in their order; the PoolError of one that failed takes its place.
+) -> Generator[tuple[int, T | PoolError], None, None]:
+    """What each of `calls` gives, with its place among them, as the answers come; a PoolError is an answer, too.
 
     `at_once` of them are under way at the same time, each for `seconds` from its start. Raises as `within` what is no
     PoolError. Whoever stops early closes it.
     """
-    under_way: deque[tuple[float, Asked[T]]] = deque()
-    waiting = iter(calls)
+    under_way: dict[int, tuple[float, Asked[T]]] = {}
+    waiting = enumerate(calls)
     try:
         while True:
-            while len(under_way) < at_once and (call := next(waiting, None)) is not None:
-                under_way.append((time.monotonic(), Asked(seconds, partial(_alone, call), what)))
+            while len(under_way) < at_once and (following := next(waiting, None)) is not None:
+                place, call = following
+                under_way[place] = time.monotonic() + seconds, Asked(seconds, partial(_alone, call), what)
             if not under_way:
                 return
-            started, asked = under_way.popleft()
-            with closing(asked):
-                try:
-                    answer: T | PoolError = next(asked.values(seconds - (time.monotonic() - started)))
-                except PoolError as fault:
-                    answer = fault
-            yield answer
+            for place in _answered(under_way):
+                end, asked = under_way.pop(place)
+                with closing(asked):
+                    try:
+                        answer: T | PoolError = next(asked.values(end - time.monotonic()))
+                    except PoolError as fault:
+                        answer = fault
+                yield place, answer
     finally:
-        for _, asked in under_way:
+        for _, asked in under_way.values():
             asked.close()
+
+
+def _answered(under_way: Mapping[int, tuple[float, Asked[T]]]) -> list[int]:
+    """Those that have begun to answer or whose time is over, as soon as there is one."""
+    poll = select.poll()
+    for _, asked in under_way.values():
+        poll.register(asked.reader, select.POLLIN | select.POLLHUP)
+    left = min(end for end, _ in under_way.values()) - time.monotonic()
+    ready = {descriptor for descriptor, _ in poll.poll(max(0.0, left) * 1000)}
+    now = time.monotonic()
+    return [place for place, (end, asked) in under_way.items() if asked.reader in ready or end <= now]
 
 
 def _alone(call: Callable[[], T]) -> tuple[T]:
@@ -87,12 +99,12 @@ class Asked(Generic[T]):
 
     def __init__(self, seconds: float, call: Callable[[], Iterable[T]], what: str) -> None:
         self._seconds, self._what = seconds, what
-        self._reader, writer = os.pipe()
+        self.reader, writer = os.pipe()
         with suppress(OSError):  # a user may have too many large ones
             fcntl.fcntl(writer, _SET_PIPE_SIZE, _PIPE_SIZE)
         self._child = os.fork()
         if self._child == 0:
-            os.close(self._reader)
+            os.close(self.reader)
             _answer(writer, call, seconds + _LATE)
         os.close(writer)
 
@@ -101,12 +113,12 @@ class Asked(Generic[T]):
 
         left: seconds that the first one may still take, where some of them have passed; what is there is read anyway.
         """
-        for value in _values(self._reader, self._seconds, self._what, left):
+        for value in _values(self.reader, self._seconds, self._what, left):
             yield cast("T", value)
 
     def close(self) -> None:
         """End it; no answer within the time: whatever it waits for, it waits for it no longer."""
-        os.close(self._reader)
+        os.close(self.reader)
         os.kill(self._child, signal.SIGKILL)
         os.waitpid(self._child, 0)
 
