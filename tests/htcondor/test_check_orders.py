@@ -102,5 +102,11 @@ def test_who_may_submit_must_not_write_to_a_startd(knobs: dict[str, str], wide: 
     assert all((one.value, one.line) == (wide, LINE) for one in found if one.severity == DANGEROUS)
 
 
+def test_with_the_old_meaning_of_the_lists_the_schedds_must_stay_in_them() -> None:
+    """There ALLOW_WRITE is by what schedds claim slots; the drop-in leaves it alone."""
+    [found] = judge_writers(startd(None, {"allow_write": "*", "legacy_allow_semantics": "True"}), SITE)
+    assert found.severity == DANGEROUS and "each schedd" in found.line
+
+
 def test_the_line_for_writers_is_the_drop_ins() -> None:
     assert LINE in {knob.line for knob in expected_knobs(SITE, "execute")}

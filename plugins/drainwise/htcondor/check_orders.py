@@ -57,7 +57,10 @@ def judge_writers(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
             "whoever may submit has WRITE at this startd, too, and can put attributes over what it publishes: hide"
             " orders, forge reports (condor_update_machine_ad). Jobs need no such right there"
         )
-        line = "ALLOW_WRITE_STARTD = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
+        line = f"{what} = root@$(UID_DOMAIN), condor@$(UID_DOMAIN)"
+        if daemon.knobs.get("legacy_allow_semantics", "").strip().casefold() == "true":
+            why += "; but with LEGACY_ALLOW_SEMANTICS the schedds may need it, so they must be in the list"
+            line += ", SCHEDD...   (the identity or host of each schedd)"
         yield Finding(DANGEROUS, daemon.machine, what, why, line, f"{name} = {value}")
     elif value:
         yield Finding(OK, daemon.machine, what, "only whom the site names may change what it publishes", value=value)
