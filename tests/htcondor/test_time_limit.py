@@ -99,27 +99,39 @@ def test_who_stops_early_leaves_no_process() -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_many_calls_are_under_way_at_once_and_answered_each_by_itself() -> None:
-    """One that hangs, one that fails and one that dies cost their own answer; who hangs holds up no other."""
+def test_a_call_that_waits_holds_up_no_other() -> None:
+    """One that fails and one that dies cost their own answer; what waits longest comes last."""
+    reader, writer = os.pipe()
+
+    def wait() -> str:
+        return os.read(reader, 9).decode()
 
     def fail() -> str:
         raise ActionRefused("no")
 
-    def hang() -> str:
-        signal.pause()
-        return ""
-
     def die() -> str:
         os._exit(3)
 
-    calls: list[Callable[[], str]] = [lambda: "a", hang, fail, die, lambda: "b"]
-    came = list(each_within(1.5, [*calls] * 4, "it", at_once=6))
-    answers = [str(answer) for _, answer in sorted(came, key=lambda one: one[0])]
-    assert [place for place, _ in came if place % 5 == 1] == [place for place, _ in came[-4:]], "the others came first"
+    calls: list[Callable[[], str]] = [wait, lambda: "a", fail, die, lambda: "b"]
+    came = []
+    for place, answer in each_within(30, calls, "it", at_once=2):
+        came.append((place, str(answer)))
+        if len(came) == 4:
+            os.write(writer, b"at last")
     died = "it cannot be asked: the process that asked died"
-    assert answers == ["a", "it did not answer within 1.5 s", "no", died, "b"] * 4
+    assert came == [(1, "a"), (2, "no"), (3, died), (4, "b"), (0, "at last")]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+    os.close(reader)
+    os.close(writer)
+
+
+def test_each_call_has_its_own_time() -> None:
+    """Sixty that hang, twenty at once, are over after three times that."""
+    began = time.monotonic()
+    answers = [str(answer) for _, answer in each_within(0.3, [signal.pause] * 60, "it", at_once=20)]
+    assert answers == ["it did not answer within 0.3 s"] * 60
+    assert 0.9 <= time.monotonic() - began < 9
 
 
 def test_whoever_stops_early_leaves_no_child() -> None:
