@@ -45,7 +45,8 @@ class SlotFacts:
 
     Times are UNIX seconds. `cron_heartbeat` is None when no cron has published there; `orders_visible` says whether the
     slot has the attribute PilotReclaimDeadline, whatever its value. `unusable`: files of the node that jobs need and
-    cannot use, as its cron found them.
+    cannot use, as its cron found them. `orders_since`: since when its configuration lets a startd that starts take
+    orders; 0: not at all; None when it does not say.
     """
 
     name: str
@@ -55,6 +56,7 @@ class SlotFacts:
     cron_heartbeat: int | None
     orders_visible: bool
     unusable: tuple[str, ...] = ()
+    orders_since: int | None = None
 
 
 @dataclass(frozen=True)

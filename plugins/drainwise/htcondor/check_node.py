@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import FileFacts, PoolFacts, SlotFacts
@@ -47,6 +47,29 @@ def judge_slots(slots: Sequence[SlotFacts], site: SiteConfig) -> Iterator[Findin
         why = "the reclaim agent reads its orders back from the slots"
         severity = MISSING if hidden else OK
         yield Finding(severity, machine, "PilotReclaimDeadline", why, lines["STARTD_ATTRS"], " ".join(hidden))
+
+
+def judge_closed(slots: Sequence[SlotFacts], told: Collection[str]) -> Iterator[Finding]:
+    """The nodes that publish that they take no orders: the agent asks nobody there.
+
+    told: machines of which another finding says so.
+    """
+    what, closed = "PilotOrdersSince", {}
+    for slot in slots:
+        if slot.machine not in told and slot.orders_since is not None:
+            if slot.orders_since == 0:
+                closed[slot.machine] = (
+                    "the agent asks nobody here: ENABLE_RUNTIME_CONFIG is not true, or a site's own job hooks go first"
+                    " (STARTER_JOB_HOOK_KEYWORD), so that no pilot would hear of an order",
+                    "hook_keyword, site_prepare_hook and site_update_hook in [htcondor] of the site file; render again",
+                )
+            elif slot.startd_started < slot.orders_since:
+                closed[slot.machine] = (
+                    "the agent asks nobody here: the startd has not been started since orders were configured",
+                    "condor_restart -startd -peaceful NODE   (for each of them)",
+                )
+    for machine, (why, line) in sorted(closed.items()):
+        yield Finding(MISSING, machine, what, why, line)
 
 
 def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ _PUBLISHED = [
     "PilotCronHeartbeat",
     "PilotReclaimDeadline",
     UNUSABLE,
+    "PilotOrdersSince",
     "GlobalJobId",
     "JobStart",
 ]
@@ -140,7 +141,7 @@ def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
 
 def _slot(ad: Ad) -> SlotFacts:
     clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", "PilotCronHeartbeat"))
-    unusable = ad.get(UNUSABLE)
+    unusable, since = ad.get(UNUSABLE), ad.get("PilotOrdersSince")
     return SlotFacts(
         name=str(ad.get("Name")),
         machine=str(ad["Machine"]),
@@ -149,6 +150,7 @@ def _slot(ad: Ad) -> SlotFacts:
         cron_heartbeat=heartbeat if isinstance(heartbeat, int) else None,
         orders_visible="PilotReclaimDeadline" in ad,
         unusable=tuple(unusable.split()) if isinstance(unusable, str) else (),
+        orders_since=since if isinstance(since, int) else None,
     )
 
 
