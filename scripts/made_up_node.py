@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from drainwise.slurm.status_mount import own_mounts
+
 PYTHON = "/usr/bin/python3"
 HOST = "node1.pool.test"
 Ran = subprocess.CompletedProcess[bytes]
@@ -56,6 +58,8 @@ def public_directory(below: str | None = None) -> Iterator[str]:
         os.chmod(path, 0o755)  # noqa: S103 - the job's user and the daemon's go there
         yield path
     finally:
+        for place in own_mounts(os.path.realpath(path)):  # what Slurm's prolog mounts for a job
+            subprocess.run(["umount", "--lazy", place], check=True)
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -115,8 +119,9 @@ def install(package: str, base: str, settings: str) -> Programs:
         with open(f"{directory}/{name}", "w", encoding="utf-8") as stream:
             stream.write(_PROGRAM.format(python=PYTHON, library=library, module=module, argument=argument))
         os.chmod(f"{directory}/{name}", 0o755)  # noqa: S103 - the jobs' users run it
-    with open(file, "w", encoding="utf-8") as stream:
-        stream.write(settings)
+    for path, text in ((file, settings), (f"{directory}/hooks.conf", "")):
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
     return Programs(directory, file)
 
 

@@ -17,7 +17,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, mode in (("pilot-cron", 0o755), ("prepare-hook", 0o755), ("update-hook", 0o755), ("node.conf", 0o644)):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(mode)
-    for name in ("node_files.py", "prepare_hook.py", "update_hook.py"):
+    for name in ("hooks.conf", "node_files.py", "prepare_hook.py", "update_hook.py"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o644)
     monkeypatch.setattr(sys, "argv", [f"{tmp_path}/pilot-cron"])
@@ -33,7 +33,9 @@ def test_a_sound_node_has_none(node: Path) -> None:
     assert found(node) == []
 
 
-@pytest.mark.parametrize("name", ["prepare-hook", "update-hook", "node.conf", "prepare_hook.py", "update_hook.py"])
+@pytest.mark.parametrize(
+    "name", ["prepare-hook", "update-hook", "hooks.conf", "node.conf", "prepare_hook.py", "update_hook.py"]
+)
 def test_what_is_gone_or_closed_to_the_jobs_users_is_named(node: Path, name: str) -> None:
     """Also what only root can read: as an installation under umask 077 leaves it."""
     (node / name).chmod(0o700)

@@ -87,13 +87,15 @@ def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
     from drainwise.slurm.check_facts import collect
     from drainwise.slurm.check_hooks import hook_files, judge_hooks
     from drainwise.slurm.check_orders import caller_of, is_controller, judge_orders
+    from drainwise.slurm.check_space import judge_space, space_of
 
     site, host, now = load(args.site), os.uname().nodename, int(time.time())
     facts = collect(site)
     caller = caller_of(facts, site, os.geteuid(), _user_name())
     findings = [*judge(facts, site, now), *judge_orders(facts, caller, site, now)]
     findings += agent_findings(args, site, is_controller(facts, host), None, host)
-    return [*findings, *judge_hooks(hook_files(facts, site), host)]
+    space = judge_space(space_of(site.slurm.runtime_dir), host)
+    return [*findings, *judge_hooks(hook_files(facts, site), host), *space]
 
 
 def as_json(findings: Sequence[Finding]) -> str:

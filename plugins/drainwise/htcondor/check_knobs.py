@@ -11,7 +11,7 @@ from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import DaemonFacts
 from drainwise.htcondor.check_orders import judge_orders, judge_writers
 from drainwise.htcondor.knobs import Knob, knobs, means_anyone, words
-from drainwise.htcondor.render import drop_in_path, render
+from drainwise.htcondor.render import drop_in_path, hooks_path, render
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.units import format_duration
 
@@ -23,7 +23,8 @@ _ORDER_LIST = re.compile(r"\s*([A-Za-z0-9._#@:+-]+@[0-9]+=[0-9]+(\s+|$))*")
 
 def expected_knobs(site: SiteConfig, role: str) -> tuple[Knob, ...]:
     """The knobs that the site's drop-in for `role` sets."""
-    return tuple(knobs(next(file.text for file in render(site, role) if file.path == drop_in_path(role))))
+    included = (drop_in_path(role), hooks_path(site)) if role == "execute" else (drop_in_path(role),)
+    return tuple(knob for file in render(site, role) if file.path in included for knob in knobs(file.text))
 
 
 def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from drainwise.htcondor.check_knobs import expected_knobs
 from drainwise.htcondor.node_files import UNUSABLE
 from drainwise.htcondor.order_rights import is_order_taken, rights_at
 from drainwise.htcondor.orders import TRIAL_KNOB
+from drainwise.htcondor.pool_ads import ORDERS_SINCE
 from drainwise.htcondor.render import ROLES, render
 from drainwise.htcondor.time_limit import each_within, within
 from drainwise.siteconfig import SiteConfig
@@ -28,7 +29,7 @@ _PUBLISHED = [
     "PilotCronHeartbeat",
     "PilotReclaimDeadline",
     UNUSABLE,
-    "PilotOrdersSince",
+    ORDERS_SINCE,
     "GlobalJobId",
     "JobStart",
 ]
@@ -141,7 +142,7 @@ def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
 
 def _slot(ad: Ad) -> SlotFacts:
     clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", "PilotCronHeartbeat"))
-    unusable, since = ad.get(UNUSABLE), ad.get("PilotOrdersSince")
+    unusable, since = ad.get(UNUSABLE), ad.get(ORDERS_SINCE)
     return SlotFacts(
         name=str(ad.get("Name")),
         machine=str(ad["Machine"]),

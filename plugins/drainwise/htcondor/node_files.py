@@ -22,7 +22,7 @@ def unusable_files(settings: str) -> list[str]:
     programs, package = sys.argv[0].rpartition("/")[0], __file__.rpartition("/")[0]
     wanted = [(f"{programs}/{name}", _RUN) for name in _HOOKS]
     wanted += [(f"{package}/{name}", _READABLE) for name in _MODULES]
-    wanted.append((settings, _READABLE))
+    wanted += [(f"{programs}/hooks.conf", _READABLE), (settings, _READABLE)]
     return [path for path, mode in wanted if not _usable(path, mode)]
 
 
