@@ -99,17 +99,27 @@ def check(pool: CondorPool, *words: str, environment: Mapping[str, str] | None =
     }
 
 
+def faults(pool: CondorPool, *expected: str) -> dict[str, str]:
+    """What the check finds, once it is just what is expected: on a busy machine a cron may be late for a moment."""
+
+    def just_those() -> list[dict[str, str]]:
+        code, found = check(pool)
+        assert code == (1 if found else 0)
+        return [found] if list(found) == list(expected) else []
+
+    return pool.wait_for(just_those, 60, f"{expected or 'nothing'} to mend")[0]
+
+
 def test_an_identity_that_the_nodes_refuse_is_named_with_the_line(pool: CondorPool) -> None:
     """PyPI's bindings without a token come by the pool's key; each node is asked and refuses."""
-    code, found = check(pool)
-    assert code == 1
+    found = faults(pool, *(f"{node} orders" for node in pool.node_names))
     for node in pool.node_names:
         assert "condor@password" in found[f"{node} orders"]
         assert "ALLOW_ADMINISTRATOR = $(ALLOW_ADMINISTRATOR), condor@password" in found[f"{node} orders"]
     pool.configure("execute", "90-agent.conf", "ALLOW_ADMINISTRATOR = $(ALLOW_ADMINISTRATOR), condor@password\n")
     pool.reconfigure("execute")
     try:
-        assert check(pool) == (0, {})
+        faults(pool)
     finally:
         pool.configure("execute", "90-agent.conf", "")
         pool.reconfigure("execute")
@@ -117,7 +127,7 @@ def test_an_identity_that_the_nodes_refuse_is_named_with_the_line(pool: CondorPo
 
 def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPool, token: str) -> None:
     """Nothing is to be configured for root: check and agent use the token that get_htcondor made; the order arrives."""
-    assert check(pool) == (0, {})
+    faults(pool)
     text = "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nqueue\n"
     pool.submit(text, user="alice")
     [slot] = pool.wait_for(
@@ -146,13 +156,12 @@ def test_a_startd_that_has_not_been_started_since_is_named_with_the_line(pool: C
     pool.restart("node2")
     pool.configure("node2", "90-late.conf", "")
     pool.reconfigure("node2")
-    code, found = check(pool)
-    assert (code, list(found)) == (1, ["node2 orders"])
+    found = faults(pool, "node2 orders")
     assert "has not been started since ENABLE_RUNTIME_CONFIG" in found["node2 orders"]
     line = found["node2 orders"].rpartition(": ")[2].partition("   (")[0]
     assert line == "condor_restart -startd -peaceful NODE"
     pool.run(line.replace("NODE", f"node2.{DOMAIN}").split(), node="node2")
-    pool.wait_for(lambda: check(pool) == (0, {}), 60, "a node that takes orders")
+    faults(pool)
 
 
 @pytest.mark.parametrize(
@@ -165,15 +174,14 @@ def test_a_startd_that_has_not_been_started_since_is_named_with_the_line(pool: C
 def test_files_that_are_gone_from_a_node_are_seen_from_afar(
     pool: CondorPool, token: str, gone: str, what: str, words: str
 ) -> None:
-    """A hook alone, and the whole package: the central manager's check says so of the nodes."""
+    """A hook alone, and the whole package: the central manager's check says so of the two nodes."""
     os.rename(pool.root + gone, f"{pool.root}{gone}.away")
     try:
-        found = pool.wait_for(lambda: check(pool, "--node", "node1", "--role", "execute")[1], 40, "a fault of the node")
-        assert list(found) == [f"node1 {what}"]
+        found = faults(pool, f"node1 {what}", f"node2 {what}")  # they share one file system
         assert words in found[f"node1 {what}"]
     finally:
         os.rename(f"{pool.root}{gone}.away", pool.root + gone)
-    pool.wait_for(lambda: check(pool) == (0, {}), 40, "a pool with nothing to mend")
+    faults(pool)
 
 
 def test_who_may_submit_must_not_write_to_a_startd(pool: CondorPool, token: str) -> None:
@@ -181,15 +189,14 @@ def test_who_may_submit_must_not_write_to_a_startd(pool: CondorPool, token: str)
     pool.configure("node1", "90-writers.conf", f"ALLOW_WRITE_STARTD = *@{DOMAIN}\n")
     pool.reconfigure("node1")
     try:
-        code, found = check(pool)
-        assert (code, list(found)) == (1, ["node1 ALLOW_WRITE_STARTD"])
+        found = faults(pool, "node1 ALLOW_WRITE_STARTD")
         push = ["sh", "-c", f"echo PilotForged = True | condor_update_machine_ad -name node1.{DOMAIN}"]
         pool.run(push, user="alice")
         line = found["node1 ALLOW_WRITE_STARTD"].rpartition(": ")[2]
         pool.configure("node1", "90-writers.conf", f"{line}\n")
         pool.reconfigure("node1")
         assert pool.run(push, user="alice", check=False).returncode != 0
-        assert check(pool) == (0, {})
+        faults(pool)
     finally:
         pool.configure("node1", "90-writers.conf", "")
         pool.reconfigure("node1")
@@ -204,11 +211,11 @@ def test_an_accounting_group_is_bound_by_the_lines_that_are_shown(pool: CondorPo
     pool.configure("central", "90-groups.conf", groups)
     pool.reconfigure("central")
     try:
-        assert list(check(pool)[1]) == ["central AccountingGroup"]
+        faults(pool, "central AccountingGroup")
         pool.submit(foreign, user="bob")
         pool.configure("central", "90-groups.conf", f"{groups}{LINES}\n")
         pool.reconfigure("central")
-        assert check(pool) == (0, {})
+        faults(pool)
         with pytest.raises(CommandError, match="bob may not use this accounting group"):
             pool.submit(foreign, user="bob")
         for submitted in (pool.submit(own, user="bob"), pool.submit(job.format(""), user="bob")):
