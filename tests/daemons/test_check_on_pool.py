@@ -70,6 +70,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CondorPool]:
         write_tree([*files, RenderedFile("/etc/drainwise/site.ini", SITE_FILE)], running.root)
         os.makedirs(f"{running.root}/srv/clients/root")
         write_file(running.root, "/srv/clients/root/condor_config", CLIENT.format(root=running.root))
+        running.reconfigure("execute")  # the drop-in includes what has just been put there
         publishing = "PilotCronHeartbeat isnt undefined"
         running.wait_for(lambda: len(running.slots(publishing, ["Name"])) == 2, 30, "crons on 2 nodes")
         yield running
