@@ -19,6 +19,7 @@ from drainwise.reclaim.notices import notices_of
 from drainwise.reclaim.policy import Choice, Need, policy_called
 from drainwise.reclaim.question import Question, balance_for, without_limits
 from drainwise.reclaim.quota import Balance, on_its_way, weigh
+from drainwise.reclaim.reach import total_to_give
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import clock, core_hours, duration
@@ -58,8 +59,9 @@ class Spared:
 class UserPlan:
     """One user's part: `cores` to give back for `principal`, who is asked for them and who is spared.
 
-    later: cores that a limit of the cycle leaves to the next one; they are not put on anybody else. limit: that limit
-    in words, or "". open: the pilots among which was chosen; closed: those that may not be asked, with why by run.
+    need: what the policies are asked for it, rounded up to whole pilots where that is right. later: cores that a limit
+    of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "". open: the
+    pilots among which was chosen; closed: those that may not be asked, with why by run.
     """
 
     principal: str
@@ -70,6 +72,7 @@ class UserPlan:
     orders: tuple[Order, ...]
     open: Candidates = field(repr=False, compare=False)
     closed: tuple[Candidates, Mapping[str, str]] = field(repr=False, compare=False)
+    need: Need
 
     @property
     def cores_given(self) -> int:
@@ -159,28 +162,49 @@ def _user_plans(
         pilots[pilot.principal, pilot.user].append(pilot)
     users: list[UserPlan] = []
     taken: Counter[str] = Counter()  # by user, who may run under several accounts
-    missing, cycle = balance.deficit, 0 if wait else settings.max_cores
+    missing, own, cycle = balance.deficit, balance.below_share, 0 if wait else settings.max_cores
     for over in balance.over:
-        beyond = over.cores
+        beyond, most = over.cores, over.most
         for user in over.users:
             cores = min(missing, beyond)
             if cores <= 0:
                 break
             allowed = max(0, min(cycle, cores_allowed(user, record, now, settings) - taken[user]))
-            need, whose = Need(cores, beyond), (over.principal, user)
-            part = _user_plan(whose, pilots[whose], need, allowed, now, settings, record, wait)
+            part_of, whose = _Part(cores, beyond, own, most), (over.principal, user)
+            part = _user_plan(whose, pilots[whose], part_of, allowed, now, settings, record, wait)
             users.append(part)
             cycle -= part.cores_given
             taken[user] += part.cores_given
-            missing -= min(cores, part.cores_given + part.later)
-            beyond -= part.cores_given + part.later
+            gone = part.cores_given + part.later
+            missing, own, beyond, most = missing - gone, own - gone, beyond - gone, most - gone
     return users
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Cores that one user is to give back: at most `beyond`, what its principal holds beyond what it is owed.
+
+    own: so many are for those who use less than their own share: for them at most `most`, which leaves the principal
+    its own share.
+    """
+
+    cores: int
+    beyond: int
+    own: int
+    most: int
+
+    def need(self, sizes: Whole) -> Need:
+        """What pilots of these sizes are asked for: rounded up beyond `beyond` only where the own shares need it."""
+        own = min(self.cores, self.own)
+        if total_to_give(sizes, self.cores, self.beyond) >= own:
+            return Need(self.cores, self.beyond)
+        return Need(own, self.most)
 
 
 def _user_plan(
     whose: tuple[str, str],
     pilots: Sequence[Pilot],
-    need: Need,
+    part: _Part,
     allowed: int,
     now: int,
     settings: Settings,
@@ -191,14 +215,15 @@ def _user_plan(
     closed = {pilot.run: why for pilot in pilots if (why := _why_closed(pilot, now, settings, record))}
     able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, record)
     others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, record)
+    need = part.need(able.sizes)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
     orders = _orders(policy_called(settings.policy).choose(able, bounded), able)
     later, limit = 0, ""
-    if need.cores > allowed:
+    if part.cores > allowed:
         limit = wait or f"a limit allows {allowed} cores now"
-        possible = min(need.cores, int(able.sizes.sum()))
+        possible = min(part.cores, int(able.sizes.sum()))
         later = max(0, possible - sum(order.pilot.cores for order in orders))
-    return UserPlan(*whose, need.cores, later, limit, orders, able, (others, closed))
+    return UserPlan(*whose, part.cores, later, limit, orders, able, (others, closed), need)
 
 
 def _orders(choices: Sequence[Choice], among: Candidates) -> tuple[Order, ...]:

@@ -1,7 +1,7 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 2; version 1, which has neither `cannot` nor `notices`, is read too. Times in UNIX s, cores as the batch system
-gave them, null where not known. What is not exactly a snapshot is refused with the place of the fault.
+Version 2; version 1, which has neither `cannot` nor `notices` nor `cores_share`, is read too. Times in UNIX s, cores as
+the batch system gave them, null where not known. What is not exactly a snapshot is refused with the place of the fault.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PILOT = {
     "leaving": "bool",
     "cannot": "text",
 }
-_PRINCIPAL = {"name": "text"} | {one.name: "number" for one in fields(Principal) if one.name != "name"}
+_PRINCIPAL = {one.name: "number" for one in fields(Principal)} | {"name": "text", "cores_share": "number?"}
 _SNAPSHOT = {
     "format": "text",
     "version": "int",
@@ -61,6 +61,8 @@ _SNAPSHOT = {
     "user_priorities": "object",
     "notices": "list",
 }
+_ADDED: tuple[dict[str, object], ...] = ({"notices": []}, {"cannot": ""}, {"cores_share": None})
+"""What version 1 has not got: the snapshot, each pilot, each principal."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "number": (int, float),
@@ -111,7 +113,7 @@ def snapshot_from_json(value: object) -> Snapshot:
     version = value.get("version")
     if isinstance(version, bool) or version not in {1, VERSION}:
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 and {VERSION}")
-    added: tuple[dict[str, object], dict[str, object]] = ({"notices": []}, {"cannot": ""}) if version == 1 else ({}, {})
+    added = _ADDED if version == 1 else ({}, {}, {})
     whole = _object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
     priorities = {
         user: _checked(priority, "number", f"user_priorities, {user!r}")
@@ -121,7 +123,7 @@ def snapshot_from_json(value: object) -> Snapshot:
         whole["taken"],
         tuple(_pilot(_with(one, added[1]), f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
         tuple(
-            Principal(**_object(one, _PRINCIPAL, f"principal {place}"))
+            Principal(**_object(_with(one, added[2]), _PRINCIPAL, f"principal {place}"))
             for place, one in enumerate(whole["principals"], 1)
         ),
         whole["free_cores"],

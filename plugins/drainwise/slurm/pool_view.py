@@ -62,8 +62,9 @@ def snapshot_of(
     pilots = tuple(pilot for pilot in runs if pilot is not None)
     uses = _uses(jobs, shares, _partitions_of(pilots, nodes))
     cores = sum(node.cores for node in nodes)
-    owed = shares.owed(cores, {name: use.in_use + use.wanted for name, use in uses.items()})
-    principals = tuple(_principal(name, use, owed[name], shares) for name, use in sorted(uses.items()))
+    needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
+    owed, own = shares.owed(cores, needs), shares.own(cores, needs)
+    principals = tuple(_principal(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
     partitions = {name for use in uses.values() if use.wanted for name in use.partitions}
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.partitions & partitions]
     return Snapshot(
@@ -123,7 +124,7 @@ def _uses(jobs: Sequence[Job], shares: Shares, within_reach: frozenset[str]) -> 
     return dict(uses)
 
 
-def _principal(name: str, use: _Use, owed: float, shares: Shares) -> Principal:
+def _principal(name: str, use: _Use, owed: float, share: float, shares: Shares) -> Principal:
     return Principal(
         name,
         cores_in_use=float(use.in_use),
@@ -131,6 +132,7 @@ def _principal(name: str, use: _Use, owed: float, shares: Shares) -> Principal:
         cores_wanted=float(use.wanted),
         priority=shares.priority_of(name),
         cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
+        cores_share=share,
     )
 
 
