@@ -219,6 +219,7 @@ def _principal(name: str, use: Use, owed: float, share: float) -> Principal:
         priority=use.priority,
         cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs else 1.0,
         cores_share=share,
+        cores_running=use.in_use,
     )
 
 

@@ -16,12 +16,14 @@ from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates
 from drainwise.reclaim.fit import jobs_waiting, usable
 from drainwise.reclaim.limits import cores_allowed, too_soon
 from drainwise.reclaim.notices import notices_of
+from drainwise.reclaim.paused_demand import Paused, paused, weighed
 from drainwise.reclaim.policy import Choice, Need, policy_called
 from drainwise.reclaim.question import Question, balance_for, without_limits
-from drainwise.reclaim.quota import Balance, on_its_way, weigh
+from drainwise.reclaim.quota import Balance, on_its_way, owed
 from drainwise.reclaim.reach import total_to_give
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.unmet_demand import for_whom
 from drainwise.reclaim.words import clock, core_hours, duration
 
 
@@ -104,7 +106,9 @@ class Plan:
     """One cycle's decision on the snapshot taken at `taken` (UNIX s), and the sentence that sums it up.
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
-    cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each.
+    cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each. waiting:
+    cores that accounts are owed and wait for, by account. parts: for each of these, the cores of each run that is asked
+    for it. paused: demand that does not count now.
     """
 
     taken: int
@@ -115,6 +119,9 @@ class Plan:
     usable: int | None
     summary: str
     notices: tuple[str, ...] = ()
+    waiting: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    paused: tuple[Paused, ...] = ()
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -139,18 +146,28 @@ def make_plan(
     policy_called(settings.policy)
     record = record or Record()
     if question is None:
-        balance = weigh(snapshot, now, settings.horizon)
-        released = cancels(snapshot, balance, now, settings, record)
+        counts, asks, balance = weighed(snapshot, record.unmet, now, settings)
+        released, pauses = cancels(counts, balance, now, settings, record), paused(snapshot, record.unmet, now)
     else:
-        settings, released = without_limits(settings), ()
+        settings, released, pauses, counts, asks = without_limits(settings), (), (), snapshot, snapshot
         balance = balance_for(question, snapshot, now, settings)
     wait = too_soon(record, now, settings) if balance.deficit > 0 else ""
     users = _user_plans(snapshot, balance, now, settings, record, wait)
     asked = [order.pilot for user in users for order in user.orders]
-    fitting = usable(asked, jobs_waiting(snapshot)) if question is None else None
-    summary = wait or _summary(balance, users, fitting)
-    notices = notices_of(snapshot)
-    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary, notices)
+    fitting = usable(asked, jobs_waiting(counts)) if question is None else None
+    return Plan(
+        snapshot.taken,
+        settings.policy,
+        balance,
+        tuple(users),
+        released,
+        fitting,
+        summary=wait or _summary(balance, users, fitting, pauses),
+        notices=notices_of(snapshot, pauses),
+        waiting={one.name: cores for one in counts.principals if (cores := owed(one)) > 0},
+        parts=for_whom(asks, {pilot.run: pilot.cores for pilot in asked}, balance.deficit),
+        paused=pauses,
+    )
 
 
 def _user_plans(
@@ -261,7 +278,9 @@ def _not_needed(one: Candidate, limit: str) -> str:
     return f"not needed; {how} it would waste {core_hours(one.best.waste)}" + (f"; {limit}" if limit else "")
 
 
-def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None) -> str:
+def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None, pauses: Sequence[Paused]) -> str:
+    if balance.demand <= 0 and pauses:
+        return "only demand that is paused waits: nothing to give back"
     if balance.demand <= 0:
         return "nobody under quota waits: nothing to give back"
     if not balance.over:

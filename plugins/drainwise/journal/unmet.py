@@ -1,0 +1,78 @@
+"""The event of an account that orders were given for: what `reclaim.unmet_demand` remembers of it, as plain values."""
+
+from __future__ import annotations
+
+from drainwise.journal.event import DEMAND, VERSION, Event, number, objects, text, truth, whole
+from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, Unmet
+
+
+def unmet_event(one: Unmet, now: int) -> dict[str, object]:
+    """What is remembered of one account from `now` (UNIX s) on, in place of all before; cores, times in UNIX s."""
+    return {
+        "event": DEMAND,
+        "version": VERSION,
+        "time": now,
+        "principal": one.principal,
+        "why": _why(one, now),
+        "runs": [{"run": run, "cores": round(cores, 6)} for run, cores in one.runs.items()],
+        "ordered": one.ordered,
+        "use": one.use,
+        "back": round(one.back, 6),
+        "base": one.base,
+        "peak": one.peak,
+        "first": one.first,
+        "last": one.last,
+        "failed": one.failed,
+        "vain": round(one.vain, 6),
+        "since": one.since,
+        "until": one.until,
+        "held": one.held,
+        "held_jobs": one.held_jobs,
+        "closed": one.closed,
+    }
+
+
+def _why(one: Unmet, now: int) -> str:
+    if one.failed >= FAILED_ROUNDS and now < one.until:
+        held = "all demand" if one.closed else f"demand of {one.held:g} cores"
+        return f"{held} is paused: {one.vain:g} cores came back in {one.failed} rounds and its jobs did not start"
+    if one.back:
+        return f"{one.back:g} cores came back for it, its use grew by {one.gained:g}"
+    if one.runs:
+        return f"{sum(one.runs.values()):g} cores are to come back for it"
+    return f"{one.failed} rounds did not help" if one.failed else "nothing is to be remembered of it"
+
+
+def unmet_of(event: Event) -> Unmet:
+    """The inverse of `unmet_event`. Raises ValueError for an event that is not sound."""
+
+    def cores(name: str) -> float:
+        return _not_negative(name, number(event, name))
+
+    def count(name: str) -> int:
+        return int(_not_negative(name, whole(event, name)))
+
+    return Unmet(
+        text(event, "principal"),
+        {text(one, "run"): number(one, "cores") for one in objects(event, "runs")},
+        ordered=count("ordered"),
+        use=cores("use"),
+        back=cores("back"),
+        base=cores("base"),
+        peak=cores("peak"),
+        first=count("first"),
+        last=count("last"),
+        failed=count("failed"),
+        vain=cores("vain"),
+        since=count("since"),
+        until=count("until"),
+        held=cores("held"),
+        held_jobs=cores("held_jobs"),
+        closed=truth(event, "closed"),
+    )
+
+
+def _not_negative(name: str, value: float) -> float:
+    if value < 0:
+        raise ValueError(f"{name}: expected 0 or more")
+    return value
