@@ -121,6 +121,8 @@ class Memory:
         elif kind == DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.principal] = unmet
+            if unmet == Unmet(unmet.principal):
+                del self._unmet[unmet.principal]
 
     def _decided(self, event: Event) -> None:
         self._decision = event
@@ -173,7 +175,9 @@ class Memory:
         What an account uses is written with the next change only.
         """
         before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings)
-        changed = [one for name, one in self._unmet.items() if replace(before[name], use=one.use) != one]
+        changed = [
+            one for name, one in self._unmet.items() if replace(before[name], use=one.use, looked=one.looked) != one
+        ]
         return [unmet_event(one, now) for one in changed] + [
             unmet_event(Unmet(name), now) for name in before if name not in self._unmet
         ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from drainwise.journal.event import DEMAND, VERSION, Event, number, objects, text, truth, whole
-from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, Unmet
+from drainwise.journal.event import DEMAND, VERSION, Event, number, objects, text, texts, truth, whole
+from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, Part, Unmet
 
 
 def unmet_event(one: Unmet, now: int) -> dict[str, object]:
@@ -14,14 +14,25 @@ def unmet_event(one: Unmet, now: int) -> dict[str, object]:
         "time": now,
         "principal": one.principal,
         "why": _why(one, now),
-        "runs": [{"run": run, "cores": round(cores, 6)} for run, cores in one.runs.items()],
+        "runs": [
+            {"run": run, "node": part.node, "whole": part.whole, "cores": round(part.cores, 6)}
+            for run, part in one.runs.items()
+        ],
         "ordered": one.ordered,
         "use": one.use,
+        "looked": one.looked,
         "back": round(one.back, 6),
+        "whole": one.whole,
+        "nodes": list(one.nodes),
+        "left": one.left,
         "base": one.base,
         "peak": one.peak,
+        "others": one.others,
         "first": one.first,
         "last": one.last,
+        "settled": round(one.settled, 6),
+        "served": one.served,
+        "wasted": round(one.wasted, 6),
         "failed": one.failed,
         "vain": round(one.vain, 6),
         "since": one.since,
@@ -36,10 +47,11 @@ def _why(one: Unmet, now: int) -> str:
     if one.failed >= FAILED_ROUNDS and now < one.until:
         held = "all demand" if one.closed else f"demand of {one.held:g} cores"
         return f"{held} is paused: {one.vain:g} cores came back in {one.failed} rounds and its jobs did not start"
-    if one.back:
-        return f"{one.back:g} cores came back for it, its use grew by {one.gained:g}"
+    if one.back or one.settled:
+        back, gained = one.settled + one.back, one.served + one.gained
+        return f"{back:g} cores came back for it, its use grew by {gained:g}"
     if one.runs:
-        return f"{sum(one.runs.values()):g} cores are to come back for it"
+        return f"{sum(part.cores for part in one.runs.values()):g} cores are to come back for it"
     return f"{one.failed} rounds did not help" if one.failed else "nothing is to be remembered of it"
 
 
@@ -54,14 +66,25 @@ def unmet_of(event: Event) -> Unmet:
 
     return Unmet(
         text(event, "principal"),
-        {text(one, "run"): number(one, "cores") for one in objects(event, "runs")},
+        {
+            text(one, "run"): Part(text(one, "node"), whole(one, "whole"), number(one, "cores"))
+            for one in objects(event, "runs")
+        },
         ordered=count("ordered"),
         use=cores("use"),
+        looked=count("looked"),
         back=cores("back"),
+        whole=cores("whole"),
+        nodes=tuple(texts(event, "nodes")),
+        left=count("left"),
         base=cores("base"),
         peak=cores("peak"),
+        others=cores("others"),
         first=count("first"),
         last=count("last"),
+        settled=cores("settled"),
+        served=cores("served"),
+        wasted=cores("wasted"),
         failed=count("failed"),
         vain=cores("vain"),
         since=count("since"),

@@ -74,7 +74,8 @@ def _without_coming(account: Principal, known: Unmet, now: int, settings: Settin
     if not known.back or now >= known.last + settings.time_to_start:
         return account
     coming = max(0.0, known.back - known.gained - free)  # what is free is counted already
-    return replace(account, cores_wanted=max(0.0, account.cores_wanted - coming))
+    in_use = account.cores_in_use + min(coming, max(0.0, account.cores_owed - account.cores_in_use))
+    return replace(account, cores_wanted=max(0.0, account.cores_wanted - coming), cores_in_use=in_use)
 
 
 def _held(account: Principal, known: Unmet, now: int) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from drainwise.reclaim.quota import Balance, on_its_way, owed
 from drainwise.reclaim.reach import total_to_give
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.unmet_demand import for_whom
+from drainwise.reclaim.unmet_demand import Part, for_whom
 from drainwise.reclaim.words import clock, core_hours, duration
 
 
@@ -107,8 +107,8 @@ class Plan:
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
     cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each. waiting:
-    cores that accounts are owed and wait for, by account. parts: for each of these, the cores of each run that is asked
-    for it. paused: demand that does not count now.
+    cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots that are
+    asked, by run. paused: demand that does not count now.
     """
 
     taken: int
@@ -120,7 +120,7 @@ class Plan:
     summary: str
     notices: tuple[str, ...] = ()
     waiting: Mapping[str, float] = field(default_factory=dict)
-    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()
 
     @property
@@ -165,7 +165,7 @@ def make_plan(
         summary=wait or _summary(balance, users, fitting, pauses),
         notices=notices_of(snapshot, pauses),
         waiting={one.name: cores for one in counts.principals if (cores := owed(one)) > 0},
-        parts=for_whom(asks, {pilot.run: pilot.cores for pilot in asked}, balance.deficit),
+        parts=for_whom(asks, asked, balance.deficit, record.unmet),
         paused=pauses,
     )
 
