@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 from drainwise.journal.event import DEMAND, VERSION, Event, number, objects, text, texts, truth, whole
+from drainwise.journal.read import events_of
 from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, Part, Unmet
 
 
@@ -93,6 +97,19 @@ def unmet_of(event: Event) -> Unmet:
         held_jobs=cores("held_jobs"),
         closed=truth(event, "closed"),
     )
+
+
+def unmet_in(paths: Iterable[str]) -> dict[str, Unmet]:
+    """What the journal's files, the oldest first, remember last of each account: without reading their other events.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    found: dict[str, Unmet] = {}
+    for event in events_of(paths, DEMAND):
+        with suppress(ValueError):
+            one = unmet_of(event)
+            found[one.principal] = one
+    return found
 
 
 def _not_negative(name: str, value: float) -> float:
