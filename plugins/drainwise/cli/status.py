@@ -122,7 +122,7 @@ class Status:
             "accounts": [dataclasses.asdict(principal) for principal in snapshot.principals],
             "pilots": [candidate_as_json(row.one) for row in rows],
             "notices": list(notices_of(snapshot, pauses)),
-            "paused": [paused_as_json(one) for one in pauses],
+            "paused_demand": [paused_as_json(one) for one in pauses],
         }
         # Under --watch a program reads one document per line.
         return json_text(shown) if self._args.watch is None else journal_line(shown).rstrip()

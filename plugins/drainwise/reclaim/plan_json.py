@@ -26,7 +26,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         "expected_waste": plan.waste,
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
-        "paused": [paused_as_json(one) for one in plan.paused],
+        "paused_demand": [paused_as_json(one) for one in plan.paused],
         "users": [
             {
                 "principal": user.principal,
