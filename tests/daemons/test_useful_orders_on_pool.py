@@ -112,7 +112,7 @@ def test_a_small_job_gets_its_cores_from_a_large_pilot(full_pool: CondorPool, si
 def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full_pool: CondorPool, site_file: str) -> None:
     """bob's job needs what no node has; alice's next pilot starts where one has gone. His next job is served."""
     submit(full_pool, "bob", 8, needs="TARGET.HasNoNode =?= True")
-    done = cycles(full_pool, site_file, 120, lambda cycle: cycle["paused_demand"])
+    done = cycles(full_pool, site_file, 120, lambda cycle: cycle.get("paused_demand"))
     assert sum(map(asked, done)) == 2
     [paused] = done[-1]["paused_demand"]
     assert (paused["principal"], paused["cores"], paused["failed"]) == ("bob@pool.test", 8.0, 2)

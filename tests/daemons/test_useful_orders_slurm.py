@@ -98,7 +98,7 @@ def test_a_small_job_gets_its_cores_from_a_large_pilot(full: SlurmCluster, site_
 def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full: SlurmCluster, site_file: str) -> None:
     """bob's job needs node1, whose pilot costs most; alice's next one starts where one has gone. His next is served."""
     submit(full, "bob", 8, "--nodelist=node1")
-    done = cycles(full, site_file, 120, lambda cycle: cycle["paused_demand"])
+    done = cycles(full, site_file, 120, lambda cycle: cycle.get("paused_demand"))
     assert sum(map(asked, done)) == 2
     [paused] = done[-1]["paused_demand"]
     assert (paused["principal"], paused["cores"], paused["failed"]) == ("cms", 8.0, 2)
