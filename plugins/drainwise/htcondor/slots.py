@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drainwise.htcondor.closed_nodes import why_no_orders
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
+    CLAIM_VACATE,
     ORDERS,
     WALL_LIMIT,
     Ad,
@@ -167,4 +169,6 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         contradictory=contradicts_itself(slot.ad),
         deadline=deadline,
         leaving=leaving,
+        cannot=why_no_orders(slot.ad),
+        vacate=whole(slot.ad, CLAIM_VACATE),
     )

@@ -106,9 +106,10 @@ class Plan:
     """One cycle's decision on the snapshot taken at `taken` (UNIX s), and the sentence that sums it up.
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
-    cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each. waiting:
-    cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots that are
-    asked, by run. paused: demand that does not count now.
+    cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each.
+    closed_nodes: nodes with pilots that cannot be asked. waiting: cores that accounts are owed and wait for, by
+    account. parts: for each of these, its parts of the pilots that are asked, by run. paused: demand that does not
+    count now.
     """
 
     taken: int
@@ -119,6 +120,7 @@ class Plan:
     usable: int | None
     summary: str
     notices: tuple[str, ...] = ()
+    closed_nodes: int = 0
     waiting: Mapping[str, float] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()
@@ -164,6 +166,7 @@ def make_plan(
         fitting,
         summary=wait or _summary(balance, users, fitting, pauses),
         notices=notices_of(snapshot, pauses),
+        closed_nodes=len({pilot.node for pilot in snapshot.pilots if pilot.cannot}),
         waiting={one.name: cores for one in counts.principals if (cores := owed(one)) > 0},
         parts=for_whom(asks, asked, balance.deficit, record.unmet),
         paused=pauses,
@@ -266,6 +269,12 @@ def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> s
         return "the batch system ends it already"
     if pilot.cannot:
         return f"cannot be asked: {pilot.cannot}"
+    longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
+    if pilot.vacate is not None and pilot.vacate > settings.vacate and pilot.vacate + settings.told >= longest:
+        return (
+            f"its claim lets it be ended {duration(pilot.vacate)} before a deadline, and no deadline lies further ahead"
+            f" than {duration(longest)}: it would be ended before it is told"
+        )
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
     if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:

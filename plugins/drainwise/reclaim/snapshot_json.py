@@ -1,7 +1,7 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 2; version 1, which has neither `cannot` nor `notices` nor a principal's last figures, is read too. Times in
-UNIX s, cores as the batch system gave them, null where not known. What is not exactly a snapshot is refused with the
+Version 2; version 1, which has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`, is read too. Times
+in UNIX s, cores as the batch system gave them, null where not known. What is not exactly a snapshot is refused with the
 place of the fault.
 """
 
@@ -50,6 +50,7 @@ _PILOT = {
     "deadline": "int?",
     "leaving": "bool",
     "cannot": "text",
+    "vacate": "int?",
 }
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
 _PRINCIPAL = {one.name: "number" for one in fields(Principal)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
@@ -63,7 +64,7 @@ _SNAPSHOT = {
     "user_priorities": "object",
     "notices": "list",
 }
-_ADDED: tuple[dict[str, object], ...] = ({"notices": []}, {"cannot": ""}, _SINCE_2)
+_ADDED: tuple[dict[str, object], ...] = ({"notices": []}, {"cannot": "", "vacate": None}, _SINCE_2)
 """What version 1 has not got: the snapshot, each pilot, each principal."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
