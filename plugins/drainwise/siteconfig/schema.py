@@ -186,6 +186,16 @@ class ReclaimSection:
     retry_after: int = key(
         duration("0s", "1d"), 600, "a pilot whose order failed is left alone so long, and another one asked instead"
     )
+    time_to_start: int = key(
+        duration("1s", "1d"),
+        180,
+        "so long after cores came back jobs that waited for them are given to start: a few cycles of the scheduler",
+    )
+    demand_pause: int = key(
+        duration("0s", "1d"),
+        900,
+        "demand that cores which came back twice did not serve counts as none so long, then twice as long, up to a day",
+    )
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle asks for")
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
     max_cores_per_user_per_hour: int = key(
