@@ -39,6 +39,13 @@ def test_who_needs_less_leaves_the_rest_to_others() -> None:
     assert shares_in(TWO).owed(24, {"atlas": 100, "cms": 2}) == pytest.approx({"atlas": 22, "cms": 2})
 
 
+def test_an_own_share_is_what_is_owed_when_nobody_leaves_anything() -> None:
+    """An account without jobs, here root's own, has none; one that Slurm does not know keeps what it has."""
+    needs = {"atlas": 24.0, "cms": 2.0, "unknown": 3.0}
+    assert shares_in(TWO).owed(27, needs) == pytest.approx({"atlas": 22, "cms": 2, "unknown": 3})
+    assert shares_in(TWO).own(27, needs) == pytest.approx({"atlas": 16, "cms": 8, "unknown": 3})
+
+
 def test_what_a_child_leaves_goes_to_its_siblings_first() -> None:
     """As in Slurm's Fair Tree: cms's other child has the whole of cms's part, before atlas has any of it."""
     tree = "root|||0\n atlas||1|0\n cms||1|0\n  prod||9|0\n  users||1|0\n"

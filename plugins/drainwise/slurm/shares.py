@@ -62,6 +62,11 @@ class Shares:
         owed = dict(_divided(self._root, max(0.0, cores - math.fsum(outside.values())), known))
         return {**{name: owed.get(name, 0.0) for name in known}, **outside}
 
+    def own(self, cores: float, needs: Mapping[str, float]) -> dict[str, float]:
+        """The own share of each principal in `needs`: what it is owed when all that have a need had one without end."""
+        endless = {name: math.inf if need and name in self._ratios else need for name, need in needs.items()}
+        return self.owed(cores, endless)
+
     def user_priorities(self) -> dict[str, float]:
         """For each user its part of its account's usage over its part of the shares there; of several the worst."""
         priorities: dict[str, float] = {}
