@@ -40,7 +40,7 @@ SITE_HOOK_PREPARE_JOB = {HOOKS}/prepare
 SITE_HOOK_PREPARE_JOB_BEFORE_TRANSFER = {HOOKS}/before
 SITE_HOOK_UPDATE_JOB_INFO = {HOOKS}/update
 """
-QUICK = "MASTER_BACKOFF_CONSTANT = 1\n"
+QUICK = "MASTER_BACKOFF_CONSTANT = 1\nPOLLING_INTERVAL = 1\n"
 # As sites have them: one adds a variable to the environment and holds jobs, the others leave a trace.
 PREPARE = """\
 #!/bin/sh
@@ -245,7 +245,7 @@ def test_attributes_that_a_user_sets_neither_give_nor_hide_an_order(pool: Condor
         assert push(pool, forged, "node1") == ""
         shown = f'Name == "{slot}" && PilotReclaimDeadline == {soon}'
         pool.wait_for(lambda: pool.slots(shown, ["Name"]), WAIT_SECS, "the forged order")
-        pool.wait_for(lambda: time.time() > soon + 7, WAIT_SECS, "the forged deadline, and a look of the startd's")
+        pool.wait_for(lambda: time.time() > soon + 3, WAIT_SECS, "the forged deadline, and a look of the startd's")
         assert run_in(pool, slot) == mine
         pilots, notices, _ = look(pool)
         assert pilots[slot][:3] == [mine, "", None], "what it shows is no order"
