@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drainwise.clocks import CLOCKS_DIFFER
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
     ORDERS,
@@ -24,9 +25,6 @@ from drainwise.pool import Pilot
 
 SILENT_AFTER = 900
 """Seconds after which the collector's word on a daemon is too old; the collector itself forgets it about then."""
-
-CLOCKS_DIFFER = 60
-"""Seconds that the clocks of two machines may differ."""
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
 
@@ -167,4 +165,5 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         contradictory=contradicts_itself(slot.ad),
         deadline=deadline,
         leaving=leaving,
+        heard=moment(slot.ad, "LastHeardFrom"),
     )

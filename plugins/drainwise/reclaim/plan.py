@@ -13,6 +13,7 @@ from drainwise.pool import Pilot, Snapshot
 from drainwise.reclaim.arrays import Whole
 from drainwise.reclaim.cancel import Cancel, cancels
 from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates_of
+from drainwise.reclaim.doubt import refusing_nodes, why_held_off, with_unanswered
 from drainwise.reclaim.fit import jobs_waiting, usable
 from drainwise.reclaim.limits import cores_allowed, too_soon
 from drainwise.reclaim.notices import notices_of
@@ -135,6 +136,7 @@ def make_plan(
     """
     policy_called(settings.policy)
     record = record or Record()
+    snapshot = with_unanswered(snapshot, record.unanswered)
     if question is None:
         balance = weigh(snapshot, now, settings.horizon)
         released = cancels(snapshot, balance, now, settings, record)
@@ -146,7 +148,8 @@ def make_plan(
     asked = [order.pilot for user in users for order in user.orders]
     fitting = usable(asked, jobs_waiting(snapshot)) if question is None else None
     summary = wait or _summary(balance, users, fitting)
-    notices = notices_of(snapshot)
+    refusing = refusing_nodes(record.nodes, now, settings)
+    notices = (*([refusing] if refusing else []), *notices_of(snapshot))
     return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary, notices)
 
 
@@ -220,15 +223,13 @@ def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> s
     """Why a pilot may not be asked by what the batch system itself knows or did, or ""."""
     if pilot.deadline is not None:
         return f"asked already to be gone by {clock(pilot.deadline)}"
-    if pilot.leaving or on_its_way(pilot, now, settings.horizon):
+    if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
         return "the batch system ends it already"
     if pilot.cannot:
         return f"cannot be asked: {pilot.cannot}"
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
-    if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
-        return f"the order of {clock(failed)} failed; not tried again for {duration(settings.retry_after)}"
-    return ""
+    return why_held_off(pilot, now, settings, record)
 
 
 def _not_needed(one: Candidate, limit: str) -> str:

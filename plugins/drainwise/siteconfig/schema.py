@@ -171,7 +171,9 @@ class ReclaimSection:
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this is not asked: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that ask anybody")
     retry_after: int = key(
-        duration("0s", "1d"), 600, "a pilot whose order failed is left alone so long, and another one asked instead"
+        duration("0s", "1d"),
+        600,
+        "a pilot or node that refused an order is left alone so long, and another one asked instead",
     )
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle asks for")
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")

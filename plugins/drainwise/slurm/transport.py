@@ -7,6 +7,7 @@ from typing import Protocol
 
 from drainwise.slurm import node_line, shares
 from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.controller_clock import ControllerClock
 from drainwise.slurm.job_record import Job, jobs_in
 from drainwise.slurm.node_line import Node, nodes_in
 from drainwise.slurm.shares import Shares, shares_in
@@ -65,14 +66,20 @@ class CommandLine:
 
 
 def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
-    """The answer to the question for the jobs with those of sinfo and sshare. Raises PoolUnreachable."""
+    """The answer to the question for the jobs with those of sinfo and sshare.
+
+    Raises PoolUnreachable, also when slurmctld's clock is another one than this machine's.
+    """
+    clock = ControllerClock(commands)
     asked = []
     try:
         asked += [commands.start(*command) for command in (node_line.COMMAND, shares.COMMAND)]
         # The quick ones first: when slurmctld is gone, their time is over sooner.
+        clock.require_same()
         nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
         return Answers(question.jobs(), nodes_in(nodes), shares_in(tree))
     finally:
         question.end()
+        clock.end()
         for one in asked:
             one.end()
