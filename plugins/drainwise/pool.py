@@ -21,9 +21,10 @@ class Pilot:
     uses, `user` its owner. Times are UNIX seconds; `deadline` is set when it was already asked to be gone by then,
     `leaving` when the batch system already ends it. `report` is None when the pilot is silent; the report is a user's
     word and not yet bounded. `contradictory` when the node found that it contradicts itself and kept its values back.
-    `cannot` says why no order can reach it or it could not be told of one, "" when it can be asked. `heard`: when the
-    batch system had last word from its node, where it has that from the nodes; None: at the snapshot. `unanswered` is
-    the agent's own: the deadline of an order to it that nobody answered and that may still be carried out.
+    `cannot` says why no order can reach it or it could not be told of one, "" when it can be asked. `vacate` is how
+    long before a deadline (s) the batch system begins to end just this one, None where that is as for all. `heard` is
+    when the batch system had last word from its node, None where that was at the snapshot. `unanswered` is the agent's
+    own: the deadline of an order to it that nobody answered and that may still be carried out.
     """
 
     run: str
@@ -39,6 +40,7 @@ class Pilot:
     deadline: int | None = None
     leaving: bool = False
     cannot: str = ""
+    vacate: int | None = None
     heard: int | None = None
     unanswered: int | None = None
 

@@ -27,13 +27,13 @@ def node(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Node:
     files = render.render(SiteConfig(features=FeaturesSection(wall_limit=LIMIT)), "execute")
     [text] = [file.text for file in files if file.path == drop_in_path("execute")]
     names = ("PilotReclaimDeadline", "PilotLeaseEnd", "PilotWallLimit")
-    found = answers(text, names)
+    found = answers(f"{text}\nPILOT_RECLAIM = ORDERS-OF-THE-NODE\n", names)
     assert found["pilotwalllimit"] == str(LIMIT)
 
     def told(orders: str) -> tuple[int | None, int | None]:
-        ad = classad2.ClassAd({"GlobalJobId": JOB, "JobStart": START, "PilotReclaimOrders": orders})
+        ad = classad2.ClassAd({"GlobalJobId": JOB, "JobStart": START})
         for name in names[:2]:
-            ad[name] = classad2.ExprTree(found[name.lower()])
+            ad[name] = classad2.ExprTree(found[name.lower()].replace("ORDERS-OF-THE-NODE", orders))
         deadline, lease_end = (ad.eval(name) for name in names[:2])
         return (deadline if type(deadline) is int else None), (lease_end if type(lease_end) is int else None)
 

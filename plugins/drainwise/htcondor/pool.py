@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import cast
@@ -15,6 +15,7 @@ from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
 from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad
 from drainwise.htcondor.pool_view import snapshot_of
+from drainwise.htcondor.shown_orders import to_be_asked, with_knobs
 from drainwise.htcondor.time_limit import Asked, several_within, within
 from drainwise.pool import Ending, Pilot, Snapshot
 
@@ -46,7 +47,13 @@ class HTCondorPool:
             accounting, submitters = cast("tuple[list[Ad], list[Ad]]", next(answers))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
-            return snapshot_of(slots, accounting, submitters, now)
+            shown = snapshot_of(slots, accounting, submitters, now)
+        doubtful = to_be_asked(shown)
+        if not doubtful:
+            return shown
+        with suppress(PoolUnreachable):  # else what is shown counts: nobody is asked instead
+            return with_knobs(shown, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
+        return shown
 
     def _asked(self) -> Asked[tuple[list[Ad], list[Ad]] | Bundle]:
         """What was asked ahead, if that was just now; else the collector is asked."""
@@ -144,6 +151,12 @@ def _take_back(run: str, slot: str, machine: str) -> Iterator[None]:
     from drainwise.htcondor.order_road import take_back  # noqa: PLC0415
 
     return take_back(run, slot, machine)
+
+
+def _ask_knobs(nodes: Mapping[str, str]) -> dict[str, str]:
+    from drainwise.htcondor.order_road import knobs_of  # noqa: PLC0415
+
+    return knobs_of(nodes)
 
 
 def _ask_places() -> list[Ad]:

@@ -18,6 +18,9 @@ Ad = Mapping[str, object]
 STANDING = "PilotReportStanding"
 WALL_LIMIT = "PilotWallLimit"
 ORDERS = "PilotReclaimOrders"
+ORDERS_SINCE = "PilotOrdersSince"
+CLAIM_VACATE = "PilotVacateTime"
+STARTD_START = "DaemonStartTime"
 
 SLOTS = "Cpus > 0"
 """Which slots are asked for: most nodes are full, and nothing is left of their partitionable slots."""
@@ -43,6 +46,9 @@ SLOT_ATTRIBUTES = (
     "RemoteOwner",
     "RetirementTimeRemaining",
     ORDERS,
+    STARTD_START,
+    ORDERS_SINCE,
+    CLAIM_VACATE,
     WALL_LIMIT,
     HEARTBEAT,
     STANDING,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from drainwise.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.errors import PoolUnreachable
 from drainwise.free_cores import Hole, Waiting, usable_cores
+from drainwise.htcondor.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.group_tree import owed_in_trees
 from drainwise.htcondor.pool_ads import Ad, moment, number, text
 from drainwise.htcondor.shares import (
@@ -68,10 +69,11 @@ def snapshot_of(slot_ads: Iterable[Ad], accounting: Iterable[Ad], submitters: It
     return Snapshot(
         taken=now,
         # A user can forge a GlobalJobId where the access point lets it: an order for such a run would hit both.
-        pilots=tuple(pilot for pilot in pilots if runs[pilot.run] == 1),
+        pilots=tuple(pilot for pilot in closed_pilots(pilots, slots) if runs[pilot.run] == 1),
         principals=principals,
         free_cores=float(usable_cores(holes, (job for job in map(_waiting, principals) if job is not None))),
         user_priorities=_user_priorities(claimed, accounts),
+        notices=closed_notices(slots),
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drainwise.clocks import CLOCKS_DIFFER
+from drainwise.htcondor.closed_nodes import why_no_orders
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
+    CLAIM_VACATE,
     ORDERS,
     WALL_LIMIT,
     Ad,
@@ -166,4 +168,6 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         deadline=deadline,
         leaving=leaving,
         heard=moment(slot.ad, "LastHeardFrom"),
+        cannot=why_no_orders(slot.ad),
+        vacate=whole(slot.ad, CLAIM_VACATE),
     )
