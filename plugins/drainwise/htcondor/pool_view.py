@@ -21,6 +21,7 @@ from drainwise.htcondor.shares import (
     Account,
     Use,
     account_of,
+    endless,
     fair_shares,
     groups,
     new_user_priority,
@@ -62,8 +63,10 @@ def snapshot_of(slot_ads: Iterable[Ad], accounting: Iterable[Ad], submitters: It
     principal_names.update((name, principal_of(name, known)) for name in waiting)
     uses = _uses(held, waiting, accounts, known, principal_names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
-    owed = _owed(uses, accounts, known, ratio, sum(slot.cores for slot in (*held, *free)))
-    principals = tuple(_principal(name, use, owed[name]) for name, use in sorted(uses.items()))
+    cores = sum(slot.cores for slot in (*held, *free))
+    owed = _owed(uses, accounts, known, ratio, cores)
+    shares = _owed(endless(uses), accounts, known, ratio, cores)
+    principals = tuple(_principal(name, use, owed[name], shares[name]) for name, use in sorted(uses.items()))
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     runs = Counter(pilot.run for pilot in pilots)
     return Snapshot(
@@ -208,7 +211,7 @@ def _owed(
     return {**quotas, **fair_shares(left, outside)}
 
 
-def _principal(name: str, use: Use, owed: float) -> Principal:
+def _principal(name: str, use: Use, owed: float, share: float) -> Principal:
     """Where fewer slots were heard of than the accountant charges, a principal that waits is not counted poorer."""
     return Principal(
         name,
@@ -217,6 +220,8 @@ def _principal(name: str, use: Use, owed: float) -> Principal:
         cores_wanted=use.wanted,
         priority=use.priority,
         cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs else 1.0,
+        cores_share=share,
+        cores_running=use.in_use,
     )
 
 

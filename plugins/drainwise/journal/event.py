@@ -13,6 +13,7 @@ Event = Mapping[str, object]
 VERSION = 1
 
 DECISION, ORDER, CANCEL, TENDED, ENDED, STATE = "decision", "order", "cancel", "tended", "ended", "state"
+DEMAND = "demand"
 DONE, SKIPPED, REFUSED = "done", "skipped", "refused"
 """What became of an order or a cancel: taken; its reason had gone; the batch system refuses it for this run."""
 DENIED, UNREACHABLE, UNANSWERED = "denied", "unreachable", "unanswered"

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from drainwise.journal.doubts import Doubts
 from drainwise.journal.entries import ended_event, found_cancel_event, found_order_event
 from drainwise.journal.event import (
     CANCEL,
     DECISION,
+    DEMAND,
+    DENIED,
     DONE,
     ENDED,
+    NOT_DONE,
     ORDER,
+    REFUSED,
+    SKIPPED,
+    UNREACHABLE,
     Event,
     moment,
     number,
@@ -29,13 +36,19 @@ from drainwise.journal.event import (
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import Claims, OpenOrder
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
+from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool import Ending, Snapshot
 from drainwise.reclaim.limits import HOUR
 from drainwise.reclaim.record import Asked, Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.trust import PilotOutcome, trust_by_user
+from drainwise.reclaim.unmet_demand import Unmet, ordered, watched
 
-_REMEMBERED = (ORDER, CANCEL, ENDED)
+if TYPE_CHECKING:
+    from drainwise.reclaim.plan import Plan
+
+_REMEMBERED = (ORDER, CANCEL, ENDED, DEMAND)
+_NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
 class Memory:
@@ -50,6 +63,7 @@ class Memory:
         self._doubts = Doubts()
         self.passed_over = PassedOver()
         self._decision: Event = {}
+        self._unmet: dict[str, Unmet] = {}  # by account
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -105,6 +119,8 @@ class Memory:
             if event.get("outcome") == DONE:
                 self._asked[run] = Asked(order.asked, order.user, order.cores)
                 self._open[run] = order
+            elif event.get("outcome") in _NOT_GIVEN:
+                self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
             self._unwritten.pop(run, None)
         elif kind == CANCEL and event.get("outcome") == DONE:
             self._open.pop(text(event, "run"), None)
@@ -113,6 +129,11 @@ class Memory:
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
                 self._outcomes[outcome.run] = outcome
+        elif kind == DEMAND:
+            unmet = unmet_of(event)
+            self._unmet[unmet.principal] = unmet
+            if unmet == Unmet(unmet.principal):
+                del self._unmet[unmet.principal]
 
     def _decided(self, event: Event) -> None:
         chosen = objects(event, "chosen") if truth(event, "acting") else []
@@ -159,6 +180,7 @@ class Memory:
             self._doubts.refused(now),
             self._doubts.deadlines(),
             self._doubts.nodes(now),
+            dict(self._unmet),
         )
 
     def _maybe_asked(self) -> dict[str, Asked]:
@@ -166,6 +188,23 @@ class Memory:
             return {}
         time = moment(self._decision, "time")
         return {run: Asked(time, text(one, "user"), whole(one, "cores")) for run, one in self._unwritten.items()}
+
+    def watched(self, snapshot: Snapshot, now: int, settings: Settings) -> list[dict[str, object]]:
+        """Take in how the accounts fare that orders were given for; what has changed, as events to write.
+
+        What an account uses is written with the next change only.
+        """
+        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings)
+        changed = [
+            one for name, one in self._unmet.items() if replace(before[name], use=one.use, looked=one.looked) != one
+        ]
+        return [unmet_event(one, now) for one in changed] + [
+            unmet_event(Unmet(name), now) for name in before if name not in self._unmet
+        ]
+
+    def ordering(self, plan: Plan, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
+        """The accounts for which the plan's orders are about to be given, as events to write before."""
+        return [unmet_event(one, now) for one in ordered(self._unmet, snapshot, plan.parts, now)]
 
     def open_orders(self) -> dict[str, OpenOrder]:
         """The orders that were given, not taken back, and whose pilot's end is not yet known, by run."""

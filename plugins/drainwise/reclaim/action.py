@@ -12,8 +12,9 @@ from drainwise.journal.file import Journal
 from drainwise.pool import Pilot, Pool, Snapshot
 from drainwise.reclaim.cancel import Cancel, cancels
 from drainwise.reclaim.doubt import with_unanswered
+from drainwise.reclaim.paused_demand import weighed
 from drainwise.reclaim.plan import Order, Plan
-from drainwise.reclaim.quota import Balance, weigh
+from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import clock
@@ -116,7 +117,7 @@ def carry_out(
 
 @dataclass(frozen=True)
 class _Look:
-    """What the batch system showed at `now` (UNIX s)."""
+    """What the batch system showed at `now` (UNIX s), with the demand that counts."""
 
     now: int
     snapshot: Snapshot
@@ -153,7 +154,8 @@ class _Acting:
         snapshot, now = self.pool.snapshot(self.time()), self.time()
         snapshot = with_unanswered(snapshot, {**self.record.unanswered, **self.unanswered})
         running = {pilot.run: pilot for pilot in snapshot.pilots}
-        return _Look(now, snapshot, weigh(snapshot, now, self.settings.horizon), running)
+        counts, _, balance = weighed(snapshot, self.record.unmet, now, self.settings)
+        return _Look(now, counts, balance, running)
 
     def take_back(self, plan: Plan, look: _Look) -> tuple[Release, ...]:
         """Withdraw the requests whose reason has gone, by both snapshots; what the look is too old for stays."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from drainwise.reclaim.trust import TrustFigures
+from drainwise.reclaim.unmet_demand import Unmet
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Record:
 
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
-    sent one, by name.
+    sent one, by name. unmet: by account that orders were given for.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -44,3 +45,4 @@ class Record:
     failed: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, int] = field(default_factory=dict)
     nodes: Mapping[str, NodeFault] = field(default_factory=dict)
+    unmet: Mapping[str, Unmet] = field(default_factory=dict)
