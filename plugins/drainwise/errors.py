@@ -8,8 +8,11 @@ DrainwiseError                 anything the bundle reports on purpose
 ├── FeatureError               a features directory cannot be written or read
 └── PoolError                  the batch system did not do what was asked (exit code 1)
     ├── PoolUnreachable        no answer, half an answer, or a stale one: nothing may be decided on it
+    │   └── OrderUnanswered    an order was sent and not answered: it may still be carried out
     ├── PoolFull               the batch system takes no more jobs of this user for now
+    ├── RunEnded               the run that an order names is not there any more
     └── ActionRefused          the batch system refused an order
+        └── RightsRefused      because of who gives it: no fault of the run that it names
 """
 
 from __future__ import annotations
@@ -62,12 +65,38 @@ class PoolError(DrainwiseError):
 
 
 class PoolUnreachable(PoolError):  # noqa: N818
-    """No answer, half an answer or a stale one; no act may follow from it."""
+    """No answer, half an answer or a stale one; no act may follow from it.
+
+    Parameter: `only` names the node or the run that it concerns; "" when it is the batch system as a whole.
+    """
+
+    def __init__(self, text: str, only: str = "") -> None:
+        self.only = only
+        super().__init__(text)
+
+
+class OrderUnanswered(PoolUnreachable):
+    """An order was sent and not answered, or does not show: whether it is carried out is not known."""
 
 
 class PoolFull(PoolError):  # noqa: N818
     """A limit on jobs is reached: no more are taken for now, and what is there goes on."""
 
 
+class RunEnded(PoolError):  # noqa: N818 - the fact, not the fault, is the news
+    """The run that an order names is not there any more; nothing was sent."""
+
+
 class ActionRefused(PoolError):  # noqa: N818
     """The batch system refused an order."""
+
+
+class RightsRefused(ActionRefused):
+    """The batch system refuses orders of whoever gives them, whatever run they name.
+
+    Parameter: `only` names the node that refuses; "" when it is the batch system as a whole.
+    """
+
+    def __init__(self, text: str, only: str = "") -> None:
+        self.only = only
+        super().__init__(text)

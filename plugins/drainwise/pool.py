@@ -22,7 +22,9 @@ class Pilot:
     `leaving` when the batch system already ends it. `report` is None when the pilot is silent; the report is a user's
     word and not yet bounded. `contradictory` when the node found that it contradicts itself and kept its values back.
     `cannot` says why no order can reach it or it could not be told of one, "" when it can be asked. `vacate` is how
-    long before a deadline (s) the batch system begins to end just this one, None where that is as for all.
+    long before a deadline (s) the batch system begins to end just this one, None where that is as for all. `heard` is
+    when the batch system had last word from its node, None where that was at the snapshot. `unanswered` is the agent's
+    own: the deadline of an order to it that nobody answered and that may still be carried out.
     """
 
     run: str
@@ -39,6 +41,8 @@ class Pilot:
     leaving: bool = False
     cannot: str = ""
     vacate: int | None = None
+    heard: int | None = None
+    unanswered: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,13 +91,15 @@ class Ending:
 
     ended: UNIX seconds. vacated: the batch system ended it, at the end of its lease or because somebody asked it to; a
     pilot that left by itself in time was not. cpu_seconds: CPU time of the whole run, user and system, over all its
-    processes; None where the batch system does not tell.
+    processes; None where the batch system does not tell. by_others: somebody else than its owner had it ended, or its
+    node failed, as far as the records tell.
     """
 
     run: str
     ended: int
     vacated: bool
     cpu_seconds: float | None = None
+    by_others: bool = False
 
 
 class Pool(Protocol):
@@ -108,15 +114,16 @@ class Pool(Protocol):
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """Shorten the lease of exactly this run to `deadline` (UNIX seconds); the batch system enforces it.
 
-        A deadline of now is a vacate. Raises ActionRefused when the batch system refuses, PoolUnreachable when it does
-        not answer or the run is no longer where it was.
+        A deadline of now is a vacate. Raises RunEnded when the run is no longer where it was, ActionRefused when the
+        batch system refuses (RightsRefused: whoever gives orders, whatever the run), PoolUnreachable when it does not
+        answer and nothing was sent, OrderUnanswered when it may still be carried out.
         """
 
     def take_back(self, pilot: Pilot, reason: str) -> None:
         """Withdraw the order to exactly this run: its lease is as long as before, and the pilot is told.
 
-        Nothing is done for a run that was not asked. Raises ActionRefused when the batch system refuses or cannot,
-        PoolUnreachable when it does not answer or the run is no longer where it was.
+        Nothing is done for a run that was not asked. Raises as `ask_to_leave`; ActionRefused also when the batch system
+        cannot.
         """
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:

@@ -15,7 +15,7 @@ from drainwise.agent.loop import Loop
 from drainwise.agent.notify import Notifier
 from drainwise.agent.setup import Setup
 from drainwise.agent.signals import Signals
-from drainwise.errors import ConfigurationError, PoolError, PoolUnreachable, UsageError
+from drainwise.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
 from drainwise.pool import Pilot
 
@@ -157,11 +157,27 @@ def test_a_fault_of_our_own_is_said_with_its_place_and_asks_nobody(play: Play) -
 
 def test_an_order_that_fails_in_each_cycle_is_tried_again_and_said_once(play: Play) -> None:
     play.setup = replace(play.setup, settings=replace(play.setup.settings, retry_after=0))
-    play.pool.faults["ask_to_leave"] = PoolUnreachable("node n did not answer within 30 s")
+    play.pool.faults["ask_to_leave"] = PoolUnreachable("node n did not answer within 30 s", "n")
     play.run(nothing, nothing, play.pool.faults.clear)
-    failed = [line for line in play.said if "failed: node n did not answer" in line]
-    assert len(failed) == len(set(failed)) == 2 and len(play.pool.acts) == 2
-    assert [cycle.fault for cycle in play.cycles] == [""] * 4, "one node that is deaf is no reason to wait"
+    failed = [line for line in play.said if "unreachable: node n did not answer" in line]
+    assert len(failed) == len(set(failed)) == 1 and len(play.pool.acts) == 2
+    assert [cycle.fault for cycle in play.cycles] == [""] * 4, "one node that does not answer is no reason to wait"
+    assert {cycle.next_in // 30 for cycle in play.cycles} == {1}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [RightsRefused("Access/permission denied"), PoolUnreachable("squeue did not answer within 5 s")],
+)
+def test_while_nobody_takes_orders_it_waits_longer_and_then_asks_the_same_pilots(play: Play, fault: PoolError) -> None:
+    """One order is tried in each cycle; it is no fault of the pilots: the cheapest go as soon as orders are taken."""
+    play.pool.faults["ask_to_leave"] = fault
+    play.run(nothing, nothing, play.pool.faults.clear)
+    assert play.said.count(f"backing off: {fault}") == 1
+    assert [round(cycle.next_in) for cycle in play.cycles[:3]] == [60, 120, 240]
+    tried = [event["run"] for event in play.journal.events if event["event"] == "order"]
+    assert tried[:4] == [tried[0]] * 4 and play.pool.asked() == [tried[0], tried[4]]
+    assert play.pool.asked() == sorted(play.pool.pilots)[:2], "those that waste least"
 
 
 def test_a_wrong_site_file_ends_it_at_the_start(play: Play) -> None:

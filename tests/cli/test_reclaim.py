@@ -93,7 +93,7 @@ def test_an_order_that_is_refused_ends_with_1(
     pool.refusing = True
     assert main(["reclaim", "--once", "--act"]) == 1
     assert "node1 refused the order" in capsys.readouterr().out
-    assert [order["outcome"] for order in orders_in(own_journal(tmp_path))] == ["failed", "failed"]
+    assert [order["outcome"] for order in orders_in(own_journal(tmp_path))] == ["refused", "refused"]
 
 
 def test_a_pool_that_does_not_answer_is_one_line_and_no_act(

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
+from drainwise.errors import PoolError, PoolUnreachable
 from drainwise.local.control import start_daemon
+from drainwise.local.database import STATE
 from drainwise.local.job import ENDED, RUNNING, Node
 from drainwise.local.lease import find_lease
+from drainwise.local.log import LOG
 from drainwise.local.pool import LocalPool
 from drainwise.local.presence import DaemonLock, find_daemon
 from drainwise.local.settings import Settings
@@ -255,3 +257,35 @@ def test_leases_of_a_daemon_that_is_killed_are_not_touched_by_its_death(batch: B
     batch.kill_daemon()
     DaemonLock(batch.directory).release()
     assert find_lease(os.path.join(own, batch.job(job_id).run)) == keeper
+
+
+def test_rows_that_no_reader_can_read_end_neither_the_daemon_nor_what_runs(batch: Batch) -> None:
+    """A command and a report that are no JSON cost themselves; a number that is none stops all until it is mended."""
+    pid = batch.start()
+    [runs] = batch.submit("exec sleep 600")
+    batch.await_state(RUNNING, runs)
+    [waits] = batch.submit("true", cores=16)
+    state = Path(batch.directory) / STATE
+
+    def change(statement: str) -> None:
+        with sqlite3.connect(state) as other:
+            other.execute(statement)
+        other.close()
+
+    change(f"UPDATE jobs SET command = 'no JSON', environment = '{{' WHERE job_id IN ({runs}, {waits})")
+    change(f"INSERT OR REPLACE INTO reports VALUES ('{batch.job(runs).run}', '[')")
+    [next_one] = batch.submit("true")
+    batch.await_state(ENDED, next_one)
+    change(f"UPDATE jobs SET cores = 'many' WHERE job_id = {next_one}")
+    change(f"UPDATE jobs SET cores = 'many' WHERE job_id = {runs}")
+    with pytest.raises(PoolError, match=f"damaged: job {runs} in jobs: cores = 'many'"):
+        batch.pool.snapshot(int(time.time()))
+    log = Path(batch.directory) / LOG
+    until(lambda: f"damaged: job {runs} in jobs" in log.read_text(), "the daemon says so")
+    change("UPDATE jobs SET cores = 8")
+    until(lambda: "the state: in order again" in log.read_text(), "the daemon goes on")
+    assert find_daemon(batch.directory) and batch.job(runs).state == RUNNING
+    batch.said("local", "remove", str(runs))
+    batch.await_state(ENDED, runs, waits)
+    assert "the command is empty" in batch.job(waits).note
+    assert os.path.exists(f"/proc/{pid}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
+from drainwise.errors import RunEnded
 from drainwise.local.control import start_daemon
 from drainwise.local.job import ENDED, RUNNING, Node
 from drainwise.local.presence import find_daemon
@@ -148,7 +148,7 @@ def test_an_order_that_is_taken_back_leaves_the_lease_as_it_was_and_the_pilot_is
     batch.pool.take_back(free, "once more")
     batch.pool.ask_to_leave(free, int(time.time()), "carol waits")
     batch.await_state(ENDED, job_id)
-    with pytest.raises(PoolUnreachable, match="does not run any more"):
+    with pytest.raises(RunEnded, match="does not run any more"):
         batch.pool.take_back(free, "too late")
 
 
@@ -186,7 +186,7 @@ def test_an_order_for_a_run_that_ended_hits_nobody(batch: Batch) -> None:
     [second] = batch.submit("sleep 1000", cores=16)
     (batch.work(first) / "go").touch()
     batch.await_state(RUNNING, second)
-    with pytest.raises(PoolUnreachable, match="does not run any more"):
+    with pytest.raises(RunEnded, match="does not run any more"):
         batch.pool.ask_to_leave(pilot, int(time.time()), "reclaim")
     assert batch.job(second).deadline is None and not (batch.work(second) / ".site.ad").exists()
 

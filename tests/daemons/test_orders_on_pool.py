@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -157,7 +160,7 @@ def test_a_plain_user_is_refused_and_nothing_changes(pool: CondorPool) -> None:
     """alice may read the pool, and run jobs in it, but with her own token she asks nobody to go."""
     before, slot = orders(pool), sorted(runs(pool))[0]
     outcome, detail = ask(pool, slot, int(time.time()) + GRACE, identity="alice@pool.test")
-    assert outcome == "ActionRefused"
+    assert outcome == "RightsRefused"
     assert "ALLOW_ADMINISTRATOR" in detail
     assert orders(pool) == before
     assert (deadlines(pool), retiring(pool)) == ({}, [])
@@ -168,7 +171,7 @@ def test_a_run_that_is_not_there_any_more_is_not_asked(pool: CondorPool) -> None
     before, (slot, run) = orders(pool), sorted(runs(pool).items())[0]
     ended = run[:-1] + str((int(run[-1]) + 1) % 10)
     outcome, detail = ask(pool, slot, int(time.time()) + GRACE, ended)
-    assert (outcome, "does not run on" in detail) == ("PoolUnreachable", True)
+    assert (outcome, "does not run on" in detail) == ("RunEnded", True)
     assert orders(pool) == before
 
 
@@ -373,7 +376,7 @@ def test_an_order_that_is_taken_back_leaves_the_run_alone(pool: CondorPool) -> N
     pool.wait_for(lambda: before[slot] not in runs(pool).values(), 40, "the end of the run")
     found = pool.wait_for(lambda: endings(pool, *before.values()), 20, "its ending")
     assert list(found) == [before[slot]]
-    ended, vacated, _ = found[before[slot]]
+    ended, vacated, *_ = found[before[slot]]
     assert isinstance(ended, int)
     assert again - VACATE_SECONDS - 8 <= ended <= again + 2
     assert vacated is True
@@ -403,10 +406,10 @@ def test_a_run_that_left_by_itself_was_not_vacated(pool: CondorPool) -> None:
     deadline = int(time.time()) + 600
     assert ask(pool, slot, deadline) == ("asked", run)
     outcome, _ = take_back(pool, slot, identity="alice@pool.test")
-    assert outcome == "ActionRefused"
+    assert outcome == "RightsRefused"
     assert deadlines(pool) == {slot: deadline}
     found = pool.wait_for(lambda: endings(pool, run), 90, "its ending")
-    ended, vacated, _ = found[run]
+    ended, vacated, *_ = found[run]
     assert isinstance(ended, int)
     assert abs(ended - int(run.rpartition("@")[2]) - 60) <= 10
     assert vacated is False
@@ -443,3 +446,129 @@ def test_a_node_that_would_not_wait_for_the_deadline_is_not_asked(pool: CondorPo
         pool.reconfigure("node1")
     deadline = int(time.time()) + 600
     assert ask(pool, slot, deadline) == ("asked", run), "and when the file is mended it is"
+
+
+# ---- orders of which it is not known what became of them, and refusals that are no pilot's fault ----
+
+# As ASK, and the startd (its number on this machine is the last argument) stops right after it took the order.
+ASK_AND_STOP = f"""
+import os, signal, sys
+from drainwise.htcondor import order_road
+startd, taken = int(sys.argv.pop()), order_road._set
+def stopping(*arguments):
+    taken(*arguments)
+    os.kill(startd, signal.SIGSTOP)
+order_road._set = stopping
+{ASK}"""
+
+
+def outside(pool: CondorPool, pid: str) -> int:
+    """The number on this machine of a process of the pool."""
+    namespace = os.readlink(f"/proc/{pool.pid}/ns/pid")
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            numbers = re.search(r"^NSpid:(.*)$", (path / "status").read_text(), re.MULTILINE)
+            if numbers and numbers[1].split()[-1] == pid and os.readlink(path / "ns" / "pid") == namespace:
+                return int(path.name)
+        except OSError:
+            continue  # it has just ended
+    raise AssertionError(f"no process {pid} in the pool")
+
+
+def test_a_node_that_takes_an_order_and_does_not_answer_leaves_it_in_doubt(pool: CondorPool) -> None:
+    """Stopped right after it took the order: it stands when the node goes on."""
+    slot, run = next(item for item in sorted(runs(pool).items()) if item[0].endswith("@node1.pool.test"))
+    startd, deadline = outside(pool, daemon(pool, "condor_startd", "node1")), int(time.time()) + 600
+    command = [sys.executable, "-c", ASK_AND_STOP, slot, str(deadline), run, "4", str(startd)]
+    try:
+        answer = pool.run_outside(command, environment=ENVIRONMENT)
+        assert json.loads(answer.stdout) == ["OrderUnanswered", "node node1.pool.test did not answer within 4 s"]
+    finally:
+        os.kill(startd, signal.SIGCONT)
+    pool.wait_for(lambda: deadlines(pool) == {slot: deadline}, 30, "the deadline")
+
+
+def cycle(pool: CondorPool, site_file: str, journal: Path, **options: str) -> list[tuple[str, str]]:
+    """The nodes that were asked in one cycle and what became of it."""
+    argv = [sys.executable, "-m", "drainwise", "reclaim", "--once", "--act", "--json", "--site", site_file]
+    argv += ["--journal", str(journal)]
+    shown = json.loads(pool.run_outside(argv, environment=ENVIRONMENT, check=False, **options).stdout)  # type: ignore[arg-type]
+    nodes = {order["run"]: order["node"] for user in shown["users"] for order in user["orders"]}
+    return [(nodes[act["run"]], act["outcome"]) for act in shown["acts"]]
+
+
+def test_a_node_that_refuses_the_agent_is_left_alone_and_named(
+    pool: CondorPool, site_file: str, tmp_path: Path
+) -> None:
+    """bob is owed 8 cores. A pilot of the other node goes in its place; plan names the node that refuses."""
+    pool.submit(JOBS.format(user="bob", seconds=1, count=1), user="bob")
+    planned = ("plan", "--json", "--site", site_file)
+    shown = pool.wait_for(
+        lambda: [
+            order["node"]
+            for user in json.loads(drainwise_command(pool, *planned).stdout)["users"]
+            for order in user["orders"]
+        ],
+        60,
+        "a plan",
+    )
+    [first], [other] = shown, [node.host for node in map(pool.node, ("node1", "node2")) if node.host not in shown]
+    name, refused = first.partition(".")[0], tmp_path / "refused.journal"
+    # The agent's token comes as condor@password there; tools of the node itself stay allowed.
+    pool.configure(name, "rights", "ALLOW_ADMINISTRATOR = condor@pool.test, root@pool.test\n")
+    pool.reconfigure(name)
+    try:
+        pool.wait_for(lambda: cycle(pool, site_file, tmp_path / "try.journal") == [(first, "denied")], 60, "a refusal")
+        assert cycle(pool, site_file, refused) == [(first, "denied")]
+        site = tmp_path / "site.ini"
+        site.write_text(f"{SITE}[journal]\nfile = {refused}\n")
+        explained = drainwise_command(pool, "plan", "--site", str(site))
+        assert f"1 nodes refuse the agent's orders: {first}" in explained.stdout.replace("\n", "")
+        assert cycle(pool, site_file, refused) == [(other, "done")]
+    finally:
+        pool.configure(name, "rights", "")
+        pool.reconfigure(name)
+    outcomes = [json.loads(line) for line in refused.read_text().splitlines()]
+    assert [(one["outcome"], one.get("only")) for one in outcomes if one["event"] == "order"] == [
+        ("denied", first),
+        ("done", None),
+    ]
+
+
+def test_whom_an_administrator_removed_or_held_is_told_by_the_access_point(pool: CondorPool) -> None:
+    """A pilot that its owner removed was ended by its own user; a drain is an administrator's."""
+    before, deadline = sorted(runs(pool).items()), int(time.time()) + 600
+    for slot, run in before:
+        assert ask(pool, slot, deadline) == ("asked", run)
+    jobs = [run.split("#")[1] for _, run in before]
+    pool.run(["condor_rm", jobs[0]], user="alice")
+    pool.run(["condor_rm", jobs[1]])
+    pool.run(["condor_hold", jobs[2]], user="alice")
+    pool.run(["condor_hold", jobs[3]])
+    names = [run for _, run in before]
+    pool.wait_for(lambda: len(endings(pool, *names)) == 4, 60, "all endings")
+    found = endings(pool, *names)
+    assert [(found[run][1], found[run][3]) for run in names] == [(True, False), (True, True)] * 2
+
+
+# Takes a snapshot on a machine whose clock is so many seconds ahead; prints the number of pilots, or why there is none.
+WRONG_CLOCK = """
+import sys, time
+from drainwise.errors import PoolError
+from drainwise.htcondor.pool import HTCondorPool
+right, ahead = time.time, int(sys.argv[1])
+time.time = lambda: right() + ahead
+try:
+    print(len(HTCondorPool().snapshot(int(time.time())).pilots))
+except PoolError as fault:
+    print(fault)
+"""
+
+
+def test_with_another_time_than_the_collectors_nothing_is_decided(pool: CondorPool) -> None:
+    """Deadlines are times of day: a minute ahead or behind is refused, some seconds are not."""
+    words = {60: "this machine's clock is more than 30 s ahead of the collector's: deadlines would be wrong"}
+    words |= {-60: "this machine's clock is more than 30 s behind the collector's", 20: "4\n", -20: "4\n", 0: "4\n"}
+    for ahead, said in words.items():
+        command = [sys.executable, "-c", WRONG_CLOCK, str(ahead)]
+        assert pool.run_outside(command, environment=ENVIRONMENT).stdout.startswith(said)

@@ -17,11 +17,15 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.errors import ActionRefused, PoolUnreachable, RightsRefused, RunEnded
+from drainwise.journal.event import Event
+from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool import Pilot
 from drainwise.reclaim.notices import notices_of
 from drainwise.reclaim.quota import require_whole
+from drainwise.reclaim.settings import Settings
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import SlurmSection
 from drainwise.slurm.admin_comment import Published, comment_text, published_in
@@ -33,6 +37,7 @@ from drainwise.slurm.job_record import Job as SlurmJob
 from drainwise.slurm.job_record import jobs_in
 from drainwise.slurm.native_road import EXPOSED, PROTECTED, NativeRoad
 from drainwise.slurm.order_mark import entries_in
+from drainwise.slurm.orders import Orders
 from drainwise.slurm.pool import SlurmPool
 from drainwise.slurm.pool_view import SEVERAL_NODES
 from drainwise.slurm.render import fragment_path, render
@@ -294,6 +299,19 @@ def test_a_slurmctld_that_hangs_is_no_answer_either(slurm: SlurmCluster) -> None
         slurm.run(["kill", f"-{int(signal.SIGCONT)}", str(process)])
 
 
+@pytest.mark.parametrize(("ahead", "words"), [(60, "6. s ahead of slurmctld's"), (-60, "[56]. s behind slurmctld's")])
+def test_with_another_time_than_slurmctlds_nothing_is_decided(
+    slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch, ahead: int, words: str
+) -> None:
+    """Deadlines are times of day."""
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + ahead)
+    with pytest.raises(PoolUnreachable, match=f"this machine's clock is {words}: deadlines would be wrong"):
+        pool_of(slurm).snapshot(now())
+    monkeypatch.setattr(time, "time", lambda: right() + ahead / 4)
+    pool_of(slurm).snapshot(now())
+
+
 # ---- orders ----
 
 
@@ -380,7 +398,7 @@ def test_an_order_that_is_taken_back_leaves_the_lease_as_it_was(slurm: SlurmClus
         assert lease_ends(slurm)[jobs[2].label] == end
     slurm.run(["scancel", str(jobs[0].id)])
     slurm.wait_for(lambda: slurm.job(jobs[0].id).state == "CANCELLED", 30, "the end of the job")
-    with pytest.raises(PoolUnreachable, match="does not run any more"):
+    with pytest.raises(RunEnded, match="does not run any more"):
         pool.take_back(pilots[0], "late")
 
 
@@ -490,7 +508,7 @@ def test_a_run_that_is_over_is_refused_and_nobody_else_is_touched(slurm: SlurmCl
     ends = lease_ends(slurm)
     for one in old:
         for deadline in (now() + 600, now()):
-            with pytest.raises(PoolUnreachable, match="does not run any more"):
+            with pytest.raises(RunEnded, match="does not run any more"):
                 pool.ask_to_leave(one, deadline, "test")
     assert lease_ends(slurm) == ends
     assert {other.label, requeued.label} == set(ends)
@@ -546,7 +564,7 @@ def test_a_plain_user_is_refused(slurm: SlurmCluster) -> None:
     job = start(slurm, "alice")
     one = pilot(pool, job)
     for deadline in (now() + 600, now()):
-        with pytest.raises(ActionRefused, match=r"denied|Invalid user id"):
+        with pytest.raises(RightsRefused, match=r"denied|Invalid user id"):
             pool.ask_to_leave(one, deadline, "test")
     assert slurm.job(job.id).end == job.end
     assert slurm.job(job.id).state == "RUNNING"
@@ -566,6 +584,129 @@ def test_two_agents_that_order_at_once_leave_one_sound_lease(slurm: SlurmCluster
     with ThreadPoolExecutor(4) as agents:
         list(agents.map(order, (601, 701, 801, 901)))
     assert base + 599 <= (pilot(pool, job).deadline or 0) <= base + 901
+
+
+# ---- orders of which it is not known what became of them ----
+
+RECLAIM = Settings(
+    policy="least-waste",
+    horizon=GRACE,
+    grace=GRACE,
+    max_grace=GRACE,
+    heartbeat_limit=3600,
+    max_cores=100,
+    max_cores_per_user=100,
+    max_cores_per_user_hour=100,
+    min_age=0,
+    margin=60,
+)
+
+
+class Agent:
+    """An agent whose cycles are done one by one; the events are its journal."""
+
+    def __init__(self, cluster: SlurmCluster, user: str = "root") -> None:
+        self.pool, self.memory, self.events = pool_of(cluster, user), Memory(), list[Event]()
+
+    def write(self, event: Event) -> None:
+        self.events.append(event)
+
+    def cycle(self) -> Cycle:
+        return run_cycle(self.pool, RECLAIM, self.memory, self, now, acting=True)
+
+    def orders(self) -> list[tuple[object, object]]:
+        """The runs and what became of each order, as they were written."""
+        return [(event["run"], event["outcome"]) for event in self.events if event["event"] == "order"]
+
+
+def fill(cluster: SlurmCluster) -> None:
+    """alice's pilots hold all nodes, bob waits for one."""
+    for _ in range(4):
+        start(cluster, "alice", *WHOLE_NODE)
+    waiting = cluster.submit(SLEEP, "bob", WHOLE_NODE)
+    cluster.wait_for(lambda: cluster.job(waiting).reason in {"Resources", "Priority"}, 30, "bob to wait")
+
+
+def test_an_order_that_a_stopped_slurmctld_held_is_found_and_nobody_else_is_asked(
+    slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is carried out when slurmctld goes on, long after scontrol was given up."""
+    fill(slurm)
+    agent, ends = Agent(slurm), lease_ends(slurm)
+    process, order = slurm.daemon_pid("slurmctld"), SlurmCommands.order
+
+    def stopped(commands: SlurmCommands, name: str, *arguments: str, stdin: str = "") -> None:
+        if name == "scontrol":
+            slurm.run(["kill", f"-{int(signal.SIGSTOP)}", str(process)])
+        order(commands, name, *arguments, stdin=stdin)
+
+    monkeypatch.setattr(SlurmCommands, "order", stopped)
+    try:
+        cycle = agent.cycle()
+    finally:
+        slurm.run(["kill", f"-{int(signal.SIGCONT)}", str(process)])
+    [(cheapest, _)] = agent.orders()
+    assert (agent.orders(), cycle.halted) == ([(cheapest, "unanswered")], "scontrol did not answer within 4 s")
+    assert agent.memory.record(now(), RECLAIM).unanswered.keys() == {cheapest}
+    label = str(cheapest).partition("@")[0]
+    slurm.wait_for(lambda: lease_ends(slurm).get(label) != ends[label], 30, "the order to be carried out")
+
+    agent.cycle()
+    assert agent.orders() == [(cheapest, "unanswered"), (cheapest, "done")]
+    assert {one for one, end in lease_ends(slurm).items() if end != ends[one]} == {label}
+    record = agent.memory.record(now(), RECLAIM)
+    assert ([one.cores for one in record.asked], record.unanswered, record.failed) == ([8], {}, {})
+    assert agent.memory.open_orders().keys() == {cheapest}
+
+
+def test_after_an_outage_the_pilot_that_wastes_least_is_asked(
+    slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """slurmctld dies between the last look and the order: no pilot is shut out for it."""
+    fill(slurm)
+    agent, shorten = Agent(slurm), Orders.shorten
+
+    def outage(self: Orders, run: str, deadline: int, reason: str) -> None:
+        slurm.kill_daemon("slurmctld", signal.SIGTERM)  # it keeps what it knows
+        shorten(self, run, deadline, reason)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Orders, "shorten", outage)
+        cycle = agent.cycle()
+    [(cheapest, _)] = agent.orders()
+    assert (agent.orders(), cycle.halted) == ([(cheapest, "unreachable")], "squeue did not answer within 4 s")
+    assert agent.cycle().fault, "while it is gone nothing is decided"
+    slurm.start_daemon("slurmctld")
+    slurm.wait_until_complete()
+    slurm.wait_for(lambda: not agent.cycle().fault, 30, "a cycle")
+    assert agent.orders() == [(cheapest, "unreachable"), (cheapest, "done")]
+
+
+def test_an_agent_without_rights_tries_one_order_in_a_cycle_and_blames_no_pilot(slurm: SlurmCluster) -> None:
+    fill(slurm)
+    agent = Agent(slurm, "bob")
+    cycles = [agent.cycle() for _ in range(2)]
+    [(first, _), _] = agent.orders()
+    assert agent.orders() == [(first, "denied")] * 2
+    assert all("orders need root or SlurmUser" in cycle.halted for cycle in cycles)
+    assert agent.memory.record(now(), RECLAIM).failed == {}
+
+
+def test_who_cancelled_a_pilot_that_was_asked_is_told_by_the_accounting(slurm: SlurmCluster) -> None:
+    """An administrator's cancel says nothing of what the pilot promised, its owner's does."""
+    pool = pool_of(slurm)
+    by_root, by_alice = (start(slurm, "alice", "--cpus-per-task=2") for _ in range(2))
+    runs = {name: pilot(pool, job).run for name, job in (("root", by_root), ("alice", by_alice))}
+    for job in (by_root, by_alice):
+        pool.ask_to_leave(pilot(pool, job), now() + 601, "test")
+    slurm.run(["scancel", str(by_root.id)])
+    slurm.run(["scancel", str(by_alice.id)], user="alice")
+    slurm.wait_for(lambda: len(pool.endings(runs.values(), now())) == 2, 30, "both endings")
+    found = pool.endings(runs.values(), now())
+    assert {name: (found[run].vacated, found[run].by_others) for name, run in runs.items()} == {
+        "root": (True, True),
+        "alice": (True, False),
+    }
 
 
 # ---- the native road ----

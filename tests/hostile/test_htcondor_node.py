@@ -14,14 +14,17 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import classad2
 import pytest
 
+import drainwise
 from drainwise.htcondor.startd_cron import remembered
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.waste import classad_expressions
@@ -316,6 +319,49 @@ def test_a_file_system_over_the_job(node: Node, programs: Programs, alice: Job, 
     )
     assert ran.returncode == 0, ran.stderr
     assert published(Round(taken_apart(ran.stdout), []), bob)
+
+
+# One round as HTCondor's own user (the first argument), of which a job mounts a FUSE file system whose server never
+# answers over its directory (the second) after the round has looked for such mounts; options of it: the third.
+_MOUNTED_MEANWHILE = """
+import ctypes, os, sys
+from drainwise.htcondor import startd_cron
+daemon, target, options, *arguments = sys.argv[1:]
+fd = os.open("/dev/fuse", os.O_RDWR)
+given = f"fd={fd},rootmode=40755,user_id=54321,group_id=54321{options}"
+seen = startd_cron.fuse_mounts_below
+def look(base):
+    found = seen(base)
+    assert not ctypes.CDLL(None).mount(b"never", target.encode(), b"fuse", 6, given.encode())
+    os.setresgid(*[int(daemon)] * 3)
+    os.setresuid(*[int(daemon)] * 3)
+    return found
+startd_cron.fuse_mounts_below = look
+startd_cron.main(arguments)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no FUSE in this kernel")
+@pytest.mark.parametrize("options", ["", ",allow_other"])
+def test_a_file_system_over_the_job_while_a_round_looks(
+    node: Node, programs: Programs, alice: Job, bob: Job, options: str
+) -> None:
+    """HOSTILE 12: refused by the kernel, or never answered: the neighbour's report is published all the same."""
+    began, given = time.monotonic(), (str(node.daemon), alice.scratch, options)
+    ran = subprocess.run(
+        [
+            *("unshare", "--mount", sys.executable, "-c", _MOUNTED_MEANWHILE),
+            *(*given, *node.cron_arguments(programs.settings)),
+        ],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(drainwise.__file__).parents[1])},
+    )
+    assert (ran.returncode, time.monotonic() - began < 10) == (0, True), ran.stderr
+    seen = taken_apart(ran.stdout)
+    assert published(Round(seen, []), bob)
+    assert tag(alice) not in seen
 
 
 @ONE_LAYOUT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.endings import Place, endings_in, places_of
+from drainwise.htcondor.endings import Place, endings_in, in_question, places_of, with_who_asked
 from drainwise.htcondor.orders import Order
 from drainwise.htcondor.pool_ads import Ad
 from drainwise.pool import Ending
@@ -42,6 +42,59 @@ def ending(*ads: Ad, order: Order = ORDER) -> Ending | None:
 def test_who_ended_a_run(ad: Ad, vacated: bool) -> None:
     found = ending(ad)
     assert found == Ending(RUN, int(str(ad["CompletionDate"])), vacated, None)
+
+
+@pytest.mark.parametrize(
+    ("ad", "by_others"),
+    [
+        # Of 25.14.1: condor_vacate, condor_drain -fast, the order itself, removed; of 23.9.6: condor_drain -fast.
+        (kept(1795280249, ExitBySignal=True, VacateReason="by the administrator", VacateReasonCode=1010), True),
+        (kept(1795280249, ExitBySignal=True, VacateReason="draining", VacateReasonCode=1014), True),
+        (kept(1795280261, ExitBySignal=True, VacateReason="draining", VacateReasonCode=1014), False),
+        (kept(1795280262, ExitBySignal=True, VacateReason="PREEMPT", VacateReasonCode=1011), False),
+        (kept(1795280249, ExitBySignal=True, VacateReason="deactivated", VacateReasonCode=1009), False),
+        (kept(1795280249, ExitBySignal=True, BadputCausedByDraining=True), True),
+    ],
+)
+def test_who_is_ended_by_an_administrator_before_its_time_was_not_ended_by_its_order(ad: Ad, by_others: bool) -> None:
+    found = ending(ad)
+    assert found is not None and (found.vacated, found.by_others) == (True, by_others)
+
+
+WHEN = 1795280249
+
+
+@pytest.mark.parametrize(
+    ("job", "by_others"),
+    [
+        ({"RemoveReason": "via condor_rm (by user condor)"}, True),
+        ({"RemoveReason": "via condor_rm (by user root@pool.test)"}, True),
+        ({"RemoveReason": "via condor_rm (by user alice)"}, False),
+        ({"RemoveReason": "via condor_rm (by user alice@pool.test)"}, False),
+        ({"RemoveReason": "so (by user root) that (by user alice)"}, False),
+        ({"RemoveReason": "The job attribute PeriodicRemove expression evaluated to TRUE"}, False),
+        ({"HoldReason": "via condor_hold (by user condor)", "HoldReasonCode": 1}, True),
+        ({"HoldReason": "my own policy (by user condor)", "HoldReasonCode": 3}, False),
+        ({"HoldReason": "via condor_hold (by user alice)", "HoldReasonCode": 1}, False),
+        ({"RemoveReason": "via condor_rm (by user condor)", "EnteredCurrentStatus": WHEN - 1000}, False),
+        ({"RemoveReason": "via condor_rm (by user condor)", "GlobalJobId": JOB.replace("7.0", "7.1")}, False),
+        ({"RemoveReason": 7}, False),
+        ({}, False),
+    ],
+)
+def test_who_had_a_job_removed_or_held_tells_its_access_point(job: dict[str, object], by_others: bool) -> None:
+    """A user's own removal is the user's own doing: it counts as before."""
+    ad: Ad = {"GlobalJobId": JOB, "Owner": "alice", "EnteredCurrentStatus": WHEN - 2, **job}
+    ended = Ending(RUN, WHEN, True)
+    assert with_who_asked(ended, [ad]).by_others is by_others
+
+
+def test_only_who_was_ended_before_its_time_by_nobody_known_is_asked_for() -> None:
+    place = Place("node1", "<127.0.0.1:9618>", VACATE, (ORDER,))
+    early, due = Ending(RUN, WHEN, True), Ending(RUN, DEADLINE - VACATE, True)
+    assert in_question([early], [place]) == [early]
+    for other in (due, Ending(RUN, WHEN, False), Ending(RUN, WHEN, True, by_others=True)):
+        assert in_question([other], [place]) == []
 
 
 def test_the_cpu_time_is_that_of_user_and_system() -> None:

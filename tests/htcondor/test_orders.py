@@ -82,6 +82,20 @@ def test_what_is_no_order_is_passed_over() -> None:
     assert parse_orders(f"  garbage {order}  x=1 {RUN}=soon\t") == (order,)
 
 
+def test_zeros_before_a_deadline_mean_nothing_and_hinder_no_other_order() -> None:
+    """As the execute node's expressions read them; a deadline of 1970 is none, and the list can still be written."""
+    present = parse_orders(f"{OTHER}=0{DEADLINE} {OTHER}=00 {OTHER}=0012345678 {OTHER}=000{DEADLINE + 9}")
+    assert present == (Order(OTHER, DEADLINE), Order(OTHER, TAKEN_BACK), Order(OTHER, DEADLINE + 9))
+    assert orders_text(with_order(present[:1], order, {RUN, OTHER}, NOW)) == f"{OTHER}={DEADLINE} {RUN}={DEADLINE}"
+
+
+@given(st.text(alphabet="0123456789= \t#@.-ab\u0661", max_size=80), st.sampled_from([RUN, OTHER]))
+def test_whatever_the_list_has_another_order_can_be_written(text: str, run: str) -> None:
+    present = parse_orders(f"{text} {OTHER}={text} {OTHER}=0{DEADLINE - 1}")
+    new = Order(run, DEADLINE - 2)
+    assert order_of(run, parse_orders(orders_text(with_order(present, new, {OTHER}, NOW)))) == new
+
+
 def test_orders_of_runs_that_have_ended_are_dropped() -> None:
     """The list stays about as short as the node's list of jobs: an hour after its deadline nobody asks any more."""
     ended = Order(OTHER, DEADLINE)
@@ -102,7 +116,7 @@ def test_an_order_is_taken_back_and_may_be_given_anew() -> None:
     """Whoever need not go may be asked for any deadline; the entry that took it back stays until then."""
     withdrawn = Order(RUN, TAKEN_BACK)
     assert orders_text([withdrawn]) == f"{RUN}=0"
-    assert parse_orders(f"{RUN}=0 {RUN}=00 {RUN}=1") == (withdrawn,)
+    assert parse_orders(f"{RUN}=0 {RUN}=1") == (withdrawn,)
     assert with_order([order], withdrawn, {RUN}, NOW) == (withdrawn,)
     assert with_order([withdrawn], withdrawn, {RUN}, NOW) == (withdrawn,)
     later = Order(RUN, DEADLINE + 500)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.htcondor.orders import order_of, parse_orders
 from drainwise.htcondor.retirement import ENDLESS
 from drainwise.htcondor.update_hook import JITTER, job_deadline, ordered_deadline, slot_deadline
 from drainwise.pilotad.site_ad import SiteAd
-from made_up_node import Job, Node, Programs, make_directory, run_as, write
+from made_up_node import PYTHON, Job, Node, Programs, make_directory, run_as, write
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
@@ -85,11 +88,21 @@ def test_an_order_that_was_taken_back_says_nothing(activity: str, left: int, dea
         "central#7.0#1795240000@1795241000=" + "9" * 13,
         "central#7.0#1795240000@1795241000=\u0661",
         f"central#7.0#1795240000@1795241000\t={NOW}",
+        "central#7.0#1795240000@1795241000=12345678",
     ],
 )
 def test_an_order_for_another_run_is_none(orders: str) -> None:
     """HOSTILE 36, 50: another run of the same job, another job, a deadline that is no time."""
     assert ordered_deadline({**RUNNING, "PilotReclaimOrders": orders}) is None
+
+
+@given(st.lists(st.sampled_from(["=0", f"={NOW + 60}", f"=00{NOW + 90}", "=00", "=soon", f"1={NOW}"]), max_size=5))
+def test_the_hook_and_the_agent_read_the_same_order(ends: list[str]) -> None:
+    """Of several entries for one run the last counts, as in the node's expressions."""
+    run = "central#7.0#1795240000@1795241000"
+    orders = " ".join(f"{run}{end}" for end in ends)
+    found = order_of(run, parse_orders(orders))
+    assert ordered_deadline({**RUNNING, "PilotReclaimOrders": orders}) == (None if found is None else found.deadline)
 
 
 def test_no_order_for_a_slot_without_a_run() -> None:
@@ -312,3 +325,42 @@ def test_closed_descriptors(node: Node, programs: Programs, job: Job) -> None:
     assert closed.returncode == 0
     assert told(job)[".site.ad"] == asked(deadline)[".site.ad"]
     assert told(job)[".machinefeatures/shutdowntime"] == f"{deadline}\n"
+
+
+# The hook, which its user stops when it is about to write.
+_STOPS = """
+import os, signal, sys
+from drainwise.htcondor import update_hook
+update_hook.tell = lambda *_: os.kill(os.getpid(), signal.SIGSTOP)
+update_hook.main(sys.argv[1])
+"""
+
+
+def test_hooks_that_their_user_stops_do_not_pile_up(node: Node, programs: Programs, job: Job) -> None:
+    """The next ones end at once and say why; when the stopped one is gone, the next does its work."""
+    deadline = int(time.time()) + 600
+    node.refresh(job, **order(job, deadline))
+    library = {"PYTHONPATH": f"{os.path.dirname(programs.directory)}/library"}
+    first = subprocess.Popen(
+        [PYTHON, "-c", _STOPS, programs.settings],
+        **{"user": USER, "group": USER, "extra_groups": []},  # type: ignore[call-overload]
+        env={**job.environment(), **library},
+        cwd=job.scratch,
+    )
+    try:
+        ends = time.monotonic() + 20
+        while Path(f"/proc/{first.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            assert time.monotonic() < ends, "it was to stop"
+            time.sleep(0.02)
+        for _ in range(2):
+            ran = programs.update(job)
+            assert (ran.returncode, ran.stderr) == (
+                0,
+                b"drainwise: an update hook of this job is still at work, or stopped: this one does nothing\n",
+            )
+        assert told(job) == {}
+    finally:
+        first.kill()
+        first.wait()
+    assert programs.update(job).stderr == b""
+    assert told(job) == asked(deadline)

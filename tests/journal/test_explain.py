@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from drainwise.journal.entries import cancel_event
-from drainwise.journal.event import DONE, FAILED
+from drainwise.journal.event import DENIED, DONE, FAILED, NOT_DONE, UNANSWERED
 from drainwise.journal.explain import explain, in_words, names_of
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
 from drainwise.pool import Ending
 from drainwise.reclaim.cancel import Cancel
+from drainwise.reclaim.words import clock
 
 from .facts import BEFORE, FIRST, NOW, SECOND, THIRD, Lines, asked, decision, orders, remembering, snapshot
 
@@ -36,6 +37,30 @@ def journal(tmp_path: Path) -> str:
 
 def words(journal: str, called: str) -> str:
     return "\n\n".join("\n".join(in_words(one)) for one in explain([journal], called))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "head"),
+    [
+        (UNANSWERED, "; nobody answered, and the order may have been carried out"),
+        (NOT_DONE, ", and was not asked"),
+        (DENIED, ", and was not asked"),
+    ],
+)
+def test_an_order_that_nobody_answered_is_said_once_with_what_became_of_it(
+    tmp_path: Path, outcome: str, head: str
+) -> None:
+    [event] = orders(snapshot(FIRST, deficit=8), outcome=UNANSWERED)
+    path = tmp_path / "journal"
+    later = [] if outcome == UNANSWERED else [{**event, "outcome": outcome, "found": NOW + 90}]
+    path.write_text("".join(journal_line(one) for one in (decision(), event, *later)))
+    lines = words(str(path), FIRST.run).splitlines()
+    assert [line for line in lines if "to be gone by" in line] == [
+        f"  {clock(NOW)}  was to be gone by {clock(NOW + 2900)} (48m20s){head}"
+    ]
+    path.write_text(path.read_text() + journal_line({**event, "outcome": DONE, "found": NOW + 120}))
+    assert f"  {clock(NOW)}  asked to be gone by {clock(NOW + 2900)} (48m20s)" in words(str(path), FIRST.run)
+    assert words(str(path), FIRST.run).count("to be gone by") == 1
 
 
 def test_it_says_who_waited_and_which_figures_decided(journal: str) -> None:

@@ -67,6 +67,22 @@ def test_how_pilots_ended_makes_the_trust_of_their_user() -> None:
     assert memory.record(NOW + 2001 + RULES.trust.window, RULES).trust == {}, "the window has passed"
 
 
+def test_what_an_administrator_or_a_fault_of_its_node_ended_costs_no_trust() -> None:
+    """Before its deadline, and unless it was to be ended at once; its user's own cancel counts."""
+    for by_others, ended, kind, pilots in (
+        (True, NOW + 2000, "leave", 0),
+        (False, NOW + 2000, "leave", 1),
+        (True, NOW + 2901, "leave", 1),
+        (True, NOW + 10, "kill", 1),
+    ):
+        memory = remembering(*({**order, "kind": kind} for order in orders()))
+        ending = Ending(SECOND.run, ended, True, None, by_others)
+        [event] = ended_events(memory, {SECOND.run: ending}, AFTER, NOW + 3000)
+        memory.note(event)
+        assert len(memory.record(NOW + 3000, RULES).trust) == pilots
+        assert set(memory.open_orders()) == {FIRST.run}
+
+
 def test_who_promised_nothing_is_neither_trusted_nor_mistrusted() -> None:
     silent = dataclasses.replace(FIRST, report=None)
     memory = remembering(*orders(snapshot(silent, deficit=8)))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from drainwise.journal import plots
 from drainwise.journal.entries import cancel_event
-from drainwise.journal.event import DONE, FAILED
+from drainwise.journal.event import DONE, FAILED, NOT_DONE, UNANSWERED
 from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ASKED, OPEN, TAKEN_BACK, VACATED, Asking, askings
 from drainwise.journal.memory import ended_events
 from drainwise.journal.report import DAY, as_json, report_on
@@ -54,6 +54,19 @@ def journal(tmp_path: Path) -> str:
     lines.write(cancel_event(Cancel(asked(fourth), 5, "nobody waits"), DONE, "", NOW + 900))
     (tmp_path / "journal").write_text(lines.text)
     return str(tmp_path / "journal")
+
+
+@pytest.mark.parametrize("first", [UNANSWERED, FAILED])
+def test_an_order_that_nobody_answered_is_one_order_whatever_is_found(tmp_path: Path, first: str) -> None:
+    [event] = orders(snapshot(RUNS[0], deficit=8), outcome=first)
+    lines, path = Lines(), tmp_path / "journal"
+    for more, end in (({}, NOT_ASKED), ({"outcome": NOT_DONE}, NOT_ASKED), ({"outcome": DONE}, OPEN)):
+        lines.write({**event, **more, **({"found": NOW + 60} if more else {})})
+        path.write_text(lines.text)
+        assert [(one.run, one.asked, one.end) for one in askings([str(path)], 0)] == [(RUNS[0].run, NOW, end)]
+    lines.write(orders(snapshot(RUNS[0], deficit=8), now=NOW + 700)[0])
+    path.write_text(lines.text)
+    assert len(askings([str(path)], 0)) == 2, "another order"
 
 
 def test_each_order_is_counted_once_by_how_it_ended(journal: str) -> None:

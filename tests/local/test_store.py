@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.errors import ActionRefused, PoolUnreachable, RunEnded, UsageError
 from drainwise.local.database import STATE
 from drainwise.local.job import ENDED, RUNNING, STARTING, WAITING, Account, JobRequest, Node
 from drainwise.local.ledger import Ledger
@@ -125,7 +125,7 @@ def test_an_order_reaches_the_run_it_names_and_no_other(ledger: Ledger) -> None:
     [job] = [job for job in ledger.live() if job.run == run]
     ledger.ended(job, NOW + 5, 0, None, "")
     for wrong in (run, f"{job.job_id}@{NOW + 9}", f"{other}0", other[:-1], "", "%", "1' OR 1=1 --"):
-        with pytest.raises(PoolUnreachable, match="does not run any more"):
+        with pytest.raises(RunEnded, match="does not run any more"):
             ledger.order(wrong, NOW + 60, NOW, "reclaim")
     assert [live.deadline for live in ledger.live()] == [None]
     ledger.order(other, NOW + 60, NOW, "reclaim")
@@ -150,7 +150,7 @@ def test_an_order_is_taken_back_from_the_run_it_names_while_it_is_not_too_late(l
     with pytest.raises(ActionRefused, match="it is being ended"):
         ledger.take_back(other, NOW + 59, "the clock was set back")
     for wrong in (f"1@{NOW + 9}", "%", "1' OR 1=1 --"):
-        with pytest.raises(PoolUnreachable, match="does not run any more"):
+        with pytest.raises(RunEnded, match="does not run any more"):
             ledger.take_back(wrong, NOW, "wrong")
 
 

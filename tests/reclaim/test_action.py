@@ -8,7 +8,15 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from drainwise.errors import ActionRefused, DrainwiseError, PoolError, PoolUnreachable
+from drainwise.errors import (
+    ActionRefused,
+    DrainwiseError,
+    OrderUnanswered,
+    PoolError,
+    PoolUnreachable,
+    RightsRefused,
+    RunEnded,
+)
 from drainwise.pool import Ending, Pilot, Snapshot
 from drainwise.reclaim.action import LOOK_AGAIN, Outcome, carry_out
 from drainwise.reclaim.plan import Plan, make_plan
@@ -138,9 +146,74 @@ def test_one_failure_does_not_stop_the_others_and_the_exit_code_tells() -> None:
     pool, journal = MemoryPool(BEFORE, refuses={FIRST.run: ActionRefused("node1 refused the order")}), Memory()
     outcome = carried_out(pool, journal)
     assert pool.asked == [(SECOND.run, DEADLINE)]
-    assert [line["outcome"] for line in journal.lines] == ["failed", "done"]
+    assert [line["outcome"] for line in journal.lines] == ["refused", "done"]
     assert journal.lines[0]["detail"] == "node1 refused the order"
     assert outcome.exit_code == 1
+
+
+SIX = tuple(dataclasses.replace(pilot(n, report(8.0 - n / 10)), node=f"node{n % 4}") for n in range(1, 7))
+
+
+def became(faults: Mapping[str, PoolError]) -> tuple[list[object], str]:
+    """What becomes of six orders in turn, on the nodes 1, 2, 3, 0, 1, 2; and why no further one was given."""
+    everybody = pool_of(*SIX, deficit=48)
+    journal = Memory()
+    outcome = carried_out(MemoryPool(everybody, refuses=faults), journal, make_plan(everybody, NOW, SETTINGS))
+    assert [order.pilot.run for order in make_plan(everybody, NOW, SETTINGS).orders] == [one.run for one in SIX]
+    assert outcome.exit_code == 1
+    return [line["outcome"] for line in journal.lines], outcome.halted
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        (RightsRefused("Access/permission denied"), "denied"),
+        (PoolUnreachable("squeue did not answer within 5 s"), "unreachable"),
+        (OrderUnanswered("scontrol did not answer within 5 s"), "unanswered"),
+    ],
+)
+def test_a_batch_system_that_refuses_or_does_not_answer_as_a_whole_is_sent_no_further_order(
+    fault: PoolError, outcome: str
+) -> None:
+    assert became({SIX[1].run: fault}) == (["done", outcome], str(fault))
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        (RightsRefused("node1 refused", "node1"), "denied"),
+        (PoolUnreachable("node1 did not answer", "node1"), "unreachable"),
+        (OrderUnanswered("node1 did not answer", "node1"), "unanswered"),
+    ],
+)
+def test_a_node_that_refuses_or_does_not_answer_is_sent_no_further_order(fault: PoolError, outcome: str) -> None:
+    """The fifth pilot is on the node of the first."""
+    assert became({SIX[0].run: fault}) == ([outcome, "done", "done", "done", "skipped", "done"], "")
+
+
+def test_where_every_node_refuses_three_are_enough() -> None:
+    """An identity that nobody lets give orders does not go from node to node."""
+    outcomes, halted = became({one.run: RightsRefused(f"{one.node} refused", one.node) for one in SIX})
+    assert outcomes == ["denied"] * 3
+    assert halted == "3 nodes refused and none took an order: node3 refused"
+
+
+@pytest.mark.parametrize(("deficit", "second"), [(16, "done"), (8, "skipped")])
+def test_what_was_not_answered_may_come_so_nobody_is_asked_for_the_same_cores(deficit: int, second: str) -> None:
+    """Also when it is looked again after a minute: the first order waits so long, and is not seen."""
+    other = dataclasses.replace(SECOND, node="node2")
+    plan = make_plan(pool_of(FIRST, other, deficit=16), NOW, SETTINGS)
+    seen = pool_of(FIRST, other, deficit=deficit)
+    pool = MemoryPool(seen, seen, refuses={FIRST.run: OrderUnanswered("node1 did not answer", "node1")})
+    late = itertools.chain([NOW] * 5, itertools.repeat(NOW + 70))
+    outcome = carry_out(plan, pool, SETTINGS, lambda: next(late), Memory())
+    assert [act.outcome for act in outcome.acts] == ["unanswered", second]
+
+
+def test_a_run_that_ended_on_the_way_is_no_fault() -> None:
+    pool = MemoryPool(BEFORE, refuses={FIRST.run: RunEnded("it does not run any more")})
+    outcome = carried_out(pool)
+    assert ([act.outcome for act in outcome.acts], outcome.exit_code) == (["skipped", "done"], 0)
 
 
 def test_nothing_is_done_when_the_pool_does_not_answer_again() -> None:
@@ -235,11 +308,20 @@ def test_a_request_stays_when_the_second_look_shows_anything_else(second: Snapsh
     assert [one.outcome for one in outcome.released] == ["skipped"] and why in outcome.released[0].detail
 
 
-@pytest.mark.parametrize("fault", [ActionRefused("it retires for good"), PoolUnreachable("node1 is deaf")])
-def test_a_request_that_cannot_be_taken_back_is_told(fault: PoolError) -> None:
+@pytest.mark.parametrize(
+    ("fault", "became"),
+    [
+        (ActionRefused("it retires for good"), "refused"),
+        (RightsRefused("who are you?", "node1"), "denied"),
+        (PoolUnreachable("node1 does not answer", "node1"), "unreachable"),
+        (OrderUnanswered("node1 did not answer", "node1"), "unanswered"),
+    ],
+)
+def test_a_request_that_cannot_be_taken_back_is_told(fault: PoolError, became: str) -> None:
+    """What is tried again later is not taken for what the batch system says cannot be."""
     outcome = carried_out(MemoryPool(NOBODY_WAITS, refuses={FIRST.run: fault}), plan=RELEASING)
     assert [(one.outcome, one.detail, one.refused) for one in outcome.released] == [
-        ("failed", str(fault), isinstance(fault, ActionRefused))
+        (became, str(fault), became == "refused")
     ]
     assert outcome.exit_code == 1
 

@@ -14,8 +14,9 @@ from drainwise.pool import Snapshot
 from drainwise.reclaim.plan import Plan, make_plan
 from drainwise.reclaim.policy import POLICIES
 from drainwise.reclaim.question import Question
-from drainwise.reclaim.record import Asked, Record
+from drainwise.reclaim.record import Asked, NodeFault, Record
 from drainwise.reclaim.trust import TrustFigures
+from drainwise.reclaim.words import clock
 
 from .facts import NOW, SETTINGS, pilot, principal, report, reports, snapshot
 
@@ -151,14 +152,51 @@ def test_soon_after_an_act_nobody_is_asked_and_the_plan_says_why() -> None:
     assert asked(make_plan(seen, NOW, site, Record((Asked(asked_at - 1, "bea", 1),)))) == [pilot(1).run]
 
 
-def test_where_an_order_failed_another_pilot_goes_until_it_is_tried_again() -> None:
+def test_where_an_order_was_refused_another_pilot_goes_until_it_is_tried_again() -> None:
     """A node that takes no orders must not hold up whoever waits for cores."""
     cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000))
     seen = snapshot(cheap, dear, deficit=8)
     assert asked(make_plan(seen, NOW, SETTINGS, Record(failed={cheap.run: NOW - 600}))) == [cheap.run]
     plan = make_plan(seen, NOW, SETTINGS, Record(failed={cheap.run: NOW - 599}))
     assert asked(plan) == [dear.run]
-    assert plan.users[0].spared[0].reason.endswith(" failed; not tried again for 10m")
+    assert plan.users[0].spared[0].reason.endswith(" was refused; not tried again for 10m")
+
+
+@pytest.mark.parametrize(
+    ("fault", "heard", "asks"),
+    [
+        (NodeFault(NOW - 60, 1, denied=True), NOW, "dear"),
+        (NodeFault(NOW - 600, 1, denied=True), NOW, "cheap"),
+        (NodeFault(NOW - 60, 1, denied=False), NOW - 60, "dear"),
+        (NodeFault(NOW - 60, 1, denied=False), None, "dear"),
+        (NodeFault(NOW - 60, 1, denied=False), NOW - 59, "cheap"),
+        (NodeFault(NOW - 60, 2, denied=False), NOW, "dear"),
+        (NodeFault(NOW - 600, 2, denied=False), NOW - 700, "cheap"),
+    ],
+)
+def test_a_node_that_took_no_order_is_left_alone_for_a_while(fault: NodeFault, heard: int | None, asks: str) -> None:
+    """One that did not answer once is asked again as soon as it is heard of."""
+    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000))
+    cheap = dataclasses.replace(cheap, node="node7", heard=heard)
+    plan = make_plan(snapshot(cheap, dear, deficit=8), NOW, SETTINGS, Record(nodes={"node7": fault}))
+    assert asked(plan) == [{"cheap": cheap.run, "dear": dear.run}[asks]]
+    refuses = "1 nodes refuse the agent's orders: node7; `drainwise check` tells why"
+    assert plan.notices == ((refuses,) if fault.denied and asks == "dear" else ())
+
+
+def test_an_order_that_may_still_be_carried_out_counts_as_on_its_way() -> None:
+    """Nobody else is asked for its cores, and it is not asked again; a deadline that shows says more."""
+    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000))
+    doubt = Record(unanswered={cheap.run: NOW + 900})
+    plan = make_plan(snapshot(cheap, dear, deficit=8), NOW, SETTINGS, doubt)
+    assert (asked(plan), plan.balance.leaving) == ([], cheap.cores)
+    plan = make_plan(snapshot(cheap, dear, deficit=16), NOW, SETTINGS, doubt)
+    assert asked(plan) == [dear.run]
+    assert [one.reason for one in plan.users[0].spared] == [
+        f"an order to be gone by {clock(NOW + 900)} was not answered and may still be carried out"
+    ]
+    stands = dataclasses.replace(cheap, deadline=NOW + 800)
+    assert make_plan(snapshot(stands, dear, deficit=8), NOW, SETTINGS, doubt).balance.leaving == cheap.cores
 
 
 def test_cores_in_pieces_too_small_for_the_waiting_jobs_are_not_passed_off_as_help() -> None:

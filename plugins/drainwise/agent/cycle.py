@@ -43,6 +43,11 @@ class Cycle:
     acting: bool
     next_in: float = 0.0
 
+    @property
+    def halted(self) -> str:
+        """Why no further act was tried, by the batch system as a whole, or ""."""
+        return "" if self.outcome is None else self.outcome.halted
+
 
 class Nowhere:
     """The journal of who keeps none: a look that leaves no trace."""
@@ -115,7 +120,7 @@ class _Work:
             noted.write(event)
         done = carry_out(plan, self.pool, self.settings, self.clock, noted, record, self.stopping)
         faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
-        self.outcome = replace(self.outcome, acts=done.acts, released=done.released, fault=faults)
+        self.outcome = replace(self.outcome, acts=done.acts, released=done.released, fault=faults, halted=done.halted)
         if self.releases is not None:
             self.releases.note(done)
 

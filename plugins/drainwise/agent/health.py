@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from drainwise.agent.state import BACKING_OFF
 from drainwise.errors import UsageError
 from drainwise.finding import MISSING, OK, Finding
-from drainwise.journal.event import FAILED, ORDER, STATE, Event
-from drainwise.journal.read import event_of, files_of, is_of, lines_of
+from drainwise.journal.event import DONE, NOT_DONE, ORDER, SKIPPED, STATE, Event
+from drainwise.journal.read import event_of, files_of, kind_of, lines_of
 
 _HOUR = 3600
+_NO_FAULT = (DONE, SKIPPED, NOT_DONE)  # of an order that was not done, what nobody answered was written before
 _STARTS = 3  # so often in an hour nobody starts it again by hand
 
 
@@ -95,7 +96,7 @@ def facts_of(lock: str, journal: str, acting: bool, here: bool, keeper: Keeper |
         unread = str(fault)
     states = [event for event in lines if event["event"] == STATE]
     orders = [event for event in lines if event["event"] == ORDER and _time(event) > now - _HOUR]
-    failed = tuple(str(event.get("detail")) for event in orders if event.get("outcome") == FAILED)
+    failed = tuple(str(event.get("detail")) for event in orders if event.get("outcome") not in _NO_FAULT)
     state = (str(states[-1].get("state")), str(states[-1].get("why"))) if states else ("", "")
     wanted = acting and (here or keeper is not None)
     return AgentFacts(wanted, lock, holder, journal, state, failed, len(orders), keeper, unread)
@@ -104,7 +105,7 @@ def facts_of(lock: str, journal: str, acting: bool, here: bool, keeper: Keeper |
 def _recent(lines: Iterable[bytes], now: int) -> Iterator[Event]:
     """The events of states and orders; of a journal of any size only these are parsed."""
     for line in lines:
-        if is_of(line, (STATE.encode(), ORDER.encode())):
+        if kind_of(line) in {STATE, ORDER}:
             event = event_of(line)
             if event is not None and _time(event) <= now:
                 yield event

@@ -120,7 +120,7 @@ class Loop:
     def _cycle(self, setup: Setup) -> Cycle:
         switch = setup.kill_switch if is_thrown(setup.kill_switch) else ""
         cycle = self._guarded(setup, setup.acting and not switch)
-        self._failures = self._failures + 1 if cycle.fault else 0
+        self._failures = self._failures + 1 if cycle.fault or cycle.halted else 0
         if cycle.fault:
             self._releases.interrupted()
         cycle = replace(cycle, next_in=rest(setup.period, setup.longest_pause, self._failures, cycle.seconds))

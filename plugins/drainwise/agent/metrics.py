@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from drainwise import __version__
 from drainwise.agent.cycle import Cycle
-from drainwise.journal.event import DONE, FAILED, SKIPPED
+from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
 from drainwise.reclaim.action import Act, Outcome
 from drainwise.reclaim.plan import Plan
 
@@ -72,7 +72,7 @@ class Metrics:
             "ordered_waste_core_seconds_total", "What those orders should waste.", "principal"
         )
         self._taken_back = counter("taken_back_total", "Orders taken back, by what became of that.", "outcome")
-        for outcome in (DONE, SKIPPED, FAILED):
+        for outcome in (DONE, SKIPPED, REFUSED, DENIED, UNREACHABLE, UNANSWERED):
             self._taken_back.labels(outcome)
         self._tended = counter("tended_total", "Things finished that earlier orders had left behind.")
 
@@ -127,6 +127,6 @@ class Metrics:
 
 
 def _result(cycle: Cycle) -> str:
-    if cycle.fault or (cycle.outcome is not None and cycle.outcome.fault):
+    if cycle.fault or (cycle.outcome is not None and (cycle.outcome.fault or cycle.outcome.halted)):
         return FAULT
     return ACTED if cycle.acting else DRY_RUN

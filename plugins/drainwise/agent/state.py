@@ -30,8 +30,9 @@ class State:
 
 def state_of(cycle: Cycle, kill_switch: str, wanted: bool) -> State:
     """The state after a cycle; kill_switch: its path when it is there, else "". wanted: whether it acts at all."""
-    if cycle.fault:
-        return State(BACKING_OFF, cycle.fault)
+    fault = cycle.fault or cycle.halted
+    if fault:
+        return State(BACKING_OFF, fault)
     if not wanted:
         return State(DRY_RUN, "nobody is asked until [agent] act = yes, or --act")
     if kill_switch:

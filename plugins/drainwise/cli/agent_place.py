@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from drainwise.agent.lock import AgentLock, lock_path
 from drainwise.agent.setup import Setup
+from drainwise.cli.journal_options import say_passed_over
 from drainwise.cli.local_directory import default_directory
 from drainwise.cli.pool_options import (
     CONDOR_CONFIG,
@@ -109,7 +110,9 @@ def memory_of(path: str | None, must_read: bool) -> Memory:
     if path is None:
         return Memory()
     try:
-        return Memory.load(files_of(path), int(time.time()))
+        memory = Memory.load(files_of(path), int(time.time()))
+        say_passed_over(memory.passed_over)
+        return memory
     except UsageError as fault:
         if must_read:
             raise

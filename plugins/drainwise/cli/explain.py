@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from drainwise.cli.journal_options import add_journal_options, journal_files
+from drainwise.cli.journal_options import add_journal_options, journal_files, say_passed_over
 from drainwise.cli.text import json_text, printable
 from drainwise.journal.explain import as_json, explain, in_words
-from drainwise.journal.read import first_time
+from drainwise.journal.read import PassedOver, first_time
 from drainwise.reclaim.words import clock
 
 
@@ -24,7 +24,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Explain every run that is called so; 1 when the journal knows none. Raises UsageError for the journal."""
     files = journal_files(args)
-    found = explain(files, args.job)
+    passed_over = PassedOver()
+    found = explain(files, args.job, passed_over)
+    say_passed_over(passed_over)
     if args.json:
         print(json_text(as_json(found)))
     else:

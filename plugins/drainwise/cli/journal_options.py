@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from drainwise.errors import UsageError
-from drainwise.journal.read import files_of
+from drainwise.journal.read import PassedOver, files_of
 from drainwise.siteconfig import DEFAULT_SITE_FILE
 
 
@@ -30,3 +31,9 @@ def journal_files(args: argparse.Namespace) -> list[str]:
     if not files:
         raise UsageError(f"there is no journal {path!r}: `drainwise reclaim` writes one where it acts")
     return files
+
+
+def say_passed_over(lines: PassedOver) -> None:
+    """Say on standard error what of the journal could not be used."""
+    if lines.lines:
+        print(f"drainwise: {lines}", file=sys.stderr)

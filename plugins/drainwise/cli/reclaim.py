@@ -118,7 +118,10 @@ def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
     released = () if outcome is None else outcome.released
-    finished = {} if outcome is None else {"tended": list(outcome.tended), "fault": cycle.fault or outcome.fault}
+    finished: dict[str, object] = {}
+    if outcome is not None:
+        fault = cycle.fault or outcome.fault
+        finished = {"tended": list(outcome.tended), "fault": fault, "halted": outcome.halted}
     return {
         **as_json(plan),
         "dry_run": not cycle.acting,

@@ -6,11 +6,12 @@ from __future__ import annotations
 import argparse
 import time
 
-from drainwise.cli.journal_options import add_journal_options, journal_files
+from drainwise.cli.journal_options import add_journal_options, journal_files, say_passed_over
 from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import json_text
 from drainwise.cli.whole_file import write_whole
 from drainwise.journal.history import IN_TIME, LATE, OPEN, TAKEN_BACK, VACATED, askings
+from drainwise.journal.read import PassedOver
 from drainwise.journal.report import DAY, Report, Sums, as_json, report_on
 from drainwise.reclaim.words import core_hours, duration
 
@@ -40,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
     """Show the report; the exit code. Raises UsageError for the journal, and for a page that cannot be written."""
     now = int(time.time())
     begin = now - now % DAY - (args.days - 1) * DAY
-    report = report_on(askings(journal_files(args), begin), begin, now, args.user)
+    passed_over = PassedOver()
+    report = report_on(askings(journal_files(args), begin, passed_over), begin, now, args.user)
+    say_passed_over(passed_over)
     if args.html is not None:
         from drainwise.journal.report_html import page
 

@@ -101,6 +101,7 @@ def show_outcome(out: Console, outcome: Outcome) -> None:
         if acts:
             rows = [(pilot.name, pilot.run, became, detail) for pilot, became, detail in acts]
             show(out, title, ("pilot", "run", "outcome", "detail"), rows)
-    for line in (*outcome.tended, outcome.fault):
+    halted = f"no further order was given: {outcome.halted}" if outcome.halted else ""
+    for line in (*outcome.tended, outcome.fault, halted):
         if line:
             out.print(printable(line))

@@ -5,30 +5,49 @@ To be imported and called in a process that ends after one question (`time_limit
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from drainwise.errors import PoolUnreachable
+from drainwise.clocks import CLOCKS_DIFFER, wrong_clock
+from drainwise.errors import PoolUnreachable, RunEnded
 from drainwise.htcondor.bindings import classad2, htcondor2
-from drainwise.htcondor.endings import HISTORY_ATTRIBUTES, PLACE_ATTRIBUTES, Place
+from drainwise.htcondor.endings import HISTORY_ATTRIBUTES, JOB_ATTRIBUTES, PLACE_ATTRIBUTES, Place
 from drainwise.htcondor.packed_ads import Bundle, packed, plain
 from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, ORDERS, SLOT_ATTRIBUTES, SLOTS, SUBMITTER_ATTRIBUTES, Ad
+from drainwise.pool import Ending
 
 _COLLECTOR = "the collector (COLLECTOR_HOST of HTCondor's configuration)"
+_SCHEDD_ADDRESS = ("Name", "MyAddress", "CondorVersion")
+_HISTORY_MARGIN = 600  # s
+_TRIES = 2
 
 
 def pool_ads() -> Iterator[tuple[list[Ad], list[Ad]] | Bundle]:
     """The accountant's lines and who submits; then all slots that have cores: of the configured pool.
 
-    All of it is asked for before any of it is told. Raises PoolUnreachable when the collector does not answer.
+    All of it is asked for before any of it is told. Raises PoolUnreachable when the collector does not answer, or its
+    clock is another one than this machine's.
     """
     collector, kinds = htcondor2.Collector(), htcondor2.AdType
+    _require_same_clock(collector)
     slots = _told(collector, _COLLECTOR, kinds.Startd, SLOTS, SLOT_ATTRIBUTES)
     yield (
         _query(collector, _COLLECTOR, kinds.Accounting, None, ACCOUNTING_ATTRIBUTES),
         _query(collector, _COLLECTOR, kinds.Submitter, None, SUBMITTER_ATTRIBUTES),
     )
     yield from packed(slots, SLOT_ATTRIBUTES)
+
+
+def _require_same_clock(collector: Any) -> None:
+    """Have the collector find its own ad by what time it is there: no ad tells that. Raises PoolUnreachable."""
+    for how, beyond in (("ahead of", "time() < {} - {}"), ("behind", "time() > {} + {}")):
+        for _ in range(_TRIES):  # one that was slow to answer has a later time
+            constraint = beyond.format(int(time.time()), CLOCKS_DIFFER)
+            if not _query(collector, _COLLECTOR, htcondor2.AdType.Collector, constraint, ("Name",)):
+                break
+        else:
+            raise wrong_clock(f"more than {CLOCKS_DIFFER} s {how}", "the collector's")
 
 
 def collector_slot(slot: str, machine: str, attributes: Sequence[str]) -> Ad | None:
@@ -39,11 +58,11 @@ def collector_slot(slot: str, machine: str, attributes: Sequence[str]) -> Ad | N
 
 
 def startd_address(slot: str, machine: str) -> str:
-    """The address of the startd that has this slot. Raises PoolUnreachable when the collector knows none."""
+    """The address of the startd that has this slot. Raises RunEnded when the collector knows none."""
     found = collector_slot(slot, machine, ("MyAddress",))
     address = found.get("MyAddress") if found else None
     if not isinstance(address, str):
-        raise PoolUnreachable(f"the collector knows no slot {slot} on {machine} any more")
+        raise RunEnded(f"the collector knows no slot {slot} on {machine} any more")
     return address
 
 
@@ -65,6 +84,23 @@ def startd_history(place: Place) -> list[Ad]:
     except htcondor2.HTCondorException as fault:
         raise PoolUnreachable(f"{place.machine} does not tell its history: {fault}") from None
     return [plain(ad, HISTORY_ATTRIBUTES) for ad in ads]
+
+
+def jobs_at_their_end(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
+    """What an access point has of the jobs that ended so, in its queue and its history. Raises PoolUnreachable."""
+    found = _told(
+        htcondor2.Collector(), _COLLECTOR, htcondor2.AdType.Schedd, f"Name == {_quoted(access_point)}", _SCHEDD_ADDRESS
+    )
+    constraint = " || ".join(f"GlobalJobId == {_quoted(one.run.rpartition('@')[0])}" for one in endings)
+    # What left the queue before the first of them is not looked through.
+    since = classad2.ExprTree(f"EnteredCurrentStatus < {min(one.ended for one in endings) - _HISTORY_MARGIN}")
+    try:
+        schedds = [htcondor2.Schedd(ad) for ad in found]
+        ads = [ad for one in schedds for ad in one.query(constraint, list(JOB_ATTRIBUTES))]
+        ads += [ad for one in schedds for ad in one.history(constraint, list(JOB_ATTRIBUTES), len(endings), since)]
+    except htcondor2.HTCondorException as fault:
+        raise PoolUnreachable(f"the access point {access_point} does not tell its jobs: {fault}") from None
+    return [plain(ad, JOB_ATTRIBUTES) for ad in ads]
 
 
 def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:

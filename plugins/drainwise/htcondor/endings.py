@@ -4,12 +4,16 @@ A startd writes a line into its history (STARTD_HISTORY) for each run, on its ow
 `RemoteWallClockTime` is the run's JobStart. Which node that was tells the node's list of orders, where a spent order
 stays for a while. 25.x say why a run was vacated (`VacateReason`); 23.9 does not: there, a run ended by itself that was
 not killed by a signal and was gone before its slot would have ended it.
+
+Who had a run ended before that, the node knows only of its own administrators: 25.x by `VacateReasonCode`, every
+release of a drain. Of jobs that were removed or held, the access point keeps by whom.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drainwise.htcondor.orders import Order, parse_orders, run_name
 from drainwise.htcondor.pool_ads import ORDERS, Ad, moment, number, text, whole
@@ -18,9 +22,15 @@ from drainwise.pool import Ending
 PLACE_ATTRIBUTES = ("Machine", "MyAddress", ORDERS, "GlobalJobId", "JobStart", "MachineMaxVacateTime")
 HISTORY_ATTRIBUTES = (
     *("GlobalJobId", "CompletionDate", "RemoteWallClockTime", "RemoteUserCpu", "RemoteSysCpu"),
-    *("ExitBySignal", "VacateReason", "BadputCausedByPreemption"),
+    *("ExitBySignal", "VacateReason", "VacateReasonCode", "BadputCausedByPreemption", "BadputCausedByDraining"),
 )
+JOB_ATTRIBUTES = ("GlobalJobId", "Owner", "RemoveReason", "HoldReason", "HoldReasonCode", "EnteredCurrentStatus")
+"""Of an access point's jobs, in its queue and of its history."""
 
+_BY_ADMINISTRATOR = {1010, 1014}  # VacateReasonCode of condor_vacate and condor_drain
+_ON_REQUEST = 1  # HoldReasonCode of condor_hold
+_BY_USER = re.compile(r"\(by user ([^()]+)\)$")
+_TAKES = 900  # seconds that a job which is removed or held may take to end
 _ROUNDED = 2  # seconds by which a start may differ that is made of two other times
 
 
@@ -64,8 +74,33 @@ def endings_in(history: Sequence[Ad], place: Place) -> Mapping[str, Ending]:
                 continue
             if abs(ended - seconds - int(start)) <= _ROUNDED:
                 vacated = _was_vacated(ad, ended, order, place.vacate)
-                endings[order.run] = Ending(order.run, ended, vacated, _cpu_seconds(ad))
+                others = ended < order.deadline - place.vacate and _by_administrator(ad)
+                endings[order.run] = Ending(order.run, ended, vacated, _cpu_seconds(ad), others)
     return endings
+
+
+def _by_administrator(ad: Ad) -> bool:
+    return whole(ad, "VacateReasonCode") in _BY_ADMINISTRATOR or ad.get("BadputCausedByDraining") is True
+
+
+def in_question(endings: Iterable[Ending], places: Iterable[Place]) -> list[Ending]:
+    """Those that were ended before their node would have done so, nobody on the node knows by whom."""
+    due = {order.run: order.deadline - place.vacate for place in places for order in place.orders}
+    return [one for one in endings if one.vacated and not one.by_others and one.ended < due.get(one.run, 0)]
+
+
+def with_who_asked(ending: Ending, jobs: Iterable[Ad]) -> Ending:
+    """The ending, with whether another user than the job's owner removed or held the job at its end; jobs: as read."""
+    job = ending.run.rpartition("@")[0]
+    for ad in jobs:
+        when = moment(ad, "EnteredCurrentStatus")
+        if text(ad, "GlobalJobId") != job or when is None or abs(when - ending.ended) > _TAKES:
+            continue
+        held = whole(ad, "HoldReasonCode") == _ON_REQUEST
+        match = _BY_USER.search(text(ad, "RemoveReason") or (text(ad, "HoldReason") if held else "") or "")
+        if match is not None and match[1].partition("@")[0] != text(ad, "Owner"):
+            return replace(ending, by_others=True)
+    return ending
 
 
 def _was_vacated(ad: Ad, ended: int, order: Order, vacate: int) -> bool:

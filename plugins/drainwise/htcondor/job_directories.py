@@ -13,7 +13,7 @@ import posix
 from drainwise.errors import RefusedFile
 from drainwise.htcondor import sandbox
 from drainwise.node.hook import read_bounded
-from drainwise.pilotad.safe_open import reason_of
+from drainwise.pilotad.safe_open import owner_of, reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _SLOT_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@
 _JOB_ID = _SLOT_NAME + "#:+/"
 _LONGEST, _MOST_DIGITS = 255, 12
 _DIRECTORY = posix.O_PATH | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
+_MOST_CORES = 4096  # of one slot: before 25.4 a user can write any number there, and sums over slots would show it
 _PROC_LIMIT = 1 << 16  # bytes; a starter's command line is short
 
 
@@ -106,7 +107,9 @@ def identity(ad: bytes) -> tuple[str, str, int, int | None] | None:
     ad = b"\n%b\n" % ad
     name, job = _string(ad, b"\nName = ", _SLOT_NAME), _string(ad, b"\nGlobalJobId = ", _JOB_ID)
     cores = _whole(ad, b"\nCpus = ")
-    return (name, job, cores, _whole(ad, b"\nJobStart = ")) if name and job and cores else None
+    if not name or not job or not cores:
+        return None
+    return name, job, min(cores, _MOST_CORES), _whole(ad, b"\nJobStart = ")
 
 
 def _found(directory: int, ad: str) -> tuple[str, str, int, int | None] | None:
@@ -122,7 +125,11 @@ def _open_owned(name: str, below: int) -> tuple[int, int]:
         descriptor = posix.open(name, _DIRECTORY, dir_fd=below)
     except OSError as error:
         raise RefusedFile(reason_of(error)) from error
-    return descriptor, posix.fstat(descriptor).st_uid
+    try:
+        return descriptor, owner_of(descriptor, below)
+    except RefusedFile:
+        posix.close(descriptor)
+        raise
 
 
 def _since_25_4(directory: int) -> JobDirectory | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 import classad2
 import htcondor2
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.htcondor.collector import collector_slot, startd_address, startd_expression, startd_slots
 from drainwise.htcondor.order_rights import rights_at
 from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
@@ -38,35 +38,36 @@ _SETTABLE = "SETTABLE_ATTRS_ADMINISTRATOR"
 _UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
 
 
-def give_order(order: Order, slot: str, machine: str) -> None:
+def give_order(order: Order, slot: str, machine: str) -> Iterator[None]:
     """Have the startd of `machine` end this run by the deadline, if the run is still in its slot `slot`.
 
-    Returns when the collector shows it, or after a few seconds: the next snapshot had better know. Raises ActionRefused
-    when the node refuses, or would not wait for a deadline that lies ahead; PoolUnreachable when it does not answer or
-    the run is there no more.
+    Yields once, right before the order is sent: who is not answered after that cannot know what became of it. Ends when
+    the collector shows it, or after a few seconds: the next snapshot had better know. Raises ActionRefused when the
+    node refuses, or would not wait for a deadline that lies ahead; RunEnded; PoolUnreachable when it does not answer.
     """
     orders_text([order])
     address = startd_address(slot, machine)
     if order.run not in _runs(address):
-        raise PoolUnreachable(f"{order.run} does not run on {machine} any more")
+        raise RunEnded(f"{order.run} does not run on {machine} any more")
     if order.deadline > time.time():
         why = why_at_once(startd_expression(address, slot, "MaxJobRetirementTime"))
         if why:
             raise ActionRefused(f"{machine} would end {order.run} at once and not at its deadline: {why}")
+    yield
     _put(order, address, machine)
     _await_collector(order, slot, machine)
 
 
-def take_back(run: str, slot: str, machine: str) -> None:
+def take_back(run: str, slot: str, machine: str) -> Iterator[None]:
     """Have the startd of `machine` let this run go on as if it had not been asked; nothing when it was not.
 
-    Raises as `give_order` does. It is refused, too, when it is too late, when the node's drop-in knows no such thing,
-    and when the job itself allows no longer retirement: the order stands then.
+    Yields and raises as `give_order` does. It is refused, too, when it is too late, when the node's drop-in knows no
+    such thing, and when the job itself allows no longer retirement: the order stands then.
     """
     address = startd_address(slot, machine)
     here = _runs(address).get(run)
     if here is None:
-        raise PoolUnreachable(f"{run} does not run on {machine} any more")
+        raise RunEnded(f"{run} does not run on {machine} any more")
     order = order_of(run, parse_orders(_value(address)))
     if order is None or order.deadline == TAKEN_BACK:
         return
@@ -78,6 +79,7 @@ def take_back(run: str, slot: str, machine: str) -> None:
     if text(here, "State") != "Claimed" or time.time() > order.deadline - vacate - _TOO_LATE:
         raise ActionRefused(f"{run}: too late to take the order back: {machine} ends it already")
     withdrawn = Order(run, TAKEN_BACK)
+    yield
     _put(withdrawn, address, machine)
     if not _goes_on(run, address):
         _put(order, address, machine)
@@ -114,7 +116,7 @@ def _put(order: Order, address: str, machine: str) -> None:
             time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
             if order in parse_orders(_value(address)):
                 return
-    raise PoolUnreachable(f"{machine} did not keep the order for {order.run}: does another agent give orders, too?")
+    raise OrderUnanswered(f"{machine} did not keep the order for {order.run}: does another agent give orders, too?")
 
 
 def _goes_on(run: str, address: str) -> bool:
@@ -181,9 +183,15 @@ def _set(address: str, value: str, machine: str) -> None:
     startd = classad2.ClassAd({"MyAddress": address, "MyType": "Generic"})
     try:
         htcondor2.RemoteParam(startd)[KNOB] = value
-        htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
     except htcondor2.HTCondorException:
-        raise ActionRefused(f"{machine} refused the order: {_why_refused(startd)}") from None
+        _value(address)  # a node that does not answer has not refused anything
+        raise RightsRefused(f"{machine} refused the order: {_why_refused(startd)}", machine) from None
+    try:
+        htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
+    except htcondor2.HTCondorException as fault:
+        raise OrderUnanswered(
+            f"{machine} took the order and not the reconfig after which it counts: {fault}", machine
+        ) from None
 
 
 def _why_refused(startd: classad2.ClassAd) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from drainwise.errors import ActionRefused
+from drainwise.htcondor.order_list import entries
 from drainwise.htcondor.retirement import TAKEN_BACK
 
 KNOB = "PILOT_RECLAIM"
@@ -19,7 +20,7 @@ TRIAL_KNOB = "PILOT_RECLAIM_TRIAL"
 """Nothing reads it: a node that takes a value for it takes orders, too."""
 
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
-_ORDER = re.compile(f"({_RUN.pattern})=([0-9]{{9,10}}|{TAKEN_BACK})")
+_ORDER = re.compile(f"({_RUN.pattern})=([1-9][0-9]{{8,9}}|{TAKEN_BACK})")
 
 SETTLED_AFTER = 120
 """Seconds after the deadline of an order within which a slot may still change hands because of it."""
@@ -47,8 +48,7 @@ def run_name(job: str | None, start: int | None) -> str | None:
 
 def parse_orders(value: str) -> tuple[Order, ...]:
     """The orders in a knob's value; what is no order cannot match any slot and is passed over."""
-    found = (_ORDER.fullmatch(word) for word in value.split())
-    return tuple(Order(match[1], int(match[2])) for match in found if match)
+    return tuple(Order(run, deadline) for run, deadline in entries(value) if _RUN.fullmatch(run))
 
 
 def orders_text(orders: Iterable[Order]) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import cast
 
-from drainwise.errors import PoolUnreachable
-from drainwise.htcondor.endings import Place, endings_in, places_of
+from drainwise.errors import OrderUnanswered, PoolUnreachable
+from drainwise.htcondor.endings import Place, endings_in, in_question, places_of, with_who_asked
 from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
 from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad
 from drainwise.htcondor.pool_view import snapshot_of
 from drainwise.htcondor.shown_orders import to_be_asked, with_knobs
-from drainwise.htcondor.time_limit import Asked, within
+from drainwise.htcondor.time_limit import Asked, several_within, within
 from drainwise.pool import Ending, Pilot, Snapshot
 
 SNAPSHOT_SECONDS = 8.0
@@ -72,11 +72,21 @@ class HTCondorPool:
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
         order = Order(pilot.run, deadline)
-        within(self._order_seconds, lambda: _give(order, pilot.name, pilot.node), f"node {pilot.node}")
+        self._send(pilot.node, lambda: _give(order, pilot.name, pilot.node))
 
     def take_back(self, pilot: Pilot, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the slot may stay Retiring, see `retirement`. The update hook tells the pilot."""
-        within(self._order_seconds, lambda: _take_back(pilot.run, pilot.name, pilot.node), f"node {pilot.node}")
+        self._send(pilot.node, lambda: _take_back(pilot.run, pilot.name, pilot.node))
+
+    def _send(self, node: str, order: Callable[[], Iterable[None]]) -> None:
+        """Have an order sent to a node. Raises as `Pool.ask_to_leave`."""
+        sent = False
+        try:
+            with closing(several_within(self._order_seconds, order, f"node {node}")) as steps:
+                for _ in steps:
+                    sent = True
+        except PoolUnreachable as fault:
+            raise (OrderUnanswered if sent else PoolUnreachable)(str(fault), node) from None
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
         """See `Pool`; a node keeps it as long as its STARTD_HISTORY. One that does not tell holds nobody up."""
@@ -92,7 +102,21 @@ class HTCondorPool:
             with suppress(PoolUnreachable):
                 history = within(left, partial(_ask_history, place), f"node {place.machine}")
                 found.update(endings_in(history, place))
-        return found
+        return {**found, **self._with_who_asked(in_question(found.values(), places), end)}
+
+    @staticmethod
+    def _with_who_asked(endings: Sequence[Ending], end: float) -> dict[str, Ending]:
+        """The endings by run, as far as access points tell by whom until `end` (s of the monotonic clock)."""
+        known = {one.run: one for one in endings}
+        for name in sorted({one.run.partition("#")[0] for one in endings}):
+            left = min(NODE_SECONDS, end - time.monotonic())
+            hers = [one for one in endings if one.run.partition("#")[0] == name]
+            if left <= 0:
+                break
+            with suppress(PoolUnreachable):
+                jobs = within(left, partial(_ask_jobs, name, hers), f"access point {name}")
+                known.update((one.run, with_who_asked(one, jobs)) for one in hers)
+        return known
 
     def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the startds enforce every deadline
         """See `Pool`: nothing is ever left to do."""
@@ -127,16 +151,16 @@ def _ask_collector() -> Iterable[tuple[list[Ad], list[Ad]] | Bundle]:
     return pool_ads()
 
 
-def _give(order: Order, slot: str, machine: str) -> None:
+def _give(order: Order, slot: str, machine: str) -> Iterator[None]:
     from drainwise.htcondor.order_road import give_order  # noqa: PLC0415
 
-    give_order(order, slot, machine)
+    return give_order(order, slot, machine)
 
 
-def _take_back(run: str, slot: str, machine: str) -> None:
+def _take_back(run: str, slot: str, machine: str) -> Iterator[None]:
     from drainwise.htcondor.order_road import take_back  # noqa: PLC0415
 
-    take_back(run, slot, machine)
+    return take_back(run, slot, machine)
 
 
 def _ask_knobs(nodes: Mapping[str, str]) -> dict[str, str]:
@@ -149,6 +173,12 @@ def _ask_places() -> list[Ad]:
     from drainwise.htcondor.collector import slots_with_orders  # noqa: PLC0415
 
     return slots_with_orders()
+
+
+def _ask_jobs(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
+    from drainwise.htcondor.collector import jobs_at_their_end  # noqa: PLC0415
+
+    return jobs_at_their_end(access_point, endings)
 
 
 def _ask_history(place: Place) -> list[Ad]:

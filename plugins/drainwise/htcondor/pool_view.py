@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from drainwise.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.errors import PoolUnreachable
 from drainwise.free_cores import Hole, Waiting, usable_cores
 from drainwise.htcondor.closed_nodes import closed_notices, closed_pilots
@@ -27,7 +28,6 @@ from drainwise.htcondor.shares import (
     principal_of,
 )
 from drainwise.htcondor.slots import (
-    CLOCKS_DIFFER,
     SILENT_AFTER,
     Slot,
     given_back,
@@ -111,7 +111,7 @@ def _require_whole(
         )
     ahead = max((moment(slot.ad, "LastHeardFrom") or 0) for slot in slots) - now
     if ahead > CLOCKS_DIFFER:
-        raise PoolUnreachable(f"this machine's clock is {ahead} s behind the collector's: deadlines would be wrong")
+        raise wrong_clock(f"{ahead} s behind", "the collector's")
     unheard = sum(not slot.heard for slot in slots)
     if unheard * 2 > len(slots):
         raise PoolUnreachable(f"a stale answer: {unheard} of {len(slots)} slots were not heard for {SILENT_AFTER} s")

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drainwise.clocks import CLOCKS_DIFFER
 from drainwise.htcondor.closed_nodes import why_no_orders
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
@@ -26,9 +27,6 @@ from drainwise.pool import Pilot
 
 SILENT_AFTER = 900
 """Seconds after which the collector's word on a daemon is too old; the collector itself forgets it about then."""
-
-CLOCKS_DIFFER = 60
-"""Seconds that the clocks of two machines may differ."""
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
 
@@ -169,6 +167,7 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         contradictory=contradicts_itself(slot.ad),
         deadline=deadline,
         leaving=leaving,
+        heard=moment(slot.ad, "LastHeardFrom"),
         cannot=why_no_orders(slot.ad),
         vacate=whole(slot.ad, CLAIM_VACATE),
     )

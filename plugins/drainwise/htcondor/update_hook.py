@@ -6,6 +6,7 @@ until when; the pilot learns it by `.site.ad` (the paper's channel) and by both 
 
 from __future__ import annotations
 
+import fcntl
 import posix
 import time
 
@@ -13,7 +14,9 @@ from drainwise.features import planned_shutdown
 from drainwise.htcondor import sandbox
 from drainwise.htcondor.ad_text import literals, string, whole
 from drainwise.htcondor.next_hook import run_before
+from drainwise.htcondor.order_list import standing
 from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
+from drainwise.node import JOB_FEATURES
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.tell import tell
 from drainwise.pilotad.site_ad import read_site_ad
@@ -35,22 +38,15 @@ SLOT_ATTRIBUTES = (
     "GlobalJobId",
     "JobStart",
 )
+_DIRECTORY = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 JITTER = 5  # seconds; a deadline derived from a countdown moves by the age of the ad
 ORDER_JITTER = 30  # seconds; so old may the countdown be when it is read with an order
 
 
 def ordered_deadline(slot: dict[str, Literal]) -> int | None:
-    """The deadline that the node's list of orders (`<GlobalJobId>@<JobStart>=<deadline> …`) gives to this run.
-
-    TAKEN_BACK for one whose order was taken back, None for one without; of several the last, as the startd takes it.
-    """
+    """The deadline that the node's list of orders gives to this run; TAKEN_BACK, or None for one without an order."""
     orders, job, start = string(slot, "PilotReclaimOrders"), string(slot, "GlobalJobId"), whole(slot, "JobStart")
-    found = None
-    for order in orders.split(" ") if orders else ():
-        run, _, deadline = order.rpartition("=")
-        if run == f"{job}@{start}" and deadline.isascii() and deadline.isdigit() and len(deadline) <= 12:
-            found = int(deadline)
-    return found
+    return standing(f"{job}@{start}", orders) if orders else None
 
 
 def slot_deadline(slot: dict[str, Literal], now: int) -> int | None:
@@ -95,10 +91,32 @@ def slot_ad(scratch: str) -> dict[str, Literal]:
         return {}
 
 
+def is_alone(scratch: str) -> bool:
+    """Whether no other hook of this job is at work; from now on none will be until this process ends.
+
+    Who stops its hooks has one of them, and not one more each period. The lock is on the job's features directory, or
+    on its own where that is gone: it leaves no file behind.
+    """
+    try:
+        try:
+            place = posix.open(f"{scratch}/{JOB_FEATURES}", _DIRECTORY)
+        except OSError:
+            place = posix.open(scratch, _DIRECTORY)
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
+
+
 def update(settings_path: str) -> None:
     """One round for the job whose directory the environment names."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
     scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
+    if not is_alone(scratch):
+        say("an update hook of this job is still at work, or stopped: this one does nothing")
+        return
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
     if remark:
         say(remark)

@@ -10,10 +10,11 @@ import heapq
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, ORDER, STATE, TENDED, VERSION, Event
+from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, NOT_DONE, ORDER, STATE, TENDED, VERSION, Event
 from drainwise.journal.outcomes import OpenOrder, claims_of, realised_waste
 from drainwise.pilotad.report import FRESH
 from drainwise.pool import Ending, Snapshot
+from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.plan_json import candidate_as_json, order_as_json
 from drainwise.reclaim.snapshot_json import snapshot_hash
 
@@ -102,9 +103,11 @@ def _order(order: Order, taken: int) -> dict[str, object]:
     }
 
 
-def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int) -> dict[str, object]:
-    """What became of one order of a plan: DONE, SKIPPED or FAILED, and why."""
-    head = {"outcome": outcome, "detail": detail, "policy": plan.policy, "deficit": plan.balance.deficit}
+def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, only: str = "") -> dict[str, object]:
+    """What became of one order of a plan, one of the outcomes of `event`, and why; only: as `reclaim.action.Act`."""
+    head: dict[str, object] = {"outcome": outcome, "detail": detail}
+    head |= {"only": only} if only else {}
+    head |= {"policy": plan.policy, "deficit": plan.balance.deficit}
     return _event(ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
 
 
@@ -113,19 +116,24 @@ def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, objec
 
     chosen: as the decision of that agent has it. The order counts from that decision's time.
     """
-    head = {name: decision[name] for name in ("policy", "deficit", "taken")}
+    head = {name: decision.get(name) for name in ("policy", "deficit", "taken")}
     detail = "found in the batch system: the agent ended before it could write this down"
     time = decision["time"]
     return {**_event(ORDER, now), "time": time, "outcome": DONE, "detail": detail, **head, "found": now, **chosen}
 
 
-def found_failed_event(order: Event, now: int) -> dict[str, object]:
-    """An order that was written down as failed and stands: who took it had not said so in time.
+def found_late_event(order: Event, now: int) -> dict[str, object]:
+    """An order that nobody had answered (or that was written down as failed) and that stands.
 
     order: its event. It counts from then.
     """
-    detail = "found in the batch system: it stands, though it had failed"
+    detail = "found in the batch system: it stands, though nobody had answered it"
     return {**order, "outcome": DONE, "detail": detail, "found": now}
+
+
+def not_done_event(order: Event, why: str, now: int) -> dict[str, object]:
+    """An order that nobody had answered and that counts as not carried out from `now` (UNIX s) on; order: its event."""
+    return {**order, "outcome": NOT_DONE, "detail": why, "found": now}
 
 
 def cancel_event(cancel: Cancel, outcome: str, detail: str, now: int) -> dict[str, object]:
@@ -170,7 +178,9 @@ def state_event(state: str, why: str, now: int) -> dict[str, object]:
 def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]:
     """What became of one pilot that had been asked; wastes as `outcomes` defines them.
 
-    believed: whether it promised anything. cores_freed: cores that came back by its end.
+    believed: whether it promised anything. cores_freed: cores that came back by its end. by_others: an administrator
+    or a fault of its node ended it before its deadline, and the order was not to end it at once: that says nothing of
+    what it promised.
     """
     realised, possible = realised_waste(order, ending)
     return _event(
@@ -188,6 +198,7 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
         kind=order.kind,
         ended=ending.ended,
         vacated=ending.vacated,
+        by_others=ending.by_others and order.kind != KILL and ending.ended < order.deadline,
         cpu_seconds=ending.cpu_seconds,
         believed=order.claims is not None,
         predicted=order.predicted,

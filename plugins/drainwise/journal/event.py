@@ -5,7 +5,6 @@ What is missing or of another kind is a ValueError that names it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -15,8 +14,14 @@ VERSION = 1
 
 DECISION, ORDER, CANCEL, TENDED, ENDED, STATE = "decision", "order", "cancel", "tended", "ended", "state"
 DEMAND = "demand"
-DONE, SKIPPED, FAILED = "done", "skipped", "failed"
-"""What became of an order or a cancel."""
+DONE, SKIPPED, REFUSED = "done", "skipped", "refused"
+"""What became of an order or a cancel: taken; its reason had gone; the batch system refuses it for this run."""
+DENIED, UNREACHABLE, UNANSWERED = "denied", "unreachable", "unanswered"
+"""No fault of the run: whoever gives orders is refused; nothing could be sent; it was sent and nobody answered."""
+NOT_DONE = "not done"
+"""An order that was not answered and, by what the batch system has shown since, was not carried out."""
+FAILED = "failed"
+"""What journals of before these were told apart say of all but the first two."""
 
 
 def text(event: Event, name: str) -> str:
@@ -27,19 +32,31 @@ def text(event: Event, name: str) -> str:
     return value
 
 
+_LARGEST = 1 << 62  # that arrays hold
+_LATEST = 253_402_300_799  # the end of the year 9999, the last that has a date
+
+
 def number(event: Event, name: str) -> float:
-    """A finite number."""
+    """A number that says an amount."""
     value = event.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         raise ValueError(f"{name}: expected a number")
     return value
 
 
 def whole(event: Event, name: str) -> int:
-    """A whole number that a clock or an array can hold."""
+    """A whole number that an array can hold."""
     value = event.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 62:
+    if isinstance(value, bool) or not isinstance(value, int) or not -_LARGEST < value < _LARGEST:
         raise ValueError(f"{name}: expected a whole number")
+    return value
+
+
+def moment(event: Event, name: str) -> int:
+    """A UNIX time in s that has a date."""
+    value = whole(event, name)
+    if not 0 <= value <= _LATEST:
+        raise ValueError(f"{name}: expected a UNIX time in s")
     return value
 
 

@@ -6,8 +6,22 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, ORDER, Event, number, objects, text, truth, whole
-from drainwise.journal.read import event_of, lines_of
+from drainwise.journal.event import (
+    CANCEL,
+    DECISION,
+    DONE,
+    ENDED,
+    ORDER,
+    UNANSWERED,
+    Event,
+    moment,
+    number,
+    objects,
+    text,
+    truth,
+    whole,
+)
+from drainwise.journal.read import PassedOver, event_of, lines_of
 from drainwise.reclaim.words import clock, core_hours, duration
 
 
@@ -51,22 +65,26 @@ class _Story:
         self.spared: Event = {}
 
 
-def explain(paths: Iterable[str], called: str) -> list[Explained]:
+def explain(paths: Iterable[str], called: str, passed_over: PassedOver | None = None) -> list[Explained]:
     """Every run that is called so, in the order in which the journal first names it, read from its files.
 
-    Raises UsageError for a file that cannot be read.
+    A line with the name that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
     """
     stories: dict[str, _Story] = {}
     decisions: dict[int, Event] = {}
     wanted = json.dumps(called)[1:-1].encode()
+    passed_over = passed_over or PassedOver()
     for line in lines_of(paths):
-        event = event_of(line) if wanted in line else None
-        if event is None:
+        if wanted not in line:
             continue
+        event = event_of(line)
         try:
-            _take_in(event, called, stories, decisions)
+            if event is not None:
+                _take_in(event, called, stories, decisions)
+                continue
         except ValueError:
-            continue  # a line of somebody else's is no reason to hide the others
+            pass  # a line of somebody else's is no reason to hide the others
+        passed_over.lines += 1
     found = [
         Explained(run, tuple(one.asked), one.spared_count, one.spared, one.spared_at) for run, one in stories.items()
     ]
@@ -86,15 +104,20 @@ def _take_in(event: Event, called: str, stories: dict[str, _Story], decisions: d
         if not truth(event, "acting"):
             return  # nobody was asked or spared by it
         decisions.clear()  # orders follow the decision that they come from
-        decisions[whole(event, "taken")] = event
+        decisions[moment(event, "taken")] = event
         for one in objects(event, "spared"):
             if called in names_of(text(one, "run"), text(one, "name")):
                 story = stories.setdefault(text(one, "run"), _Story())
-                story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, whole(event, "time")
+                story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, moment(event, "time")
     elif kind in {ORDER, CANCEL, ENDED} and called in names_of(text(event, "run"), text(event, "name")):
         story = stories.setdefault(text(event, "run"), _Story())
         if kind == ORDER:
-            story.asked.append(Asked(event, decisions.get(whole(event, "taken"), {}), {}))
+            asked = Asked(event, decisions.get(moment(event, "taken"), {}), {})
+            last = story.asked[-1] if story.asked else None
+            if last is not None and "found" in event and last.order.get("time") == event.get("time"):
+                asked = Asked(event, asked.decision or last.decision, {})
+                story.asked.pop()  # what became of that order is known by now
+            story.asked.append(asked)
         elif event.get("outcome", DONE) == DONE:
             for place in range(len(story.asked) - 1, -1, -1):
                 last = story.asked[place]
@@ -108,7 +131,7 @@ def in_words(one: Explained) -> list[str]:
     known = one.asked[0].order if one.asked else one.spared
     lines = [
         f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'principal')},"
-        f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(whole(known, 'started'))}",
+        f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(moment(known, 'started'))}",
         f"  run {one.run}",
     ]
     for asked in one.asked:
@@ -120,10 +143,12 @@ def in_words(one: Explained) -> list[str]:
 
 
 def _asked_in_words(asked: Asked) -> list[str]:
-    order, time = asked.order, whole(asked.order, "time")
-    until = f"{clock(whole(order, 'deadline'))} ({duration(whole(order, 'deadline') - time)})"
+    order, time = asked.order, moment(asked.order, "time")
+    until = f"{clock(moment(order, 'deadline'))} ({duration(moment(order, 'deadline') - time)})"
     done = order.get("outcome") == DONE
     head = f"asked to be gone by {until}" if done else f"was to be gone by {until}, and was not asked"
+    if order.get("outcome") == UNANSWERED:
+        head = f"was to be gone by {until}; nobody answered, and the order may have been carried out"
     lines = [f"  {clock(time)}  {head}"]
     rows = [("why", _why(asked)), ("rule", f"{text(order, 'policy')}: {text(order, 'reason')}"), ("ways", _ways(order))]
     if not done or "found" in order:
@@ -151,7 +176,7 @@ def _why(asked: Asked) -> str:
 def _ways(order: Event) -> str:
     named = {"leave": "leaving by itself", "cut": "being cut", "kill": "being killed"}
     return "; ".join(
-        f"{named.get(text(way, 'kind'), 'another way')} by {clock(whole(way, 'deadline'))}"
+        f"{named.get(text(way, 'kind'), 'another way')} by {clock(moment(way, 'deadline'))}"
         f" wastes {core_hours(whole(way, 'expected_waste'))}"
         for way in objects(order, "options")
     )
@@ -175,17 +200,19 @@ def _end_in_words(asked: Asked) -> list[str]:
     if not end:
         return []
     if end["event"] == CANCEL:
-        return [f"  {clock(whole(end, 'time'))}  the request was taken back: {text(end, 'reason')}"]
-    ended, deadline = whole(end, "ended"), whole(end, "deadline")
+        return [f"  {clock(moment(end, 'time'))}  the request was taken back: {text(end, 'reason')}"]
+    ended, deadline = moment(end, "ended"), moment(end, "deadline")
     apart = duration(abs(deadline - ended))
     when = (
         "at its deadline" if ended == deadline else f"{apart} {'before' if ended < deadline else 'after'} its deadline"
     )
     how = "ended by the batch system" if truth(end, "vacated") else "gone by itself"
+    if end.get("by_others") is True:
+        how = "ended by an administrator or a fault of its node"
     wasted = core_hours(whole(end, "realised"))
     promise = f"{core_hours(whole(end, 'predicted'))} {'promised' if truth(end, 'believed') else 'expected'}"
     return [
-        f"  {clock(ended)}  {how}, {when}, {duration(ended - whole(end, 'asked'))} after it was asked",
+        f"  {clock(ended)}  {how}, {when}, {duration(ended - moment(end, 'asked'))} after it was asked",
         f"    wasted  {wasted}; {promise}; at most {core_hours(whole(end, 'possible'))} could be lost",
     ]
 

@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from drainwise.journal.event import CANCEL, DONE, ENDED, ORDER, Event, number, text, truth, whole
-from drainwise.journal.read import events_of
+from drainwise.journal.event import (
+    CANCEL,
+    DONE,
+    ENDED,
+    FAILED,
+    NOT_DONE,
+    ORDER,
+    UNANSWERED,
+    Event,
+    moment,
+    number,
+    text,
+    truth,
+    whole,
+)
+from drainwise.journal.read import PassedOver, events_of
 
 OPEN = "no end known"
 """Its pilot still runs, or nobody has told yet how it ended."""
@@ -18,7 +32,7 @@ VACATED = "vacated"
 TAKEN_BACK = "taken back"
 """The request was withdrawn."""
 NOT_ASKED = "not asked"
-"""The order was skipped, or the batch system refused it."""
+"""The order was skipped or refused, or nobody answered it and nothing shows that it was carried out."""
 
 ENDS = (IN_TIME, LATE, VACATED, TAKEN_BACK, OPEN)
 """How an order that was given can end."""
@@ -50,28 +64,36 @@ class Asking:
         return self.ended is not None
 
 
-def askings(paths: Iterable[str], begin: int) -> list[Asking]:
+def askings(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[Asking]:
     """The orders of the journal's files from `begin` (UNIX s) on, in their order.
 
-    A line that is not sound is passed over. Raises UsageError for a file that cannot be read.
+    A line that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
     """
     found: list[Asking] = []
     standing: dict[str, int] = {}  # place of the last order that was given to a run and has no end yet
-    for event in events_of(paths, ORDER, CANCEL, ENDED):
+    doubtful: dict[str, int] = {}  # place of the last order to a run of which nobody said whether it was given
+    passed_over = passed_over or PassedOver()
+    for event in events_of(paths, ORDER, CANCEL, ENDED, passed_over=passed_over):
         try:
             run = text(event, "run")
             if event["event"] == ORDER:
-                if whole(event, "time") < begin:
+                if moment(event, "time") < begin:
                     standing.pop(run, None)  # what follows belongs to an order of before
                     continue
-                found.append(_ordered(event))
+                order, place = _ordered(event), doubtful.pop(run, None)
+                if place is None or "found" not in event or found[place].asked != order.asked:
+                    place = len(found)
+                    found.append(order)
+                found[place] = order
                 if event.get("outcome") == DONE:
-                    standing[run] = len(found) - 1
+                    standing[run] = place
+                elif event.get("outcome") in (UNANSWERED, NOT_DONE, FAILED):
+                    doubtful[run] = place
             elif event.get("outcome", DONE) == DONE and run in standing:
                 place = standing.pop(run)
                 found[place] = _ended(found[place], event)
         except ValueError:
-            continue
+            passed_over.lines += 1
     return found
 
 
@@ -82,8 +104,8 @@ def _ordered(event: Event) -> Asking:
         principal=text(event, "principal"),
         user=text(event, "user"),
         cores=whole(event, "cores"),
-        asked=whole(event, "time"),
-        deadline=whole(event, "deadline"),
+        asked=moment(event, "time"),
+        deadline=moment(event, "deadline"),
         end=OPEN if event.get("outcome") == DONE else NOT_ASKED,
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),
@@ -93,6 +115,6 @@ def _ordered(event: Event) -> Asking:
 def _ended(order: Asking, event: Event) -> Asking:
     if event["event"] == CANCEL:
         return replace(order, end=TAKEN_BACK)
-    ended = whole(event, "ended")
+    ended = moment(event, "ended")
     end = VACATED if truth(event, "vacated") else IN_TIME if ended <= order.deadline else LATE
     return replace(order, end=end, ended=ended, realised=whole(event, "realised"))

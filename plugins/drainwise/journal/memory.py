@@ -10,17 +10,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from drainwise.journal.entries import ended_event, found_cancel_event, found_failed_event, found_order_event
+from drainwise.journal.doubts import Doubts
+from drainwise.journal.entries import ended_event, found_cancel_event, found_order_event
 from drainwise.journal.event import (
     CANCEL,
     DECISION,
     DEMAND,
+    DENIED,
     DONE,
     ENDED,
-    FAILED,
+    NOT_DONE,
     ORDER,
+    REFUSED,
     SKIPPED,
+    UNREACHABLE,
     Event,
+    moment,
     number,
     objects,
     text,
@@ -30,7 +35,7 @@ from drainwise.journal.event import (
 )
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import Claims, OpenOrder
-from drainwise.journal.read import event_of, is_of, lines_of
+from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool import Ending, Snapshot
 from drainwise.reclaim.limits import HOUR
@@ -42,7 +47,8 @@ from drainwise.reclaim.unmet_demand import Unmet, ordered, watched
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = tuple(kind.encode() for kind in (ORDER, CANCEL, ENDED, DEMAND))
+_REMEMBERED = (ORDER, CANCEL, ENDED, DEMAND)
+_NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
 class Memory:
@@ -54,7 +60,8 @@ class Memory:
         self._outcomes: dict[str, PilotOutcome] = {}
         self._spared: dict[tuple[str, str], dict[str, int]] = {}
         self._unwritten: dict[str, dict[str, object]] = {}  # chosen by an acting decision, of which no order tells yet
-        self._failed: dict[str, Event] = {}  # by run: an order that failed; a node may have taken it and not said so
+        self._doubts = Doubts()
+        self.passed_over = PassedOver()
         self._decision: Event = {}
         self._unmet: dict[str, Unmet] = {}  # by account
 
@@ -62,20 +69,24 @@ class Memory:
     def load(cls, paths: Iterable[str], now: int) -> Memory:
         """The memory that these files hold at `now` (UNIX s), the oldest file first; see `files_of`.
 
-        A line that is torn, of another version or not sound is passed over. A time after `now` counts as now. Raises
-        UsageError for a file that cannot be read.
+        A line that is torn, of another version or not sound is passed over and counted. A time after `now` counts as
+        now. Raises UsageError for a file that cannot be read.
         """
         memory, last = cls(), b""
         after: list[Event] = []
         for line in lines_of(paths):
-            if is_of(line, _REMEMBERED):
+            kind = kind_of(line)
+            if kind in _REMEMBERED:
                 after.append(memory._note_line(line, now))
-            elif is_of(line, (DECISION.encode(),)):
+            elif kind == DECISION:
                 last, after = line, []
                 if b'"spared_runs":' in line:
                     memory._note_line(line, now)
+            elif kind is None:
+                memory.passed_over.lines += 1
         # Of all decisions only the last one can have orders of which nothing was written; the others need no reading.
-        memory._note_line(last, now, again=b'"spared_runs":' in last)
+        if last:
+            memory._note_line(last, now, again=b'"spared_runs":' in last)
         for event in after:
             memory._unwritten.pop(str(event.get("run")), None)
         return memory
@@ -83,14 +94,16 @@ class Memory:
     def _note_line(self, line: bytes, now: int, again: bool = False) -> Event:
         event = event_of(line)
         if event is None:
+            self.passed_over.lines += 1
             return {}
-        if isinstance(event.get("time"), int) and whole(event, "time") > now:
+        if "time" in event and moment(event, "time") > now:
             event = {**event, "time": now}
         if again:
             event = {name: value for name, value in event.items() if name != "spared_runs"}
         try:
             self.note(event)
         except ValueError:
+            self.passed_over.lines += 1
             return {}
         return event
 
@@ -101,14 +114,12 @@ class Memory:
             self._decided(event)
         elif kind == ORDER:
             run = text(event, "run")
-            self._failed.pop(run, None)
             order = _open_order(event)
-            if event.get("outcome") == FAILED:
-                self._failed[run] = event
-            elif event.get("outcome") == DONE:
+            self._doubts.note(event)
+            if event.get("outcome") == DONE:
                 self._asked[run] = Asked(order.asked, order.user, order.cores)
                 self._open[run] = order
-            elif event.get("outcome") == SKIPPED:
+            elif event.get("outcome") in _NOT_GIVEN:
                 self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
             self._unwritten.pop(run, None)
         elif kind == CANCEL and event.get("outcome") == DONE:
@@ -116,7 +127,7 @@ class Memory:
         elif kind == ENDED:
             outcome = _outcome(event)
             self._open.pop(outcome.run, None)
-            if truth(event, "believed"):
+            if truth(event, "believed") and event.get("by_others") is not True:
                 self._outcomes[outcome.run] = outcome
         elif kind == DEMAND:
             unmet = unmet_of(event)
@@ -125,8 +136,10 @@ class Memory:
                 del self._unmet[unmet.principal]
 
     def _decided(self, event: Event) -> None:
-        self._decision = event
         chosen = objects(event, "chosen") if truth(event, "acting") else []
+        for one in chosen:
+            _open_order(found_order_event(one, event, moment(event, "time")))  # or what is found later is not sound
+        self._decision = event
         self._unwritten = {text(one, "run"): one for one in chosen}
         if not truth(event, "acting") or "spared_runs" not in event:
             return
@@ -147,11 +160,11 @@ class Memory:
     def record(self, now: int, settings: Settings) -> Record:
         """What a decision at `now` (UNIX s) is to know; what is too old for it is forgotten.
 
-        Cores of an order of which it is not known whether it was given count as asked for.
+        Cores of an order of which it is not known whether it was given or carried out count as asked for.
         """
         # What lies ahead was given by a clock that was set back since: it counts from now, not until then.
         self._asked = {run: replace(one, time=min(one.time, now)) for run, one in self._asked.items()}
-        known = {**self._asked, **self._maybe_asked()}
+        known = {**self._asked, **self._maybe_asked(), **self._doubts.asked()}
         oldest = min(now - HOUR + 1, max((one.time for one in known.values()), default=0))
         self._asked = {run: one for run, one in self._asked.items() if one.time >= oldest}
         asked = tuple(one for one in known.values() if one.time >= oldest)
@@ -160,13 +173,20 @@ class Memory:
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
         trust = trust_by_user(self._outcomes.values(), now, settings.trust)
-        failed = {run: min(whole(event, "time"), now) for run, event in self._failed.items()}
-        return Record(asked, trust, spared if settings.trust.spared else {}, failed, dict(self._unmet))
+        return Record(
+            asked,
+            trust,
+            spared if settings.trust.spared else {},
+            self._doubts.refused(now),
+            self._doubts.deadlines(),
+            self._doubts.nodes(now),
+            dict(self._unmet),
+        )
 
     def _maybe_asked(self) -> dict[str, Asked]:
         if not self._unwritten:
             return {}
-        time = whole(self._decision, "time")
+        time = moment(self._decision, "time")
         return {run: Asked(time, text(one, "user"), whole(one, "cores")) for run, one in self._unwritten.items()}
 
     def watched(self, snapshot: Snapshot, now: int, settings: Settings) -> list[dict[str, object]]:
@@ -204,10 +224,9 @@ class Memory:
                 if running[run].deadline is None and not running[run].leaving:
                     gone.append(found_cancel_event(order, now))
         unwritten, self._unwritten = self._unwritten, {}
-        self._failed = {run: one for run, one in self._failed.items() if run in running}
         stand = {run for run, pilot in running.items() if pilot.deadline is not None}
         found = [found_order_event(one, self._decision, now) for run, one in unwritten.items() if run in stand]
-        return gone + found + [found_failed_event(one, now) for run, one in self._failed.items() if run in stand]
+        return gone + found + self._doubts.seen(running, snapshot.taken, now)
 
 
 def ended_events(
@@ -243,7 +262,7 @@ def _gist(decision: Event) -> object:
 
 
 def _open_order(event: Event) -> OpenOrder:
-    claims, asked = event.get("claims"), whole(event, "time")
+    claims, asked = event.get("claims"), moment(event, "time")
     said = None
     if isinstance(claims, dict):
         names = ("used", "last_start", "first_end", "last_end", "uncommitted", "final")
@@ -255,9 +274,9 @@ def _open_order(event: Event) -> OpenOrder:
         principal=text(event, "principal"),
         user=text(event, "user"),
         cores=whole(event, "cores"),
-        started=whole(event, "started"),
+        started=moment(event, "started"),
         asked=asked,
-        deadline=whole(event, "deadline"),
+        deadline=moment(event, "deadline"),
         kind=text(event, "kind"),
         draining=truth(event, "draining"),
         predicted=whole(event, "promised"),
@@ -270,7 +289,7 @@ def _outcome(event: Event) -> PilotOutcome:
     return PilotOutcome(
         text(event, "run"),
         text(event, "user"),
-        whole(event, "ended"),
+        moment(event, "ended"),
         whole(event, "predicted"),
         whole(event, "realised"),
         whole(event, "possible"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
 
 from drainwise.errors import UsageError
-from drainwise.journal.event import VERSION, Event, whole
+from drainwise.journal.event import VERSION, Event, moment
 
 
 def files_of(path: str) -> list[str]:
@@ -63,35 +64,74 @@ def _opened(path: str) -> int | None:
     return descriptor
 
 
+class PassedOver:
+    """Counts the lines of a journal that are no sound events of this version: somebody else's, torn, or of a newer one.
+
+    Whoever reads a journal for somebody says so.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def __str__(self) -> str:
+        """A sentence, "" where there were none."""
+        if not self.lines:
+            return ""
+        return f"{self.lines} {'line' if self.lines == 1 else 'lines'} of the journal cannot be used; passed over"
+
+
 def event_of(line: bytes) -> Event | None:
-    """The event that a line holds; None when it is none, or of another version."""
+    """The event that a line holds; None when it is none, its time is none, or it is of another version."""
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_constant=_refused, parse_float=_finite)
+        if not isinstance(value, dict) or value.get("version") != VERSION or not isinstance(value.get("event"), str):
+            return None
+        if "time" in value:
+            moment(value, "time")
     except (ValueError, RecursionError):
         return None
-    sound = isinstance(value, dict) and value.get("version") == VERSION and isinstance(value.get("event"), str)
-    return value if sound else None
+    return value
 
 
-def is_of(line: bytes, kinds: tuple[bytes, ...]) -> bool:
-    """Whether a line is an event of one of these kinds, told from its beginning: no need to read all of it."""
-    return line.startswith(b'{"event":"') and line[10:24].partition(b'"')[0] in kinds
+def _refused(name: str) -> float:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def kind_of(line: bytes) -> str | None:
+    """The kind of event that a line holds, of ours told from its beginning: no need to read all of it.
+
+    None for what is no event; a line that another program wrote is read.
+    """
+    if line.startswith(b'{"event":"'):
+        return line[10:24].partition(b'"')[0].decode("ascii", "replace")
+    event = event_of(line)
+    return None if event is None else str(event["event"])
 
 
 def first_time(paths: Iterable[str]) -> int | None:
     """When the journal begins, UNIX s; None when there is nothing in it."""
     for line in lines_of(paths):
         event = event_of(line)
-        if event is not None and isinstance(event.get("time"), int):
-            return whole(event, "time")
+        if event is not None and "time" in event:
+            return moment(event, "time")
     return None
 
 
-def events_of(paths: Iterable[str], *kinds: str) -> Iterator[Event]:
+def events_of(paths: Iterable[str], *kinds: str, passed_over: PassedOver | None = None) -> Iterator[Event]:
     """The events of the files, in their order; only of these kinds, when some are named."""
-    names = tuple(kind.encode() for kind in kinds)
+    passed_over = passed_over or PassedOver()
     for line in lines_of(paths):
-        if not names or is_of(line, names):
+        kind = kind_of(line)
+        if kind is None or not kinds or kind in kinds:
             event = event_of(line)
             if event is not None:
                 yield event
+            else:
+                passed_over.lines += 1

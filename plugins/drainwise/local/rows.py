@@ -1,23 +1,33 @@
-"""Between the rows of the state and the facts they hold."""
+"""Between the rows of the state and the facts they hold.
+
+SQLite keeps any value in any column, so a row that another program changed may hold anything. A command, an
+environment or a report that cannot be read is none; any other value that cannot be is a PoolError that names its place.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
+from collections.abc import Mapping
 
+from drainwise.errors import PoolError
 from drainwise.local.job import LIVE, Account, Job, JobRequest, Node
 from drainwise.local.processes import Process
+from drainwise.local.schedule import Waiting
 from drainwise.pilotad.report import PilotReport
 
 
 def accounts_in(look: sqlite3.Connection) -> tuple[Account, ...]:
     """All accounts by name."""
-    return tuple(Account(*row) for row in look.execute("SELECT name, quota FROM accounts ORDER BY name"))
+    rows = look.execute("SELECT name, quota FROM accounts ORDER BY name").fetchall()
+    return tuple(Account(_text(row, "name", "accounts"), _whole(row, "quota", "accounts")) for row in rows)
 
 
 def nodes_in(look: sqlite3.Connection) -> tuple[Node, ...]:
     """The nodes in their order."""
-    return tuple(Node(*row) for row in look.execute("SELECT name, cores FROM nodes ORDER BY place"))
+    rows = look.execute("SELECT name, cores FROM nodes ORDER BY place").fetchall()
+    return tuple(Node(_text(row, "name", "nodes"), _whole(row, "cores", "nodes")) for row in rows)
 
 
 def live_in(look: sqlite3.Connection) -> list[Job]:
@@ -32,15 +42,24 @@ def add_event(change: sqlite3.Connection, now: float, job_id: int, text: str) ->
 
 
 def job_in(row: sqlite3.Row) -> Job:
-    """The job in a row of the table."""
+    """The job in a row of the table; without a command, which cannot be run, where its own cannot be read."""
+    place = f"job {row['job_id']!r} in jobs"
+    for name in ("account", "user", "state", "node", "run", "note"):
+        _text(row, name, place)
+    for name in ("job_id", "cores", "wall_limit", "priority", "started", "removed"):
+        _whole(row, name, place)
+    for name in _NUMBERS_OR_NONE:
+        if row[name] is not None:
+            _number(row, name, place)
+    command, environment = _command(row["command"]), _environment(row["environment"])
     request = JobRequest(
         account=row["account"],
         user=row["user"],
         cores=row["cores"],
-        command=tuple(json.loads(row["command"])),
+        command=() if command is None or environment is None else command,
         wall_limit=row["wall_limit"],
         priority=row["priority"],
-        environment=json.loads(row["environment"]),
+        environment=environment or {},
     )
     keeper = None if row["keeper_pid"] is None else Process(row["keeper_pid"], row["keeper_birth"])
     return Job(
@@ -65,12 +84,89 @@ def job_in(row: sqlite3.Row) -> Job:
     )
 
 
+def waiting_in(row: sqlite3.Row) -> Waiting:
+    """A job that waits, in the columns that a choice needs."""
+    place = f"job {row['job_id']!r} in jobs"
+    numbers = (_whole(row, name, place) for name in ("cores", "wall_limit", "priority"))
+    return Waiting(_whole(row, "job_id", place), _text(row, "account", place), *numbers)
+
+
 def report_text(report: PilotReport) -> str:
     """A report as the state keeps it."""
     return json.dumps({name: getattr(report, name) for name in PilotReport.__slots__})
 
 
-def report_in(text: str) -> PilotReport:
-    """The report that `report_text` wrote."""
-    values = json.loads(text)
-    return PilotReport.from_values(values.pop("heartbeat"), values.pop("source"), values)
+def report_in(text: object) -> PilotReport | None:
+    """The report that `report_text` wrote; None for what it cannot have written."""
+    values = _decoded(text)
+    if not isinstance(values, dict):
+        return None
+    heartbeat, source = values.pop("heartbeat", None), values.pop("source", None)
+    if type(heartbeat) is not int or type(source) is not str:
+        return None
+    if not all(
+        value is None or _is_number(value) or isinstance(value, bool) for value in (heartbeat, *values.values())
+    ):
+        return None
+    return PilotReport.from_values(heartbeat, source, values)
+
+
+_LARGEST = 1 << 62
+_NUMBERS_OR_NONE = (
+    *("submitted", "keeper_pid", "keeper_birth", "deadline", "term_sent", "kill_sent", "not_before", "ended"),
+    *("code", "signal", "cpu_seconds"),
+)
+
+
+def _decoded(text: object) -> object:
+    """What the JSON says; None for what is none."""
+    if not isinstance(text, (str, bytes)):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _command(text: object) -> tuple[str, ...] | None:
+    words = _decoded(text)
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return None
+    return tuple(words)
+
+
+def _environment(text: object) -> Mapping[str, str] | None:
+    variables = _decoded(text)
+    if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
+        return None
+    return variables
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return -_LARGEST < value < _LARGEST and math.isfinite(value)
+
+
+def _number(row: sqlite3.Row, name: str, place: str) -> None:
+    if not _is_number(row[name]):
+        raise _damaged(row, name, place, "a number")
+
+
+def _whole(row: sqlite3.Row, name: str, place: str) -> int:
+    value = row[name]
+    if not isinstance(value, int) or not -_LARGEST < value < _LARGEST:
+        raise _damaged(row, name, place, "a whole number")
+    return value
+
+
+def _text(row: sqlite3.Row, name: str, place: str) -> str:
+    value = row[name]
+    if not isinstance(value, str):
+        raise _damaged(row, name, place, "a text")
+    return value
+
+
+def _damaged(row: sqlite3.Row, name: str, place: str, expected: str) -> PoolError:
+    shown = repr(row[name])[:60]
+    return PoolError(f"the state is damaged: {place}: {name} = {shown}: expected {expected}; mend or delete that row")

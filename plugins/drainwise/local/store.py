@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.errors import ActionRefused, RunEnded, UsageError
 from drainwise.local.database import Database
 from drainwise.local.job import ENDED, LIVE, WAITING, Account, Job, JobRequest, Node, check_name, check_request
-from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, report_in
+from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, report_in, waiting_in
 from drainwise.local.schedule import Waiting
 from drainwise.pilotad.report import PilotReport
 
@@ -165,39 +166,31 @@ class Store:
     def order(self, run: str, deadline: int, now: float, reason: str) -> None:
         """Shorten the lease of exactly this run to `deadline` (UNIX s).
 
-        Raises PoolUnreachable when it does not run (any more), ActionRefused when it was asked to leave earlier: a
+        Raises RunEnded when it does not run (any more), ActionRefused when it was asked to leave earlier: a
         deadline may come nearer, never move away, as whoever was asked counts on it.
         """
         with self._database.transaction() as change:
-            row = change.execute(
-                "SELECT job_id, deadline FROM jobs WHERE run = ? AND state IN (?, ?)", (run, *LIVE)
-            ).fetchone()
-            if row is None:
-                raise PoolUnreachable(f"run {run[:100]} does not run any more")
-            if row["deadline"] is not None and row["deadline"] < deadline:
+            job = _running(change, run)
+            if job.deadline is not None and job.deadline < deadline:
                 raise ActionRefused(
-                    f"{run} was asked to be gone by {row['deadline']} already; it is not given until {deadline}"
+                    f"{run} was asked to be gone by {job.deadline} already; it is not given until {deadline}"
                 )
-            change.execute("UPDATE jobs SET deadline = ? WHERE job_id = ?", (deadline, row["job_id"]))
-            add_event(change, now, row["job_id"], f"asked to be gone by {deadline}: {reason}"[:1000])
+            change.execute("UPDATE jobs SET deadline = ? WHERE job_id = ?", (deadline, job.job_id))
+            add_event(change, now, job.job_id, f"asked to be gone by {deadline}: {reason}"[:1000])
 
     def take_back(self, run: str, now: float, reason: str) -> None:
         """Give this run its lease back as it was granted, if it was asked to leave sooner; `now`: UNIX s.
 
-        Raises PoolUnreachable when it does not run (any more), ActionRefused when it is being ended already.
+        Raises RunEnded when it does not run (any more), ActionRefused when it is being ended already.
         """
         with self._database.transaction() as change:
-            row = change.execute(
-                "SELECT job_id, deadline, term_sent FROM jobs WHERE run = ? AND state IN (?, ?)", (run, *LIVE)
-            ).fetchone()
-            if row is None:
-                raise PoolUnreachable(f"run {run[:100]} does not run any more")
-            if row["deadline"] is None:
+            job = _running(change, run)
+            if job.deadline is None:
                 return
-            if row["term_sent"] is not None or row["deadline"] <= now:
+            if job.term_sent is not None or job.deadline <= now:
                 raise ActionRefused(f"{run}: its deadline has come: it is being ended")
-            change.execute("UPDATE jobs SET deadline = NULL WHERE job_id = ?", (row["job_id"],))
-            add_event(change, now, row["job_id"], f"not asked to leave any more: {reason}"[:1000])
+            change.execute("UPDATE jobs SET deadline = NULL WHERE job_id = ?", (job.job_id,))
+            add_event(change, now, job.job_id, f"not asked to leave any more: {reason}"[:1000])
 
     # What is looked at
 
@@ -233,15 +226,13 @@ class Store:
     def state(self, now: float) -> State:
         """All of it at one moment; a job that is to be tried again later than `now` does not count as waiting."""
         with self._database.transaction(write=False) as look:
-            reports = {
-                row["run"]: report_in(row["report"])
-                for row in look.execute("SELECT run, report FROM reports").fetchall()
-            }
+            said = {row["run"]: report_in(row["report"]) for row in look.execute("SELECT run, report FROM reports")}
+            reports = {run: report for run, report in said.items() if report is not None}
             rows = look.execute(
                 "SELECT job_id, account, cores, wall_limit, priority FROM jobs WHERE state = ? AND not_before <= ?",
                 (WAITING, now),
             )
-            waiting = tuple(Waiting(*row) for row in rows)
+            waiting = tuple(waiting_in(row) for row in rows)
             return State(accounts_in(look), nodes_in(look), tuple(live_in(look)), waiting, reports)
 
     def events(self, job_id: int) -> list[Event]:
@@ -257,3 +248,11 @@ class Store:
     def changes_by_others(self) -> int:
         """A number that is another one whenever somebody else has changed the state."""
         return self._database.changes_by_others()
+
+
+def _running(look: sqlite3.Connection, run: str) -> Job:
+    """The job of a run that holds cores. Raises RunEnded."""
+    row = look.execute("SELECT * FROM jobs WHERE run = ? AND state IN (?, ?)", (run, *LIVE)).fetchone()
+    if row is None:
+        raise RunEnded(f"run {run[:100]} does not run any more")
+    return job_in(row)

@@ -48,6 +48,22 @@ def same_mount(fd: int, other_fd: int) -> bool:
     return mount is not None and mount == _mount_id(other_fd)
 
 
+def is_on_other_fuse(fd: int, beside: int, mountinfo: str = MOUNTINFO) -> bool:
+    """Whether an open file lies on a FUSE mount that `beside` does not lie on; neither of them is touched.
+
+    False when the kernel does not say. A mount that has just gone counts as FUSE.
+    """
+    mount = _mount_id(fd)
+    if mount is None or mount == _mount_id(beside):
+        return False
+    try:
+        with open(mountinfo, "rb") as stream:
+            lines = stream.read().split(b"\n")
+    except OSError:
+        return False
+    return all(b" - fuse" in line for line in lines if line.startswith(mount + b" "))
+
+
 def _mount_id(fd: int) -> bytes | None:
     try:
         with open(f"/proc/self/fdinfo/{fd}", "rb") as stream:

@@ -14,7 +14,7 @@ import posix
 import stat
 
 from drainwise.errors import RefusedFile
-from drainwise.pilotad.mounts import same_mount
+from drainwise.pilotad.mounts import is_on_other_fuse, same_mount
 from drainwise.pilotad.patience import Patience
 
 READ_FLAGS = posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC
@@ -53,14 +53,26 @@ def open_dir(name: str, dir_fd: int | None = None, uid: int | None = None) -> in
     except OSError as error:
         raise RefusedFile(reason_of(error)) from error
     try:
-        owner = posix.fstat(fd).st_uid
-    except OSError as error:
+        if uid not in {None, owner_of(fd, dir_fd)}:
+            raise RefusedFile("not the job's user")
+    except RefusedFile:
         posix.close(fd)
-        raise RefusedFile(reason_of(error)) from error
-    if uid is not None and owner != uid:
-        posix.close(fd)
-        raise RefusedFile("not the job's user")
+        raise
     return fd
+
+
+def owner_of(directory: int, below: int | None) -> int:
+    """Whose an open directory is, which lies below the open directory `below`.
+
+    A FUSE server could keep us waiting for the answer, or give none: mounted there since somebody looked, it is seen
+    before it is asked. Raises RefusedFile.
+    """
+    if below is not None and is_on_other_fuse(directory, below):
+        raise RefusedFile("other file system")
+    try:
+        return posix.fstat(directory).st_uid
+    except OSError as error:
+        raise RefusedFile(reason_of(error)) from error
 
 
 def read_file(

@@ -13,6 +13,7 @@ from drainwise.pool import Pilot, Snapshot
 from drainwise.reclaim.arrays import Whole
 from drainwise.reclaim.cancel import Cancel, cancels
 from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates_of
+from drainwise.reclaim.doubt import refusing_nodes, why_held_off, with_unanswered
 from drainwise.reclaim.fit import jobs_waiting, usable
 from drainwise.reclaim.limits import cores_allowed, too_soon
 from drainwise.reclaim.notices import notices_of
@@ -147,6 +148,7 @@ def make_plan(
     """
     policy_called(settings.policy)
     record = record or Record()
+    snapshot = with_unanswered(snapshot, record.unanswered)
     if question is None:
         counts, asks, balance = weighed(snapshot, record.unmet, now, settings)
         released, pauses = cancels(counts, balance, now, settings, record), paused(snapshot, record.unmet, now)
@@ -156,6 +158,7 @@ def make_plan(
     wait = too_soon(record, now, settings) if balance.deficit > 0 else ""
     users = _user_plans(snapshot, balance, now, settings, record, wait)
     asked = [order.pilot for user in users for order in user.orders]
+    refusing = refusing_nodes(record.nodes, now, settings)
     fitting = usable(asked, jobs_waiting(counts)) if question is None else None
     return Plan(
         snapshot.taken,
@@ -165,7 +168,7 @@ def make_plan(
         released,
         fitting,
         summary=wait or _summary(balance, users, fitting, pauses),
-        notices=notices_of(snapshot, pauses),
+        notices=(*([refusing] if refusing else []), *notices_of(snapshot, pauses)),
         closed_nodes=len({pilot.node for pilot in snapshot.pilots if pilot.cannot}),
         waiting={one.name: cores for one in counts.principals if (cores := owed(one)) > 0},
         parts=for_whom(asks, asked, balance.deficit, record.unmet),
@@ -265,7 +268,7 @@ def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> s
     """Why a pilot may not be asked by what the batch system itself knows or did, or ""."""
     if pilot.deadline is not None:
         return f"asked already to be gone by {clock(pilot.deadline)}"
-    if pilot.leaving or on_its_way(pilot, now, settings.horizon):
+    if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
         return "the batch system ends it already"
     if pilot.cannot:
         return f"cannot be asked: {pilot.cannot}"
@@ -277,9 +280,7 @@ def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> s
         )
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
-    if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
-        return f"the order of {clock(failed)} failed; not tried again for {duration(settings.retry_after)}"
-    return ""
+    return why_held_off(pilot, now, settings, record)
 
 
 def _not_needed(one: Candidate, limit: str) -> str:

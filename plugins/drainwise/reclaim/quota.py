@@ -9,10 +9,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from drainwise.clocks import CLOCKS_DIFFER
 from drainwise.errors import PoolUnreachable
 from drainwise.pool import Pilot, Principal, Snapshot
 
-_CLOCKS_DIFFER = 60  # seconds a start may lie ahead of us
 _ROUNDING = 1e-6  # cores; quotas and weights are sums of floats
 
 
@@ -76,10 +76,11 @@ def _in_whole_jobs(principal: Principal, share: float) -> float:
 def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
     """Whether a pilot's cores come back without a new order.
 
-    A pilot that was asked counts whatever its deadline, so that nobody is asked twice for one reason. One that the
-    batch system ends for another reason (a node that drains for a day) counts when that is within `horizon` seconds.
+    A pilot that was asked counts whatever its deadline, so that nobody is asked twice for one reason; so does one whose
+    order was not answered, as long as that may still be carried out. One that the batch system ends for another reason
+    (a node that drains for a day) counts when that is within `horizon` seconds.
     """
-    if pilot.deadline is not None:
+    if pilot.deadline is not None or pilot.unanswered is not None:
         return True
     return pilot.leaving and (pilot.lease_end is None or pilot.lease_end <= now + horizon)
 
@@ -105,7 +106,7 @@ def require_whole(snapshot: Snapshot) -> None:
                 f"half an answer from the batch system: nothing is known of account {pilot.principal!r}"
                 f" that pilot {pilot.name} runs under"
             )
-        if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > snapshot.taken + _CLOCKS_DIFFER:
+        if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > snapshot.taken + CLOCKS_DIFFER:
             raise PoolUnreachable(f"half an answer from the batch system: pilot {pilot.name} is there twice or unsound")
 
 

@@ -19,14 +19,30 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class NodeFault:
+    """A node that did not take the last `count` orders in a row; `time` of the last, UNIX s.
+
+    denied: it refuses whoever gives them; else it did not answer.
+    """
+
+    time: int
+    count: int
+    denied: bool
+
+
+@dataclass(frozen=True)
 class Record:
     """asked: the orders of the last hour and the last one. trust: by user. spared: how many times, by run.
 
-    failed: when the last order to a run failed, UNIX s, by run. unmet: by account that orders were given for.
+    failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
+    answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
+    sent one, by name. unmet: by account that orders were given for.
     """
 
     asked: tuple[Asked, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
     spared: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
+    unanswered: Mapping[str, int] = field(default_factory=dict)
+    nodes: Mapping[str, NodeFault] = field(default_factory=dict)
     unmet: Mapping[str, Unmet] = field(default_factory=dict)

@@ -184,7 +184,9 @@ class ReclaimSection:
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this is not asked: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that ask anybody")
     retry_after: int = key(
-        duration("0s", "1d"), 600, "a pilot whose order failed is left alone so long, and another one asked instead"
+        duration("0s", "1d"),
+        600,
+        "a pilot or node that refused an order is left alone so long, and another one asked instead",
     )
     time_to_start: int = key(
         duration("1s", "1d"),

@@ -12,7 +12,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
 
 _LONGEST_WORD = 200
 # Times as UNIX s, lists of array tasks in full, messages as they are in the source.
@@ -28,6 +28,8 @@ _ENVIRONMENT = {
 _PASSED_ON = ("SLURM_CONF",)  # where the site keeps slurm.conf, if not in the usual place
 # What the commands say when slurmctld or slurmdbd did not answer, rather than refuse.
 _NO_ANSWER = ("unable to contact", "unexpected message received", "connection refused", "timed out", "communication")
+# What slurmctld says to one who may not give this order: the first for `scontrol update`, the second for the others.
+_NO_RIGHTS = ("invalid user id", "permission denied")
 
 
 @dataclass(frozen=True)
@@ -102,13 +104,25 @@ class SlurmCommands:
         return self.start(name, *arguments).output().decode("utf-8", "replace")
 
     def order(self, name: str, *arguments: str, stdin: str = "") -> None:
-        """Give an order. Raises ActionRefused when Slurm refuses, PoolUnreachable when it does not answer."""
-        answer = self.start(name, *arguments, stdin=stdin).answer()
+        """Give an order.
+
+        Raises ActionRefused when Slurm refuses it, RightsRefused when it refuses whoever gives it, OrderUnanswered when
+        it does not answer (what a socket of slurmctld holds may still be carried out), PoolUnreachable when the command
+        cannot be run.
+        """
+        running = self.start(name, *arguments, stdin=stdin)
+        try:
+            answer = running.answer()
+        except PoolUnreachable as fault:
+            raise OrderUnanswered(str(fault)) from None
         if answer.code == 0:
             return
         if answer.is_none():
-            raise PoolUnreachable(f"{name} failed: {answer.said}")
-        raise ActionRefused(f"{name} refused: {answer.said or f'code {answer.code}'}")
+            raise OrderUnanswered(f"{name} failed: {answer.said}")
+        said = f"{name} refused: {answer.said or f'code {answer.code}'}"
+        if any(sign in answer.said.lower() for sign in _NO_RIGHTS):
+            raise RightsRefused(f"{said}: orders need root or SlurmUser; run the agent as one of them")
+        raise ActionRefused(said)
 
 
 def _words(said: bytes) -> str:

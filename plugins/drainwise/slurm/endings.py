@@ -13,9 +13,12 @@ from drainwise.slurm.run import label_and_start, run_name, running
 BY_ITSELF = frozenset({"COMPLETED", "FAILED"})
 """States of a run that nobody ended: its script did, well or badly."""
 
+_NODE_FAILED = frozenset({"NODE_FAIL", "BOOT_FAIL"})
+
 _TOGETHER = 500  # jobs in one question
-_FIELDS = ("JobID", "Start", "End", "State", "TotalCPU")
+_FIELDS = ("JobID", "Start", "End", "State", "TotalCPU", "UID", "User")
 _NOT_ENDED = frozenset({"RUNNING", "PENDING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING"})
+_ROOT = "0"
 _CPU = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 
 
@@ -29,13 +32,22 @@ def endings_in(answer: str) -> dict[str, Ending]:
         words = line.split("|")
         if len(words) != len(_FIELDS):
             raise PoolUnreachable("half an answer: sacct printed a line that is no job")
-        label, start, end, state, used = words
-        state = state.split(" ")[0]  # `CANCELLED by 0`
+        label, start, end, said, used, uid, user = words
+        state, *by = said.split(" ")  # `CANCELLED by 0`
         if "." in label or not start.isdigit() or not end.isdigit() or state in _NOT_ENDED:
             continue
         run = run_name(label, int(start))
-        endings[run] = Ending(run, int(end), state not in BY_ITSELF, cpu_seconds(used))
+        cancelled_by = by[-1] if by[:1] == ["by"] else ""
+        by_others = state in _NODE_FAILED or _is_other(cancelled_by, uid, user)
+        endings[run] = Ending(run, int(end), state not in BY_ITSELF, cpu_seconds(used), by_others)
     return endings
+
+
+def _is_other(number: str, uid: str, user: str) -> bool:
+    """Whether the user of that number is surely not the job's own; sacct of 22.05 prints UID 0 for an unknown name."""
+    if number == _ROOT:
+        return user != "root"
+    return number.isdigit() and uid.isdigit() and uid not in {_ROOT, number}
 
 
 def cpu_seconds(text: str) -> float | None:
@@ -79,7 +91,8 @@ class Records:
             if state.state in _NOT_ENDED or state.start is None or state.end is None:
                 continue
             run = run_name(state.label, state.start)
-            endings[run] = Ending(run, state.end, state.state not in BY_ITSELF)
+            failed = state.state in _NODE_FAILED
+            endings[run] = Ending(run, state.end, state.state not in BY_ITSELF, by_others=failed)
         return endings
 
 

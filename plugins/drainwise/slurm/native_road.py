@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from drainwise.errors import ActionRefused, PoolError, PoolUnreachable
+from drainwise.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.run import RunState, label_and_start, running
 
@@ -56,7 +56,7 @@ class NativeRoad:
     def expose(self, run: str) -> None:
         """Have Slurm preempt this run, and none but those exposed, as soon as a job that may preempt needs its cores.
 
-        Raises PoolUnreachable when it runs no more, ActionRefused when Slurm's configuration has no such road.
+        Raises RunEnded, ActionRefused when Slurm's configuration has no such road, and as `SlurmCommands.order`.
         """
         label, start = label_and_start(run)
         config = self._commands.ask("scontrol", "show", "config")
@@ -67,10 +67,14 @@ class NativeRoad:
         # First the others, so that at no moment one of them is worth less than the chosen one.
         self._set_priority(to_protect(states, label, exempt_from(config)), PROTECTED)
         self._set_priority([label], EXPOSED)
-        state = next((one for one in running(self._commands) if (one.label, one.start) == (label, start)), None)
+        try:
+            after = running(self._commands)
+        except PoolUnreachable as fault:
+            raise OrderUnanswered(str(fault)) from None
+        state = next((one for one in after if (one.label, one.start) == (label, start)), None)
         if state is not None and state.priority != EXPOSED:
-            raise PoolUnreachable(
-                f"{run}: slurmctld has {state.priority} as its priority after it was set to {EXPOSED}"
+            raise OrderUnanswered(
+                f"{run}: slurmctld has {state.priority} as its priority after it was set to {EXPOSED}", run
             )
 
     def withdraw(self) -> list[str]:
@@ -89,7 +93,7 @@ class NativeRoad:
     def _must_run(states: Sequence[RunState], label: str, start: int) -> None:
         state = next((one for one in states if (one.label, one.start) == (label, start)), None)
         if state is None:
-            raise PoolUnreachable(f"{label}@{start} does not run any more")
+            raise RunEnded(f"{label}@{start} does not run any more")
         if state.het or state.nodes != 1:
             raise ActionRefused(f"{label}@{start} is a heterogeneous job or one of several nodes: it is no pilot")
 
@@ -106,9 +110,7 @@ class NativeRoad:
             return
         try:
             self._commands.order("scontrol", stdin=text)
-        except PoolUnreachable:
+        except RightsRefused:
             raise
-        except PoolError as fault:
-            # A job that has ended since is refused, and the others are not: what counts is read back.
-            if "denied" in str(fault).lower():
-                raise
+        except ActionRefused:
+            return  # a job that has ended since is refused, and the others are not: what counts is read back

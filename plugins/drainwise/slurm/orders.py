@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
-from drainwise.errors import ActionRefused, PoolError, PoolUnreachable
+from drainwise.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable, RunEnded
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.run import RUNNING, RunState, current_run, label_and_start
 
@@ -85,9 +86,9 @@ class Orders:
         # First, so that whoever takes the order back knows what the lease was.
         self._record(state, f"asked to be gone by {sooner} (lease of {run} until {until}): {reason}")
         self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{sooner}")
-        after = self.must_run(run)
-        if after.end != sooner:
-            raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {sooner}")
+        after = self._after_order(state, sooner)
+        if after.end is None or after.end > sooner:
+            raise OrderUnanswered(f"{run}: slurmctld has {after.end} as its end after it was set to {sooner}", run)
         return after
 
     def lengthen(self, run: str, reason: str) -> RunState:
@@ -112,9 +113,9 @@ class Orders:
         now = self.must_run(run).end
         for step in () if end is None or now is None else steps_to(now, end):
             self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{step}")
-        after = self.must_run(run)
+        after = self._after_order(state, end)
         if after.end != end:
-            raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {end}")
+            raise OrderUnanswered(f"{run}: slurmctld has {after.end} as its end after it was set to {end}", run)
         self._record(state, f"not asked to leave any more: {reason}")
         return after
 
@@ -144,20 +145,34 @@ class Orders:
             self._commands.order("scontrol", "requeue", state.label)
         else:
             self._commands.order("scancel", state.label)
-        after = current_run(self._commands, state.label)
+        after = self._after(state.label)
         if after is not None and after.state == RUNNING and after.start == state.start:
-            raise PoolUnreachable(f"{run}: it still runs after it was told to end")
+            raise OrderUnanswered(f"{run}: it still runs after it was told to end", run)
 
     def must_run(self, run: str) -> RunState:
-        """The run as it is right now. Raises PoolUnreachable when it has ended, ActionRefused when it is no pilot."""
+        """The run as it is right now. Raises RunEnded, PoolUnreachable, or ActionRefused when it is no pilot."""
         label, start = label_and_start(run)
         state = current_run(self._commands, label)
         if state is None or state.state != RUNNING or state.start != start:
-            raise PoolUnreachable(f"{run} does not run any more")
+            raise RunEnded(f"{run} does not run any more")
         if state.het or state.nodes != 1:
             kind = "part of a heterogeneous job" if state.het else "a job of several nodes"
             raise ActionRefused(f"{run} is {kind}: an order to it would reach other nodes as well")
         return state
+
+    def _after_order(self, state: RunState, end: int | None) -> RunState:
+        """A run after its end was set (UNIX s; None: without end); as ordered when it has just ended."""
+        after = self._after(state.label)
+        if after is None or after.state != RUNNING or after.start != state.start:
+            return replace(state, end=end)
+        return after
+
+    def _after(self, label: str) -> RunState | None:
+        """A job after an order to it. Raises OrderUnanswered when slurmctld does not tell."""
+        try:
+            return current_run(self._commands, label)
+        except PoolUnreachable as fault:
+            raise OrderUnanswered(str(fault)) from None
 
     def _record(self, state: RunState, text: str) -> None:
         """Write the reason down, if slurmdbd lets us: the order stands without it, and the journal has it as well."""

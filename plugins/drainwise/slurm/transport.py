@@ -8,6 +8,7 @@ from typing import Protocol
 
 from drainwise.slurm import demand, job_comments, job_lines, node_line, shares
 from drainwise.slurm.commands import Running, SlurmCommands
+from drainwise.slurm.controller_clock import ControllerClock
 from drainwise.slurm.demand import Selection, selection_in
 from drainwise.slurm.job_comments import asked_alone, comments_in
 from drainwise.slurm.job_record import PENDING, RUNNING, Job, jobs_in
@@ -109,14 +110,20 @@ class CommandLine:
 
 
 def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
-    """The answer to the question for the jobs with those to the small ones. Raises PoolUnreachable."""
+    """The answer to the question for the jobs with those to the small ones.
+
+    Raises PoolUnreachable, also when slurmctld's clock is another one than this machine's.
+    """
+    clock = ControllerClock(commands)
     asked = []
     try:
         asked += [commands.start(*command) for command in (node_line.COMMAND, shares.COMMAND, demand.COMMAND)]
         # The quick ones first: when slurmctld is gone, their time is over sooner.
+        clock.require_same()
         nodes, tree, config = (one.output().decode("utf-8", "replace") for one in asked)
         return Answers(question.jobs(), nodes_in(nodes), shares_in(tree), selection_in(config))
     finally:
         question.end()
+        clock.end()
         for one in asked:
             one.end()
