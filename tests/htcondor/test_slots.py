@@ -54,7 +54,7 @@ def agent(orders: str, **more: object) -> Pilot:
         "PilotWallLimit": LIMIT,
         **more,
     }
-    slot = slot_of(ad, NOW)
+    slot = slot_of(ad)
     assert slot is not None
     pilot = pilot_of(slot, "group_a", NOW)
     assert pilot is not None

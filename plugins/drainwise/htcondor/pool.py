@@ -13,8 +13,9 @@ from drainwise.errors import PoolUnreachable
 from drainwise.htcondor.endings import Place, endings_in, places_of
 from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
-from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad
+from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad, Others
 from drainwise.htcondor.pool_view import snapshot_of
+from drainwise.htcondor.startds import Startds
 from drainwise.htcondor.time_limit import Asked, within
 from drainwise.pool import Ending, Pilot, Snapshot
 
@@ -33,7 +34,9 @@ class HTCondorPool:
 
     def __init__(self, snapshot_seconds: float = SNAPSHOT_SECONDS, order_seconds: float = ORDER_SECONDS) -> None:
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
-        self._ahead: tuple[float, Asked[tuple[list[Ad], list[Ad]] | Bundle]] | None = None
+        self._nodes: frozenset[str] = frozenset()
+        """The nodes of the last whole answer."""
+        self._ahead: tuple[float, Asked[Others | Bundle]] | None = None
 
     def ask_ahead(self) -> None:
         """Ask the collector now for the next snapshot: whoever takes that at once can get ready while it answers."""
@@ -43,12 +46,14 @@ class HTCondorPool:
         """See `Pool`."""
         with closing(self._asked()) as asked, without_collection():
             answers = asked.values()
-            accounting, submitters = cast("tuple[list[Ad], list[Ad]]", next(answers))
+            others = cast("Others", next(answers))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
-            return snapshot_of(slots, accounting, submitters, now)
+            snapshot = snapshot_of(slots, others, now, self._nodes)
+        self._nodes = Startds(others.startds).machines
+        return snapshot
 
-    def _asked(self) -> Asked[tuple[list[Ad], list[Ad]] | Bundle]:
+    def _asked(self) -> Asked[Others | Bundle]:
         """What was asked ahead, if that was just now; else the collector is asked."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
@@ -104,7 +109,7 @@ def without_collection() -> Iterator[None]:
 # that asks nothing does not need them.
 
 
-def _ask_collector() -> Iterable[tuple[list[Ad], list[Ad]] | Bundle]:
+def _ask_collector() -> Iterable[Others | Bundle]:
     from drainwise.htcondor.collector import pool_ads  # noqa: PLC0415
 
     return pool_ads()

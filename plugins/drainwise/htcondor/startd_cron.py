@@ -3,6 +3,10 @@
 One short run per period, as HTCondor's own user. It prints an ad per job that reports, closed by `- <slot> …`; a slot
 whose pilot has gone is retracted by an ad that matches no slot, because a tag that is merely no longer printed keeps
 its values for ever. What it printed last is remembered in a small state file, also to push only what changed.
+
+A starter reads the configuration once: a job that has started before the hooks were there can be told nothing. So the
+node says since when all its jobs find them, which is since the cron runs without a gap, for the hooks come and go with
+it; and of a job that started before and reports nothing, whether the prepare hook's work is in its directory.
 """
 
 from __future__ import annotations
@@ -10,10 +14,11 @@ from __future__ import annotations
 import binascii
 import posix
 import time
+from stat import S_ISDIR
 
 from drainwise.errors import RefusedFile
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
-from drainwise.node import JOB_STATUS
+from drainwise.node import JOB_FEATURES, JOB_STATUS
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
 from drainwise.pilotad.mounts import fuse_mounts_below
@@ -35,6 +40,11 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 STATE_LIMIT = 1 << 20
 NODE_TAG = "drainwise"
+HOOK_RAN = "PilotHookRan = true\n"
+
+_DIGITS = 10
+_SINCE = "since"  # the row of the state file that says since when jobs find the hooks
+_MISSED, _LATE = 3, 60  # rounds that were missed, and seconds beyond, after which the hooks may have been away as well
 
 
 def literal(value: float | bool | None) -> str:
@@ -82,11 +92,20 @@ def _open_jobs(execute: int, startd: int) -> Iterator[JobDirectory]:
                 posix.close(job.descriptor)
 
 
-def collect(execute: str, startd: int, now: int, heartbeat_limit: int) -> Published:
+def _hook_ran(job: JobDirectory) -> bool:
+    """Whether the prepare hook's work is there. Who forges that lets its own pilot be asked, and nobody else's."""
+    try:
+        mode = posix.stat(JOB_FEATURES, dir_fd=job.descriptor, follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return S_ISDIR(mode)
+
+
+def collect(execute: str, startd: int, now: int, heartbeat_limit: int, since: int = 0) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
-    Where a directory that an earlier run left behind names the same slot, the later run counts. Raises OSError when
-    $(EXECUTE) itself cannot be read.
+    Where a directory that an earlier run left behind names the same slot, the later run counts. since: from when on
+    (UNIX s) jobs find the hooks. Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -100,7 +119,10 @@ def collect(execute: str, startd: int, now: int, heartbeat_limit: int) -> Publis
                 continue
             started[job.slot] = start
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
-            body = "" if report is None else report_ad(report, job, now, heartbeat_limit) + live
+            if report is not None:
+                body = report_ad(report, job, now, heartbeat_limit) + live
+            else:
+                body = HOOK_RAN if start < since and _hook_ran(job) else ""
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
     finally:
         posix.close(descriptor)
@@ -112,20 +134,41 @@ def checksum(text: str) -> str:
     return f"{binascii.crc32(text.encode()):08x}"
 
 
-def remembered(state: str) -> Remembered:
-    """What the last round printed; empty when there was none or its record is broken."""
+def remembered(state: str) -> tuple[Remembered, int | None]:
+    """What the last round printed, and since when jobs found the hooks by it (UNIX s), None where it did not say.
+
+    Nothing when there was no round or its record is broken.
+    """
     try:
         lines = read_bounded(state, STATE_LIMIT).decode("ascii", "replace").splitlines()
     except OSError:
-        return {}
-    rows = (line.split(" ") for line in lines)
-    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+        return {}, None
+    rows = [line.split(" ") for line in lines]
+    since = next((row[1] for row in rows if len(row) == 2 and row[0] == _SINCE), "")
+    marks = {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+    return marks, int(since) if since.isdigit() and len(since) <= _DIGITS else None
 
 
-def remember(state: str, marks: Remembered) -> None:
+def hooks_since(state: str, since: int | None, period: int, now: int) -> int:
+    """Since when (UNIX s) all jobs that start here find the hooks; 0 when nobody took note of it.
+
+    That is the first round, or the first after rounds were missed. since: what the last round said. period: seconds
+    between two; 0 when it is not known.
+    """
+    try:
+        last = posix.stat(state).st_mtime
+    except OSError:
+        return now
+    if since is None:
+        return 0  # an earlier drainwise was here, and its hooks with it
+    return now if period and now - last > _MISSED * period + _LATE else since
+
+
+def remember(state: str, marks: Remembered, since: int) -> None:
     """Keep what this round printed, as a whole or not at all; raises OSError."""
+    rows = [f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]
     with open(f"{state}.new", "wb") as stream:
-        stream.write("".join([f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]).encode("ascii"))
+        stream.write("".join([f"{_SINCE} {since}\n", *rows]).encode("ascii"))
     posix.rename(f"{state}.new", state)
 
 
@@ -134,12 +177,13 @@ def marks_of(published: Published) -> Remembered:
     return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
 
 
-def output(published: Published, marks: Remembered, before: Remembered, now: int) -> str:
-    """The whole of a round's output: the node's own heartbeat, the reports, and the retractions.
+def output(published: Published, marks: Remembered, before: Remembered, now: int, since: int = 0) -> str:
+    """The whole of a round's output: the node's own heartbeat and since when it has hooks, reports, retractions.
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
-    parts = [f"PilotCronHeartbeat = {now}\n- {NODE_TAG}"]
+    hooks = f"PilotHooksSince = {since}\n" if since else ""
+    parts = [f"PilotCronHeartbeat = {now}\n{hooks}- {NODE_TAG}"]
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
@@ -150,21 +194,26 @@ def output(published: Published, marks: Remembered, before: Remembered, now: int
     return "\n".join(parts) + "\n"
 
 
-def run(execute: str, state: str, settings_path: str) -> None:
+def run(execute: str, state: str, settings_path: str, period: int) -> None:
     """One round: read, print, say what was newly refused, remember."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
-    before = remembered(state)
-    published = collect(execute, posix.getppid(), now, settings.heartbeat_limit)
+    before, noted = remembered(state)
+    since = hooks_since(state, noted, period, now)
+    published = collect(execute, posix.getppid(), now, settings.heartbeat_limit, since)
     marks = marks_of(published)
-    write_output(output(published, marks, before, now).encode("ascii"))
+    write_output(output(published, marks, before, now, since).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")
-    if marks != before:
-        remember(state, marks)
+    if marks != before or since != noted:
+        remember(state, marks, since)
+    else:
+        posix.utime(state)
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """`--execute DIR --state FILE --settings FILE`, in any order; ends this process."""
+    """`--execute DIR --state FILE --settings FILE [--period SECONDS]`, in any order; ends this process."""
     options = dict(zip(arguments[::2], arguments[1::2]))
-    run_to_end(lambda: run(options["--execute"], options["--state"], options["--settings"]))
+    period = options.get("--period", "")
+    seconds = int(period) if period.isdigit() else 0
+    run_to_end(lambda: run(options["--execute"], options["--state"], options["--settings"], seconds))
