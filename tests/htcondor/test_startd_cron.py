@@ -88,6 +88,11 @@ def start_pilot(node: Node, programs: Programs, slot: str, uid: int = USER) -> J
     return job
 
 
+def has_hooks_since(node: Node, since: int) -> None:
+    """As if the cron had run here since then (UNIX s)."""
+    write(node.state, f"since {since}\n", node.daemon)
+
+
 # ---- what is published ----
 
 
@@ -227,6 +232,56 @@ def test_what_was_refused_is_said_once(node: Node, programs: Programs, pilot: Jo
     assert list(reports(programs.cron(node))) == [f"slot1_1@{HOST}"]
 
 
+# ---- since when jobs find the hooks ----
+
+
+def since_of(ran: Ran) -> object:
+    """Since when the node says that it has hooks."""
+    return pieces(ran.stdout)[0].ad.get("PilotHooksSince")
+
+
+def cron_each_minute(node: Node, programs: Programs) -> Ran:
+    arguments = [*node.cron_arguments(programs.settings), "--period", "60"]
+    return programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/")
+
+
+def test_since_its_first_round_a_node_has_hooks(node: Node, programs: Programs) -> None:
+    os.unlink(node.state)
+    first = since_of(cron_each_minute(node, programs))
+    assert first == pytest.approx(time.time(), abs=30)
+    os.utime(node.state, (0, time.time() - 200))  # late, but no round is missing yet
+    assert since_of(cron_each_minute(node, programs)) == first
+    assert os.stat(node.state).st_mtime == pytest.approx(time.time(), abs=30)
+
+
+@ONE_LAYOUT
+def test_since_its_first_round_after_a_gap(node: Node, programs: Programs) -> None:
+    """The cron comes and goes with the hooks' files: whatever started meanwhile has none."""
+    has_hooks_since(node, NOW - 86_400)
+    os.utime(node.state, (0, time.time() - 300))
+    assert since_of(cron_each_minute(node, programs)) == pytest.approx(time.time(), abs=30)
+
+
+@ONE_LAYOUT
+def test_a_node_of_an_earlier_drainwise_does_not_say_since_when(node: Node, programs: Programs, pilot: Job) -> None:
+    """It has had them for long, and nobody noted since when: no pilot of it is taken to have none."""
+    write(node.state, f"slot1_1@{HOST} 00000000 00000000\n", node.daemon)
+    for _ in range(2):
+        assert since_of(cron_each_minute(node, programs)) is None
+    assert remembered(node.state)[1] == 0
+
+
+def test_a_silent_job_of_before_shows_whether_it_has_hooks(node: Node, programs: Programs) -> None:
+    """Started while the files were there already and the cron was not: it can be told. One without features cannot."""
+    told = node.start("slot1_1", USER, int(time.time()) - 600)
+    programs.prepare(told)
+    node.start("slot1_2", OTHER, int(time.time()) - 600)
+    has_hooks_since(node, int(time.time()) - 300)
+    [_, piece] = pieces(programs.cron(node).stdout)
+    assert (piece.tag, piece.constraint) == (f"slot1_1@{HOST}", aimed_at(told))
+    assert (set(piece.ad), piece.ad["PilotHookRan"]) == ({"SlotMergeConstraint", "PilotHookRan"}, True)
+
+
 # ---- what is not as it should be ----
 
 
@@ -252,6 +307,7 @@ def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, gar
 def test_a_state_that_cannot_be_written(node: Node, programs: Programs, pilot: Job, kind: str) -> None:
     """HOSTILE 8, 10: the reports are published, one line says what is wrong."""
     if kind == "directory":
+        os.unlink(node.state)
         os.mkdir(node.state)
     else:
         os.chmod(os.path.dirname(node.state), 0o500)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 STATE_LIMIT = 1 << 20
 NODE_TAG = "drainwise"
-HOOK_RAN = "PilotHookRan = true\n"
+HOOK_RAN = "PilotHookRan = true"
 
 _DIGITS = 10
 _SINCE = "since"  # the row of the state file that says since when jobs find the hooks
