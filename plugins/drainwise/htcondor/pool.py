@@ -13,9 +13,8 @@ from drainwise.errors import PoolUnreachable
 from drainwise.htcondor.endings import Place, endings_in, places_of
 from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
-from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad, Others
+from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad, Others, text
 from drainwise.htcondor.pool_view import snapshot_of
-from drainwise.htcondor.startds import Startds
 from drainwise.htcondor.time_limit import Asked, within
 from drainwise.pool import Ending, Pilot, Snapshot
 
@@ -50,7 +49,7 @@ class HTCondorPool:
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
             snapshot = snapshot_of(slots, others, now, self._nodes)
-        self._nodes = Startds(others.startds).machines
+        self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
         return snapshot
 
     def _asked(self) -> Asked[Others | Bundle]:

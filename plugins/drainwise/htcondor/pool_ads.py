@@ -58,6 +58,7 @@ MACHINES = "PartitionableSlot =?= true || (SlotID =?= 1 && DynamicSlot =!= true)
 """The slots that say what concerns all slots of their startd: the partitionable ones, and of static ones the first."""
 
 MACHINE_ATTRIBUTES = (
+    "MyType",  # which is told in any case
     "Name",
     "Machine",
     "TotalSlotCpus",

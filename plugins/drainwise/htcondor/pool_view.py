@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from drainwise.free_cores import Hole, Waiting, usable_cores
 from drainwise.htcondor.demand import demand_of
@@ -45,10 +45,11 @@ def snapshot_of(slot_ads: Iterable[Ad], others: Others, now: int, before: Collec
     """
     accounts = [account for account in map(account_of, others.accounting) if account is not None]
     known, startds, names = groups(accounts), Startds(others.startds), Principals(accounts)
-    slots, gone, odd = _slots(slot_ads, startds, now)
+    seen = _seen(slot_ads, startds, names, now)
+    slots = seen.slots
     claimed = [slot for slot in slots if slot.submitter is not None]
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now)
-    require_whole(slots, gone, claimed, others.accounting, accounts, now)
+    require_whole(slots, seen.gone, claimed, others.accounting, accounts, now)
     ratio, strange = _cores_per_weight(slots)
     back = given_back(slots, now)
     held = [slot for slot in claimed if slot.name not in back]
@@ -63,11 +64,11 @@ def snapshot_of(slot_ads: Iterable[Ad], others: Others, now: int, before: Collec
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     return Snapshot(
         taken=now,
-        pilots=tuple(_pilots(claimed, names, startds, now)),
+        pilots=tuple(seen.pilots()),
         principals=principals,
         free_cores=float(usable_cores(holes, (job for job in map(_waiting, principals) if job is not None))),
         user_priorities=_user_priorities(claimed, accounts),
-        notices=(*notices_of(slots, gone, odd, strange, accounts), *demand.notices),
+        notices=(*notices_of(slots, seen.gone, seen.odd, strange, accounts), *demand.notices),
     )
 
 
@@ -83,33 +84,39 @@ class Principals(dict[str, str]):
         return name
 
 
-def _slots(slot_ads: Iterable[Ad], startds: Startds, now: int) -> tuple[list[Slot], list[Slot], list[Ad]]:
-    """The slots that are there, those that the collector knows from before, and the ads with a number that cannot be.
+@dataclass(frozen=True)
+class _Seen:
+    """Slots that are there, slots that the collector knows from before, ads with a number that cannot be; the runs."""
 
-    As the ads come in, in one go.
-    """
-    slots: list[Slot] = []
-    gone: list[Slot] = []
-    odd: list[Ad] = []
+    slots: list[Slot]
+    gone: list[Slot]
+    odd: list[Ad]
+    runs: dict[str, list[Pilot]]
+
+    def pilots(self) -> Iterator[Pilot]:
+        """The runs, each once."""
+        for pilots in self.runs.values():
+            yield pilots[0] if len(pilots) == 1 else _in_several_slots(pilots)
+
+
+def _seen(slot_ads: Iterable[Ad], startds: Startds, names: Principals, now: int) -> _Seen:
+    """What the ads show: as they come in, in one go."""
+    seen = _Seen([], [], [], defaultdict(list))
+    since = startds.hooks_since
     for ad in slot_ads:
         slot = slot_of(ad)
-        if slot is not None:
-            (slots if startds.has(slot, now) else gone).append(slot)
-        elif odd_number(ad, {"Cpus": LARGEST_SLOT}):
-            odd.append(ad)
-    return slots, gone, odd
-
-
-def _pilots(claimed: Iterable[Slot], names: Principals, startds: Startds, now: int) -> Iterator[Pilot]:
-    """The runs in the slots, each once."""
-    runs: dict[str, list[Pilot]] = defaultdict(list)
-    since = startds.hooks_since
-    for slot in claimed:
-        pilot = pilot_of(slot, names[slot.submitter or ""], now, since.get(slot.machine))
-        if pilot is not None:
-            runs[pilot.run].append(pilot)
-    for pilots in runs.values():
-        yield pilots[0] if len(pilots) == 1 else _in_several_slots(pilots)
+        if slot is None:
+            if odd_number(ad, {"Cpus": LARGEST_SLOT}):
+                seen.odd.append(ad)
+        elif not startds.has(slot, now):
+            seen.gone.append(slot)
+        else:
+            seen.slots.append(slot)
+            if slot.submitter is not None:
+                pilot = pilot_of(slot, names[slot.submitter], now, since.get(slot.machine))
+                if pilot is not None:
+                    seen.runs[pilot.run].append(pilot)
+    return seen
 
 
 def _in_several_slots(pilots: Sequence[Pilot]) -> Pilot:
