@@ -57,7 +57,7 @@ def node(request: pytest.FixtureRequest, programs: Programs) -> Iterator[Node]:
     """An empty node in each layout, which has had the hooks for years."""
     with public_directory() as base:
         made = Node(base, request.param == "since 25.4", DAEMON)
-        write(made.state, "since 1000000000\n", DAEMON)
+        write(f"{made.state}.since", "1000000000", DAEMON)
         try:
             yield made
         finally:

@@ -110,9 +110,9 @@ def snapshot(pool: CondorPool) -> dict[str, object]:
     return found
 
 
-def account(seen: dict[str, object], name: str) -> dict[str, float]:
+def account(seen: dict[str, object], name: str) -> dict[str, object]:
     principals: list[dict[str, object]] = seen.get("principals", [])  # type: ignore[assignment]
-    return next((one for one in principals if one["name"] == name), {})  # type: ignore[return-value]
+    return next((one for one in principals if one["name"] == name), {})
 
 
 def notices(seen: dict[str, object]) -> str:
@@ -174,8 +174,12 @@ def test_a_schedd_at_its_limit_wants_no_cores(pool: CondorPool) -> None:
     pool.configure("central", "60-limit.conf", "MAX_JOBS_RUNNING = 6\n")
     pool.reconfigure("central")
     try:
-        told = "may run no more jobs (MAX_JOBS_RUNNING)"
-        found = pool.wait_for(lambda: told in notices(seen := snapshot(pool)) and seen, 40, "a throttled demand")
+
+        def throttled() -> dict[str, object]:
+            seen = snapshot(pool)
+            return seen if "may run no more jobs (MAX_JOBS_RUNNING)" in notices(seen) else {}
+
+        found = pool.wait_for(throttled, 40, "a demand that is throttled")
         assert account(found, "group_bob")["cores_wanted"] == 0
     finally:
         pool.configure("central", "60-limit.conf", "")

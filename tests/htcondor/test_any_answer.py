@@ -9,7 +9,6 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_pool_view import GROUPS, USERS, recorded
 
 from drainwise.errors import PoolError
 from drainwise.htcondor.pool_ads import (
@@ -29,6 +28,7 @@ from drainwise.reclaim.plan import Plan, make_plan
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.settings import Settings
 from drainwise.siteconfig.schema import POLICIES
+from recorded_condor import GROUPS, USERS, recorded_ads
 
 SETTINGS = Settings("least-waste", 7200, 7200, 86_400, 3600, 10**6, 10**6, 10**6, min_age=0)
 ATTRIBUTES = {
@@ -44,8 +44,8 @@ ATTRIBUTES = {
 
 @functools.cache
 def _whole(name: str) -> tuple[dict[str, list[dict[str, object]]], int]:
-    answer = recorded(name)
-    taken, nodes = answer.taken, sorted({str(ad["Machine"]) for ad in answer.slots})
+    kinds, taken = recorded_ads(name)
+    nodes = sorted({str(ad["Machine"]) for ad in kinds["Startd"]})
     startds: list[dict[str, object]] = [
         {
             "Name": f"slot1@{node}",
@@ -61,9 +61,9 @@ def _whole(name: str) -> tuple[dict[str, list[dict[str, object]]], int]:
         for node in nodes
     ]
     ads: dict[str, list[dict[str, object]]] = {
-        "slots": answer.slots,
-        "accounting": answer.accounting,
-        "submitters": answer.submitters,
+        "slots": kinds["Startd"],
+        "accounting": kinds["Accounting"],
+        "submitters": kinds["Submitter"],
         "startds": startds,
         "schedds": [{"Name": "central", "MaxJobsRunning": 1000, "ShadowsRunning": 9, "LastHeardFrom": taken}],
         "collectors": [{"Name": "pool", "StatsLifetime": 4000, "StatsLastUpdateTime": taken}],
@@ -122,9 +122,10 @@ def test_any_value_anywhere_is_a_snapshot_or_a_refusal(
 
 def test_the_answer_as_it_was_has_no_notice() -> None:
     for name in (GROUPS, USERS):
-        ads, taken = whole(name)
-        assert facts(ads, taken) == recorded(name).facts()
-        assert facts(ads, taken).notices == ()
+        (ads, taken), (kinds, _) = whole(name), recorded_ads(name)
+        plain = snapshot_of(kinds["Startd"], Others(kinds["Accounting"], kinds["Submitter"]), taken)
+        assert facts(ads, taken) == plain
+        assert plain.notices == ()
 
 
 @pytest.mark.parametrize("weight", [1e308, 0, -8, float("nan"), float("inf"), "heavy", 5e-324, 1e7, 10**400])

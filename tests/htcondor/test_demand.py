@@ -74,7 +74,7 @@ def test_jobs_of_the_parallel_universe_are_named() -> None:
 @pytest.mark.parametrize("value", [1e308, float("inf"), float("nan"), -1, "3", True, 2**63, []])
 @pytest.mark.parametrize("name", ["IdleJobs", "WeightedIdleJobs", "RunningJobs"])
 def test_an_odd_submitter_is_left_out_and_named(name: str, value: object) -> None:
-    found = asked(waits(3, 24, **{name: value}), waits(1, 1, name="carol"))
+    found = asked({**waits(3, 24), name: value}, waits(1, 1, name="carol"))
     assert found.waiting == {"carol": (1, 1)}
     assert f"says {name} = " in found.notices[0]
     assert found.notices[0].isprintable()

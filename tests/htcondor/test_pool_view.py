@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from pathlib import Path
 
-import classad2
 import pytest
 
 from drainwise.errors import PoolUnreachable
-from drainwise.htcondor.packed_ads import plain
-from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES, Ad, Others
+from drainwise.htcondor.pool_ads import Ad, Others
 from drainwise.htcondor.pool_view import snapshot_of
 from drainwise.htcondor.retirement import ENDLESS
 from drainwise.pool import Principal, Snapshot
 from drainwise.reclaim.quota import weigh
-
-RECORDED = Path(__file__).parent / "recorded"
-ATTRIBUTES = {"Startd": SLOT_ATTRIBUTES, "Accounting": ACCOUNTING_ATTRIBUTES, "Submitter": SUBMITTER_ATTRIBUTES}
+from recorded_condor import ASKED, GROUPS, USERS, recorded_ads
 
 
 @dataclasses.dataclass
@@ -41,17 +36,8 @@ class Answer:
 
 
 def recorded(name: str) -> Answer:
-    parts: dict[str, list[dict[str, object]]] = {}
-    taken = 0
-    for part in (RECORDED / f"{name}.ads").read_text().split("# ")[1:]:
-        head, _, body = part.partition("\n")
-        kind, moment = head.split()
-        taken = int(moment)
-        parts[kind] = [dict(plain(ad, ATTRIBUTES[kind])) for ad in classad2.parseAds(body)]
-    return Answer(parts["Startd"], parts["Accounting"], parts["Submitter"], taken)
-
-
-GROUPS, USERS, ASKED = "23.9.6-groups-waiting", "25.14.1-users-waiting", "25.14.1-groups-asked"
+    kinds, taken = recorded_ads(name)
+    return Answer(kinds["Startd"], kinds["Accounting"], kinds["Submitter"], taken)
 
 
 def accounts(seen: Snapshot) -> dict[str, Principal]:

@@ -90,7 +90,7 @@ def start_pilot(node: Node, programs: Programs, slot: str, uid: int = USER) -> J
 
 def has_hooks_since(node: Node, since: int) -> None:
     """As if the cron had run here since then (UNIX s)."""
-    write(node.state, f"since {since}\n", node.daemon)
+    write(f"{node.state}.since", str(since), node.daemon)
 
 
 # ---- what is published ----
@@ -246,29 +246,34 @@ def cron_each_minute(node: Node, programs: Programs) -> Ran:
 
 
 def test_since_its_first_round_a_node_has_hooks(node: Node, programs: Programs) -> None:
-    os.unlink(node.state)
+    os.unlink(note := f"{node.state}.since")
     first = since_of(cron_each_minute(node, programs))
     assert first == pytest.approx(time.time(), abs=30)
-    os.utime(node.state, (0, time.time() - 200))  # late, but no round is missing yet
+    os.utime(note, (0, time.time() - 200))  # late, but no round is missing yet
     assert since_of(cron_each_minute(node, programs)) == first
-    assert os.stat(node.state).st_mtime == pytest.approx(time.time(), abs=30)
+    assert os.stat(note).st_mtime == pytest.approx(time.time(), abs=30)
 
 
 @ONE_LAYOUT
 def test_since_its_first_round_after_a_gap(node: Node, programs: Programs) -> None:
     """The cron comes and goes with the hooks' files: whatever started meanwhile has none."""
     has_hooks_since(node, NOW - 86_400)
-    os.utime(node.state, (0, time.time() - 300))
+    os.utime(f"{node.state}.since", (0, time.time() - 300))
     assert since_of(cron_each_minute(node, programs)) == pytest.approx(time.time(), abs=30)
 
 
 @ONE_LAYOUT
-def test_a_node_of_an_earlier_drainwise_does_not_say_since_when(node: Node, programs: Programs, pilot: Job) -> None:
+@pytest.mark.parametrize("note", [None, "", "soon", "-5"])
+def test_a_node_of_an_earlier_drainwise_does_not_say_since_when(
+    node: Node, programs: Programs, note: str | None
+) -> None:
     """It has had them for long, and nobody noted since when: no pilot of it is taken to have none."""
-    write(node.state, f"slot1_1@{HOST} 00000000 00000000\n", node.daemon)
+    os.unlink(f"{node.state}.since")
+    if note is not None:
+        write(f"{node.state}.since", note, node.daemon)
+    write(node.state, "", node.daemon)
     for _ in range(2):
         assert since_of(cron_each_minute(node, programs)) is None
-    assert remembered(node.state)[1] == 0
 
 
 def test_a_silent_job_of_before_shows_whether_it_has_hooks(node: Node, programs: Programs) -> None:
@@ -299,7 +304,7 @@ def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, gar
     os.chown(node.state, node.daemon, node.daemon)
     found = reports(programs.cron(node))
     assert found[f"slot1_1@{HOST}"].constraint == aimed_at(pilot)
-    assert set(remembered(node.state)[0]) == {f"slot1_1@{HOST}"}
+    assert set(remembered(node.state)) == {f"slot1_1@{HOST}"}
 
 
 @ONE_LAYOUT
@@ -307,7 +312,6 @@ def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, gar
 def test_a_state_that_cannot_be_written(node: Node, programs: Programs, pilot: Job, kind: str) -> None:
     """HOSTILE 8, 10: the reports are published, one line says what is wrong."""
     if kind == "directory":
-        os.unlink(node.state)
         os.mkdir(node.state)
     else:
         os.chmod(os.path.dirname(node.state), 0o500)
@@ -441,4 +445,4 @@ def state() -> Iterator[str]:
 
 def test_no_state_yet(state: str) -> None:
     """The first round of a node has nothing to take back."""
-    assert remembered(state) == ({}, None)
+    assert remembered(state) == {}

@@ -3,10 +3,6 @@
 One short run per period, as HTCondor's own user. It prints an ad per job that reports, closed by `- <slot> …`; a slot
 whose pilot has gone is retracted by an ad that matches no slot, because a tag that is merely no longer printed keeps
 its values for ever. What it printed last is remembered in a small state file, also to push only what changed.
-
-A starter reads the configuration once: a job that has started before the hooks were there can be told nothing. So the
-node says since when all its jobs find them, which is since the cron runs without a gap, for the hooks come and go with
-it; and of a job that started before and reports nothing, whether the prepare hook's work is in its directory.
 """
 
 from __future__ import annotations
@@ -14,11 +10,11 @@ from __future__ import annotations
 import binascii
 import posix
 import time
-from stat import S_ISDIR
 
 from drainwise.errors import RefusedFile
+from drainwise.htcondor.hooks_since import HOOK_RAN, hook_ran, hooks_since
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
-from drainwise.node import JOB_FEATURES, JOB_STATUS
+from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
 from drainwise.pilotad.mounts import fuse_mounts_below
@@ -40,11 +36,6 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 STATE_LIMIT = 1 << 20
 NODE_TAG = "drainwise"
-HOOK_RAN = "PilotHookRan = true"
-
-_DIGITS = 10
-_SINCE = "since"  # the row of the state file that says since when jobs find the hooks
-_MISSED, _LATE = 3, 60  # rounds that were missed, and seconds beyond, after which the hooks may have been away as well
 
 
 def literal(value: float | bool | None) -> str:
@@ -92,15 +83,6 @@ def _open_jobs(execute: int, startd: int) -> Iterator[JobDirectory]:
                 posix.close(job.descriptor)
 
 
-def _hook_ran(job: JobDirectory) -> bool:
-    """Whether the prepare hook's work is there. Who forges that lets its own pilot be asked, and nobody else's."""
-    try:
-        mode = posix.stat(JOB_FEATURES, dir_fd=job.descriptor, follow_symlinks=False).st_mode
-    except OSError:
-        return False
-    return S_ISDIR(mode)
-
-
 def collect(execute: str, startd: int, now: int, heartbeat_limit: int, since: int = 0) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
@@ -122,7 +104,7 @@ def collect(execute: str, startd: int, now: int, heartbeat_limit: int, since: in
             if report is not None:
                 body = report_ad(report, job, now, heartbeat_limit) + live
             else:
-                body = HOOK_RAN if start < since and _hook_ran(job) else ""
+                body = HOOK_RAN if start < since and hook_ran(job.descriptor) else ""
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
     finally:
         posix.close(descriptor)
@@ -134,41 +116,20 @@ def checksum(text: str) -> str:
     return f"{binascii.crc32(text.encode()):08x}"
 
 
-def remembered(state: str) -> tuple[Remembered, int | None]:
-    """What the last round printed, and since when jobs found the hooks by it (UNIX s), None where it did not say.
-
-    Nothing when there was no round or its record is broken.
-    """
+def remembered(state: str) -> Remembered:
+    """What the last round printed; empty when there was none or its record is broken."""
     try:
         lines = read_bounded(state, STATE_LIMIT).decode("ascii", "replace").splitlines()
     except OSError:
-        return {}, None
-    rows = [line.split(" ") for line in lines]
-    since = next((row[1] for row in rows if len(row) == 2 and row[0] == _SINCE), "")
-    marks = {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
-    return marks, int(since) if since.isdigit() and len(since) <= _DIGITS else None
+        return {}
+    rows = (line.split(" ") for line in lines)
+    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
 
 
-def hooks_since(state: str, since: int | None, period: int, now: int) -> int:
-    """Since when (UNIX s) all jobs that start here find the hooks; 0 when nobody took note of it.
-
-    That is the first round, or the first after rounds were missed. since: what the last round said. period: seconds
-    between two; 0 when it is not known.
-    """
-    try:
-        last = posix.stat(state).st_mtime
-    except OSError:
-        return now
-    if since is None:
-        return 0  # an earlier drainwise was here, and its hooks with it
-    return now if period and now - last > _MISSED * period + _LATE else since
-
-
-def remember(state: str, marks: Remembered, since: int) -> None:
+def remember(state: str, marks: Remembered) -> None:
     """Keep what this round printed, as a whole or not at all; raises OSError."""
-    rows = [f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]
     with open(f"{state}.new", "wb") as stream:
-        stream.write("".join([f"{_SINCE} {since}\n", *rows]).encode("ascii"))
+        stream.write("".join([f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]).encode("ascii"))
     posix.rename(f"{state}.new", state)
 
 
@@ -177,13 +138,13 @@ def marks_of(published: Published) -> Remembered:
     return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
 
 
-def output(published: Published, marks: Remembered, before: Remembered, now: int, since: int = 0) -> str:
-    """The whole of a round's output: the node's own heartbeat and since when it has hooks, reports, retractions.
+def output(published: Published, marks: Remembered, before: Remembered, now: int, hooks: int = 0) -> str:
+    """The whole of a round's output: the node's heartbeat, since when it has `hooks`, the reports, and the retractions.
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
-    hooks = f"PilotHooksSince = {since}\n" if since else ""
-    parts = [f"PilotCronHeartbeat = {now}\n{hooks}- {NODE_TAG}"]
+    known = f"PilotHooksSince = {hooks}\n" if hooks else ""
+    parts = [f"PilotCronHeartbeat = {now}\n{known}- {NODE_TAG}"]
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
@@ -197,18 +158,19 @@ def output(published: Published, marks: Remembered, before: Remembered, now: int
 def run(execute: str, state: str, settings_path: str, period: int) -> None:
     """One round: read, print, say what was newly refused, remember."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
-    before, noted = remembered(state)
-    since = hooks_since(state, noted, period, now)
+    before = remembered(state)
+    try:
+        since = hooks_since(state, period, now)
+    except OSError:
+        since = 0  # where nothing can be kept, one line says so of the state itself
     published = collect(execute, posix.getppid(), now, settings.heartbeat_limit, since)
     marks = marks_of(published)
     write_output(output(published, marks, before, now, since).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")
-    if marks != before or since != noted:
-        remember(state, marks, since)
-    else:
-        posix.utime(state)
+    if marks != before:
+        remember(state, marks)
 
 
 def main(arguments: list[str]) -> NoReturn:
