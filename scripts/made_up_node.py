@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from drainwise.slurm.status_mount import own_mounts
+
 PYTHON = "/usr/bin/python3"
 HOST = "node1.pool.test"
 Ran = subprocess.CompletedProcess[bytes]
@@ -56,6 +58,8 @@ def public_directory(below: str | None = None) -> Iterator[str]:
         os.chmod(path, 0o755)  # noqa: S103 - the job's user and the daemon's go there
         yield path
     finally:
+        for place in own_mounts(os.path.realpath(path)):  # what Slurm's prolog mounts for a job
+            subprocess.run(["umount", "--lazy", place], check=True)
         shutil.rmtree(path, ignore_errors=True)
 
 

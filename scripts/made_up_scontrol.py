@@ -11,6 +11,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from drainwise.slurm.admin_comment import is_ours
+from drainwise.slurm.order_mark import entries_in, marked, with_entry
+
 PROGRAM = r"""#!{python} -IS
 import os, re, sys, time
 place = "{place}"
@@ -20,6 +23,10 @@ def note(file, text):
 def complain(what):
     note("complaints", what + "\n")
     sys.exit("scontrol: " + what)
+if sys.argv[1:] == ["listpids"]:
+    if os.path.exists(path("pids")):
+        with open(path("pids")) as stream: print(stream.read())
+    sys.exit(0)
 if sys.argv[1:] != ["--oneliner"]: complain("called with " + repr(sys.argv[1:]))
 down = os.path.exists(path("down"))
 lines = sys.stdin.read().split("\n")
@@ -70,7 +77,16 @@ class MadeUpScontrol:
         Path(bin_dir, "scontrol").write_text(program, encoding="ascii")
         os.chmod(f"{bin_dir}/scontrol", 0o755)  # noqa: S103 - a program
 
-    def job(self, number: int, uid: int, start: int, end: int, facts: Mapping[str, object], name: str = "") -> None:
+    def job(
+        self,
+        number: int,
+        uid: int,
+        start: int,
+        end: int,
+        facts: Mapping[str, object],
+        name: str = "",
+        comment: str = "",
+    ) -> None:
         """Have a running job. `facts`: more fields as Slurm prints them; `name`: its label where not its number."""
         values = {"JobId": number, "UserId": f"user({uid})", "StartTime": start, "EndTime": end, **facts}
         text = re.sub(r" AdminComment=\S+  ", " ", self._template)
@@ -80,15 +96,32 @@ class MadeUpScontrol:
                 text = re.sub(pattern, lambda _, word=f"{field}={value}": word, text, count=1)  # type: ignore[misc]
             else:
                 text = text.replace(" JobName=", f" {field}={value} JobName=", 1)
+        if comment:
+            text = text.replace(" StdErr=", f" AdminComment={comment}  StdErr=", 1)
         Path(self.bin_dir, "jobs", name or str(number)).write_text(text, encoding="utf-8")
 
     def set(self, name: str | int, **fields: object) -> None:
-        """Change fields of a job."""
+        """Change fields of a job; whoever changes its end marks the node, as the reclaim agent does."""
         path = Path(self.bin_dir, "jobs", str(name))
         text = path.read_text(encoding="utf-8")
         for field, value in fields.items():
             text = re.sub(rf"(?<![^\s]){field}=\S*", lambda _, word=f"{field}={value}": word, text, count=1)  # type: ignore[misc]
         path.write_text(text, encoding="utf-8")
+        if "EndTime" in fields:
+            self.mark(int(str(name).partition("_")[0]), fields["EndTime"])
+
+    def mark(self, job: int, end: object) -> None:
+        """Mark the node for a job whose lease has changed: in the comment of the first job that can carry it."""
+        for name in sorted((name for name in os.listdir(f"{self.bin_dir}/jobs") if name.isdigit()), key=int):
+            path, before = Path(self.bin_dir, "jobs", name), self.comment(name)
+            text = path.read_text(encoding="utf-8")
+            if "JobState=RUNNING" not in text or not is_ours(before):
+                continue
+            after = marked(before, with_entry(entries_in(before), str(job), end if isinstance(end, int) else 0))
+            text = re.sub(r" AdminComment=[^ ]*  ", " ", text)
+            text = re.sub(r"( WorkDir=\S*)", lambda match, after=after: f"{match[1]} AdminComment={after} ", text)  # type: ignore[misc]
+            path.write_text(text, encoding="utf-8")
+            return
 
     def comment(self, name: str | int) -> str:
         """The AdminComment of a job, "" when it has none."""

@@ -91,7 +91,7 @@ class SlurmSite:
     def tree(self, job: Job) -> Path:
         """A job's tree on its first node, as this machine finds it."""
         node = job.nodes[0]
-        return Path(self.cluster.path(f"/run/drainwise/{node}/{job.id}", node=node))
+        return Path(self.cluster.seen_on(node, f"/run/drainwise/{node}/{job.id}"))
 
     def comment(self, number: int) -> str:
         """A job's AdminComment, "" when it has none."""

@@ -85,8 +85,10 @@ def test_a_planned_shutdown_is_known_to_the_jobs(job: Job, planned_in_6_h: int) 
 @ONE_LAYOUT
 def test_the_time_left_is_cut_short_by_a_deadline(job: Job, node: Node, programs: Programs) -> None:
     """Use case 1, for a job that was asked to be gone in 900 s: by its own shutdown time, and the machine's."""
-    deadline = int(time.time()) + 900
-    node.refresh(job, PilotReclaimOrders=f"{job.job_id}@{job.started}={deadline}")
+    now = int(time.time())
+    orders = f"{job.job_id}@{job.started}={now + 900}"
+    retiring = {"Activity": "Retiring", "RetirementTimeRemaining": 900, "MyCurrentTime": now}
+    node.refresh(job, PilotReclaimOrders=orders, **retiring)
     programs.update(job)
     assert 900 - SLACK < int(answer(job, 1)) <= 900
     os.unlink(f"{job.scratch}/.jobfeatures/shutdowntime_job")

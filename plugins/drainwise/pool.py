@@ -21,7 +21,8 @@ class Pilot:
     uses, `user` its owner. Times are UNIX seconds; `deadline` is set when it was already asked to be gone by then,
     `leaving` when the batch system already ends it. `report` is None when the pilot is silent; the report is a user's
     word and not yet bounded. `contradictory` when the node found that it contradicts itself and kept its values back.
-    `cannot` says why no order can reach it or it could not be told of one, "" when it can be asked.
+    `cannot` says why no order can reach it or it could not be told of one, "" when it can be asked. `vacate` is how
+    long before a deadline (s) the batch system begins to end just this one, None where that is as for all.
     """
 
     run: str
@@ -37,6 +38,7 @@ class Pilot:
     deadline: int | None = None
     leaving: bool = False
     cannot: str = ""
+    vacate: int | None = None
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ def pool(count: int) -> Columns:
         draining=dice.random(count) < 0.05,
         doubt=np.zeros(count),
         worn=np.zeros(count, dtype=bool),
+        vacate=np.full(count, float(SITE.vacate)),
     )
 
 

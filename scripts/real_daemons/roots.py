@@ -106,7 +106,7 @@ def obtain(recipe: Recipe, cache_dir: str = CACHE_DIR) -> Root:
     path = f"{cache_dir}/{recipe.name}-{_hash_of(recipe)}"
     if not os.path.isdir(path):
         os.makedirs(cache_dir, exist_ok=True)
-        with _lock(f"{cache_dir}/{recipe.name}.lock"):
+        with lock(f"{cache_dir}/{recipe.name}.lock"):
             if not os.path.isdir(path):
                 _build(recipe, path)
                 _remove_unused(cache_dir, recipe.name)
@@ -130,7 +130,7 @@ def _hash_of(recipe: Recipe) -> str:
 
 
 @contextlib.contextmanager
-def _lock(path: str) -> Iterator[None]:
+def lock(path: str) -> Iterator[None]:
     """Hold an exclusive lock, which the kernel takes back whatever happens to the holder."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

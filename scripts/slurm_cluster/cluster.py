@@ -140,6 +140,13 @@ class SlurmCluster(ClusterAccess):
         except FileNotFoundError:
             return 0
 
+    def seen_on(self, node: str, path: str) -> str:
+        """Where this machine's root finds the file that programs on a node call `path`, also in what is mounted there.
+
+        As long as the node's slurmd runs.
+        """
+        return f"{self.root}/proc/{self.daemon_pid(node)}/root{path}"
+
     def is_running(self, name: str) -> bool:
         """Whether the daemon called `name` lives."""
         return self.daemon_pid(name) != 0

@@ -155,3 +155,13 @@ def test_where_it_cannot_be_kept_the_key_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot be kept there \(File exists\); see \[agent\] state_dir"):
         AgentLock(lock_path(str(tmp_path / "file"), "local")).take()
+
+
+def test_its_directory_is_for_everybody(tmp_path: Path) -> None:
+    """Whatever the umask is: the planned shutdown lies there, too, and the jobs' hooks read it."""
+    before = os.umask(0o077)
+    try:
+        AgentLock(str(tmp_path / "drainwise" / "agent.lock")).make_place()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(tmp_path / "drainwise").st_mode) == 0o755

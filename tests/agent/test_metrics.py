@@ -76,6 +76,13 @@ def test_a_dry_run_asks_nobody() -> None:
     assert not any(name[0] == "drainwise_orders_total" for name in seen)
 
 
+def test_nodes_that_take_no_orders_are_counted() -> None:
+    plan, metrics = dataclasses.replace(decided(), closed_nodes=3, notices=("3 nodes take no orders",)), Metrics()
+    metrics.observe(cycle(plan, acting=False))
+    seen = told(metrics)
+    assert (seen["drainwise_closed_nodes",], seen["drainwise_notices",]) == (3, 1)
+
+
 def test_a_fault_leaves_the_last_decision_as_it_was() -> None:
     metrics = Metrics()
     metrics.observe(cycle(decided(), Outcome(())))

@@ -155,3 +155,23 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
             [sys.executable, "-c", program], env=environment, stdout=closed, stderr=subprocess.PIPE, check=False
         )
     assert (shown.returncode, shown.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "words", [("config", "keys"), ("--version",), ("shutdown", "--file", "/nowhere/at/all"), ("--help",)]
+)
+def test_an_output_that_is_full_or_closed_is_one_line_and_1(words: tuple[str, ...]) -> None:
+    """No traceback, whatever was to be printed, by a command or by the parser itself."""
+    environment = {"PATH": os.defpath, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
+    for redirection, why in ((">/dev/full", "No space left on device"), (">&-", "it is closed")):
+        line = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "drainwise", *words]
+        shown = subprocess.run(line, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        assert (shown.returncode, shown.stderr) == (1, f"drainwise: standard output cannot be written: {why}\n")
+
+
+def test_without_standard_error_output_is_what_was_asked_for() -> None:
+    """What goes to standard error is not printed among it."""
+    environment = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
+    line = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "drainwise", "shutdown", "--cancel", "--force"]
+    shown = subprocess.run(line, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    assert (shown.returncode, shown.stdout) == (0, "no shutdown is planned\n")

@@ -19,10 +19,10 @@ def test_chosen_and_spared_each_with_its_reason(pool: MemoryPool, capsys: pytest
     shown = capsys.readouterr().out
     assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 1.11 core-h" in shown
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith(" slot1_")}
-    assert "ask, 42m40s left" in lines["slot1_1@node1"]
+    assert "ask, 42m45s left" in lines["slot1_1@node1"]
     assert "gone by itself in 16m40s, 0.278 core-h idle until then; in the least wasteful set" in lines["slot1_1@node1"]
     assert "spare" in lines["slot1_4@node1"]
-    assert "ask, 42m40s left" in lines["slot1_3@node1"]
+    assert "ask, 42m45s left" in lines["slot1_3@node1"]
     assert "not needed; asking it would waste 1.67 core-h" in lines["slot1_2@node1"]
     assert "not needed; asking it would waste 30.7 core-h" in lines["slot1_4@node1"]
     assert pool.asked == {}

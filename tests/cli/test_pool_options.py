@@ -90,7 +90,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         margin=600,
         notice=1200,
         vacate=480,
-        told=120,
+        told=125,
         min_age=120,
         min_between_acts=300,
         retry_after=180,
@@ -110,11 +110,11 @@ def test_when_a_pilot_hears_of_an_order_and_is_ended_is_a_matter_of_its_batch_sy
     file.write_text(SITE)
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))
     times = {pool: (it.vacate, it.told) for pool in ("htcondor", "slurm", "local") if (it := settings("--pool", pool))}
-    assert times == {"htcondor": (480, 120), "slurm": (0, 20), "local": (0, 1)}
+    assert times == {"htcondor": (480, 125), "slurm": (0, 20), "local": (0, 1)}
     file.write_text("")
     assert settings("--pool", "htcondor").vacate == 600
     monkeypatch.setattr(pool_options, "missing_of_htcondor", lambda: "")
-    assert settings().told == 60, "the pool that would be opened counts"
+    assert settings().told == 65, "the pool that would be opened counts"
 
 
 def test_a_site_file_that_was_named_must_be_there() -> None:

@@ -107,6 +107,7 @@ def install(pool: CondorPool, site: SiteConfig) -> None:
     files = [file for role in ROLES for file in render(site, role)[:-1]]  # access and central share some
     write_tree([*files, RenderedFile("/etc/drainwise/site.ini", SITE_FILE)], pool.root)
     write_tree([RenderedFile("/usr/share/drainwise/pilot", PILOT, 0o755)], pool.root)
+    pool.reconfigure("execute")  # the startds started before the hooks were there
     pool.wait_for(lambda: len(pool.slots("PilotCronHeartbeat isnt undefined", ["Name"])) == 3, 30, "crons on 2 nodes")
 
 

@@ -22,14 +22,11 @@ PILOT = ROOT / "docs" / "pilot.md"
 LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 
-# Where each documented command is run. The suite itself is `scripts/test`; what is installed from, the wheel, is tried
-# by the fixture below.
+# Where each documented command is run. The suite itself is `scripts/test`.
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
-THE_WHEEL = {
-    "pip install '.[htcondor]'",
-    "pip install '.[slurm]'",
+THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
+    "drainwise install",
     "pip install '.[simulate]'",
-    "pip install --no-deps --target /usr/share/drainwise .",
 }
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
 ELSEWHERE = {"scripts/demo", "drainwise status --watch"}  # test_local_demo.py, tests/cli/test_watch.py
@@ -91,6 +88,7 @@ THE_AGENT = {  # test_agent_process.py, test_agent_below_master.py
     "condor_reconfig",
     "condor_off -daemon DRAINWISE_AGENT",
 }
+A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
 THE_JOURNAL = {  # tests/cli/test_journal_commands.py
     "drainwise explain 1234.0",
     "drainwise explain slot1_2@node1",
@@ -138,7 +136,7 @@ THE_LAUNCH = {  # tests/launch/test_page.py
     "drainwise launch night.toml prepare",
 }
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE | THE_SIMULATION | THE_LAUNCH
+ALL |= A_NODE_WITH_JOBS | THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE | THE_SIMULATION | THE_LAUNCH
 ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
 
 IN_JOB = """\
@@ -165,7 +163,7 @@ def documented() -> set[str]:
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
     named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
-    named |= {"drainwise launch"}
+    named |= {"drainwise launch", "condor_update_machine_ad"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 

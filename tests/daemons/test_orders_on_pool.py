@@ -32,6 +32,7 @@ SITE = f"""\
 max_vacate_time = {VACATE_SECONDS}s
 retirement = 0s
 update_interval = 10s
+slot_update_interval = 3s
 [reclaim]
 grace = 1m
 margin = {VACATE_SECONDS}s
@@ -259,6 +260,36 @@ def test_two_agents_at_once_lose_no_order(pool: CondorPool) -> None:
     outcomes = [json.loads(agent.communicate(timeout=60)[0])[0] for agent in agents]
     assert outcomes == ["asked", "asked"]
     pool.wait_for(lambda: deadlines(pool) == dict.fromkeys(here, deadline), 20, "both deadlines")
+
+
+# Stands still between reading a node's list and writing it, as on a busy machine, until the file in DONE is there.
+STALLED = """
+import os, time
+from drainwise.htcondor import order_road
+with_order, stalls = order_road.with_order, iter([True])
+def late(*words):
+    if next(stalls, False):
+        open(os.environ["DONE"] + ".begun", "w").close()
+        while not os.path.exists(os.environ["DONE"]):
+            time.sleep(0.05)
+    return with_order(*words)
+order_road.with_order = late
+"""
+
+
+def test_an_agent_that_stands_still_undoes_no_order_of_another(pool: CondorPool, tmp_path: Path) -> None:
+    """It has read the node's list before the other wrote, and reads it again before it writes."""
+    one, other = sorted(slot for slot in runs(pool) if slot.endswith("@node1.pool.test"))
+    deadline, done = int(time.time()) + 600, tmp_path / "done"
+    environment = {**pool.outside_env(), **ENVIRONMENT, "DONE": str(done)}
+    python, option, code, *words = asking(one, deadline, seconds=40)
+    argv = ["nsenter", f"--target={pool.pid}", "--net", "--", python, option, STALLED + code, *words]
+    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE) as stalled:
+        pool.wait_for(lambda: done.with_suffix(".begun").exists(), 30, "the first to have read the list")
+        assert ask(pool, other, deadline)[0] == "asked"
+        done.touch()
+        assert json.loads(stalled.communicate(timeout=60)[0])[0] == "asked"
+    pool.wait_for(lambda: deadlines(pool) == {one: deadline, other: deadline}, 20, "both deadlines")
 
 
 def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, site_file: str) -> None:

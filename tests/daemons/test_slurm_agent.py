@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from drainwise.siteconfig import FeaturesSection, SiteConfig
+from drainwise.siteconfig.schema import SlurmSection
 from drainwise.slurm.admin_comment import Published, published_in
-from slurm_cluster import SlurmCluster
+from drainwise.slurm.pool import SlurmPool
+from drainwise.slurm.pool_view import UNTOLD
+from slurm_cluster import Job, SlurmCluster
 from slurm_site import SECONDS, SlurmSite
 
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)))
@@ -170,7 +174,7 @@ def test_jobs_of_several_nodes_publish_nothing_and_are_told(site: SlurmSite) -> 
     script = "srun sh -c 'echo 1 >$JOBSTATUS/used_CPU; sleep 600'"
     number = site.cluster.submit(script, "alice", ("--nodes=2", "--ntasks-per-node=1", "--time=30"))
     job = site.running(number)
-    trees = [Path(site.cluster.path(f"/run/drainwise/{node}/{number}", node=node)) for node in job.nodes]
+    trees = [Path(site.cluster.seen_on(node, f"/run/drainwise/{node}/{number}")) for node in job.nodes]
     for tree in trees:
         site.cluster.wait_for((tree / ".jobstatus/used_CPU").exists, ROUND, "a report")
     order(site, number, int(time.time()) + 300)
@@ -271,11 +275,123 @@ def test_a_hostile_job_costs_nobody_else_anything(site: SlurmSite) -> None:
         told(site, tree)
     order(site, plain, int(time.time()) + 300)
     tree = site.tree(site.cluster.job(plain))
-    told(site, tree)
-    site.cluster.wait_for((tree / ".jobstatus/.site.ad").is_file, ROUND, "a file in place of the directory")
+    # It has filled its own directory, so that no .site.ad fits there any more.
+    site.cluster.wait_for(lambda: channels(tree)[1:] == (True, True), SECONDS, "the order to be told")
     for number in (attacker, plain):
         assert site.published(number) is None
     lines = [
         line for line in site.agent_log("node2").splitlines() if f"job {attacker}:" in line or f"job {plain}:" in line
     ]
     assert 1 <= len(lines) <= 4 and all(line.isprintable() and len(line) <= 200 for line in lines)
+
+
+FILL = r"""
+cd $JOBSTATUS; i=0
+while [ $i -lt 600 ]; do head -c 65536 /dev/zero >f$i || break; i=$((i+1)); done
+exec 9>>f0; i=0
+while [ $i -lt 1000 ]; do touch n$i || break; i=$((i+1)); done 2>/dev/null
+i=0
+while [ $i -lt 600 ]; do head -c 65536 /dev/zero >&9 || sleep 0.2; i=$((i+1)); done 2>/dev/null; sleep 600
+"""
+
+
+def test_a_job_that_fills_its_status_directory_harms_nobody(site: SlurmSite) -> None:
+    """It writes until it is refused, and goes on for as long as it runs: a MiB and a few files, and nobody else's.
+
+    (At most 38 MiB and 1,600 files, should nothing refuse, and then as much again into one of them.)
+    """
+    options = ("--nodelist=node2", "--time=30", "--cpus-per-task=2")
+    before = site.pilot("1x600", options=options, user="bob")
+    published(site, before)
+    attacker = site.cluster.submit(FILL, "alice", options)
+    site.running(attacker)
+    taken = site.cluster.wait_for(
+        lambda: filled(site, f"/run/drainwise/node2/{attacker}/.jobstatus"), ROUND, "the attack"
+    )
+    assert taken is not None and taken[0] < 2 << 20 and taken[1] < 256
+    after = site.pilot("1x600", options=options, user="bob")
+    published(site, after)
+    for number in (before, after):
+        order(site, number, int(time.time()) + 300)
+        told(site, site.tree(site.cluster.job(number)))
+    end = int(time.time()) + 300
+    order(site, attacker, end)
+    features = f"/run/drainwise/node2/{attacker}/.jobfeatures/shutdowntime_job"
+    read = ["sh", "-c", f"cat {features} || :"]
+    site.cluster.wait_for(lambda: str(end) in site.cluster.run(read, node="node2").stdout, SECONDS, "its own features")
+    site.cluster.run(["scancel", str(attacker)])
+    gone = [
+        "sh",
+        "-c",
+        f"ls -d /run/drainwise/node2/*{attacker}* || :; grep -c drainwise/node2/.*{attacker} /proc/mounts || :",
+    ]
+    site.cluster.wait_for(lambda: site.cluster.run(gone, node="node2").stdout.split() == ["0"], SECONDS, "its epilog")
+
+
+def filled(site: SlurmSite, directory: str) -> tuple[int, int] | None:
+    """Bytes and files below a directory of node2, once they do not become more."""
+    script = f"du -s -B1 {directory}; find {directory} | wc -l"
+
+    def used() -> tuple[int, int]:
+        size = site.cluster.run(["sh", "-c", script], node="node2").stdout.split()
+        return int(size[0]), int(size[-1])
+
+    first = used()
+    time.sleep(0.5)
+    return first if first == used() and first[0] > 1 << 19 else None
+
+
+def test_a_run_without_directories_is_published_and_not_asked(site: SlurmSite) -> None:
+    """It was there before the installation. The plan names it; a silent one with directories can be asked."""
+    site.stop_agent("node3")
+    options = ("--nodelist=node3", "--time=30", "--cpus-per-task=2")
+    numbers = [site.cluster.submit("sleep 600", "alice", options) for _ in range(2)]
+    for number in numbers:
+        site.running(number)
+    remove = f"cd /run/drainwise/node3 && umount {numbers[0]}/.jobstatus; rm -r ./{numbers[0]}"
+    site.cluster.run(["sh", "-c", remove], node="node3", check=False)
+    site.start_agent("node3")
+    site.cluster.wait_for(lambda: '"directories":false' in site.comment(numbers[0]), ROUND, "the node's word")
+    tools = site.cluster.outside_env()["PATH"].split(os.pathsep)[0]
+    pool = SlurmPool(SlurmSection(bin_dir=tools, command_timeout=10))
+    cannot = {one.name: one.cannot for one in pool.snapshot(int(time.time())).pilots}
+    assert cannot == {str(numbers[0]): UNTOLD, str(numbers[1]): ""}
+    assert site.comment(numbers[1]) == ""
+
+
+def test_an_order_needs_one_question_for_a_node(site: SlurmSite) -> None:
+    """However many jobs run there: rounds without news are one question; an order reaches a silent job in the next."""
+    tools = site.cluster.outside_env()["PATH"].split(os.pathsep)[0]
+    pool = SlurmPool(SlurmSection(bin_dir=tools, command_timeout=10))
+    options = ("--array=1-8", "--nodelist=node1", "--time=30", "--cpus-per-task=1", "--mem=100")
+    first = site.cluster.submit("sleep 600", "alice", options)
+    site.cluster.wait_for(lambda: len(running(site, first)) == 8, SECONDS, "all to run")
+    reached(site, "node2")
+    before = questions(site)
+    begin = time.monotonic()
+    site.cluster.wait_for(lambda: time.monotonic() - begin > 6, 20, "some rounds")
+    asked = {name: count - before.get(name, 0) for name, count in questions(site).items()}
+    seconds = time.monotonic() - begin
+    # Agents of three nodes, of which one has jobs, each second: the job with the mark, and now and then another one.
+    assert asked["REQUEST_JOB_INFO_SINGLE"] <= seconds * 4 / 3 + 3
+    assert asked.get("REQUEST_NODE_INFO", 0) == 0
+    one = next(one for one in pool.snapshot(int(time.time())).pilots if one.name == f"{first}_5")
+    pool.ask_to_leave(one, int(time.time()) + 601, "test")
+    (job,) = (job for job in running(site, first) if job.label == f"{first}_5")
+    tree = Path(site.cluster.seen_on("node1", f"/run/drainwise/node1/{job.id}"))
+    begin = time.monotonic()
+    told(site, tree)
+    assert time.monotonic() - begin < 5, "a round is due each second"
+
+
+def running(site: SlurmSite, array: int) -> list[Job]:
+    """The tasks of an array that run."""
+    return [job for job in site.cluster.jobs() if job.label.startswith(f"{array}_") and job.state == "RUNNING"]
+
+
+def questions(site: SlurmSite) -> dict[str, int]:
+    """How many remote procedure calls of each type slurmctld has had."""
+    found = re.findall(
+        r"^\s*(REQUEST_\w+)\s*\(\s*\d+\)\s*count:(\d+)", site.cluster.run(["sdiag"]).stdout, re.MULTILINE
+    )
+    return {name: int(count) for name, count in found}

@@ -69,7 +69,7 @@ class Site:
 
     def trees(self, node: str) -> list[str]:
         """All that lies beside the jobs' trees of a node, hidden names too."""
-        place = self.cluster.path(f"/run/drainwise/{node}", node=node)
+        place = self.cluster.seen_on(node, f"/run/drainwise/{node}")
         return os.listdir(place) if os.path.isdir(place) else []
 
     def drained(self) -> list[str]:
@@ -189,7 +189,7 @@ def test_a_heterogeneous_job_gets_no_strangers_features(site: Site) -> None:
 def test_the_agent_fills_in_what_the_prolog_cannot_know(site: Site) -> None:
     """The task starts when the agent has said that the features are complete, and finds what it wrote."""
     node = "node2"
-    runtime = site.cluster.path("/run/drainwise", node=node)
+    runtime = site.cluster.seen_on(node, "/run/drainwise")
     os.makedirs(runtime, mode=0o755, exist_ok=True)
     fifo = open_wake(runtime)
     os.set_blocking(fifo, True)
@@ -221,7 +221,7 @@ def test_a_requeued_job_begins_anew(site: Site) -> None:
         'test "$SLURM_RESTART_COUNT" = 1 || sleep 1000\n'
     )
     number = site.start(script, "--requeue", "--open-mode=append", "--nodelist=node1")
-    report = site.cluster.path(f"/run/drainwise/node1/{number}/.jobstatus/.site.ad", node="node1")
+    report = site.cluster.seen_on("node1", f"/run/drainwise/node1/{number}/.jobstatus/.site.ad")
     site.cluster.wait_for(lambda: os.path.exists(report), DEADLINE, "the first run")
     site.cluster.run(["scontrol", "requeue", str(number)])
     site.cluster.wait_for(lambda: site.cluster.job(number).state == "PENDING", DEADLINE, "the requeue")
@@ -284,7 +284,7 @@ def endless_library(site: Site) -> None:
 def open_runtime(site: Site) -> None:
     """Everybody may write where the trees are made: the hooks do not touch it."""
     for node in site.cluster.node_names:
-        place = site.cluster.path("/run/drainwise", node=node)
+        place = site.cluster.seen_on(node, "/run/drainwise")
         os.makedirs(place, exist_ok=True)
         os.chmod(place, 0o777)
 
@@ -314,7 +314,7 @@ def test_a_broken_hook_costs_the_features_and_no_node(site: Site, fault: str) ->
                 os.rename(away, away[: -len(".away")])
         site.install()
         for node in site.cluster.node_names:
-            place = site.cluster.path("/run/drainwise", node=node)
+            place = site.cluster.seen_on(node, "/run/drainwise")
             if os.path.isdir(place):
                 os.chmod(place, 0o755)
     assert site.run("echo $JOBFEATURES", "--nodelist=node1") != [""]

@@ -20,16 +20,22 @@ import drainwise
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool import Pilot
+from drainwise.reclaim.notices import notices_of
 from drainwise.reclaim.quota import require_whole
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import SlurmSection
-from drainwise.slurm.admin_comment import Published, comment_text
+from drainwise.slurm.admin_comment import Published, comment_text, published_in
 from drainwise.slurm.check import judge
 from drainwise.slurm.check_facts import collect
 from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.job_record import Job as SlurmJob
+from drainwise.slurm.job_record import jobs_in
 from drainwise.slurm.native_road import EXPOSED, PROTECTED, NativeRoad
+from drainwise.slurm.order_mark import entries_in
 from drainwise.slurm.pool import SlurmPool
+from drainwise.slurm.pool_view import SEVERAL_NODES
 from drainwise.slurm.render import fragment_path, render
+from drainwise.slurm.transport import Squeue
 from slurm_cluster import Job, Qos, SlurmCluster
 
 GRACE = 7200
@@ -127,14 +133,18 @@ def test_a_users_words_stay_words(slurm: SlurmCluster) -> None:
     assert pilot(pool_of(slurm), job).deadline == slurm.job(job.id).end
 
 
-def test_jobs_that_no_order_can_reach_are_no_pilots(slurm: SlurmCluster) -> None:
-    """A job of two nodes and a heterogeneous one; each is refused, and its lease stays as it was."""
+def test_jobs_that_no_order_can_reach_are_named(slurm: SlurmCluster) -> None:
+    """A job of two nodes and a heterogeneous one: the plan says so; each is refused, and its lease stays as it was."""
     two = start(slurm, "alice", "--nodes=2", "--ntasks=2")
     wrap = ["sbatch", "--parsable", "--cpus-per-task=1", ":", "--cpus-per-task=2", f"--wrap={SLEEP}"]
     first = int(slurm.run(wrap, user="alice").stdout)
     slurm.wait_for(lambda: slurm.job(first).state == "RUNNING", 30, "the heterogeneous job to run")
     pool, ends = pool_of(slurm), lease_ends(slurm)
-    assert pool.snapshot(now()).pilots == ()
+    snapshot = pool.snapshot(now())
+    assert {one.name for one in snapshot.pilots} == {str(two.id), str(first), str(first + 1)}
+    assert {one.cannot for one in snapshot.pilots} == {SEVERAL_NODES}
+    (notice,) = notices_of(snapshot)
+    assert notice.startswith("3 pilots (5 cores) cannot be asked: a job of several nodes")
     for number in (two.id, first):
         job = slurm.job(number)
         forged = Pilot(f"{number}@{job.start}", str(number), "node1", "atlas", "alice", 1, job.start)
@@ -142,6 +152,115 @@ def test_jobs_that_no_order_can_reach_are_no_pilots(slurm: SlurmCluster) -> None
             with pytest.raises(ActionRefused, match="an order to it would reach other nodes"):
                 pool.ask_to_leave(forged, deadline, "test")
     assert lease_ends(slurm) == ends
+
+
+def test_only_what_could_start_is_demand_and_whole_nodes_are_whole(slurm: SlurmCluster) -> None:
+    """`--exclusive` is a node, all of a node's memory, too; what is held, throttled or later is nothing."""
+    pool = pool_of(slurm)
+    pilots = [start(slurm, "alice", *WHOLE_NODE) for _ in range(4)]
+
+    def wants(reason: str, cores: float, *options: str, piece: float = 8) -> None:
+        number = slurm.submit(SLEEP, "bob", options)
+        slurm.wait_for(lambda: reason in {job.reason for job in slurm.jobs(f"--jobs={number}")}, 30, reason)
+        found = {one.name: (one.cores_wanted, one.cores_per_job) for one in pool.snapshot(now()).principals}
+        assert found.get("cms", (0.0, 0.0)) == (cores, piece) or found.get("cms", (0.0, 0.0))[0] == cores == 0, options
+        slurm.run(["scancel", str(number)])
+
+    one_core = ("--ntasks=1", "--cpus-per-task=1")
+    wants("Resources", 1, *one_core, piece=1)
+    wants("Resources", 8, *one_core, "--exclusive")
+    wants("Resources", 16, "--nodes=2", "--ntasks=2", "--exclusive")
+    wants("Resources", 8, *one_core, "--mem=16384")
+    wants("Resources", 8, *one_core, "--mem=0")
+    wants("JobHeldUser", 0, *one_core, "--hold")
+    wants("BeginTime", 0, *one_core, "--begin=now+1hour")
+    wants("Dependency", 0, *one_core, f"--dependency=afterany:{pilots[0].id}")
+    slurm.run(["sacctmgr", "--immediate", "modify", "account", "cms", "set", "GrpTRES=cpu=1"])
+    try:
+        wants("AssocGrpCpuLimit", 0, "--ntasks=1", "--cpus-per-task=2", "--exclusive")
+    finally:
+        slurm.run(["sacctmgr", "--immediate", "modify", "account", "cms", "set", "GrpTRES=cpu=-1"])
+    # What no node that takes jobs has any more: Slurm's reason stays Resources.
+    number = slurm.submit(SLEEP, "bob", ["--nodes=4", "--ntasks=4"])
+    slurm.wait_for(lambda: "Resources" in {job.reason for job in slurm.jobs(f"--jobs={number}")}, 30, "Resources")
+    slurm.run(["scontrol", "update", "NodeName=node4", "State=DRAIN", "Reason=test"])
+    try:
+        snapshot = pool.snapshot(now())
+        assert {one.name: one.cores_wanted for one in snapshot.principals}.get("cms", 0) == 0
+        assert any(notice.startswith("1 waiting job is no demand") for notice in snapshot.notices)
+    finally:
+        slurm.run(["scontrol", "update", "NodeName=node4", "State=RESUME"])
+
+
+def test_the_lines_of_squeue_say_what_its_json_says(slurm: SlurmCluster) -> None:
+    """Of every kind of job, with names and comments that look like Slurm's output, of this and of other jobs (HOSTILE
+    43)."""
+    words = 'x|RUNNING|"]}\nJobId=1 JobName=x AdminComment={"drainwise":1,"directories":false}  \n17|17|N/A'
+    forged = f"--job-name={words}", f"--comment={words}"
+    first = start(slurm, "alice", "--cpus-per-task=2")
+    line = comment_text(Published(first.id, first.start, first.nodes[0], PilotReport(now(), used_cpu=1.0)))
+    slurm.run(["scontrol", "update", f"JobId={first.id}", f"AdminComment={line}"])
+    victim = f"--job-name=x\nJobId={first.id} JobName=x AdminComment=forged  "
+    start(slurm, "bob", "--cpus-per-task=2", victim, f"--comment=JobId={first.id} AdminComment=y")
+    start(slurm, "alice", "--array=1-2", "--cpus-per-task=2", *forged)
+    slurm.submit(SLEEP, "bob", ["--array=1-9:2%2", *WHOLE_NODE, "--exclusive"])
+    slurm.submit(SLEEP, "bob", ["--array=7", "--hold", *forged])
+    slurm.submit(SLEEP, "bob", ["--nodes=4", "--ntasks=32", "--time=UNLIMITED", *forged])
+    slurm.submit(SLEEP, "bob", ["--begin=now+1hour", "--mem=1500M", "--time=2-1"])
+    waiting = ("--states=pending",)
+    slurm.wait_for(lambda: "None" not in {job.reason for job in slurm.jobs(*waiting)}, 30, "all to be looked at")
+    commands = SlurmCommands(tools(slurm), 20.0)
+
+    def both() -> tuple[dict[int, object], dict[int, object]]:
+        known = jobs_in(commands.start("squeue", "--json", "--all").output())
+        live = [job for job in known if job.states & {"RUNNING", "PENDING"}]
+        found = Squeue(commands, 20.0).jobs()
+        return {job.number: as_compared(job) for job in live}, {job.number: as_compared(job) for job in found}
+
+    slurm.wait_for(lambda: (found := both())[0] == found[1], 20, "both to say the same")
+    assert len(both()[1]) >= 8
+    said = published_in(line)
+    assert said is not None and pilot(pool_of(slurm), first).report == said.report
+
+
+def as_compared(job: SlurmJob) -> SlurmJob:
+    """What the scheduler expects of a waiting job is new each time; 22.05's JSON lacks some of it."""
+    if "PENDING" in job.states:
+        return replace(job, start=None, end=None, task=None, node_count=0, cores=0, memory=None)
+    return replace(job, whole_nodes=False)
+
+
+def test_an_order_marks_the_node_beside_what_its_pilot_reports(slurm: SlurmCluster) -> None:
+    """So that its agent need not ask for each job; what somebody else shortened is marked in the next cycle. A job with
+    a mark in its user's words is passed over (HOSTILE 43)."""
+    pool = pool_of(slurm)
+    forged = '--comment=x AdminComment={"drainwise":1,"orders":"1:1"} '
+    forger = start(slurm, "bob", "--cpus-per-task=1", forged)
+    node = f"--nodelist={forger.nodes[0]}"
+    carrier = start(slurm, "alice", "--cpus-per-task=2", node)
+    one, other = (start(slurm, "alice", "--cpus-per-task=2", node) for _ in range(2))
+    report = PilotReport(now(), used_cpu=6.0)
+    line = comment_text(Published(carrier.id, carrier.start, carrier.nodes[0], report))
+    slurm.run(["scontrol", "update", f"JobId={carrier.id}", f"AdminComment={line}"])
+
+    def mark(job: Job) -> dict[str, str]:
+        text = slurm.run(["scontrol", "--oneliner", "show", "job", str(job.id)]).stdout
+        return entries_in(text.partition(" AdminComment=")[2].split(" ")[0])
+
+    pool.ask_to_leave(pilot(pool, one), now() + 601, "test")
+    assert mark(carrier) == {str(one.id): str(slurm.job(one.id).end)}
+    pool.take_back(pilot(pool, one), "test")
+    slurm.run(["scontrol", "update", f"JobId={other.id}", f"EndTime=uts{now() + 701}"])
+    assert pool.tend(pool.snapshot(now())) == []
+    wanted = {str(job.id): str(slurm.job(job.id).end) for job in (one, other)}
+    assert mark(carrier) == wanted
+    assert pilot(pool, carrier).report == report
+    pool.tend(pool.snapshot(now()))
+    assert mark(carrier) == wanted
+    slurm.run(["scontrol", "update", f"JobId={carrier.id}", "AdminComment=see ticket 7"])
+    pool.ask_to_leave(pilot(pool, other), now() + 602, "test")
+    assert mark(one) == {str(other.id): str(slurm.job(other.id).end)}
+    assert "AdminComment=see ticket 7" in slurm.run(["scontrol", "show", "job", str(carrier.id)]).stdout
 
 
 def test_without_slurmctld_there_is_no_answer_within_the_time_limit(slurm: SlurmCluster) -> None:
@@ -199,6 +318,21 @@ def test_an_order_shortens_exactly_that_lease(slurm: SlurmCluster) -> None:
     )
     others = slurm.wait_for(lambda: slurm.accounting(jobs[0].id, "User", "SystemComment"), 10, "accounting")
     assert others == [{"User": "alice", "SystemComment": ""}]
+
+
+def test_an_order_that_slurmdbd_hears_of_before_the_job_can_be_taken_back(slurm: SlurmCluster) -> None:
+    """slurmctld tells it of a start when it comes to it; the order waits for the record, in which the lease is kept."""
+    pool = pool_of(slurm)
+    slurm.kill_daemon("slurmdbd")
+    try:
+        job = start(slurm, "alice", "--cpus-per-task=2")
+        one, ends = pilot(pool, job), lease_ends(slurm)
+    finally:
+        slurm.start_daemon("slurmdbd")
+    pool.ask_to_leave(one, now() + 601, "test")
+    assert lease_ends(slurm) != ends
+    pool.take_back(one, "test")
+    assert lease_ends(slurm) == ends
 
 
 def limit(cluster: SlurmCluster, job: Job) -> str:

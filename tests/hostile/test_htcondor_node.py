@@ -609,7 +609,8 @@ def test_orders_cannot_be_kept_away(node: Node, programs: Programs, alice: Job) 
     """HOSTILE 49: `.site.ad` deleted, replaced and linked in a loop; once the loop stops, the order stands there."""
     deadline, victim = int(time.time()) + 600, f"{node.base}/victim"
     write(victim, "precious\n", ALICE)
-    node.refresh(alice, PilotReclaimOrders=f"{alice.job_id}@{alice.started}={deadline}", Activity="Retiring")
+    orders, left = f"{alice.job_id}@{alice.started}={deadline}", {"RetirementTimeRemaining": 600}
+    node.refresh(alice, PilotReclaimOrders=orders, Activity="Retiring", MyCurrentTime=deadline - 600, **left)
     place = f"{alice.scratch}/.site.ad"
 
     def spoil(count: int) -> None:
@@ -654,7 +655,7 @@ def test_killed_at_any_moment(node: Node, programs: Programs, alice: Job, bob: J
             text = stream.read()
         states.add(text)
         assert re.fullmatch(rf"({re.escape(tag(alice))}|{re.escape(tag(bob))}) [0-9a-f]{{8}} [0-9a-f]{{8}}\n" * 2, text)
-        assert set(remembered(node.state)) == {tag(alice), tag(bob)}
+        assert set(remembered(node.state).marks) == {tag(alice), tag(bob)}
     seen = one_round(node, programs)
     assert published(seen, alice)
     assert published(seen, bob)

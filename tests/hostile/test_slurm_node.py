@@ -22,6 +22,7 @@ import pytest
 from drainwise.foreign_tree import Removal
 from drainwise.htcondor import acl
 from drainwise.siteconfig import FeaturesSection, SiteConfig
+from drainwise.slurm.status_mount import unmount
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write
 from made_up_slurm_node import SlurmJob, SlurmNode, install
 
@@ -94,6 +95,11 @@ def status_of(node: SlurmNode, job: SlurmJob = JOB) -> str:
     return f"{node.tree(job)}/.jobstatus"
 
 
+def plain(node: SlurmNode) -> None:
+    """Have the job's $JOBSTATUS as where its prolog could not mount: a directory, as large as what it lies in."""
+    unmount(os.path.realpath(node.tree(JOB)))
+
+
 def beside(node: SlurmNode) -> set[str]:
     """What stands beside the jobs' trees, without the neighbour's."""
     return set(os.listdir(os.path.dirname(node.tree(JOB)))) - {str(NEIGHBOUR.number)}
@@ -130,6 +136,7 @@ def put(node: SlurmNode, kind: str) -> None:  # noqa: PLR0912 - a table
     elif kind == "link to itself":
         os.symlink(place, place)
     elif kind == "hard link":
+        plain(node)  # else it is another file system
         os.link(f"{victim}/secret", place)
     elif kind == "FIFO":
         os.mkfifo(place)
@@ -184,6 +191,7 @@ def test_every_kind_of_file_goes_and_what_it_leads_to_stays(node: SlurmNode, kin
 
 def test_14_what_not_even_root_can_remove(node: SlurmNode) -> None:
     """14: an immutable file stays, hidden; it is said, all else goes, and the next epilog without it is silent."""
+    plain(node)
     make_directory(f"{status_of(node)}/x", 0o755, ALICE)
     held = f"{status_of(node)}/x/immutable"
     write(held, "", ALICE)
@@ -216,6 +224,7 @@ def test_15_names(node: SlurmNode) -> None:
 
 def test_26_a_hundred_thousand_files(node: SlurmNode) -> None:
     """26: gone in time, or under a hidden name from which the next epilogs go on; the job's name is free at once."""
+    plain(node)
     for directory in range(10):
         inner = f"{status_of(node)}/{directory}"
         os.mkdir(inner)
@@ -292,6 +301,7 @@ def test_3_a_directory_swapped_while_it_is_walked(node: SlurmNode) -> None:
     """3: at each single step of the removal, the worst swap that a user could still do."""
     victim = f"{victims(node)}/directory"
     tree = f"{os.path.dirname(node.tree(JOB))}/.gone.17.1.0"
+    plain(node)
     os.makedirs(f"{status_of(node)}/a/b/c")
     os.rename(node.tree(JOB), tree)
     place = os.open(os.path.dirname(tree), os.O_RDONLY)

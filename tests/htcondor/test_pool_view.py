@@ -101,6 +101,31 @@ def test_a_silent_job_is_a_pilot_without_a_report() -> None:
     assert (pilot.report, pilot.lease_end) == (None, None)
 
 
+def test_a_node_that_takes_no_orders_yet_is_said_and_its_pilots_are_not_asked() -> None:
+    """Its startd started before orders were configured there; the others say nothing of it, and are asked."""
+    answer = recorded(GROUPS)
+    ad = answer.slot("slot1_1@node1.pool.test")
+    ad.update({"PilotOrdersSince": 1795259000, "DaemonStartTime": 1795258999, "PilotVacateTime": 600})
+    seen = answer.facts()
+    assert {one.node for one in seen.pilots if one.cannot} == {"node1.pool.test"}
+    [closed] = [one for one in seen.pilots if one.vacate is not None]
+    assert (closed.name, closed.vacate) == (ad["Name"], 600)
+    assert "has not been restarted since orders were configured" in closed.cannot
+    [notice] = seen.notices
+    assert notice.startswith("1 node takes no orders until the startd is restarted")
+    assert "node1.pool.test" in notice
+
+
+def test_a_slot_that_was_just_made_is_as_closed_as_its_node() -> None:
+    """The cron's word comes to it a minute later; another slot of its node has it already."""
+    answer = recorded(GROUPS)
+    node = [ad for ad in answer.slots if ad["Machine"] == "node1.pool.test"]
+    pilots = [one.name for one in answer.facts().pilots if one.node == "node1.pool.test"]
+    assert len(pilots) > 1 and len(node) > 1
+    node[0].update({"PilotOrdersSince": 1795259000, "DaemonStartTime": 1795258999})
+    assert [one.name for one in answer.facts().pilots if one.cannot] == pilots
+
+
 def test_a_report_that_the_node_found_contradictory_is_marked() -> None:
     answer = recorded(GROUPS)
     answer.slot("slot1_1@node1.pool.test")["PilotReportStanding"] = "contradictory"

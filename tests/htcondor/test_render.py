@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
+from drainwise.errors import ConfigurationError, UsageError
 from drainwise.htcondor import render
 from drainwise.htcondor.knobs import knobs
 from drainwise.htcondor.render import ROLES, drop_in_path, template_dir
@@ -62,6 +62,15 @@ def drop_in(site: SiteConfig, role: str) -> dict[str, str]:
     return {knob.name: knob.text for knob in knobs(text_of(site, role, drop_in_path(role)))}
 
 
+ORDERS = "ORDERS-OF-THE-NODE"
+"""Stands for the value of PILOT_RECLAIM in expressions that were resolved once."""
+
+
+def with_orders(expression: str, orders: str) -> classad2.ExprTree:
+    """A resolved expression as a node has it whose PILOT_RECLAIM is `orders`."""
+    return classad2.ExprTree(expression.replace(ORDERS, orders))
+
+
 @pytest.mark.parametrize("role", [*ROLES, "all"])
 @pytest.mark.parametrize("site", [SITE, FULL])
 def test_the_drop_ins_come_last(role: str, site: SiteConfig) -> None:
@@ -93,7 +102,7 @@ def test_there_is_no_exit_hook_and_no_open_sandbox() -> None:
 def test_hooks_and_cron_are_what_the_files_are() -> None:
     """Every program that the drop-in names is one of the executables rendered before it."""
     site = replace(SITE, htcondor=HTCondorSection(hook_keyword="SITE_X", libexec_dir="/opt/dw/libexec"))
-    knob = drop_in(site, "execute")
+    knob = {one.name: one.text for one in knobs(text_of(site, "execute", "hooks.conf"))} | drop_in(site, "execute")
     programs = {file.path for file in render.render(site, "execute") if file.mode == 0o755}
     named = ("SITE_X_HOOK_PREPARE_JOB", "SITE_X_HOOK_UPDATE_JOB_INFO", "STARTD_CRON_SITE_X_EXECUTABLE")
     assert {knob[name] for name in named} == programs
@@ -153,7 +162,7 @@ def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-B", "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
-    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/condor_config.d", "10"]
+    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/condor_config.d", "11"]
 
 
 # ---- the scripts on the node ----
@@ -220,17 +229,16 @@ def deadline(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Callabl
     """PilotReclaimDeadline on a slot under a list of orders, resolved and evaluated by HTCondor's own libraries."""
     lines = "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
     names = ["PilotReclaimDeadline", "PilotReclaimOrders", "PilotReclaimTakenBack", "PREEMPT"]
-    resolved = answers(f"{lines}\nPILOT_RECLAIM = ORDERS-OF-THE-NODE\n", names)
-    assert resolved["pilotreclaimorders"] == '"ORDERS-OF-THE-NODE"'
+    resolved = answers(f"{lines}\nPILOT_RECLAIM = {ORDERS}\n", names)
+    assert resolved["pilotreclaimorders"] == f'"{ORDERS}"'
 
     def evaluate(orders: str, slot: dict[str, object]) -> object:
         ad = classad2.ClassAd(slot)
-        ad["PilotReclaimOrders"] = orders
-        ad["PilotReclaimDeadline"] = classad2.ExprTree(resolved["pilotreclaimdeadline"])
-        ad["Preempt"] = classad2.ExprTree(resolved["preempt"])
+        ad["PilotReclaimDeadline"] = with_orders(resolved["pilotreclaimdeadline"], orders)
+        ad["Preempt"] = with_orders(resolved["preempt"], orders)
         value = ad.eval("PilotReclaimDeadline")
         assert ad.eval("Preempt") is (type(value) is int)
-        ad["Back"] = classad2.ExprTree(resolved["pilotreclaimtakenback"])
+        ad["Back"] = with_orders(resolved["pilotreclaimtakenback"], orders)
         last = f"{slot.get('GlobalJobId')}@{slot.get('JobStart')}=0"
         assert ad.eval("Back") is (orders.rsplit(" ", maxsplit=1)[-1] == last)
         return value
@@ -327,10 +335,11 @@ def test_retirement_lasts_to_the_deadline_and_else_as_before(
 ) -> None:
     """Counted from the job's start; the node's own value is kept unless the site file states one."""
     lines = before + "\n".join(f"{name} = {text}" for name, text in drop_in(site, "execute").items())
-    expression = classad2.ExprTree(answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"])
-    for known, value in (({"PilotReclaimDeadline": 5000}, 4000), ({}, without_order)):
-        ad = classad2.ClassAd({"JobStart": 1000, **known})
-        ad["Result"] = expression
+    lines += f"\nPILOT_RECLAIM = {ORDERS}\n"
+    expression = answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"]
+    for orders, value in ((f"{JOB}@1795258515=1795262515", 4000), ("", without_order)):
+        ad = classad2.ClassAd(SLOT)
+        ad["Result"] = with_orders(expression, orders)
         assert ad.eval("Result") == value
 
 
@@ -340,17 +349,16 @@ def test_while_orders_stand_a_claim_ends_with_its_job(
 ) -> None:
     """Else the next job of the same user takes what its pilot gave back; without orders the node's own value counts."""
     lines = before + "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
-    expression = classad2.ExprTree(answers(lines, ["CLAIM_WORKLIFE"])["claim_worklife"])
+    expression = answers(f"{lines}\nPILOT_RECLAIM = {ORDERS}\n", ["CLAIM_WORKLIFE"])["claim_worklife"]
     now, run = int(time.time()), "ce01.example.org#12.0#1795249000@1795249100"
     for orders, seconds in (
         (f"{run}={now + 3600}", 0),
         (f"{run}={now - 3600} {run}={now - 60}", 0),
         (f"{run}={now + 3600} {run}={now - 3600}", own),
         ("", own),
-        (None, own),
     ):
-        ad = classad2.ClassAd({} if orders is None else {"PilotReclaimOrders": orders})
-        ad["Result"] = expression
+        ad = classad2.ClassAd({"PilotReclaimOrders": f"{run}={now + 3600}"})
+        ad["Result"] = with_orders(expression, orders)
         assert ad.eval("Result") == seconds
 
 
@@ -361,8 +369,8 @@ def test_while_orders_stand_a_claim_ends_with_its_job(
         ({"Draining": False}, ENDLESS),
         ({"Draining": True}, 600),
         ({"PreemptingUser": "bob@pool"}, 600),
-        ({"PilotReclaimDeadline": 5000}, 4000),
-        ({"PilotReclaimTakenBack": False}, 600),
+        ({"JobStart": 1795258514}, 600),
+        ({"PilotReclaimDeadline": 5000, "PilotReclaimTakenBack": False, "PilotReclaimOrders": ""}, ENDLESS),
         ({"MemoryExceeded": True}, 600),
     ],
 )
@@ -372,7 +380,8 @@ def test_a_run_whose_order_was_taken_back_retires_for_ever_unless_others_want_it
     site = replace(SITE, htcondor=HTCondorSection(retirement=600))
     own = "PREEMPT = MY.MemoryExceeded =?= true\n"
     lines = own + "\n".join(f"{name} = {text}" for name, text in drop_in(site, "execute").items())
-    ad = classad2.ClassAd({"JobStart": 1000, "PilotReclaimTakenBack": True, **wanted})
+    lines += f"\nPILOT_RECLAIM = {JOB}@1795258515=0\n"
+    ad = classad2.ClassAd({**SLOT, **wanted})
     ad["Result"] = classad2.ExprTree(answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"])
     assert ad.eval("Result") == value
 
@@ -386,10 +395,10 @@ def test_the_nodes_own_preempt_stays(
 ) -> None:
     """With an order the slot is preempted even if the old expression is undefined; without one nothing changes."""
     lines = "\n".join([before, *(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())])
-    expression = classad2.ExprTree(answers(lines, ["PREEMPT"])["preempt"])
-    for known, value in (({"PilotReclaimDeadline": 5000}, True), ({}, preempts)):
-        ad = classad2.ClassAd(known)
-        ad["Result"] = expression
+    expression = answers(f"{lines}\nPILOT_RECLAIM = {ORDERS}\n", ["PREEMPT"])["preempt"]
+    for orders, value in ((f"{JOB}@1795258515=1795259000", True), ("", preempts)):
+        ad = classad2.ClassAd(SLOT)
+        ad["Result"] = with_orders(expression, orders)
         assert ad.eval("Result") == value
 
 
@@ -419,6 +428,89 @@ def test_slots_without_a_job_say_so() -> None:
     assert {"GlobalJobId", "JobStart", "PilotReclaimOrders", "PilotReclaimDeadline", "PilotLeaseEnd"} <= set(
         knob["STARTD_ATTRS"].split()
     )
+
+
+# ---- what a site has already ----
+
+OURS = "root@pool.test, condor@pool.test"
+
+
+@pytest.mark.parametrize(
+    ("before", "value"),
+    [
+        ("ALLOW_WRITE = *", OURS),
+        ("ALLOW_WRITE_STARTD = condor@cm.pool.test", "condor@cm.pool.test"),
+        ("STARTD.ALLOW_WRITE = condor@cm.pool.test", None),
+        ("LEGACY_ALLOW_SEMANTICS = TRUE\nALLOW_WRITE = *.pool.test", None),
+        ("LEGACY_ALLOW_SEMANTICS = False", OURS),
+    ],
+)
+def test_who_may_set_attributes_of_slots_is_restricted_and_never_widened(
+    before: str, value: str | None, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Where a site has a list of its own, or where schedds come by ALLOW_WRITE alone, nothing is set."""
+    text = text_of(SITE, "execute", drop_in_path("execute"))
+    found = answers(f"UID_DOMAIN = pool.test\n{before}\n{text}", ["ALLOW_WRITE_STARTD"])
+    assert found.get("allow_write_startd") == value
+
+
+@pytest.mark.parametrize(
+    ("before", "keyword"),
+    [
+        ("", "DRAINWISE"),
+        ("STARTER_JOB_HOOK_KEYWORD = SITE", "SITE"),
+        ("STARTER_DEFAULT_JOB_HOOK_KEYWORD = SITE", None),
+        ("SITE_HOOK_PREPARE_JOB = /site", "DRAINWISE"),
+    ],
+)
+def test_hooks_of_the_sites_own_are_not_switched_off(
+    before: str, keyword: str | None, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Neither forced ones nor those that jobs have by default."""
+    text = text_of(SITE, "execute", "hooks.conf")
+    found = answers(f"{before}\n{text}", ["STARTER_JOB_HOOK_KEYWORD", "DRAINWISE_HOOK_PREPARE_JOB"])
+    assert found.get("starter_job_hook_keyword") == keyword
+    assert found["drainwise_hook_prepare_job"] == "/usr/libexec/drainwise/prepare-hook"
+
+
+CHAINED = HTCondorSection(hook_keyword="SITE", site_prepare_hook="/site/prepare", site_update_hook="/site/update")
+
+
+def test_hooks_that_the_site_names_are_called_and_the_others_of_their_keyword_stay(
+    answers: Callable[[str, Iterable[str]], dict[str, str]],
+) -> None:
+    """Ours stand under the site's keyword; its job exit hook and its arguments are as they were."""
+    own = "STARTER_JOB_HOOK_KEYWORD = SITE\nSITE_HOOK_JOB_EXIT = /site/exit\nSITE_HOOK_PREPARE_JOB = /site/prepare\n"
+    site = replace(SITE, htcondor=CHAINED)
+    names = ["STARTER_JOB_HOOK_KEYWORD", "SITE_HOOK_JOB_EXIT", "SITE_HOOK_PREPARE_JOB", "SITE_HOOK_UPDATE_JOB_INFO"]
+    found = answers(own + text_of(site, "execute", "hooks.conf"), names)
+    libexec = "/usr/libexec/drainwise"
+    assert list(found.values()) == ["SITE", "/site/exit", f"{libexec}/prepare-hook", f"{libexec}/update-hook"]
+    for name, hook in (("prepare-hook", "/site/prepare"), ("update-hook", "/site/update")):
+        assert f'["{hook}", *sys.argv[1:]]' in text_of(site, "execute", name)
+    assert "argv" not in text_of(SITE, "execute", "prepare-hook")
+
+
+@pytest.mark.parametrize("one", ["site_prepare_hook", "site_update_hook"])
+def test_the_sites_hooks_without_their_keyword_are_refused(one: str) -> None:
+    """Under ours, all that the site has under its own would be switched off silently."""
+    site = replace(SITE, htcondor=HTCondorSection(**{one: "/site/hook"}))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="the keyword of the site's own hooks"):
+        render.render(site, "execute")
+
+
+@pytest.mark.parametrize("name", ["prepare-hook", "update-hook"])
+def test_without_our_package_the_sites_hook_runs(name: str, tmp_path: Path) -> None:
+    """A broken package costs one line, and nothing that the site had."""
+    hook = tmp_path / "site-hook"
+    hook.write_text("#!/bin/sh\necho $1; cat; exit 7\n")
+    hook.chmod(0o755)
+    chained = replace(
+        CHAINED, library_dir=str(tmp_path / "nowhere"), site_prepare_hook=str(hook), site_update_hook=str(hook)
+    )
+    ran = run_script(text_of(replace(SITE, htcondor=chained), "execute", name), tmp_path, "word")
+    assert (ran.returncode, ran.stdout) == (7, "word\n")
+    assert ran.stderr.startswith(f"drainwise: {name} does nothing: ")
 
 
 # ---- the negotiator's policy ----
@@ -606,7 +698,7 @@ def test_a_full_disk_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
     program = (
         f"import resource, signal, sys; sys.path.insert(0, {str(PLUGINS)!r})\n"
         "from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree\n"
-        "from drainwise.errors import UsageError\n"
+        "from drainwise.errors import ConfigurationError, UsageError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "try:\n"
         f"    write_tree([RenderedFile('/a', 'new'), RenderedFile('/b', 'x' * 200)], {str(tmp_path)!r})\n"

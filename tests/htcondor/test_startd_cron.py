@@ -19,7 +19,19 @@ from drainwise.htcondor.startd_cron import literal, marks_of, output, remembered
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
 from drainwise.waste import classad_expressions
-from made_up_node import HOST, Job, Node, Programs, Ran, pilot_ad, public_directory, run_as, write
+from made_up_node import (
+    HOST,
+    Job,
+    Node,
+    Programs,
+    Ran,
+    ad_text,
+    machine_attributes,
+    pilot_ad,
+    public_directory,
+    run_as,
+    write,
+)
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
@@ -295,6 +307,77 @@ def test_a_node_without_jobs(node: Node, programs: Programs) -> None:
     assert reports(programs.cron(node)) == {}
 
 
+# ---- what the node itself is ----
+
+
+KNOBS = ["--keyword", "DRAINWISE", "--hooks", "DRAINWISE", "--runtime", "True", "--drop-in", "drop-in"]
+
+
+def node_word(node: Node, programs: Programs, *knobs: str) -> tuple[int | None, dict[str, int]]:
+    """PilotOrdersSince after a round with these knobs, and the slots' PilotVacateTime."""
+    arguments = [*node.cron_arguments(programs.settings), *knobs]
+    ran = programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/")
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    first, *others = pieces(ran.stdout)
+    since = first.ad.get("PilotOrdersSince")
+    assert since is None or isinstance(since, int)
+    found = {}
+    for piece in others:
+        if "PilotVacateTime" in piece.ad:
+            assert sorted(piece.ad) == ["PilotVacateTime", "SlotMergeConstraint"]
+            value = piece.ad["PilotVacateTime"]
+            assert isinstance(value, int) and piece.constraint is not None
+            found[piece.constraint] = value
+    return since, found
+
+
+@ONE_LAYOUT
+def test_a_node_says_since_when_it_takes_orders(node: Node, programs: Programs) -> None:
+    """From the drop-in's own time; kept when it is rendered again; 0 where another's hooks are in force."""
+    drop_in = f"{node.base}/drop-in"
+    write(drop_in, "", 0)
+    placed = int(os.stat(drop_in).st_ctime)
+    knobs = [*KNOBS, "--config-dirs", f"/nowhere, {node.base}"]
+    assert node_word(node, programs, *knobs) == (placed, {})
+    while time.time() < placed + 1:  # a file's time has whole seconds
+        time.sleep(0.05)
+    write(drop_in, "again", 0)
+    assert node_word(node, programs, *knobs) == (placed, {})
+    assert node_word(node, programs, *knobs, "--hooks", "SITE")[0] == 0
+    assert node_word(node, programs)[0] is None, "an older drop-in does not say"
+
+
+@ONE_LAYOUT
+def test_after_an_upgrade_nobody_knows_and_the_node_is_asked(node: Node, programs: Programs, pilot: Job) -> None:
+    """A record of the version before is there: that startd may well take orders."""
+    assert node_word(node, programs)[0] is None
+    assert list(remembered(node.state).marks) == [f"{pilot.slot}@{HOST}"]
+    assert node_word(node, programs, *KNOBS, "--config-dirs", node.base)[0] == 1
+
+
+def test_a_claim_with_another_vacate_time_shows_it(node: Node, programs: Programs, pilot: Job) -> None:
+    """Only while it differs from what a new claim would be given, and only on its own slot."""
+    ad = ad_text(machine_attributes(pilot.slot, 8)) + "MachineMaxVacateTime = 10 * 60\n"
+    write(pilot.machine_ad, ad, USER if node.since_25_4 else node.daemon)
+    assert node_word(node, programs, *KNOBS, "--vacate", "10", "*", "60")[1] == {}
+    assert node_word(node, programs, *KNOBS, "--vacate", "30")[1] == {aimed_at(pilot): 600}
+    arguments = [*node.cron_arguments(programs.settings), *KNOBS, "--vacate", "600"]
+    gone = programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/")
+    assert f"- vacate-slot1_1@{HOST} update:true" in gone.stdout.decode(), "taken back"
+
+
+@ONE_LAYOUT
+@pytest.mark.parametrize(("forged", "shown"), [("999999999", 3600), ("7", 7), ("10 * evil", None), ("-1", None)])
+def test_a_claim_is_not_believed_beyond_what_the_node_ever_had(
+    node: Node, programs: Programs, pilot: Job, forged: str, shown: int | None
+) -> None:
+    """The sandbox's ad can be replaced by its user, who could else make its pilots impossible to ask."""
+    assert node_word(node, programs, *KNOBS, "--vacate", "3600")[1] == {}
+    write(pilot.machine_ad, f"MachineMaxVacateTime = {forged}\n", USER)
+    found = node_word(node, programs, *KNOBS, "--vacate", "30")[1]
+    assert found == ({} if shown is None else {aimed_at(pilot): shown})
+
+
 @ONE_LAYOUT
 @pytest.mark.parametrize("garbage", [b"", b"\0\xff" * 5000, b"a b c\n" * 3, b"one two\n\n", b"x" * 3_000_000])
 def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, garbage: bytes) -> None:
@@ -304,7 +387,7 @@ def test_a_state_that_is_garbage(node: Node, programs: Programs, pilot: Job, gar
     os.chown(node.state, node.daemon, node.daemon)
     found = reports(programs.cron(node))
     assert found[f"slot1_1@{HOST}"].constraint == aimed_at(pilot)
-    assert set(remembered(node.state)) == {f"slot1_1@{HOST}"}
+    assert set(remembered(node.state).marks) == {f"slot1_1@{HOST}"}
 
 
 @ONE_LAYOUT
@@ -445,4 +528,5 @@ def state() -> Iterator[str]:
 
 def test_no_state_yet(state: str) -> None:
     """The first round of a node has nothing to take back."""
-    assert remembered(state) == {}
+    found = remembered(state)
+    assert (found.marks, found.since, found.found) == ({}, None, False)

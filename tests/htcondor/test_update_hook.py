@@ -42,7 +42,19 @@ def test_a_busy_slot_has_no_deadline() -> None:
 def test_an_order_is_the_deadline() -> None:
     """The list of the node names this run among others; its deadline comes before the countdown."""
     orders = f"central#6.0#1@2={NOW} central#7.0#1795240000@1795241000={NOW + 600} x#1@2=3"
-    assert slot_deadline({**RUNNING, "PilotReclaimOrders": orders, "Activity": "Retiring"}, NOW) == NOW + 600
+    slot = {**RUNNING, "PilotReclaimOrders": orders, "Activity": "Retiring", "RetirementTimeRemaining": 597}
+    assert slot_deadline(slot, NOW) == NOW + 600
+
+
+@pytest.mark.parametrize("activity", ["Busy", "Retiring"])
+@pytest.mark.parametrize("deadline", [NOW - 10_000, NOW + 60, NOW + 10**6])
+def test_a_list_of_orders_that_somebody_set_is_not_obeyed(activity: str, deadline: int) -> None:
+    """With WRITE at the startd anybody can set that attribute: only a slot that retires has a deadline, and its own."""
+    orders = f"central#7.0#1795240000@1795241000={deadline}"
+    slot = {**RUNNING, "PilotReclaimOrders": orders, "Activity": activity, "RetirementTimeRemaining": 3600}
+    assert slot_deadline(slot, NOW) == (NOW + 3600 if activity == "Retiring" else None)
+    hidden = {**slot, "PilotReclaimOrders": ""}
+    assert slot_deadline(hidden, NOW) == slot_deadline(slot, NOW), "nor does hiding the list help"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +65,8 @@ def test_an_order_that_was_taken_back_says_nothing(activity: str, left: int, dea
     """Though the slot still retires; one that somebody else drains by now has that deadline."""
     orders = f"central#7.0#1795240000@1795241000={NOW + 600} central#7.0#1795240000@1795241000=0"
     slot = {**RUNNING, "Activity": activity, "RetirementTimeRemaining": left}
-    assert slot_deadline({**slot, "PilotReclaimOrders": orders.split(" ")[1]}, NOW) == deadline
-    assert job_deadline({**slot, "PilotReclaimOrders": orders.split(" ")[1]}, SiteAd(True, NOW + 600), NOW) == deadline
+    assert slot_deadline({**slot, "PilotReclaimOrders": orders}, NOW) == deadline
+    assert job_deadline({**slot, "PilotReclaimOrders": orders}, SiteAd(True, NOW + 600), NOW) == deadline
     assert slot_deadline({**slot, "Activity": "Retiring", "RetirementTimeRemaining": ENDLESS - 5000}, NOW) == (
         NOW + ENDLESS - 5000
     ), "an endless retirement of the site's own is none of ours"
@@ -109,7 +121,8 @@ def test_no_time_left(change: dict[str, str | int | float | bool]) -> None:
 @given(times, times)
 def test_a_deadline_that_trembles_is_told_once(deadline: int, said: int) -> None:
     """A countdown read later gives another second: the pilot keeps the first, and a real change gets through."""
-    slot = {**RUNNING, "PilotReclaimOrders": f"central#7.0#1795240000@1795241000={deadline}"}
+    left = max(0, deadline - NOW)
+    slot = {**RUNNING, "Activity": "Retiring", "RetirementTimeRemaining": left, "MyCurrentTime": min(deadline, NOW)}
     told = job_deadline(slot, SiteAd(True, said), NOW)
     assert told == (said if abs(said - deadline) <= JITTER else deadline)
 
@@ -154,7 +167,9 @@ def asked(deadline: int, vacate: bool = True) -> dict[str, str]:
 
 def order(job: Job, deadline: int) -> dict[str, object]:
     """What the slot's ad says under an order."""
-    return {"PilotReclaimOrders": f"{job.job_id}@{job.started}={deadline}", "Activity": "Retiring"}
+    now = int(time.time())
+    left = {"MyCurrentTime": now, "RetirementTimeRemaining": max(0, deadline - now)}
+    return {"PilotReclaimOrders": f"{job.job_id}@{job.started}={deadline}", "Activity": "Retiring", **left}
 
 
 def test_an_order_comes_changes_and_goes(node: Node, programs: Programs, job: Job) -> None:

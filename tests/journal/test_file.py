@@ -55,10 +55,20 @@ def test_only_a_regular_file_is_a_journal(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     elif kind == "fifo":
         os.mkfifo(path)
-    name = {"no directory": f"{path}/x", "nul": f"{path}\0"}.get(kind, str(path))
+    name = {"no directory": f"{path}/y/x", "nul": f"{path}\0"}.get(kind, str(path))
     with pytest.raises(UsageError, match="the journal"):
         JournalFile(name)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_journals_directory_is_made(tmp_path: Path) -> None:
+    """Nobody else makes /var/log/drainwise below condor_master; everybody can enter it, whatever the umask."""
+    before = os.umask(0o077)
+    try:
+        JournalFile(str(tmp_path / "drainwise" / "journal")).close()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "drainwise").stat().st_mode & 0o777 == 0o755
 
 
 def test_a_full_disk_is_an_error_that_stops_the_acts() -> None:

@@ -74,6 +74,17 @@ def test_waiting_is_bounded_by_timeout_and_patience(seal: Path) -> None:
             assert 0.01 < time.monotonic() - begun < 1
 
 
+def test_the_timeout_is_of_real_seconds(seal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a pause really lasts, and however much patience there is."""
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(20 * seconds))
+    with held_by_another_process(seal), open(seal, "r+b") as ours:
+        begun = time.monotonic()
+        with pytest.raises(RefusedFile, match=r"^locked$"):
+            lock(ours.fileno(), exclusive=False, timeout=0.05, patience=Patience(10))
+        assert time.monotonic() - begun < 0.5
+
+
 def test_a_file_system_without_locks_is_told(seal: Path) -> None:
     """An errno's name, not a wait."""
     fd = os.open(seal.parent, os.O_RDONLY | os.O_PATH)

@@ -64,6 +64,7 @@ def pilot(
     deadline: int | None = None,
     leaving: bool = False,
     cannot: str = "",
+    vacate: int | None = None,
 ) -> Pilot:
     """One pilot of alice's."""
     return Pilot(
@@ -80,6 +81,7 @@ def pilot(
         deadline=deadline,
         leaving=leaving,
         cannot=cannot,
+        vacate=vacate,
     )
 
 

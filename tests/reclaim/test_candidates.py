@@ -200,6 +200,16 @@ def test_a_pilot_must_be_gone_before_the_batch_system_begins_to_end_it() -> None
     assert ends == [LEAVE, CUT]
 
 
+def test_a_claim_of_its_own_counts_more_than_what_is_usual() -> None:
+    """A node's vacate time was lowered while the pilot ran: SIGTERM still comes as early as its claim says."""
+    said = report(8.0, first_end=NOW + 500, last_end=NOW + 500, start=NOW - 9000)
+    site = dataclasses.replace(SETTINGS, grace=600, margin=0, vacate=5)
+    ends = [assess(pilot(1, said, vacate=vacate), NOW, site).asked.kind for vacate in (None, 100, 101)]
+    assert ends == [LEAVE, LEAVE, CUT]
+    usual, own = (assess(pilot(1, said, vacate=vacate), NOW, site).asked.deadline for vacate in (None, 60))
+    assert own - usual == 55
+
+
 def test_a_pilot_whose_end_lies_within_the_margin_before_the_deadline_does_not_count_as_leaving() -> None:
     """Pilots stop their payloads some time before the deadline: what was to end in that time counts as lost."""
     said = report(6.0, first_end=NOW + 500, last_end=NOW + 500, start=NOW - 9000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from drainwise.errors import PoolUnreachable
 from drainwise.features import planned_shutdown
+from drainwise.slurm.admin_comment import is_untold
 from drainwise.slurm.agent_round import RECORD_PERIOD
 from drainwise.slurm.lease import Lease, write_lease
 from made_up_node import public_directory
@@ -61,12 +63,15 @@ def test_a_call_asks_for_new_jobs_only(host: AgentHost) -> None:
     assert [line for line in host.slurm.calls()[-1] if "show job" in line] == ["show job 18"]
 
 
-def test_the_node_is_asked_for_once_an_hour(host: AgentHost) -> None:
+def test_the_nodes_record_is_written_once_an_hour(host: AgentHost) -> None:
     """For the prologs to come: slurmctld's count of CPUs, and the kernel's of cores."""
     host.start(17)
-    for later in (0, 30, RECORD_PERIOD):
-        host.agent.round(host.now + later)
-    assert ["show node node1" in call for call in host.slurm.calls()] == [True, False, True]
+    host.round()
+    record = host.tree(17).parent / ".node"
+    record.unlink()
+    host.agent.round(host.now + 30)
+    assert not record.exists()
+    host.agent.round(host.now + RECORD_PERIOD)
     assert "total_cpu = 64\n" in (host.tree(17).parent / ".node").read_text()
 
 
@@ -105,22 +110,173 @@ def test_a_report_is_published_once(host: AgentHost) -> None:
     assert host.said == []
 
 
-def test_who_reports_nothing_is_asked_for_now_and_then(host: AgentHost) -> None:
-    """Pilots each round, others each fourth; one that begins to report late is asked for and published next."""
-    host.start(17)
-    host.start(18)
-    host.report(17)
-    for _ in range(11):
+def asked_in(host: AgentHost, rounds: int) -> list[list[str]]:
+    """What each of so many rounds asked for: jobs by their numbers."""
+    found = []
+    for _ in range(rounds):
+        before = len(host.slurm.calls())
         host.round()
-    asked = [[line.split()[-1] for line in call if "show job" in line] for call in host.slurm.calls()]
-    rounds = [sorted(numbers) for numbers in asked if numbers]
-    both, one = ["17", "18"], ["17"]
-    assert rounds == [both, both, both, one, one, one, both, one, one, one, both]
+        lines = [line for call in host.slurm.calls()[before:] for line in call]
+        found.append(sorted(line.split()[-1] for line in lines if line.startswith(("show job", "show node"))))
+    return found
+
+
+def test_a_round_asks_for_one_job_and_now_and_then_for_another(host: AgentHost) -> None:
+    """However many jobs there are, and whether they report or not; each has its turn."""
+    for number in (17, 18, 19):
+        host.start(number)
     host.report(18)
     host.round()
-    assert host.published(18) is None
+    rounds = asked_in(host, 9)
+    assert [asked[0] for asked in rounds] == ["17"] * 9, "the first one carries the mark"
+    assert [len(asked) for asked in rounds] == [1, 2, 1, 1, 2, 1, 1, 2, 1]
+    assert {job for asked in rounds for job in asked} == {"17", "18", "19"}
+
+
+def test_the_mark_is_found_where_its_carrier_has_ended_or_cannot_carry_it(host: AgentHost) -> None:
+    """The next job carries it: in the round in which the first one has gone, or has somebody else's comment."""
+    for number in (17, 18, 19, 20):
+        host.start(number)
+    text = Path(host.slurm.bin_dir, "jobs", "17")
+    text.write_text(text.read_text().replace(" StdErr=", " AdminComment=see  StdErr=", 1))
     host.round()
-    assert host.published(18) is not None
+    host.slurm.end(18)
+    host.slurm.set(20, EndTime=host.now + 601, TimeLimit="00:12:00")
+    assert '"orders":"20:' in host.slurm.comment(19)
+    host.round()
+    assert "True" in host.site_ad(20)
+
+
+def test_who_spells_a_comment_in_its_name_hides_no_mark(host: AgentHost) -> None:
+    """HOSTILE 43: the first job of the node, with a mark of its own making in its name."""
+    for number in (17, 18, 19):
+        host.start(number)
+    text = Path(host.slurm.bin_dir, "jobs", "17")
+    forged = ' JobName=x AdminComment={"drainwise":1,"orders":"19:1"}  UserId='
+    text.write_text(re.sub(r" JobName=.*? UserId=", lambda _: forged, text.read_text(), count=1))
+    host.round()
+    mark = Path(host.slurm.bin_dir, "jobs", "18")
+    host.slurm.set(19, TimeLimit="00:12:00")
+    late = Path(host.slurm.bin_dir, "jobs", "19")
+    late.write_text(re.sub(r" EndTime=\S+", f" EndTime={host.now + 601}", late.read_text()))
+    orders = f' AdminComment={{"drainwise":1,"orders":"19:{host.now + 601}"}}  StdErr='
+    mark.write_text(mark.read_text().replace(" StdErr=", orders, 1))
+    text.write_text(text.read_text().replace(" StdErr=", orders, 1))  # the first try of whoever gave the order
+    host.round()
+    assert "True" in host.site_ad(19)
+
+
+def test_a_carrier_keeps_the_mark_when_its_own_report_changes(host: AgentHost) -> None:
+    """And the mark makes no report news."""
+    for number in (17, 18):
+        host.start(number)
+    host.report(17)
+    host.round()
+    host.slurm.set(18, EndTime=host.now + 601, TimeLimit="00:12:00")
+    before = len([call for call in host.slurm.calls() if "update" in call[0]])
+    host.round()
+    assert len([call for call in host.slurm.calls() if "update" in call[0]]) == before
+    host.report(17, used=3)
+    host.round()
+    published = host.published(17)
+    assert published is not None and published.report.used_cpu == 3
+    assert f'"orders":"18:{host.now + 601}"' in host.slurm.comment(17)
+
+
+def test_an_order_is_told_in_the_next_round_to_whoever_reports_nothing(host: AgentHost) -> None:
+    """The mark on the node names the job, and no other one is asked for."""
+    for number in (17, 18, 19):
+        host.start(number)
+    host.round()
+    host.slurm.set(18, EndTime=host.now + 601, TimeLimit="00:12:00")
+    assert asked_in(host, 1) == [["17", "18"]]
+    assert f"PAYLOAD_DEADLINE = {host.now + 601}\n" in host.site_ad(18)
+    host.slurm.set(19, EndTime=host.now + 602, TimeLimit="00:12:00")
+    host.slurm.set(18, EndTime=host.now + 3500, TimeLimit="01:00:00")
+    host.round()
+    assert host.site_ad(18) == ""
+    assert f"PAYLOAD_DEADLINE = {host.now + 602}\n" in host.site_ad(19)
+
+
+def test_a_lease_that_was_changed_without_a_mark_is_found(host: AgentHost) -> None:
+    """By an administrator, say: when the job has its turn."""
+    for number in (17, 18, 19):
+        host.start(number)
+    host.round()
+    text = Path(host.slurm.bin_dir, "jobs", "18")
+    text.write_text(re.sub(r" EndTime=\S+", f" EndTime={host.now + 601}", text.read_text()))
+    for _ in range(9):
+        host.round()
+    assert f"PAYLOAD_DEADLINE = {host.now + 601}\n" in host.site_ad(18)
+
+
+def test_where_no_job_can_carry_a_mark_all_are_asked_for(host: AgentHost) -> None:
+    """As before there were marks: pilots in each round, others each fourth; said once."""
+    for number in (17, 18):
+        host.start(number)
+        text = Path(host.slurm.bin_dir, "jobs", str(number))
+        text.write_text(text.read_text().replace(" StdErr=", " AdminComment=see  StdErr=", 1))
+    host.round()
+    host.said.clear()
+    host.slurm.set(17, EndTime=host.now + 601, TimeLimit="00:12:00")
+    rounds = asked_in(host, 8)
+    assert sum(len(asked) for asked in rounds) >= 4
+    assert "True" in host.site_ad(17)
+    host.said.clear()
+    host.round()
+    assert host.said == []
+
+
+def test_a_job_that_does_not_run_yet_is_asked_for_until_it_does(host: AgentHost) -> None:
+    """A node that is being configured: its end is computed anew then."""
+    host.start(17, JobState="CONFIGURING")
+    host.report(17)
+    for _ in range(2):
+        host.round()
+    assert host.published(17) is None
+    host.slurm.set(17, JobState="RUNNING")
+    host.round()
+    assert host.published(17) is not None
+
+
+def test_a_heartbeat_alone_is_published_seldom(host: AgentHost) -> None:
+    """A pilot that writes the same every minute; before the published one is too old the next one comes."""
+    host.start(17)
+    for minute in range(0, 61, 5):
+        host.now += 300 if minute else 0
+        host.report(17)
+        for name in os.listdir(host.status(17)):
+            os.utime(f"{host.status(17)}/{name}", (host.now, host.now))
+        host.round()
+        published = host.published(17)
+        assert published is not None and host.now - published.report.heartbeat < host.settings.heartbeat_limit / 2
+    # The times of its payloads are new each time, so each is news; the same values are not.
+    before = len([call for call in host.slurm.calls() if "update" in call[0]])
+    for _ in range(5):
+        host.now += 60
+        for name in os.listdir(host.status(17)):
+            os.utime(f"{host.status(17)}/{name}", (host.now, host.now))
+        host.round()
+    assert len([call for call in host.slurm.calls() if "update" in call[0]]) == before
+
+
+def test_a_run_without_a_tree_is_published_as_such(host: AgentHost) -> None:
+    """It ran before the installation, or its prolog failed: it cannot be told. Those with a tree can, silent or not."""
+    host.start(17)
+    host.start(18)
+    host.slurm.job(20, ALICE, host.now - 500, host.now + 3500, {"NodeList": NODE})
+    host.slurm.job(21, ALICE, host.now - 500, host.now + 3500, {"NodeList": NODE}, comment="see ticket")
+    lines = ["PID      JOBID    STEPID   LOCALID GLOBALID"]
+    lines += [f"{pid:<8} {job:<8} batch    0       0" for pid, job in ((91, 17), (-1, 18), (92, 20), (93, 21))]
+    Path(host.slurm.bin_dir, "pids").write_text("\n".join(lines))
+    for _ in range(45):
+        host.round()
+    assert is_untold(host.slurm.comment(20), 20, host.now - 500)
+    assert host.slurm.comment(17) == host.slurm.comment(18) == ""
+    assert host.slurm.comment(21) == "see"
+    updates = [line for call in host.slurm.calls() for line in call if line.startswith("update")]
+    assert len(updates) == 1
+    assert len(host.said) == 1 and host.said[0].startswith("job 21: ")
 
 
 def test_a_comment_that_somebody_set_meanwhile_is_seen_first(host: AgentHost) -> None:
@@ -142,7 +298,8 @@ def test_a_lost_update_is_made_good(host: AgentHost) -> None:
     host.report(17)
     host.round()
     host.slurm.job(17, ALICE, host.now - 100, host.now + 3500, {})
-    host.round()
+    for _ in range(3):
+        host.round()
     assert host.published(17) is not None
 
 
@@ -184,9 +341,7 @@ def test_a_task_of_an_array_is_named_as_such(host: AgentHost) -> None:
     host.round()
     assert host.published("17_3") is not None
     assert host.slurm.comment(17) == ""
-    calls = len(host.slurm.calls())
-    host.round()
-    assert [line for line in host.slurm.calls()[calls] if "show job" in line] == ["show job 17_3"]
+    assert asked_in(host, 3) == [["17_3"]] * 3
 
 
 @pytest.mark.parametrize("change", [{"UserId": f"bob({BOB})"}, {"Restarts": 1}])

@@ -96,21 +96,43 @@ def test_a_refusal_is_told_from_no_answer(bin_dir: Path, said: str, kind: type[E
         SlurmCommands(str(bin_dir)).order("scontrol", "update")
 
 
-def cluster(bin_dir: Path, version: str) -> CommandLine:
-    for name, file in (("squeue", "squeue.json"), ("sinfo", "sinfo.txt"), ("sshare", "sshare.txt")):
+RUNS = b"1||N/A|N/A|alice|atlas|RUNNING|None|4|1|node1|1795274000|1795277600|1:00:00|0|100|OK|mem=8G|main|(null)|\n"
+WAITS = b"12||N/A|N/A|bob|cms|PENDING|Resources|8|1||N/A|N/A|1:00:00|0|100|NO|cpu=8,mem=16G|main|(null)|\n"
+
+
+def cluster(bin_dir: Path, version: str, pause: float = 0.0) -> CommandLine:
+    """Recorded answers, each after a `pause` in s; that to plain squeue has one job that runs and one that waits."""
+    (bin_dir / "lines").write_bytes(RUNS + WAITS)
+    (bin_dir / "release").write_text(f"slurm-wlm {version}.5\n")
+    (bin_dir / "jobs").write_bytes(b"JobId=1 JobName=x AdminComment=note  WorkDir=/\nJobId=12 JobName=x\n")
+    for file in ("squeue.json", "sinfo.txt", "sshare.txt", "config.txt"):
         (bin_dir / file).write_bytes(recorded(version, file))
-        program(bin_dir, name, f"cat {bin_dir}/{file}")
+    answers = {
+        "squeue": "case $* in *--json*) cat {0}/squeue.json;; *) sleep {1}; cat {0}/lines;; esac",
+        "sinfo": "sleep {1}; cat {0}/sinfo.txt",
+        "sshare": "sleep {1}; cat {0}/sshare.txt",
+        "scontrol": "case $* in --version) cat {0}/release;; *job) cat {0}/jobs;; *) cat {0}/config.txt;; esac",
+    }
+    for name, script in answers.items():
+        program(bin_dir, name, script.format(bin_dir, pause))
     return CommandLine(SlurmCommands(str(bin_dir), 1.0), 5.0)
 
 
 def test_all_is_asked_at_the_same_time(bin_dir: Path) -> None:
-    asked = cluster(bin_dir, "24.11")
-    for name, file in (("squeue", "squeue.json"), ("sinfo", "sinfo.txt"), ("sshare", "sshare.txt")):
-        program(bin_dir, name, f"sleep 0.4; cat {bin_dir}/{file}")
+    """The 15 jobs of the JSON are as they stand there; of the lines only those that wait are added, once."""
+    asked = cluster(bin_dir, "24.11", 0.4)
     begin = time.monotonic()
     answers = asked.answers()
     assert time.monotonic() - begin < 1.0
     assert (len(answers.jobs), len(answers.nodes)) == (16, 4)
+    assert sorted(job.number for job in answers.jobs) == list(range(1, 17))
+
+
+def test_before_23_02_the_comments_come_from_scontrol(bin_dir: Path) -> None:
+    """And all other facts from the lines."""
+    answers = cluster(bin_dir, "22.05").answers()
+    assert [(job.number, job.cores, job.whole_nodes) for job in answers.jobs] == [(1, 4, False), (12, 8, True)]
+    assert [job.admin_comment for job in answers.jobs] == ["note", ""]
 
 
 @pytest.mark.parametrize("name", ["squeue", "sinfo", "sshare"])

@@ -17,10 +17,10 @@ def test_recorded_nodes(version: str) -> None:
     """A full one, one on which a job is being ended, one with free cores, one that is draining."""
     main = frozenset({"main"})
     assert nodes(version) == [
-        Node("node1", 8, 8, 0, False, main),
-        Node("node2", 5, 8, 0, False, main),
-        Node("node3", 4, 8, 4, False, main),
-        Node("node4", 2, 2, 0, True, main),
+        Node("node1", 8, 8, 0, False, main, True, 8, 16384),
+        Node("node2", 5, 8, 0, False, main, True, 8, 16384),
+        Node("node3", 4, 8, 4, False, main, True, 8, 16384),
+        Node("node4", 2, 2, 0, True, main, False, 8, 16384),
     ]
 
 
@@ -44,17 +44,17 @@ def test_recorded_nodes(version: str) -> None:
 )
 def test_free_cores_by_state(state: str, idle: int, cores: int) -> None:
     """Those of a node that is down, reserved or not responding are of no use."""
-    (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|\n")
+    (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|(null)|\n")
     assert (node.idle, node.cores) == (idle, cores)
 
 
 def test_a_node_of_two_partitions_is_one_node() -> None:
-    (node,) = nodes_in("n1|0/8/0/8|idle|a|1|0|\nn1|0/8/0/8|idle|b|1|0|\n")
+    (node,) = nodes_in("n1|0/8/0/8|idle|a|1|0|(null)|\nn1|0/8/0/8|idle|b|1|0|(null)|\n")
     assert (node.idle, node.partitions) == (8, frozenset({"a", "b"}))
 
 
 def test_idle_cores_without_memory_are_not_free() -> None:
-    (node,) = nodes_in("n1|4/4/0/8|mixed|a|16384|16384|\n")
+    (node,) = nodes_in("n1|4/4/0/8|mixed|a|16384|16384|(null)|\n")
     assert (node.idle, node.cores) == (0, 8)
 
 

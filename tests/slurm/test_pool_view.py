@@ -12,10 +12,11 @@ from drainwise.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
 from drainwise.pool import Pilot, Snapshot
 from drainwise.reclaim.quota import require_whole
-from drainwise.slurm.admin_comment import Published, comment_text
-from drainwise.slurm.job_record import Job
+from drainwise.slurm.admin_comment import Published, comment_text, untold_text
+from drainwise.slurm.demand import Selection
+from drainwise.slurm.job_record import Job, odd_fields
 from drainwise.slurm.node_line import Node
-from drainwise.slurm.pool_view import snapshot_of
+from drainwise.slurm.pool_view import DRAINING_NODE, SEVERAL_NODES, UNTOLD, snapshot_of
 from drainwise.slurm.shares import shares_in
 
 from .recorded_cluster import NOW, START, VERSIONS, jobs, nodes, shares
@@ -55,13 +56,28 @@ WAITING = replace(
     start=None,
 )
 MAIN = frozenset({"main"})
-NODE = Node("n1", 8, 8, 0, False, MAIN)
+
+
+def machine(
+    name: str, allocated: int, cores: int, idle: int, draining: bool, partitions: frozenset[str], memory: int = 16384
+) -> Node:
+    return Node(name, allocated, cores, idle, draining, partitions, not draining, cores, memory)
+
+
+NODE = machine("n1", 8, 8, 0, False, MAIN)
 
 
 def view(*found: Job, at: list[Node] | None = None, now: int = T0 + 1000, exposed: tuple[int, ...] = ()) -> Snapshot:
     snapshot = snapshot_of(found, [NODE] if at is None else at, TREE, now, GRACE, exposed)
     require_whole(snapshot)
     return snapshot
+
+
+def demand(job: Job, *at: Node, selection: Selection | None = None) -> tuple[float, float]:
+    """What a waiting job's account wants while alice's pilot runs: cores, and cores of a piece."""
+    found = snapshot_of([RUNNING, job], at or [NODE], TREE, T0 + 1000, GRACE, (), selection or Selection())
+    require_whole(found)
+    return next(((one.cores_wanted, one.cores_per_job) for one in found.principals if one.name == "cms"), (0.0, 0.0))
 
 
 def pilot(job: Job, now: int = T0 + 1000) -> Pilot:
@@ -76,8 +92,10 @@ def test_recorded_cluster(version: str) -> None:
     snapshot = snapshot_of(jobs(version), nodes(version), shares(version), now, GRACE)
     require_whole(snapshot)
     by_name = {one.name: one for one in snapshot.pilots}
-    # Not the job of two nodes (5), the heterogeneous one (8, 9), nor the waiting ones.
-    assert set(by_name) == {"1", "2", "3", "4_1", "4_2", "6", "7", "10"}
+    # Not the waiting ones.
+    assert set(by_name) == {"1", "2", "3", "4_1", "4_2", "5", "6", "7", "8", "9", "10"}
+    # The job of two nodes, and the heterogeneous one.
+    assert {name for name, one in by_name.items() if one.cannot} == {"5", "8", "9"}
     assert by_name["1"].report == PilotReport(
         start + 131,
         used_cpu=3.0,
@@ -120,14 +138,72 @@ def test_an_array_wants_no_more_than_it_may_have_running(running: int, wanted: i
     """`--array=1-9%2`: tasks beyond that would not start on cores that pilots give back."""
     bobs = replace(RUNNING, user="bob", account="cms", array=18, node="n2")
     tasks = [replace(bobs, number=30 + task, task=task) for task in range(running)]
-    there = [NODE, Node("n2", 8 * running, 32, 32 - 8 * running, False, MAIN)]
+    there = [NODE, machine("n2", 8 * running, 32, 32 - 8 * running, False, MAIN)]
     found = view(RUNNING, *tasks, replace(WAITING, array=18, tasks=5, at_once=2), at=there).principals
     assert [one.cores_wanted for one in found] == [0, wanted]
 
 
 def test_a_job_of_several_nodes_wants_whole_parts() -> None:
-    cms = view(RUNNING, replace(WAITING, node_count=2, cores=32)).principals[1]
-    assert (cms.cores_wanted, cms.cores_per_job) == (32, 16)
+    there = [machine(name, 8, 16, 0, False, MAIN) for name in ("n1", "n2")]
+    assert demand(replace(WAITING, node_count=2, cores=32), *there) == (32, 16)
+
+
+def test_a_job_that_shares_no_node_wants_whole_nodes() -> None:
+    """`--exclusive`, of one core or on two nodes; a partition or a select plugin that gives whole nodes."""
+    two = [machine(name, 8, 8, 0, False, MAIN) for name in ("n1", "n2")]
+    one_core = replace(WAITING, cores=1)
+    assert demand(one_core, *two) == (1, 1)
+    assert demand(replace(one_core, whole_nodes=True), *two) == (8, 8)
+    assert demand(replace(one_core, whole_nodes=True, cores=2, node_count=2), *two) == (16, 8)
+    assert demand(one_core, *two, selection=Selection(whole_nodes=True)) == (8, 8)
+
+
+def test_a_job_that_wants_a_nodes_memory_wants_its_cores() -> None:
+    """Where jobs have their memory to themselves; the usual memory for a core is one core's, also if it does not
+    divide."""
+    huge = replace(WAITING, cores=1, memory=16384 << 20)
+    assert demand(huge) == (8, 8)
+    assert demand(replace(huge, memory=8192 << 20)) == (4, 4)
+    assert demand(replace(huge, memory=2200 << 20)) == (1, 1)
+    assert demand(huge, selection=Selection(memory=False)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cores": 9},
+        {"memory": 16385 << 20},
+        {"features": "gpu"},
+        {"features": "gpu&fast"},
+        {"node_count": 2, "cores": 2},
+        {"priority": 0},
+    ],
+)
+def test_what_no_node_has_is_no_demand(change: dict[str, int | str]) -> None:
+    """Cores or memory of one node, features, more nodes than there are; and what is held, whatever its reason says."""
+    job = replace(WAITING, **{"cores": 1, **change})  # type: ignore[arg-type]
+    assert demand(job)[0] == 0
+    (notice,) = view(RUNNING, job).notices or ("",)
+    assert ("18" in notice) == ("priority" not in change)
+
+
+@pytest.mark.parametrize("features", ["gpu|fast", "[rack1*2]", "fast"])
+def test_features_that_a_node_may_have_are_demand(features: str) -> None:
+    job = replace(WAITING, cores=1, features=features)
+    assert demand(job, replace(NODE, features=frozenset({"fast"}))) == (1, 1)
+
+
+def test_an_odd_job_is_left_out_and_named() -> None:
+    """2^31 cores, 1e18 nodes, a start in the year 30000: nothing is calculated with them."""
+    jobs = [
+        replace(WAITING, number=30, odd=odd_fields(2**31, 1, 1, ())),
+        replace(RUNNING, number=31, odd=odd_fields(1, 10**18, 1, ())),
+        replace(RUNNING, number=32, odd=odd_fields(1, 1, 1, (10**12,))),
+    ]
+    found = view(RUNNING, *jobs)
+    assert [one.name for one in found.pilots] == ["17"]
+    assert {one.name: one.cores_wanted for one in found.principals} == {"atlas": 0}
+    assert [notice.split(" is left out")[0] for notice in found.notices] == ["job 30", "job 31", "job 32"]
 
 
 GPU = frozenset({"gpu"})
@@ -138,7 +214,7 @@ GPU = frozenset({"gpu"})
 )
 def test_who_waits_for_nodes_without_pilots_is_no_demand(partitions: tuple[str, ...], wanted: int) -> None:
     """Pilots that left would not help it; its account is there all the same, and is owed what it uses."""
-    there = [NODE, Node("n3", 4, 8, 0, False, GPU)]
+    there = [NODE, machine("n3", 4, 8, 0, False, GPU)]
     busy = replace(RUNNING, number=19, user="bob", account="cms", node_count=2, node="n[3-4]", cores=4)
     found = view(RUNNING, busy, replace(WAITING, partitions=partitions), at=there).principals
     assert [(one.name, one.cores_wanted) for one in found] == [("atlas", 0), ("cms", wanted)]
@@ -148,7 +224,7 @@ def test_who_waits_for_nodes_without_pilots_is_no_demand(partitions: tuple[str, 
 
 def test_pilots_that_no_order_can_reach_bring_no_demand_within_reach() -> None:
     """A job of several nodes, and one on a draining node, would give nothing back."""
-    there = [NODE, Node("n3", 8, 8, 0, True, GPU), Node("n5", 8, 8, 0, False, GPU)]
+    there = [NODE, machine("n3", 8, 8, 0, True, GPU), machine("n5", 8, 8, 0, False, GPU)]
     for other in (replace(RUNNING, number=19, node="n3"), replace(RUNNING, number=19, node="n[4-5]", node_count=2)):
         found = view(RUNNING, other, replace(WAITING, partitions=("gpu",)), at=there).principals
         assert {one.name: one.cores_wanted for one in found}["cms"] == 0
@@ -173,7 +249,7 @@ def test_demand_is_what_could_start_on_some_pilots_node(
     places: list[tuple[frozenset[str], bool, bool]], waiting: list[frozenset[str]]
 ) -> None:
     """Each waiting job counts if and only if one pilot's node would take it; more pilots never make the demand less."""
-    there = [Node(f"n{i}", 8 * taken, 8, 0, draining, names) for i, (names, taken, draining) in enumerate(places)]
+    there = [machine(f"n{i}", 8 * taken, 64, 0, draining, names) for i, (names, taken, draining) in enumerate(places)]
     running = [replace(RUNNING, number=100 + i, node=f"n{i}") for i, (_, taken, _) in enumerate(places) if taken]
     pending = [
         replace(WAITING, number=200 + i, partitions=tuple(sorted(names)), cores=1 << i)
@@ -189,9 +265,9 @@ def test_demand_is_what_could_start_on_some_pilots_node(
 
 def test_free_cores_count_where_the_waiting_jobs_may_run_and_fit() -> None:
     """Those of a partition that none of them may use, or too few on one node, would only look free."""
-    there = [NODE, Node("n2", 0, 4, 4, False, MAIN), Node("n3", 0, 64, 64, False, frozenset({"gpu"}))]
+    there = [NODE, machine("n2", 0, 4, 4, False, MAIN), machine("n3", 0, 64, 64, False, frozenset({"gpu"}))]
     assert view(RUNNING, replace(WAITING, tasks=9), at=there).free_cores == 0
-    there.append(Node("n4", 0, 16, 16, False, MAIN))
+    there.append(machine("n4", 0, 16, 16, False, MAIN))
     assert view(RUNNING, replace(WAITING, tasks=9), at=there).free_cores == 16
 
 
@@ -247,21 +323,40 @@ def test_a_report_that_contradicts_itself_is_told() -> None:
 @pytest.mark.parametrize(
     "job",
     [
-        replace(RUNNING, node_count=2, node="n[1-2]"),
-        replace(RUNNING, het=17),
         replace(RUNNING, states=frozenset({"RUNNING", "CONFIGURING"})),
         replace(RUNNING, states=frozenset({"SUSPENDED"}), node=""),
     ],
 )
-def test_a_job_that_no_order_can_reach_is_no_pilot(job: Job) -> None:
+def test_a_job_that_does_not_run_is_no_pilot(job: Job) -> None:
     assert view(job).pilots == ()
+
+
+@pytest.mark.parametrize("change", [{"node_count": 2, "node": "n[1-2]"}, {"het": 17}])
+def test_a_job_that_no_order_can_reach_alone_is_named(change: dict[str, int | str]) -> None:
+    """Also when its lease was shortened: that is no order of ours."""
+    (one,) = view(replace(RUNNING, end=T0 + 4001, limit=67, **change)).pilots  # type: ignore[arg-type]
+    assert (one.cannot, one.deadline) == (SEVERAL_NODES, None)
 
 
 def test_a_pilot_on_a_draining_node_is_not_asked() -> None:
     """Its cores would be of no use to anybody; they still count as used."""
     snapshot = view(RUNNING, at=[replace(NODE, draining=True)])
-    assert snapshot.pilots == ()
+    assert [one.cannot for one in snapshot.pilots] == [DRAINING_NODE]
     assert snapshot.principals[0].cores_in_use == 8
+
+
+def test_a_run_that_its_node_cannot_tell_is_named() -> None:
+    """By what its node says of this very run; silent ones, and those with somebody else's comment, can be asked."""
+    comments = {
+        untold_text(17, T0, "n1"): UNTOLD,
+        untold_text(17, T0 - 9, "n1"): "",
+        untold_text(18, T0, "n1"): "",
+        "": "",
+        'see ticket 4711 "directories":false': "",
+    }
+    for comment, cannot in comments.items():
+        one = pilot(replace(RUNNING, admin_comment=comment))
+        assert (one.cannot, one.report) == (cannot, None)
 
 
 @pytest.mark.parametrize("states", [{"COMPLETING"}, {"PENDING", "COMPLETING"}, {"CANCELLED", "COMPLETING"}])
@@ -269,7 +364,7 @@ def test_a_run_that_is_being_ended_is_leaving_and_neither_waits_nor_was_asked(st
     """As 22.05 and 24.11 say it; Slurm tells a start in the future for one that is requeued."""
     now = T0 + 1000
     job = replace(RUNNING, states=frozenset(states), start=now + 3, reason="Resources")
-    (one,) = view(job, at=[Node("n1", 0, 8, 0, False, MAIN)]).pilots
+    (one,) = view(job, at=[machine("n1", 0, 8, 0, False, MAIN)]).pilots
     assert (one.leaving, one.deadline, one.lease_end, one.started) == (True, None, now, now)
 
 
@@ -282,7 +377,7 @@ def test_an_exposed_run_is_leaving_on_the_native_road_only() -> None:
 def test_jobs_that_are_hidden_from_us_are_half_an_answer() -> None:
     """HOSTILE 54: with PrivateData=jobs, squeue shows a plain user nothing but its own."""
     with pytest.raises(PoolUnreachable, match="PrivateData"):
-        view(RUNNING, at=[NODE, Node("n2", 128, 128, 0, False, MAIN)])
+        view(RUNNING, at=[NODE, machine("n2", 128, 128, 0, False, MAIN)])
 
 
 def test_no_nodes_are_half_an_answer() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from drainwise.node import DIRECTORIES, with_twins
 from drainwise.slurm.job_tree import mark_complete
+from drainwise.slurm.status_mount import unmount
 from drainwise.slurm.task_prolog import wait_for_limits
 from drainwise.slurm.wake import open_wake
 from made_up_node import Ran, make_directory, run_as, write
@@ -55,6 +56,7 @@ def test_without_a_tree_no_stranger_variables_are_left(node: SlurmNode) -> None:
 def test_a_directory_that_could_not_be_made_is_not_named(node: SlurmNode, missing: str) -> None:
     """The other two are."""
     node.prolog(JOB)
+    unmount(os.path.realpath(node.tree(JOB)))
     os.rename(f"{node.tree(JOB)}/{missing}", f"{node.base}/aside")
     found = told(node.task_prolog(JOB))
     gone = {twin for name, directory in DIRECTORIES.items() if directory == missing for twin in with_twins(name)}

@@ -11,6 +11,7 @@ import os
 import re
 
 from drainwise.errors import PoolError, UsageError
+from drainwise.public_directory import make_public
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MODE = 0o600  # whoever can open it, for reading even, can lock it and so keep every agent from acting
@@ -82,7 +83,7 @@ class AgentLock:
     def make_place(self) -> None:
         """Make its directory where it is missing; `take` does so too. Raises UsageError when that cannot be done."""
         try:
-            os.makedirs(os.path.dirname(self.path), 0o755, exist_ok=True)
+            make_public(os.path.dirname(self.path))
         except OSError as fault:
             raise self._no_place(fault) from None
 

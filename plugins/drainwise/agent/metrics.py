@@ -63,6 +63,7 @@ class Metrics:
         self._planned_cores = gauge("planned_cores", "Cores of the pilots that the last decision asks.")
         self._planned_waste = gauge("planned_waste_core_seconds", "What that should waste.")
         self._notices = gauge("notices", "What the last decision could not count on; the log has the sentences.")
+        self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be asked.")
         self._orders = counter("orders_total", "Pilots asked, by what became of the order.", "policy", "outcome")
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that were asked.", "principal")
         self._ordered_waste = counter(
@@ -96,6 +97,7 @@ class Metrics:
         self._planned_cores.set(sum(user.cores_given for user in plan.users))
         self._planned_waste.set(plan.waste)
         self._notices.set(len(plan.notices))
+        self._closed.set(plan.closed_nodes)
 
     def _done(self, outcome: Outcome, policy: str) -> None:
         for act in outcome.acts:

@@ -64,10 +64,12 @@ def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
     from drainwise.slurm.check import judge
     from drainwise.slurm.check_facts import collect
     from drainwise.slurm.check_hooks import hook_files, judge_hooks
+    from drainwise.slurm.check_space import judge_space, space_of
 
-    site = load(args.site)
+    site, machine = load(args.site), os.uname().nodename
     facts = collect(site)
-    return [*judge(facts, site, int(time.time())), *judge_hooks(hook_files(facts, site), os.uname().nodename)]
+    space = judge_space(space_of(site.slurm.runtime_dir), machine)
+    return [*judge(facts, site, int(time.time())), *judge_hooks(hook_files(facts, site), machine), *space]
 
 
 def as_json(findings: Sequence[Finding]) -> str:

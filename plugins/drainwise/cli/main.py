@@ -7,6 +7,7 @@ library alone. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -31,11 +32,13 @@ COMMANDS = {
     "launch": "run a list of jobs with dependencies: on this machine, in Slurm, Grid Engine or HTCondor",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
+    "install": "put this package and a rendered tree in place on a machine where jobs run",
     "config": "write the batch system's configuration from the site file",
     "check": "inspect a live pool: what is missing or dangerous, with the line to add",
 }
 """The commands, each a module of this package with `add_parser(subparsers)` and `run(args)`."""
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _POOL_SIDE = {"numpy", "rich", "htcondor2", "classad2", "jinja2", "matplotlib"}
 
 
@@ -45,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Wrong usage, --help and --version leave by SystemExit, as argparse does.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    closed = _open_what_is_closed()
     try:
-        code = _run(words)
-        sys.stdout.flush()
+        code = _run_and_flush(words)
     except DrainwiseError as fault:
         return _say(str(fault), fault.exit_code)
     except ModuleNotFoundError as fault:
@@ -60,7 +63,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The interpreter would complain when it flushes what nobody reads.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
+    except OSError as fault:
+        if fault.filename is not None or fault.errno not in _NO_ROOM:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left, as above
+        return _say(f"standard output cannot be written: {'it is closed' if closed else fault.strerror}", 1)
     return code
+
+
+def _open_what_is_closed() -> bool:
+    """Give a program that was started without standard output or error others in their places; whether output was."""
+    closed = sys.stdout is None
+    if closed:  # as if its disk were full: what is printed is missed, and no file of ours becomes descriptor 1
+        sys.stdout = open("/dev/full", "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    return closed
+
+
+def _run_and_flush(words: Sequence[str]) -> int:
+    try:
+        return _run(words)
+    finally:
+        if not isinstance(sys.exc_info()[1], DrainwiseError):  # which is the better news
+            sys.stdout.flush()
 
 
 def _run(words: Sequence[str]) -> int:

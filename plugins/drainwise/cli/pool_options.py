@@ -26,6 +26,8 @@ CONDOR_FILES = ("/etc/condor/condor_config", "/usr/local/etc/condor_config", "~c
 """Where HTCondor looks for its configuration when CONDOR_CONFIG does not say."""
 CONDOR_VACATE_TIME = 600
 """HTCondor's own MachineMaxVacateTime in seconds."""
+CONDOR_POLLING = 5
+"""Seconds until a startd looks at an order (POLLING_INTERVAL): a pilot is told when its slot retires."""
 LOCAL_PERIOD = 1
 """Seconds between two looks of the local batch system's daemon, rounded up."""
 
@@ -116,7 +118,8 @@ def vacate_and_told(pool: str, site: SiteConfig) -> tuple[int, int]:
     """
     if pool == HTCONDOR:
         vacate = site.htcondor.max_vacate_time
-        return CONDOR_VACATE_TIME if vacate is None else vacate, site.htcondor.update_interval
+        told = site.htcondor.update_interval + CONDOR_POLLING
+        return CONDOR_VACATE_TIME if vacate is None else vacate, told
     return 0, site.slurm.agent_period if pool == SLURM else LOCAL_PERIOD
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import sys
 import time
 
-from drainwise.errors import UsageError
+from drainwise.errors import FeatureError, UsageError
 from drainwise.features import planned_shutdown
 from drainwise.node.settings import NodeSettings, load
+from drainwise.public_directory import make_public
 
 DEFAULT_GRACE_SECS = 3600
 DEFAULT_SETTINGS = "/etc/drainwise/node.conf"
@@ -47,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if args.at is not None:
         grace = settings.whole("grace_secs") if args.grace is None else args.grace
         grace = DEFAULT_GRACE_SECS if grace is None else grace
+        _make_place(os.path.dirname(os.path.abspath(file)))
         planned_shutdown.plan(file, parse_time(args.at, now), now, grace, args.force)
     elif args.cancel:
         planned_shutdown.cancel(file)
@@ -64,6 +67,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"drainwise: {remark}", file=sys.stderr)
         return 1
     return 0
+
+
+def _make_place(directory: str) -> None:
+    """The plan's directory where it is missing: nobody else makes it, and the jobs' hooks must be able to enter it."""
+    try:
+        make_public(directory)
+    except OSError as fault:
+        raise FeatureError(f"{directory}: cannot be made: {fault.strerror}") from None
 
 
 def node_settings(path: str) -> NodeSettings:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import DaemonFacts
 from drainwise.htcondor.knobs import Knob, knobs
-from drainwise.htcondor.render import drop_in_path, render
+from drainwise.htcondor.render import drop_in_path, hooks_path, render
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.units import format_duration
 
@@ -24,7 +24,8 @@ _ANYONE = re.compile(r"\*(@.*|/\*)?")  # any user, here or of a whole domain; a 
 
 def expected_knobs(site: SiteConfig, role: str) -> tuple[Knob, ...]:
     """The knobs that the site's drop-in for `role` sets."""
-    return tuple(knobs(next(file.text for file in render(site, role) if file.path == drop_in_path(role))))
+    included = (drop_in_path(role), hooks_path(site)) if role == "execute" else (drop_in_path(role),)
+    return tuple(knob for file in render(site, role) if file.path in included for knob in knobs(file.text))
 
 
 def judge_daemon(daemon: DaemonFacts, site: SiteConfig, wanted: Sequence[Knob]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import FileFacts, PoolFacts, SlotFacts
 from drainwise.htcondor.check_knobs import expected_knobs
-from drainwise.htcondor.render import drop_in_path
+from drainwise.htcondor.render import drop_in_path, hooks_path
 from drainwise.siteconfig import SiteConfig
 
 _LATE = 3  # periods of the cron: its silence is then no chance any more
@@ -46,7 +46,8 @@ def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
         if file.path == drop_in:
             yield from _not_restarted(file, facts)
             continue
-        runs = file.path == site.htcondor.python or file.path.startswith(site.htcondor.libexec_dir + "/")
+        program = file.path.startswith(site.htcondor.libexec_dir + "/") and file.path != hooks_path(site)
+        runs = file.path == site.htcondor.python or program
         wanted = stat.S_IXOTH | stat.S_IROTH if runs or stat.S_ISDIR(file.mode) else stat.S_IROTH
         what, shown = file.path, f"{stat.S_IMODE(file.mode):04o}"
         if file.fault:

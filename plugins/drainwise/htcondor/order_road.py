@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import classad2
@@ -19,19 +19,21 @@ import htcondor2
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.htcondor.collector import collector_slot, startd_address, startd_expression, startd_slots
 from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
-from drainwise.htcondor.pool_ads import ORDERS, Ad, moment, text, whole
+from drainwise.htcondor.pool_ads import CLAIM_VACATE, ORDERS, Ad, moment, text, whole
 from drainwise.htcondor.retirement import TAKEN_BACK, is_endless, why_at_once
 
 _TRIES = 5  # another agent may write between our reading and our writing
 _SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
+_FRESH_SECONDS = 0.4  # less than the shortest of these: a list that was read before is read again
 _SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was ordered
 _LOOK_SECONDS = 0.2
 _TOO_LATE = 15  # seconds before its end begins in which a run is not given back any more: the node polls every 5 s
 _VACATE, _TAKEN_BACK_SHOWN = "MachineMaxVacateTime", "PilotReclaimTakenBack"
 _LOOKED_AT = (
     *("GlobalJobId", "JobStart", "State", "Activity", "Draining", "RetirementTimeRemaining"),
-    *(_VACATE, _TAKEN_BACK_SHOWN, ORDERS),
+    *(_VACATE, CLAIM_VACATE, _TAKEN_BACK_SHOWN, ORDERS),
 )
+_SETTABLE = "SETTABLE_ATTRS_ADMINISTRATOR"
 _UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
 
 
@@ -71,7 +73,8 @@ def take_back(run: str, slot: str, machine: str) -> None:
         raise ActionRefused(
             f"{machine} cannot take an order back: its drop-in is of an older drainwise; render it again"
         )
-    if text(here, "State") != "Claimed" or time.time() > order.deadline - (whole(here, _VACATE) or 0) - _TOO_LATE:
+    vacate = max(whole(here, name) or 0 for name in (_VACATE, CLAIM_VACATE))
+    if text(here, "State") != "Claimed" or time.time() > order.deadline - vacate - _TOO_LATE:
         raise ActionRefused(f"{run}: too late to take the order back: {machine} ends it already")
     withdrawn = Order(run, TAKEN_BACK)
     _put(withdrawn, address, machine)
@@ -84,14 +87,27 @@ def take_back(run: str, slot: str, machine: str) -> None:
     _await_collector(withdrawn, slot, machine)
 
 
+def knobs_of(nodes: Mapping[str, str]) -> dict[str, str]:
+    """PILOT_RECLAIM of these nodes, each given with one of its slots; one that does not answer is left out."""
+    found = {}
+    for machine, slot in nodes.items():
+        with suppress(PoolUnreachable):
+            found[machine] = _value(startd_address(slot, machine))
+    return found
+
+
 def _put(order: Order, address: str, machine: str) -> None:
     """Write the order into the node's list, and see that it stays there."""
-    for _ in range(_TRIES):
+    for left in reversed(range(_TRIES)):
         running = _runs(address)  # asked before: nothing may take time between reading the list and writing it
+        read = time.monotonic()
         present = parse_orders(_value(address))
         if order in present:
             return
-        _set(address, orders_text(with_order(present, order, running, int(time.time()))), machine)
+        orders = orders_text(with_order(present, order, running, int(time.time())))
+        if left and time.monotonic() - read > _FRESH_SECONDS:
+            continue  # this process stood still: what another agent has written since would be lost
+        _set(address, orders, machine)
         if order in parse_orders(_value(address)):
             time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
             if order in parse_orders(_value(address)):
@@ -165,7 +181,25 @@ def _set(address: str, value: str, machine: str) -> None:
         htcondor2.RemoteParam(startd)[KNOB] = value
         htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
     except htcondor2.HTCondorException:
-        raise ActionRefused(
-            f"{machine} refused the order: the agent's identity must be in its ALLOW_ADMINISTRATOR, and"
-            f" ENABLE_RUNTIME_CONFIG and SETTABLE_ATTRS_ADMINISTRATOR ({KNOB}) set there since the startd's start"
-        ) from None
+        raise ActionRefused(f"{machine} refused the order: {_why_refused(startd)}") from None
+
+
+def _why_refused(startd: classad2.ClassAd) -> str:
+    """Which of its three conditions an order lacks at this startd, and what to do."""
+    try:
+        htcondor2.ping(startd, "ADMINISTRATOR")
+    except htcondor2.HTCondorException:
+        return "the agent's identity must be in its ALLOW_ADMINISTRATOR; `drainwise check htcondor` names it"
+    try:
+        knobs = htcondor2.RemoteParam(startd)
+        enabled, settable = (str(knobs.get(name, "")) for name in ("ENABLE_RUNTIME_CONFIG", _SETTABLE))
+    except htcondor2.HTCondorException as fault:
+        return f"the agent's identity may give orders, but the startd does not tell its configuration: {fault}"
+    if KNOB.casefold() not in settable.casefold().replace(",", " ").split():
+        return f"its {_SETTABLE} does not name {KNOB}: install the drop-in of drainwise there"
+    if enabled.strip().casefold() not in {"true", "t", "yes", "1"}:
+        return "ENABLE_RUNTIME_CONFIG is not true there: install the drop-in of drainwise, last"
+    return (
+        "ENABLE_RUNTIME_CONFIG was not yet true when its startd started: restart the startd when the node is next"
+        " empty (condor_restart -peaceful -startd); with jobs on it, any other restart evicts them"
+    )

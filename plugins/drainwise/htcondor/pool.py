@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import cast
@@ -15,6 +15,7 @@ from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
 from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad, Others, text
 from drainwise.htcondor.pool_view import snapshot_of
+from drainwise.htcondor.shown_orders import to_be_asked, with_knobs
 from drainwise.htcondor.time_limit import Asked, within
 from drainwise.pool import Ending, Pilot, Snapshot
 
@@ -48,9 +49,14 @@ class HTCondorPool:
             others = cast("Others", next(answers))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
-            snapshot = snapshot_of(slots, others, now, self._nodes)
+            shown = snapshot_of(slots, others, now, self._nodes)
         self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
-        return snapshot
+        doubtful = to_be_asked(shown)
+        if not doubtful:
+            return shown
+        with suppress(PoolUnreachable):  # else what is shown counts: nobody is asked instead
+            return with_knobs(shown, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
+        return shown
 
     def _asked(self) -> Asked[Others | Bundle]:
         """What was asked ahead, if that was just now; else the collector is asked."""
@@ -124,6 +130,12 @@ def _take_back(run: str, slot: str, machine: str) -> None:
     from drainwise.htcondor.order_road import take_back  # noqa: PLC0415
 
     take_back(run, slot, machine)
+
+
+def _ask_knobs(nodes: Mapping[str, str]) -> dict[str, str]:
+    from drainwise.htcondor.order_road import knobs_of  # noqa: PLC0415
+
+    return knobs_of(nodes)
 
 
 def _ask_places() -> list[Ad]:

@@ -23,6 +23,9 @@ ORDERS = "PilotReclaimOrders"
 UPDATE_INTERVAL = "PilotUpdateInterval"
 HOOKS_SINCE = "PilotHooksSince"
 HOOK_RAN = "PilotHookRan"
+ORDERS_SINCE = "PilotOrdersSince"
+CLAIM_VACATE = "PilotVacateTime"
+STARTD_START = "DaemonStartTime"
 
 SLOTS = "Cpus > 0"
 """Which slots are asked for: most nodes are full, and nothing is left of their partitionable slots."""
@@ -48,6 +51,9 @@ SLOT_ATTRIBUTES = (
     "RemoteOwner",
     "RetirementTimeRemaining",
     ORDERS,
+    STARTD_START,
+    ORDERS_SINCE,
+    CLAIM_VACATE,
     WALL_LIMIT,
     HEARTBEAT,
     STANDING,

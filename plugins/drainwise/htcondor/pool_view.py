@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.free_cores import Hole, Waiting, usable_cores
+from drainwise.htcondor.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.demand import demand_of
 from drainwise.htcondor.group_tree import owed_in_trees
 from drainwise.htcondor.left_out import notices_of
@@ -64,11 +65,11 @@ def snapshot_of(slot_ads: Iterable[Ad], others: Others, now: int, before: Collec
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     return Snapshot(
         taken=now,
-        pilots=tuple(seen.pilots()),
+        pilots=tuple(closed_pilots(seen.pilots(), slots)),
         principals=principals,
         free_cores=float(usable_cores(holes, (job for job in map(_waiting, principals) if job is not None))),
         user_priorities=_user_priorities(claimed, accounts),
-        notices=(*notices_of(slots, seen.gone, seen.odd, strange, accounts), *demand.notices),
+        notices=(*closed_notices(slots), *notices_of(slots, seen.gone, seen.odd, strange, accounts), *demand.notices),
     )
 
 

@@ -14,6 +14,7 @@ from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.htcondor import acl, sandbox
 from drainwise.htcondor.ad_text import literals, raw_values, string, whole
 from drainwise.htcondor.job_environment import with_variables
+from drainwise.htcondor.next_hook import put_input, run_before
 from drainwise.node.hook import (
     read_bounded,
     read_input,
@@ -27,6 +28,7 @@ from drainwise.node.job_features import make_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NoReturn
 
     from drainwise.htcondor.ad_text import Literal
@@ -107,8 +109,15 @@ def lend_passage(scratch: str) -> None:
         say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
 
 
-def prepare(settings_path: str) -> None:
-    """Make the three directories and print the job's new environment."""
+def with_line(ad: bytes, line: bytes) -> bytes:
+    """The ad with this line, `Name = value`, in the place of what it has under that name."""
+    name = line[: line.index(b" ")].lower()
+    kept = [one for one in ad.splitlines() if one.partition(b"=")[0].strip().lower() != name]
+    return b"\n".join([*kept, line, b""])
+
+
+def prepare(settings_path: str) -> bytes:
+    """Make the three directories and print the job's new environment; returns the job's ad with it."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
     scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
     lend_passage(scratch)
@@ -120,13 +129,16 @@ def prepare(settings_path: str) -> None:
         say(remark)
     variables = make_features(scratch, host_side, job_side, planned, now)
     if not variables:
-        return
+        return ad
     raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
     delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
-    line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables)
-    write_output((line + "\n").encode("latin-1"))
+    line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables).encode("latin-1")
+    write_output(line + b"\n")
+    return with_line(ad, line)
 
 
-def main(settings_path: str) -> NoReturn:
-    """The hook; ends this process."""
+def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
+    """The hook; ends this process, or becomes the site's own hook, a path and its arguments."""
+    if site_hook:
+        run_before(site_hook, lambda: put_input(prepare(settings_path)))
     run_to_end(lambda: prepare(settings_path), orderly=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from drainwise.errors import UsageError
+from drainwise.errors import ConfigurationError, UsageError
 from drainwise.htcondor.retirement import ENDLESS
-from drainwise.siteconfig import SiteConfig
+from drainwise.siteconfig import HTCondorSection, SiteConfig
 from drainwise.siteconfig.agent_unit import agent_unit
 from drainwise.siteconfig.rendered_tree import RenderedFile
 from drainwise.siteconfig.templates import Renderer
@@ -31,28 +31,49 @@ def template_dir() -> str:
 def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
     """The files of a machine with this role, in the order in which they must be installed.
 
-    The HTCondor drop-in comes last: it names the others, and while a hook file is missing no job starts on the node.
-    `role` is one of ROLES or `all` (one machine that plays every role). Raises UsageError for another role.
+    The HTCondor drop-in comes last, after `hooks.conf`, which it includes: while a hook that is named there is missing,
+    no job starts on the node.
+    `role` is one of ROLES or `all` (one machine that plays every role). Raises UsageError for another role, and
+    ConfigurationError for hooks of the site's without their keyword.
     """
     if role not in (*ROLES, "all"):
         raise UsageError(f"role {role!r}: expected one of {', '.join(ROLES)}, all")
     roles = ROLES if role == "all" else (role,)
+    _require_the_sites_keyword(site)
     render_text = Renderer(site, template_dir())
     settings_dir = os.path.dirname(site.htcondor.node_file).rstrip("/")
+    hooks_file = hooks_path(site)
+    next_hooks = {"prepare-hook": site.htcondor.site_prepare_hook, "update-hook": site.htcondor.site_update_hook}
     files = []
     if "execute" in roles:
         files.append(RenderedFile(site.htcondor.node_file, render_text("node.conf.j2")))
         for name, module, what in _SCRIPTS:
-            text = render_text("libexec.py.j2", name=name, module=module, what=what)
+            values = {"name": name, "module": module, "what": what, "next_hook": next_hooks.get(name) or ""}
+            text = render_text("libexec.py.j2", **values)
             files.append(RenderedFile(f"{site.htcondor.libexec_dir}/{name}", text, 0o755))
+        files.append(RenderedFile(hooks_file, render_text("hooks.conf.j2")))
     if "access" in roles or "central" in roles:
         files += [RenderedFile(f"{settings_dir}/{name}", render_text(name)) for name in _PRINT_FORMATS]
     if "central" in roles and site.agent.condor_master == "no":
         files.append(agent_unit(site, "htcondor"))
     for one in roles:
-        text = render_text(f"50-drainwise-{one}.conf.j2", endless_retirement=str(ENDLESS))
-        files.append(RenderedFile(drop_in_path(one), text))
+        path = drop_in_path(one)
+        more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": os.path.basename(path)}
+        files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more)))
     return tuple(files)
+
+
+def _require_the_sites_keyword(site: SiteConfig) -> None:
+    """Under another keyword the site's other hooks (job exit, before transfer) would be switched off silently."""
+    own = site.htcondor
+    if (own.site_prepare_hook or own.site_update_hook) and own.hook_keyword == HTCondorSection.hook_keyword:
+        expected = "the keyword of the site's own hooks, since site_prepare_hook or site_update_hook is set"
+        raise ConfigurationError(site.file, "htcondor", "hook_keyword", own.hook_keyword, expected)
+
+
+def hooks_path(site: SiteConfig) -> str:
+    """Where the file lies that an execute node's drop-in includes: beside the hooks, so that it goes with them."""
+    return f"{site.htcondor.libexec_dir}/hooks.conf"
 
 
 def drop_in_path(role: str) -> str:

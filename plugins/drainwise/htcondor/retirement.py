@@ -11,22 +11,22 @@ from __future__ import annotations
 TAKEN_BACK = 0
 """Stands for the deadline of an order that was taken back."""
 
-_DEADLINE = "pilotreclaimdeadline"  # ClassAds do not tell capital letters from small ones
-
 ENDLESS = 315_360_000
 """The retirement of such a run in s: ten years."""
+
+_OURS = ("pilotreclaimdeadline", str(ENDLESS))  # of the drop-ins that were and are, in small letters
 
 
 def why_at_once(written: str | None) -> str:
     """Why a slot would end a run with an order at once instead of at its deadline, and what to do; "" when it keeps it.
 
     written: the slot's MaxJobRetirementTime as its startd has it, not evaluated; None when it has none. The drop-in's
-    names the deadline. A number stands there when another file sets it, or a drain was cancelled: from then on that
-    startd puts 0 over its configuration.
+    is known by what it alone has. A number stands there when another file sets it, or a drain was cancelled: from then
+    on that startd puts 0 over its configuration.
     """
     if written is None:
         return "it has no MaxJobRetirementTime: install the drop-in of drainwise there"
-    if _DEADLINE in written.casefold():
+    if any(name in written.casefold() for name in _OURS):
         return ""
     what = f"its MaxJobRetirementTime is {written[:80]} and names no deadline: "
     if written.strip().isdigit():

@@ -9,6 +9,7 @@ from __future__ import annotations
 SCRATCH = "scratch"
 ADS = "htcondor"
 UPDATE_AD = ".update.ad"
+MACHINE_AD = ".machine.ad"
 
 AD_LIMIT = 4 << 20  # bytes; twice the largest environment that a process can have
 

@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drainwise.htcondor.closed_nodes import why_no_orders
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
+    CLAIM_VACATE,
     HOOK_RAN,
     LARGEST_SLOT,
     ORDERS,
@@ -185,5 +187,6 @@ def pilot_of(slot: Slot, principal: str, now: int, hooks_since: int | None = Non
         contradictory=contradicts_itself(slot.ad),
         deadline=deadline,
         leaving=leaving,
-        cannot="" if _is_told(slot.ad, start, hooks_since) else TOLD_NOTHING,
+        cannot=why_no_orders(slot.ad) if _is_told(slot.ad, start, hooks_since) else TOLD_NOTHING,
+        vacate=whole(slot.ad, CLAIM_VACATE),
     )

@@ -3,6 +3,10 @@
 One short run per period, as HTCondor's own user. It prints an ad per job that reports, closed by `- <slot> …`; a slot
 whose pilot has gone is retracted by an ad that matches no slot, because a tag that is merely no longer printed keeps
 its values for ever. What it printed last is remembered in a small state file, also to push only what changed.
+
+Where MachineMaxVacateTime was changed while a job ran, its claim keeps the value of its start: the slot then has it as
+`PilotVacateTime`. The sandbox's machine ad tells it, which a user can replace: so no more is believed than this node
+ever had configured, and less only makes SIGTERM come earlier than that user's pilot expects.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import posix
 import time
 
 from drainwise.errors import RefusedFile
+from drainwise.htcondor import node_knobs, sandbox
+from drainwise.htcondor.ad_text import raw_values
 from drainwise.htcondor.hooks_since import HOOK_RAN, hook_ran, hooks_since
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
 from drainwise.node import JOB_STATUS
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 STATE_LIMIT = 1 << 20
 NODE_TAG = "drainwise"
+_MACHINE_AD_LIMIT = 1 << 18  # bytes
+_VACATE = "MachineMaxVacateTime"
 
 
 def literal(value: float | bool | None) -> str:
@@ -83,11 +91,39 @@ def _open_jobs(execute: int, startd: int) -> Iterator[JobDirectory]:
                 posix.close(job.descriptor)
 
 
-def collect(execute: str, startd: int, now: int, heartbeat_limit: int, since: int = 0) -> Published:
+def claims_vacate_time(job: JobDirectory) -> int | None:
+    """The MachineMaxVacateTime (s) that the job's claim was given, by its sandbox; None when that does not say."""
+    try:
+        ad = read_bounded(sandbox.MACHINE_AD, _MACHINE_AD_LIMIT, job.descriptor)
+    except OSError:
+        return None
+    return node_knobs.seconds(raw_values(ad, (_VACATE,)).get(_VACATE, ""))
+
+
+def vacate_ad(job: JobDirectory, configured: int | None, largest: int) -> str:
+    """What the slot shows of a claim that has another MachineMaxVacateTime than a new one; "" for any other.
+
+    configured: what a new claim is given (s), None when unknown; largest: the most that this node ever had.
+    """
+    given = None if configured is None else claims_vacate_time(job)
+    if given is None or given == configured:
+        return ""
+    return slot_ad(f"PilotVacateTime = {min(given, largest)}", job)
+
+
+def collect(
+    execute: str,
+    startd: int,
+    now: int,
+    heartbeat_limit: int,
+    vacate: int | None = None,
+    largest: int = 0,
+    hooks: int = 0,
+) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
-    Where a directory that an earlier run left behind names the same slot, the later run counts. since: from when on
-    (UNIX s) jobs find the hooks. Raises OSError when $(EXECUTE) itself cannot be read.
+    Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
+    `vacate_ad`. hooks: see `hooks_since`. Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -104,8 +140,10 @@ def collect(execute: str, startd: int, now: int, heartbeat_limit: int, since: in
             if report is not None:
                 body = report_ad(report, job, now, heartbeat_limit) + live
             else:
-                body = HOOK_RAN if start < since and hook_ran(job.descriptor) else ""
+                body = HOOK_RAN if start < hooks and hook_ran(job.descriptor) else ""
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
+            if given := vacate_ad(job, vacate, largest):
+                published[f"vacate-{job.slot}"] = (given, "")
     finally:
         posix.close(descriptor)
     return published
@@ -116,21 +154,40 @@ def checksum(text: str) -> str:
     return f"{binascii.crc32(text.encode()):08x}"
 
 
-def remembered(state: str) -> Remembered:
-    """What the last round printed; empty when there was none or its record is broken."""
+class State:
+    """What a round leaves to the next.
+
+    `since`: see `node_knobs.orders_since`; None when no round with such a drop-in ran. `vacate`: the largest
+    MachineMaxVacateTime (s) that this node had. `marks`: what was printed. `found`: whether there was a record.
+    """
+
+    __slots__ = ("found", "marks", "since", "vacate")
+
+    def __init__(self, since: int | None, vacate: int, marks: Remembered, found: bool) -> None:
+        self.since, self.vacate, self.marks, self.found = since, vacate, marks, found
+
+
+def remembered(path: str) -> State:
+    """What the last round left; nothing when there was none or its record is broken."""
     try:
-        lines = read_bounded(state, STATE_LIMIT).decode("ascii", "replace").splitlines()
+        lines = read_bounded(path, STATE_LIMIT).decode("ascii", "replace").splitlines()
     except OSError:
-        return {}
-    rows = (line.split(" ") for line in lines)
-    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+        return State(None, node_knobs.USUAL_VACATE, {}, False)
+    rows = [line.split(" ") for line in lines]
+    marks = {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+    for row in rows:
+        if len(row) == 4 and row[0] == NODE_TAG and row[1].isdigit() and row[2].isdigit():
+            return State(int(row[1]), max(int(row[2]), node_knobs.USUAL_VACATE), marks, True)
+    return State(None, node_knobs.USUAL_VACATE, marks, True)
 
 
-def remember(state: str, marks: Remembered) -> None:
-    """Keep what this round printed, as a whole or not at all; raises OSError."""
-    with open(f"{state}.new", "wb") as stream:
-        stream.write("".join([f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]).encode("ascii"))
-    posix.rename(f"{state}.new", state)
+def remember(path: str, since: int | None, vacate: int, marks: Remembered) -> None:
+    """Keep what this round found and printed, as a whole or not at all; raises OSError."""
+    lines = [] if since is None else [f"{NODE_TAG} {since} {vacate} -\n"]
+    lines += [f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]
+    with open(f"{path}.new", "wb") as stream:
+        stream.write("".join(lines).encode("ascii"))
+    posix.rename(f"{path}.new", path)
 
 
 def marks_of(published: Published) -> Remembered:
@@ -138,13 +195,18 @@ def marks_of(published: Published) -> Remembered:
     return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
 
 
-def output(published: Published, marks: Remembered, before: Remembered, now: int, hooks: int = 0) -> str:
-    """The whole of a round's output: the node's heartbeat, since when it has `hooks`, the reports, and the retractions.
+def output(
+    published: Published, marks: Remembered, before: Remembered, now: int, since: int | None = None, hooks: int = 0
+) -> str:
+    """The whole of a round's output: the node's own heartbeat, the reports, and the retractions.
+
+    since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s).
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
-    known = f"PilotHooksSince = {hooks}\n" if hooks else ""
-    parts = [f"PilotCronHeartbeat = {now}\n{known}- {NODE_TAG}"]
+    orders = "" if since is None else f"PilotOrdersSince = {since}\n"
+    orders += f"PilotHooksSince = {hooks}\n" if hooks else ""
+    parts = [f"PilotCronHeartbeat = {now}\n{orders}- {NODE_TAG}"]
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
@@ -155,27 +217,31 @@ def output(published: Published, marks: Remembered, before: Remembered, now: int
     return "\n".join(parts) + "\n"
 
 
-def run(execute: str, state: str, settings_path: str, period: int) -> None:
-    """One round: read, print, say what was newly refused, remember."""
-    settings, now = settings_or_defaults(settings_path), int(time.time())
-    before = remembered(state)
+def run(knobs: dict[str, str]) -> None:
+    """One round: read, print, say what was newly refused, remember. `knobs` are the cron's options."""
+    settings, now = settings_or_defaults(knobs["settings"]), int(time.time())
+    before, possible = remembered(knobs["state"]), node_knobs.orders_possible(knobs)
+    since, vacate = before.since, node_knobs.seconds(knobs.get("vacate", ""))
+    if possible is not None:
+        placed = node_knobs.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
+        since = node_knobs.orders_since(before.since, before.found, possible, placed, now)
     try:
-        since = hooks_since(state, period, now)
+        hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now)
     except OSError:
-        since = 0  # where nothing can be kept, one line says so of the state itself
-    published = collect(execute, posix.getppid(), now, settings.heartbeat_limit, since)
+        hooks = 0  # where nothing can be kept, one line says so of the state itself
+    largest = max(before.vacate, vacate or 0)
+    published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
     marks = marks_of(published)
-    write_output(output(published, marks, before, now, since).encode("ascii"))
+    write_output(
+        output(published, marks, before.marks, now, None if possible is None else since, hooks).encode("ascii")
+    )
     for slot, (_, refused) in published.items():
-        if refused and before.get(slot, ("", ""))[1] != marks[slot][1]:
+        if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")
-    if marks != before:
-        remember(state, marks)
+    if (since, largest, marks) != (before.since, before.vacate, before.marks):
+        remember(knobs["state"], since, largest, marks)
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """`--execute DIR --state FILE --settings FILE [--period SECONDS]`, in any order; ends this process."""
-    options = dict(zip(arguments[::2], arguments[1::2]))
-    period = options.get("--period", "")
-    seconds = int(period) if period.isdigit() else 0
-    run_to_end(lambda: run(options["--execute"], options["--state"], options["--settings"], seconds))
+    """`--execute DIR --state FILE --settings FILE` and the knobs of `node_knobs`, in any order; ends this process."""
+    run_to_end(lambda: run(node_knobs.options(arguments)))

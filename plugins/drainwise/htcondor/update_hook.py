@@ -12,6 +12,7 @@ import time
 from drainwise.features import planned_shutdown
 from drainwise.htcondor import sandbox
 from drainwise.htcondor.ad_text import literals, string, whole
+from drainwise.htcondor.next_hook import run_before
 from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.tell import tell
@@ -19,6 +20,7 @@ from drainwise.pilotad.site_ad import read_site_ad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NoReturn
 
     from drainwise.htcondor.ad_text import Literal
@@ -34,40 +36,41 @@ SLOT_ATTRIBUTES = (
     "JobStart",
 )
 JITTER = 5  # seconds; a deadline derived from a countdown moves by the age of the ad
+ORDER_JITTER = 30  # seconds; so old may the countdown be when it is read with an order
 
 
 def ordered_deadline(slot: dict[str, Literal]) -> int | None:
     """The deadline that the node's list of orders (`<GlobalJobId>@<JobStart>=<deadline> …`) gives to this run.
 
-    TAKEN_BACK for one whose order was taken back, None for one without.
+    TAKEN_BACK for one whose order was taken back, None for one without; of several the last, as the startd takes it.
     """
     orders, job, start = string(slot, "PilotReclaimOrders"), string(slot, "GlobalJobId"), whole(slot, "JobStart")
+    found = None
     for order in orders.split(" ") if orders else ():
         run, _, deadline = order.rpartition("=")
         if run == f"{job}@{start}" and deadline.isascii() and deadline.isdigit() and len(deadline) <= 12:
-            return int(deadline)
-    return None
+            found = int(deadline)
+    return found
 
 
 def slot_deadline(slot: dict[str, Literal], now: int) -> int | None:
     """When this slot must be empty, UNIX seconds; None while nobody asked for it.
 
-    An order of the reclaim agent states its deadline. A slot that retires for another reason (drained by the admin,
-    preempted by the negotiator) has what is left of its retirement; one that is being vacated has no time left. One
-    that retires only because of an order that was taken back is left alone.
+    A slot that retires (ordered by the reclaim agent, drained by the admin, preempted by the negotiator) has what is
+    left of its retirement; one that is being vacated has no time left. One that retires only because of an order that
+    was taken back is left alone. The list of orders only says the deadline to the second: it is an attribute, which
+    whoever has WRITE at the startd can set, while Activity and RetirementTimeRemaining are always the startd's own.
     """
-    ordered = ordered_deadline(slot)
-    if ordered:
-        return ordered
     if string(slot, "State") == "Preempting":
         return now
-    if string(slot, "Activity") == "Retiring":
-        left = whole(slot, "RetirementTimeRemaining")
-        if ordered == TAKEN_BACK and is_endless(left):
-            return None
-        seen = whole(slot, "MyCurrentTime")
-        return now if left is None else min(seen or now, now) + left
-    return None
+    if string(slot, "Activity") != "Retiring":
+        return None
+    ordered, left = ordered_deadline(slot), whole(slot, "RetirementTimeRemaining")
+    if ordered == TAKEN_BACK and is_endless(left):
+        return None
+    seen = whole(slot, "MyCurrentTime")
+    end = now if left is None else min(seen or now, now) + left
+    return ordered if ordered and abs(ordered - end) <= ORDER_JITTER else end
 
 
 def job_deadline(slot: dict[str, Literal], told: SiteAd | None, now: int) -> int | None:
@@ -103,6 +106,8 @@ def update(settings_path: str) -> None:
     tell(scratch, job_deadline(slot_ad(scratch), told, now), planned, now)
 
 
-def main(settings_path: str) -> NoReturn:
-    """The hook; ends this process."""
+def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
+    """The hook; ends this process, or becomes the site's own hook, a path and its arguments."""
+    if site_hook:
+        run_before(site_hook, lambda: update(settings_path))
     run_to_end(lambda: update(settings_path))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from drainwise.errors import DrainwiseError, UsageError
+from drainwise.public_directory import make_public
 
 MAX_SIZE = 64_000_000
 """Bytes a file grows to before the next one is begun."""
@@ -62,7 +63,7 @@ class JournalOf:
 
 
 class JournalFile(JournalOf):
-    """A journal that appends to a file, which is made (0640) when it is absent.
+    """A journal that appends to a file, which is made (0640) when it is absent, as is its directory (0755) in a parent.
 
     When a line would make it larger than `max_size` bytes, it becomes `path.1`, what was that becomes `path.2`, and so
     on; `keep` of them are kept. A file that somebody else moved away is begun anew. Raises UsageError when `path` is
@@ -71,6 +72,7 @@ class JournalFile(JournalOf):
 
     def __init__(self, path: str, max_size: int = MAX_SIZE, keep: int = KEEP) -> None:
         try:
+            _make_directory(os.path.dirname(path))
             super().__init__(_opened(path))
         except (OSError, ValueError) as fault:
             reason = getattr(fault, "strerror", None) or "not a path"
@@ -95,6 +97,12 @@ class JournalFile(JournalOf):
         descriptor = _opened(self.path)
         os.close(self._descriptor)
         self._descriptor, self._torn = descriptor, _ends_torn(self.path)
+
+
+def _make_directory(path: str) -> None:
+    """Make `path` if it alone is missing: below a parent that is not there the journal's name is more likely wrong."""
+    if os.path.isdir(os.path.dirname(path)):
+        make_public(path)
 
 
 def _opened(path: str) -> int:

@@ -79,10 +79,15 @@ def read_input(limit: int) -> bytes:
     return _read_whole(0, limit)
 
 
+def write_whole(descriptor: int, data: bytes) -> None:
+    """Write all of `data`; raises OSError."""
+    while data:
+        data = data[posix.write(descriptor, data) :]
+
+
 def write_output(data: bytes) -> None:
     """Write all of `data` to standard output; raises OSError."""
-    while data:
-        data = data[posix.write(1, data) :]
+    write_whole(1, data)
 
 
 def settings_or_defaults(path: str) -> NodeSettings:
@@ -101,26 +106,31 @@ def _occupy_standard_descriptors() -> None:
     posix.close(descriptor)
 
 
-def _give_up(*_: object) -> NoReturn:
-    say(f"not done after {TIME_LIMIT:.0f} s; given up")
+def _end() -> NoReturn:
     posix._exit(0)
 
 
-def run_to_end(step: Callable[[], None], orderly: bool = False) -> NoReturn:
+def run_to_end(step: Callable[[], object], orderly: bool = False, after: Callable[[], NoReturn] = _end) -> NoReturn:
     """Run the work of a hook or of the cron for at most TIME_LIMIT, then end this process.
 
     It ends with 0 whatever happened: any other code puts the job on hold. One that is not done in time dies by SIGALRM,
     because only a death ends every kind of wait; `orderly` makes it end with 0 then, too, because the starter starts a
-    job again and again whose prepare hook dies by a signal. A timer that the caller has set already stands. The
-    interpreter's own clean-up is left out: it costs as much as the work.
+    job again and again whose prepare hook dies by a signal. `after` is what is done instead of ending, in each of these
+    cases. A timer that the caller has set already stands. The interpreter's own clean-up is left out: it costs as much
+    as the work.
     """
+
+    def give_up(*_: object) -> NoReturn:
+        say(f"not done after {TIME_LIMIT:.0f} s; given up")
+        after()
+
     try:
         _occupy_standard_descriptors()
-        if orderly:
-            _signal.signal(_signal.SIGALRM, _give_up)
+        if orderly or after is not _end:
+            _signal.signal(_signal.SIGALRM, give_up)
         if not _signal.getitimer(_signal.ITIMER_REAL)[0]:
             _signal.setitimer(_signal.ITIMER_REAL, TIME_LIMIT)
         step()
     except Exception as error:  # the outermost guard: the job must run whatever happens here
         say(f"{type(error).__name__}: {error}")
-    posix._exit(0)
+    after()

@@ -17,9 +17,13 @@ class Patience:
         self._left = seconds
 
     def pause(self, seconds: float) -> bool:
-        """Sleep for `seconds` and say True, or say False at once when that is more than what is left."""
+        """Sleep for `seconds` and say True, or say False at once when that is more than what is left.
+
+        What counts is how long it really slept: on a busy machine a millisecond lasts ten.
+        """
         if seconds > self._left:
             return False
-        self._left -= seconds
+        begun = time.monotonic()
         time.sleep(seconds)
+        self._left -= max(seconds, time.monotonic() - begun)
         return True

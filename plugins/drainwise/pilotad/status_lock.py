@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import posix
+import time
 
 from drainwise.errors import RefusedFile
 from drainwise.pilotad.patience import Patience
@@ -24,13 +25,10 @@ def lock(fd: int, exclusive: bool, timeout: float, patience: Patience | None = N
     Raises RefusedFile("locked").
     """
     kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
-    budget = patience or Patience(timeout)
-    for _ in range(1 + int(timeout / _PAUSE)):
-        if _both(fd, kind):
-            return
-        if not budget.pause(_PAUSE):
-            break
-    raise RefusedFile("locked")
+    budget, end = patience or Patience(timeout), time.monotonic() + timeout
+    while not _both(fd, kind):
+        if time.monotonic() + _PAUSE > end or not budget.pause(_PAUSE):
+            raise RefusedFile("locked")
 
 
 def _both(fd: int, kind: int) -> bool:

@@ -31,7 +31,7 @@ class Columns:
 
     lease_end is infinite where none is known. Claims are bounded by what the batch system knows; those of a pilot that
     is not believed say nothing. draining: it says itself that it takes no payload any more. doubt: see `trust`. worn:
-    spared so often that its protection has run out.
+    spared so often that its protection has run out. vacate: how long before its deadline it is begun to be ended, s.
     """
 
     cores: Whole
@@ -48,6 +48,7 @@ class Columns:
     draining: Mask
     doubt: Real
     worn: Mask
+    vacate: Real
 
     def __len__(self) -> int:
         return len(self.cores)
@@ -77,13 +78,15 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: Settings, record: Re
                 np.inf if pilot.lease_end is None else pilot.lease_end,
                 doubts.get(pilot.user, 0.0),
                 record.spared.get(pilot.run, 0) >= worn_at,
+                settings.vacate if pilot.vacate is None else pilot.vacate,
                 *_claims(pilot, now, settings.heartbeat_limit),
             )
             for pilot in pilots
         ],
         dtype=float,
-    ).reshape(-1, 13)
-    started, lease_end, doubted, worn, believed, used, last_start, first_end, last_end, *amounts, draining = facts.T
+    ).reshape(-1, 14)
+    started, lease_end, doubted, worn, vacate, *claims, draining = facts.T
+    believed, used, last_start, first_end, last_end, *amounts = claims
     uncommitted, final, priority = (np.clip(amount, -_MOST, _MOST) for amount in amounts)
     return Columns(
         cores=np.array([pilot.cores for pilot in pilots], dtype=np.int64),
@@ -100,6 +103,7 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: Settings, record: Re
         draining=draining > 0,
         doubt=doubted * believed,
         worn=worn > 0,
+        vacate=vacate,
     )
 
 

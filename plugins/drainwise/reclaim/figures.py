@@ -95,10 +95,10 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
     latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
     # It hears of the order late, and the batch system begins to end it early: both times come on top.
-    needs = left + settings.margin + settings.vacate + settings.told
+    needs = left + settings.margin + it.vacate + settings.told
     leave_deadline = at_most(at_least(now + needs, now + settings.notice), latest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
-    spare = max(settings.margin, settings.vacate)
+    spare = at_least(it.vacate, settings.margin)
     in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)
     leave = np.where(in_time, np.where(it.draining, 0.0, idle), np.inf)
 
@@ -108,7 +108,7 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
         cut_deadline = np.where(
             it.believed, at_most(at_least(np.ceil(best) + settings.margin, now + settings.notice), limit), limit
         )
-    stopped = at_least(cut_deadline - settings.vacate, now)
+    stopped = at_least(cut_deadline - it.vacate, now)
     cut = np.where(in_time & (stopped >= now + left), np.inf, _cut(it, now, stopped))
     # What ends so short before the deadline may also be stopped before it ends: then the worse of both counts.
     early = at_least(cut_deadline - spare, now)

@@ -102,6 +102,7 @@ class Plan:
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
     cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each.
+    closed_nodes: nodes with pilots that cannot be asked.
     """
 
     taken: int
@@ -112,6 +113,7 @@ class Plan:
     usable: int | None
     summary: str
     notices: tuple[str, ...] = ()
+    closed_nodes: int = 0
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -147,7 +149,8 @@ def make_plan(
     fitting = usable(asked, jobs_waiting(snapshot)) if question is None else None
     summary = wait or _summary(balance, users, fitting)
     notices = notices_of(snapshot)
-    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary, notices)
+    closed = len({pilot.node for pilot in snapshot.pilots if pilot.cannot})
+    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary, notices, closed)
 
 
 def _user_plans(
@@ -224,6 +227,12 @@ def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> s
         return "the batch system ends it already"
     if pilot.cannot:
         return f"cannot be asked: {pilot.cannot}"
+    longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
+    if pilot.vacate is not None and pilot.vacate > settings.vacate and pilot.vacate + settings.told >= longest:
+        return (
+            f"its claim lets it be ended {duration(pilot.vacate)} before a deadline, and no deadline lies further ahead"
+            f" than {duration(longest)}: it would be ended before it is told"
+        )
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
     if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:

@@ -28,13 +28,13 @@ class Settings:
     within it count as on their way. grace: longest time from the order to the deadline, never longer than max_grace.
     margin: what a pilot gets beyond the time that it says it needs; one that would not get it counts as cut. notice:
     the shortest time from an order to its deadline. vacate: how long before the deadline the batch system begins to end
-    a pilot. told: how long it takes at most until a pilot hears of an order. drain_only: nobody is ended at once; each
-    pilot that is asked gets time to drain. heartbeat_limit: an older report has lost its protection. max_cores: asked
-    for in one cycle; max_cores_per_user: of one user in one cycle; max_cores_per_user_hour: of one user within any
-    hour. min_between_acts: between two cycles that ask anybody. retry_after: a pilot whose order failed is left alone
-    so long, so that another one goes instead. min_age: a pilot younger than that is left alone; it has hardly begun,
-    and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for its whole job
-    lease.
+    a pilot (a pilot may have its own). told: how long it takes at most until a pilot hears of an order. drain_only:
+    nobody is ended at once; each pilot that is asked gets time to drain. heartbeat_limit: an older report has lost its
+    protection. max_cores: asked for in one cycle; max_cores_per_user: of one user in one cycle;
+    max_cores_per_user_hour: of one user within any hour. min_between_acts: between two cycles that ask anybody.
+    retry_after: a pilot whose order failed is left alone so long, so that another one goes instead. min_age: a pilot
+    younger than that is left alone; it has hardly begun, and HTCondor 23.9 was seen to keep a job that was preempted
+    within a second of its start waiting for its whole job lease.
     """
 
     policy: str

@@ -1,7 +1,7 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 2; version 1, which has neither `cannot` nor `notices`, is read too. Times in UNIX s, cores as the batch system
-gave them, null where not known. What is not exactly a snapshot is refused with the place of the fault.
+Version 2; version 1, which has no `cannot`, `vacate` and `notices`, is read too. Times in UNIX s, cores as the batch
+system gave them, null where not known. What is not exactly a snapshot is refused with the place of the fault.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ _PILOT = {
     "deadline": "int?",
     "leaving": "bool",
     "cannot": "text",
+    "vacate": "int?",
 }
 _PRINCIPAL = {"name": "text"} | {one.name: "number" for one in fields(Principal) if one.name != "name"}
 _SNAPSHOT = {
@@ -111,7 +112,9 @@ def snapshot_from_json(value: object) -> Snapshot:
     version = value.get("version")
     if isinstance(version, bool) or version not in {1, VERSION}:
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 and {VERSION}")
-    added: tuple[dict[str, object], dict[str, object]] = ({"notices": []}, {"cannot": ""}) if version == 1 else ({}, {})
+    added: tuple[dict[str, object], dict[str, object]] = ({}, {})
+    if version == 1:
+        added = {"notices": []}, {"cannot": "", "vacate": None}
     whole = _object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
     priorities = {
         user: _checked(priority, "number", f"user_priorities, {user!r}")

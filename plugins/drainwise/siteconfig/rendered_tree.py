@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drainwise.errors import UsageError
+from drainwise.public_directory import make_public
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,38 @@ class RenderedFile:
     path: str
     text: str
     mode: int = 0o644
+
+
+def read_tree(directory: str) -> tuple[RenderedFile, ...]:
+    """The files of a tree that `write_tree` wrote and somebody carried here, in the order in which to install them.
+
+    What batch systems and systemd read lies below /etc and comes last, after drainwise's own settings. Modes are those
+    of `RenderedFile`, whatever umask the tree was copied under. Raises UsageError for a tree that is not there, is
+    empty, or holds something else than text.
+    """
+    found = []
+    for place, _, names in os.walk(directory):
+        for name in (one for one in names if not one.startswith(".")):  # written beside what somebody has edited
+            source = os.path.join(place, name)
+            found.append(_read(source, f"/{os.path.relpath(source, directory)}"))
+    if not found:
+        raise UsageError(f"{directory}: no files; expected the directory that `drainwise config … --out` wrote")
+    return tuple(sorted(found, key=lambda file: (_turn(file.path), file.path)))
+
+
+def _turn(path: str) -> int:
+    return 0 if not path.startswith("/etc/") else 1 if path.startswith("/etc/drainwise/") else 2
+
+
+def _read(source: str, path: str) -> RenderedFile:
+    try:
+        with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="ascii", newline="") as stream:
+            executable = os.fstat(stream.fileno()).st_mode & 0o100
+            return RenderedFile(path, stream.read(), 0o755 if executable else 0o644)
+    except OSError as fault:
+        raise UsageError(f"{source}: cannot be read: {fault.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{source}: expected a file as `drainwise config` writes them, in ASCII") from None
 
 
 def write_tree(files: Iterable[RenderedFile], out: str) -> None:
@@ -28,7 +61,7 @@ def write_tree(files: Iterable[RenderedFile], out: str) -> None:
     try:
         for file in {file.path: file for file in files}.values():  # a machine of two roles has some files twice
             place = os.path.join(out, file.path.lstrip("/"))
-            _make_directories(os.path.dirname(place))
+            make_public(os.path.dirname(place))
             if os.path.isdir(place):
                 raise UsageError(f"{place}: a directory stands where a file must be written")
             temporary = f"{os.path.dirname(place)}/.{os.path.basename(place)}.new"  # batch systems pass over dot files
@@ -42,14 +75,6 @@ def write_tree(files: Iterable[RenderedFile], out: str) -> None:
         for temporary, _ in staged:
             if os.path.lexists(temporary):
                 os.unlink(temporary)
-
-
-def _make_directories(path: str) -> None:
-    """Like os.makedirs, readable by everyone whatever the umask is: jobs' users must get to the hooks."""
-    if path and not os.path.isdir(path):
-        _make_directories(os.path.dirname(path))
-        os.mkdir(path)
-        os.chmod(path, 0o755)  # noqa: S103 - nothing secret lies there
 
 
 def _write(temporary: str, file: RenderedFile) -> None:

@@ -86,6 +86,19 @@ class HTCondorSection(NodeSection):
     cron_period: int = key(duration("1s", "1h"), 60, "how often a node publishes what its pilots report")
     update_interval: int = key(duration("1s", "1h"), 60, "how often a running pilot is told what the site wants of it")
     initial_update_interval: int = key(duration("1s", "1h"), 10, "how soon after its start a pilot is told first")
+    slot_update_interval: int | None = optional(
+        duration("1s", "1h"),
+        "5m",
+        "how often a node sends its slots to the collector (UPDATE_INTERVAL); left out: as often as cron_period",
+    )
+    site_prepare_hook: str | None = optional(
+        path(100),
+        "/usr/libexec/site/prepare",
+        "the site's own PREPARE_JOB hook, which ours calls; hook_keyword is then the site's keyword",
+    )
+    site_update_hook: str | None = optional(
+        path(100), "/usr/libexec/site/update", "the site's own UPDATE_JOB_INFO hook, which ours calls, likewise"
+    )
     retirement: int | None = optional(
         duration("0s", "365d"),
         "0s",

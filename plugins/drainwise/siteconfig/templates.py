@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import re
-
-import jinja2
+from typing import TYPE_CHECKING
 
 from drainwise.siteconfig.schema import SECTIONS, SiteConfig
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def template_dir(folder: str, installed: str) -> str:
@@ -36,6 +38,8 @@ class Renderer:
 @functools.lru_cache(maxsize=8)
 def _environment(directory: str) -> jinja2.Environment:
     """The templates of a directory; each is compiled once in a process, which takes longer than filling it."""
+    import jinja2  # noqa: PLC0415 - what asks only where files lie runs on nodes, too, without it
+
     # Configuration files, not HTML: quoting for HTML would spoil them, and every value is of a kind without quotes.
     return jinja2.Environment(  # noqa: S701
         loader=jinja2.FileSystemLoader(directory),

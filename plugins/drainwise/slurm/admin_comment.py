@@ -7,8 +7,12 @@ nine values stand under the names of `PilotReport`'s fields in absolute units: U
 not known is left out, and all nine are when the report contradicts itself. The line is made of numbers and of words
 that we know, never of a user's text. Who reads it knows keys by type and range, and passes over those of later days.
 
-An AdminComment that we did not write is somebody's own (an administrator's, a job_submit plugin's): it is left alone,
-and a pilot that has one counts as silent.
+A run that started without directories of ours cannot be told anything. Its node says so, in place of a report:
+
+    {"drainwise":1,"job":17,"start":1795248000,"node":"n1","directories":false}
+
+Readers of earlier versions take that for no report at all. An AdminComment that we did not write is somebody's own (an
+administrator's, a job_submit plugin's): it is left alone, and a pilot that has one counts as silent.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ LONGEST = 1024
 """Characters of the longest comment that is read; the longest that is written has half of it."""
 
 _MARK = '{"drainwise":'
+MARKED = f"{_MARK}{VERSION}}}"
+"""A comment of ours that says nothing."""
 _STANDINGS = (FRESH, STALE, CONTRADICTORY, INCOMPLETE)
 _LARGEST_JOB = 2**32 - 1
 _LARGEST = 1e15  # core-seconds; a pool of a million cores makes them in thirty years
@@ -80,6 +86,22 @@ def comment_text(published: Published) -> str:
         if value is not None:
             parts.append(f'"{row.field}":{_text(value)}')
     return ",".join(parts) + "}"
+
+
+def untold_text(job: int, start: int, node: str) -> str:
+    """The line for a run that its node cannot tell of an order. Raises ValueError when it cannot be published."""
+    if not _is_job(job) or _moment(start) is None or not _is_node(node):
+        raise ValueError("no run: job, start or node is none")
+    return f'{_MARK}{VERSION},"job":{job},"start":{start},"node":"{node}","directories":false}}'
+
+
+def is_untold(comment: str, job: int, start: int | None) -> bool:
+    """Whether the node published of this very run that it cannot be told of an order."""
+    if len(comment) > LONGEST or not comment.startswith(_MARK) or '"directories":false' not in comment:
+        return False
+    keys = _object(comment) or {}
+    named = (keys.get("drainwise"), keys.get("job"), keys.get("start"))
+    return keys.get("directories") is False and named == (VERSION, job, start)
 
 
 def is_ours(comment: str) -> bool:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drainwise.errors import FeatureError
-from drainwise.pilotad.mounts import mounts_below
 from drainwise.slurm import LEASE
 from drainwise.slurm.agent_query import RunFacts
 from drainwise.slurm.environment import is_node_name
 from drainwise.slurm.job_tree import jobs, open_node, open_tree
 from drainwise.slurm.lease import Lease, read_lease
+from drainwise.slurm.status_mount import foreign_mounts
 
 Key = tuple[str, str]
 """A node and a job on it."""
@@ -28,8 +28,9 @@ class NodeJob:
 
     * identity: what tells its tree from the one of another run: its inode, and when its lease was written. tree: a
       descriptor of it while a round lasts.
-    * question: by what name slurmctld is asked for it; rounds: in how many rounds it was seen; facts: slurmctld's last
-      word on this run, None when there is none.
+    * question: by what name slurmctld is asked for it; asked: in which round it was last; tries: in how many rounds it
+      has not run yet; facts: slurmctld's last word on this run, None when there is none; unclear: whether a text of its
+      user's hides them.
     * granted: the latest end that its lease has had, UNIX s, None for one without end; granted_known: whether that has
       been learnt.
     * completed: what its features were completed with; incomplete: why they were not; marked: whether its tasks need
@@ -50,7 +51,9 @@ class NodeJob:
     completed: object = None
     incomplete: str = ""
     told: object = None
-    rounds: int = 0
+    asked: int = 0
+    tries: int = 0
+    unclear: bool = False
     reports: bool = False
     refused: str = ""
     look_again: float = 0.0
@@ -60,6 +63,16 @@ class NodeJob:
     def key(self) -> Key:
         """What names it among the jobs of this host."""
         return self.node, self.lease.job
+
+    @property
+    def label(self) -> str:
+        """What names it to Slurm's commands."""
+        return self.question if self.facts is None else self.facts.label
+
+    def published(self, comment: str) -> None:
+        """Take note of its new AdminComment."""
+        if self.facts is not None:
+            self.facts = replace(self.facts, comments=(comment,))
 
     @property
     def place(self) -> str:
@@ -80,11 +93,15 @@ class HostJobs:
         self.nodes: dict[str, int] = {}
         """The nodes of this host, and a descriptor of each one's directory while a round lasts."""
 
+    def named(self) -> set[str]:
+        """The jobs that have a tree now, whatever its state; in a round."""
+        return {number for node in self.nodes.values() for number in jobs(node)}
+
     def __enter__(self) -> dict[Key, NodeJob]:
         self._open = []
         self.nodes = self._opened_nodes()
         try:
-            blocked = mounts_below(os.path.realpath(self._runtime_dir))
+            blocked = foreign_mounts(os.path.realpath(self._runtime_dir))
             found = {job.key: job for name, node in self.nodes.items() for job in self._on_node(name, node, blocked)}
         except BaseException:
             self._close()

@@ -8,7 +8,7 @@ else's stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.report import PilotReport, bounded, standing
@@ -20,6 +20,7 @@ FOREIGN = "its AdminComment is somebody else's and left alone; the pilot counts 
 
 # All that our comments are made of: scontrol splits its input at blanks and knows quotes, and nothing else.
 _COMMENT = re.compile(r"\{[a-zA-Z0-9_\".,:+-]+\}")
+_HEARTBEAT = re.compile(r'(?<="heartbeat":)(\d{1,12})')
 _LABEL = re.compile(r"\d{1,10}(_\d{1,10})?")
 # A job that has ended between the query and this order is nothing to be told.
 _ENDED = re.compile(r"(Invalid job id specified|Job has already finished|Job/step already completing or completed)")
@@ -41,6 +42,18 @@ def wanted_comment(
         return comment_text(Published(facts.number, facts.start or 0, node, known, how))
     except ValueError:
         return None
+
+
+def is_news(comment: str, stands: Sequence[str], heartbeat_limit: int) -> bool:
+    """Whether a comment is to be set: it says something new, or the one that stands there gets old.
+
+    A pilot that writes the same again and again lives, but each time would be a write for slurmctld.
+    """
+    before, seen, behind = _HEARTBEAT.split(comment, 1)
+    parts = [_HEARTBEAT.split(one, 1) for one in stands if _HEARTBEAT.search(one)]
+    return comment not in stands and not any(
+        (one[0], one[2]) == (before, behind) and int(seen) - int(one[1]) < heartbeat_limit / 2 for one in parts
+    )
 
 
 def is_foreign(facts: RunFacts) -> bool:

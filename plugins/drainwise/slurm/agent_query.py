@@ -24,7 +24,7 @@ slow, a node with many jobs would never get an answer to all of them."""
 
 _FACTS = frozenset(
     (
-        *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId"),
+        *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId", "NodeList"),
         *("MinMemoryNode", "MinMemoryCPU", "TRES", "AllocTRES"),
     )
 )
@@ -42,7 +42,7 @@ class RunFacts:
 
     `label` names it to Slurm's commands: the number of an array or of a heterogeneous job alone would mean all its
     parts. `single`: on one node, and no part of a heterogeneous job. `memory`: on all its nodes. `comments`: what may
-    be its AdminComment, up to the first blank.
+    be its AdminComment, up to the first blank. `node`: its nodes, as Slurm writes them.
     """
 
     number: int
@@ -60,6 +60,7 @@ class RunFacts:
     memory_per_node: int | None
     memory_per_core: int | None
     comments: tuple[str, ...]
+    node: str = ""
 
     def memory_on_node(self, cores: int | None) -> int | None:
         """The job's memory limit on a node where it has so many cores, bytes."""
@@ -94,7 +95,8 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
     if not again:
         return answer
     second = understood(_run(commands, again, ()), again)
-    return Answer({**answer.facts, **second.facts}, (answer.unclear - again.keys()) | second.unclear, answer.cpus)
+    unclear = (answer.unclear - again.keys()) | second.unclear
+    return Answer({**answer.facts, **second.facts}, unclear, answer.cpus)
 
 
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
@@ -202,10 +204,11 @@ def facts_in(block: str, job: int) -> RunFacts | None:
         restarts=restarts,
         nodes=nodes,
         cores=_whole(found.get("NumCPUs")),
-        memory=_bytes(tres[1]) if tres else None,
-        memory_per_node=_bytes(found.get("MinMemoryNode", "")),
-        memory_per_core=_bytes(found.get("MinMemoryCPU", "")),
+        memory=bytes_of(tres[1]) if tres else None,
+        memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
+        memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         comments=_comments(block),
+        node=found.get("NodeList", ""),
     )
 
 
@@ -237,7 +240,7 @@ def _seconds(limit: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _bytes(text: str) -> int | None:
+def bytes_of(text: str) -> int | None:
     """`500M`, `1.50G` in bytes; None for 0, which is no limit."""
     match = _MEMORY.fullmatch(text)
     return int(float(match[1]) * _UNITS[match[2]]) or None if match else None

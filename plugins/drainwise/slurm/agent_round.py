@@ -6,31 +6,36 @@ answer, nothing is published, and what was told before stands.
 
 from __future__ import annotations
 
+import os
+
 from drainwise.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import host, planned_shutdown
 from drainwise.features.values import deadline_values
+from drainwise.node import JOB_STATUS
 from drainwise.node.settings import NodeSettings
 from drainwise.node.tell import site_word, tell_features
 from drainwise.pilotad.site_ad import SiteAd
+from drainwise.slurm.agent_due import Due
 from drainwise.slurm.agent_errand import Found
 from drainwise.slurm.agent_jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.agent_limits import complete, is_this_run, learn_granted, shortened_end
 from drainwise.slurm.agent_log import Faults
-from drainwise.slurm.agent_publish import FOREIGN, is_foreign, is_publishable, publish, wanted_comment
+from drainwise.slurm.agent_publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
 from drainwise.slurm.agent_query import Answer, ask
+from drainwise.slurm.agent_untold import Untold
 from drainwise.slurm.agent_visits import Visits
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_tree import mark_complete
 from drainwise.slurm.node_record import NodeRecord, write_record
+from drainwise.slurm.order_mark import entries_in, marked, unmarked
+from drainwise.slurm.status_mount import is_full
 
 RECORD_PERIOD = 3600
 """Seconds until a node's CPUs are asked for again."""
-SILENT_ROUNDS = 4
-"""Rounds from one question to the next for a job that reports nothing: most are no pilots, and slurmctld would be asked
-for every job of the cluster each round. It may be a pilot that only listens, so it hears of an order that much later.
-"""
-NEW_ROUNDS = 3
-"""Rounds in which a job is new: it is asked for in each, because it may be a pilot that has not reported yet."""
+FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
+CARRIERS = 3
+"""Jobs that are asked for one after the other in a round, where those that carried the mark of a node have ended."""
+NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is neither published nor told of an order"
 
 Jobs = dict[Key, NodeJob]
@@ -48,6 +53,7 @@ class NodeAgent:
         self._records: dict[str, NodeRecord] = {}
         self._record_due: dict[str, int] = {}
         self._notes: dict[str, list[str]] = {}
+        self._due, self._untold = Due(), Untold(commands, faults.set)
 
     def greet(self, now: int) -> bool:
         """Complete the jobs that have come since the last round; `now` in UNIX s. Whether slurmctld was asked.
@@ -67,17 +73,18 @@ class NodeAgent:
             self._notes = {}
             planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
             self._faults.set("planned shutdown", remark or "")
+            full = bool(jobs) and is_full(self._settings.runtime_dir)
+            self._faults.set("runtime_dir", "it is full: new jobs get no features, orders are not told" if full else "")
             silence, has_asked = None, False
-            asked = {key: job for key, job in jobs.items() if self._is_due(job)}
             try:
-                has_asked = self._learn(asked, now)
+                has_asked = self._look(jobs, now)
             except PoolUnreachable as error:
                 silence = error
             found = self._tell(jobs, planned, now, read=silence is None)
             try:
-                self._note_foreign(jobs)
                 if silence is None:
-                    self._publish(asked, found, now)
+                    self._publish(jobs, found, now)
+                self._note_foreign(jobs)
             finally:
                 for job in jobs.values():
                     self._faults.set(f"job {job.lease.job}", "; ".join(self._notes.get(job.lease.job, [])))
@@ -85,17 +92,27 @@ class NodeAgent:
                 raise silence
             return has_asked
 
-    def _is_due(self, job: NodeJob) -> bool:
-        """Whether slurmctld is asked for this job in this round."""
-        job.rounds += 1
-        is_new, rests = job.rounds <= NEW_ROUNDS, (job.rounds - NEW_ROUNDS) % SILENT_ROUNDS
-        return job.facts is None or job.reports or is_new or not rests
-
     def _note(self, job: NodeJob, text: str) -> None:
         if text:
             self._notes.setdefault(job.lease.job, []).append(text)
 
     # ---- what slurmctld says ----
+
+    def _look(self, jobs: Jobs, now: int) -> bool:
+        """Ask for the jobs whose lease may have changed. Whether slurmctld was asked. Raises PoolUnreachable."""
+        first = self._due.at_first(jobs)
+        has_asked = self._learn(first, now)
+        self._due.asked(first)
+        for _ in range(CARRIERS):
+            left = self._due.carriers_left(jobs)
+            self._learn(left, now)
+            self._due.asked(left)
+        self._faults.set("marks of orders", NO_CARRIER if self._due.has_no_carrier(jobs) else "")
+        changed = self._due.by_marks(jobs)
+        self._learn(changed, now)
+        self._due.asked(changed)
+        self._due.seen(jobs)
+        return has_asked
 
     def _learn(self, jobs: Jobs, now: int) -> bool:
         """Ask for these jobs, and for the nodes whose record is due, if any; complete the jobs' features."""
@@ -127,8 +144,7 @@ class NodeAgent:
     def _take_in(self, job: NodeJob, answer: Answer) -> None:
         facts = answer.facts.get(job.lease.job)
         job.facts = facts if facts is not None and is_this_run(job.lease, facts) else None
-        if job.lease.job in answer.unclear:
-            self._note(job, UNCLEAR)
+        job.unclear = job.lease.job in answer.unclear
         if job.facts is None:
             return
         if job.facts.label.startswith((f"{job.lease.job}_", f"{job.lease.job}+")):
@@ -157,6 +173,8 @@ class NodeAgent:
         """Tell all jobs of their leases' ends, `.site.ad` first and last as node/tell.py says; `read` the reports."""
         words: dict[Key, SiteAd | None] = {}
         for key, job in jobs.items():
+            self._note(job, UNCLEAR if job.unclear else "")
+            self._note(job, _without_room(job))
             if job.facts is not None:  # else nothing is sure: what was told stands
                 words[key] = site_word(shortened_end(job.granted, job.facts), planned, now)
                 self._note(job, job.incomplete)
@@ -185,22 +203,44 @@ class NodeAgent:
                 self._note(job, FOREIGN)
 
     def _publish(self, jobs: Jobs, found: dict[Key, Found], now: int) -> None:
-        """Set the comments that changed, of jobs whose own comment was just seen."""
-        comments = {}
-        for key, job in jobs.items():
-            facts = job.facts
-            if facts is None:
-                continue
-            report = found[key].report if key in found else None
-            cores = job.lease.cores or facts.cores
-            if report is None or not cores:
-                continue
-            comment = wanted_comment(facts, job.node, cores, report, now, self._settings.heartbeat_limit)
-            if comment is not None and comment not in facts.comments:
-                comments[facts.label] = comment
+        """Set the comments that changed; what stands there is looked at first, in this round."""
+        news = self._news(jobs, found, now)
+        again = {key: jobs[key] for key in news if not self._due.was_asked(jobs[key])}
         try:
+            self._learn(again, now)
+            self._due.asked(again)
+            fresh = {key: job for key, job in jobs.items() if key in news}
+            comments = self._news(fresh, found, now)
             if comments:
-                publish(self._commands, comments)
+                publish(self._commands, {fresh[key].label: comment for key, comment in comments.items()})
+            for key, comment in comments.items():
+                fresh[key].published(comment)
+            self._untold.round(self._jobs.named)
             self._faults.set("publishing", "")
         except ActionRefused as error:
             self._faults.set("publishing", str(error))
+
+    def _news(self, jobs: Jobs, found: dict[Key, Found], now: int) -> dict[Key, str]:
+        """The comments that are to be set, as far as is known."""
+        news = {}
+        for key, job in jobs.items():
+            facts = job.facts
+            report = found[key].report if key in found else None
+            cores = job.lease.cores or (facts.cores if facts is not None else None)
+            if facts is None or report is None or not cores or not is_publishable(facts) or is_foreign(facts):
+                continue
+            limit = self._settings.heartbeat_limit
+            comment = wanted_comment(facts, job.node, cores, report, now, limit)
+            if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
+                news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
+        return news
+
+
+def _without_room(job: NodeJob) -> str:
+    """Whether the job has filled its own $JOBSTATUS; "" when it has not, or has none of its own."""
+    status = f"{job.place}/{JOB_STATUS}"
+    try:
+        is_own = os.stat(status, follow_symlinks=False).st_dev != os.fstat(job.tree).st_dev
+        return FULL if is_own and is_full(status) else ""
+    except OSError:
+        return ""

@@ -6,6 +6,7 @@ removed by then keeps a hidden name under which the next epilog finds it.
 
 from __future__ import annotations
 
+import posix
 import time
 
 from drainwise.errors import FeatureError
@@ -13,6 +14,7 @@ from drainwise.foreign_tree import Removal
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
 from drainwise.slurm.environment import job_id, node_name, own_environment
 from drainwise.slurm.job_tree import leftovers, open_node, set_aside
+from drainwise.slurm.status_mount import unmount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +32,12 @@ def clean(settings_path: str) -> None:
     if node is None:
         return  # no prolog of ours has ever run here
     set_aside(node, job)
+    place = posix.readlink(f"/proc/self/fd/{node}")
     removal = Removal(time.monotonic() + REMOVAL_LIMIT)
     fault = ""
     for hidden in leftovers(node, time.time()):
         try:
+            unmount(f"{place}/{hidden}")
             removal.remove(node, hidden)
         except TimeoutError as error:
             fault = fault or f"{error.strerror}"

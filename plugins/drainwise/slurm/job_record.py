@@ -15,12 +15,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from drainwise.errors import PoolUnreachable
+from drainwise.pilotad.values import LATEST
+from drainwise.slurm.agent_query import bytes_of
 
 Record = Mapping[str, object]
 
 RUNNING, PENDING, COMPLETING = "RUNNING", "PENDING", "COMPLETING"
 _UNSET = {0xFFFFFFFE, 0xFFFFFFFF}  # NO_VAL and INFINITE where they are printed as they are
-_TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+_LARGEST = 10**18  # whatever stands for more can be calculated with
+_TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
+_MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
+_WHOLE_NODES = "none"
+MOST_CORES, MOST_NODES, MOST_TASKS = 1 << 24, 1 << 16, 1 << 22
+"""More than any job of a Slurm has: 65,536 nodes and 4 million tasks are its own limits."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,9 @@ class Job:
     more may start than the array may have running at a time (`at_once`, None: all). `het`: the number of the
     heterogeneous job it belongs to. Times are UNIX s, None when not known; of a waiting job they are what the scheduler
     expects, and `cores` what it asks for at least. `limit`: minutes, None without limit. `priority`: None when not
-    known.
+    known, 0 for a held job. `whole_nodes`: it shares no node. `memory`: of all its nodes, bytes, None when not known.
+    `features`: what its nodes must have, as the user wrote it. `odd`: which of its numbers no job can have, "" for
+    none: nothing is to be calculated with it.
     """
 
     number: int
@@ -54,6 +63,10 @@ class Job:
     priority: int | None
     admin_comment: str
     at_once: int | None = None
+    whole_nodes: bool = False
+    memory: int | None = None
+    features: str = ""
+    odd: str = ""
 
     @property
     def label(self) -> str:
@@ -100,7 +113,7 @@ def _plain(value: object) -> int | None:
     """A number as up to 22.05."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
         return None
-    return None if value in _UNSET else int(value)
+    return None if value in _UNSET else min(int(value), _LARGEST)
 
 
 def _flagged(value: object) -> int | None:
@@ -123,6 +136,8 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         raise PoolUnreachable("half an answer: squeue --json printed a job without number, cores or state")
     array, waiting = read(record.get("array_job_id")) or None, _text(record, "array_task_string")
     tasks, at_once = waiting_tasks(waiting) if array and waiting else (1, None)
+    shared, memory = record.get("shared"), _MEMORY.search(_text(record, "tres_req_str"))
+    nodes, start, end = read(record.get("node_count")), read(record.get("start_time")), read(record.get("end_time"))
     return Job(
         number=number,
         array=array,
@@ -135,15 +150,19 @@ def _job(record: object, read: Callable[[object], int | None]) -> Job:
         states=states,
         reason=_text(record, "state_reason"),
         cores=1 if cores is None else cores,
-        node_count=read(record.get("node_count")) or 0,
+        node_count=nodes or 0,
         node=_text(record, "nodes"),
-        start=read(record.get("start_time")) or None,
-        end=read(record.get("end_time")) or None,
+        start=start or None,
+        end=end or None,
         limit=read(record.get("time_limit")),
         restarts=read(record.get("restart_cnt")) or 0,
         priority=read(record.get("priority")),
         admin_comment=_text(record, "admin_comment"),
         at_once=at_once,
+        whole_nodes=_WHOLE_NODES in (shared if isinstance(shared, list) else [shared]),
+        memory=bytes_of(memory[1]) if memory else None,
+        features=_text(record, "features"),
+        odd=odd_fields(cores, nodes, tasks, () if PENDING in states else (start, end)),
     )
 
 
@@ -158,4 +177,15 @@ def waiting_tasks(text: str) -> tuple[int, int | None]:
     count = 0
     for first, last, step in _TASKS.findall(tasks):
         count += (int(last) - int(first)) // max(1, int(step or 1)) + 1 if last else 1
-    return max(1, count), (int(most) or None) if most.isdecimal() else None
+    return max(1, count), (int(most) or None) if most.isascii() and most.isdigit() and len(most) <= 12 else None
+
+
+def odd_fields(cores: int | None, nodes: int | None, tasks: int, times: tuple[int | None, ...]) -> str:
+    """Which of a job's numbers no job can have, with their values; "" when all are usual.
+
+    times: of its run; those that the scheduler expects of a waiting job without limit are in the next century.
+    """
+    limits = {"cores": (cores, MOST_CORES), "nodes": (nodes, MOST_NODES), "tasks": (tasks, MOST_TASKS)}
+    found = [f"{name} {value:.3g}" for name, (value, most) in limits.items() if value is not None and value > most]
+    found += [f"time {time:.3g}" for time in times if time is not None and time > LATEST]
+    return ", ".join(found)

@@ -10,6 +10,7 @@ Comment and Extra are the owner's, who could make the lease longer by it; and `s
 from __future__ import annotations
 
 import re
+import time
 
 from drainwise.errors import ActionRefused, PoolError, PoolUnreachable
 from drainwise.slurm.commands import SlurmCommands
@@ -19,6 +20,9 @@ REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200
 _MINUTE = 60
 _MORE, _LESS = 29, 89  # s
+# slurmctld tells slurmdbd of a start when it comes to it; one that has lost slurmdbd looks for it every ten seconds.
+_RECORD_SECONDS, _RECORD_PAUSE = 12.0, 0.5
+_NO_RECORD_YET = "didn't affect anything"
 _ENDLESS = "none"
 _GRANTED = re.compile(r"drainwise: asked to be gone by (\d{9,10}) \(lease of (\S+) until (\d{9,10}|none)\)")
 
@@ -72,8 +76,8 @@ class Orders:
     def __init__(self, commands: SlurmCommands, vacate: str = REQUEUE) -> None:
         self._commands, self._vacate = commands, vacate
 
-    def shorten(self, run: str, deadline: int, reason: str) -> None:
-        """Have this run end by `deadline` (UNIX s). See `Pool.ask_to_leave` for what is raised."""
+    def shorten(self, run: str, deadline: int, reason: str) -> RunState:
+        """Have this run end by `deadline` (UNIX s); the run as it is then. Raises as `Pool.ask_to_leave`."""
         state = self.must_run(run)
         sooner = sooner_end(state.start or 0, state.end, deadline)
         granted = self._granted(run, state) or (state.end,)
@@ -84,15 +88,17 @@ class Orders:
         after = self.must_run(run)
         if after.end != sooner:
             raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {sooner}")
+        return after
 
-    def lengthen(self, run: str, reason: str) -> None:
-        """Give this run the lease back that it had before it was shortened. See `Pool.take_back` for what is raised.
+    def lengthen(self, run: str, reason: str) -> RunState:
+        """Give this run the lease back that it had before it was shortened; the run as it is then.
 
-        Time limit and end become what they were, so that nobody takes it for a run that was asked.
+        Time limit and end become what they were, so that nobody takes it for a run that was asked. See `Pool.take_back`
+        for what is raised.
         """
         state = self.must_run(run)
         if not _looks_shortened(state):
-            return
+            return state
         granted = self._granted(run, state)
         if granted is None:
             raise ActionRefused(
@@ -110,6 +116,7 @@ class Orders:
         if after.end != end:
             raise PoolUnreachable(f"{run}: slurmctld has {after.end} as its end after it was set to {end}")
         self._record(state, f"not asked to leave any more: {reason}")
+        return after
 
     def _granted(self, run: str, state: RunState) -> tuple[int | None] | None:
         """What the accounting record says of the lease as it was granted; None when it does not say."""
@@ -155,13 +162,17 @@ class Orders:
     def _record(self, state: RunState, text: str) -> None:
         """Write the reason down, if slurmdbd lets us: the order stands without it, and the journal has it as well."""
         if state.number == state.array:
-            return  # sacctmgr would write it to all tasks of the array
+            return None  # sacctmgr would write it to all tasks of the array
         words = f"drainwise: {plain(text)}"[:_LONGEST_REASON]
         place = ("modify", "job", "where", f"jobid={state.number}")
-        try:
-            self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
-        except PoolError:
-            return
+        end = time.monotonic() + _RECORD_SECONDS
+        while True:
+            try:
+                return self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
+            except PoolError as fault:
+                if _NO_RECORD_YET not in str(fault) or time.monotonic() > end:
+                    return None
+            time.sleep(_RECORD_PAUSE)
 
 
 def _looks_shortened(state: RunState) -> bool:

@@ -10,16 +10,21 @@ from drainwise.pool import Ending, Pilot, Snapshot
 from drainwise.siteconfig.schema import SlurmSection
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.endings import Records
+from drainwise.slurm.lease import ENDLESS
 from drainwise.slurm.native_road import EXPOSED, NativeRoad
+from drainwise.slurm.order_mark import OrderMarks
 from drainwise.slurm.orders import Orders
 from drainwise.slurm.pool_view import snapshot_of
 from drainwise.slurm.pyslurm_transport import transport_of
+from drainwise.slurm.run import RunState
 from drainwise.slurm.transport import Transport
 
 SNAPSHOT_SECONDS = 120.0
 """How long the list of jobs may take; a slurmctld that is gone or hangs is found out by the shorter questions."""
 OVERDUE_AFTER = 120
 """Seconds after its deadline when a run counts as overdue: slurmctld looks every 30 s, and then KillWait passes."""
+MOST_MARKED = 64
+"""Runs for which a cycle marks nodes, if others have changed their leases; each takes three commands of 10 ms."""
 
 
 class SlurmPool:
@@ -39,6 +44,8 @@ class SlurmPool:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
         self._orders, self._native = Orders(commands, settings.vacate), NativeRoad(commands)
+        self._marks = OrderMarks(commands)
+        self._numbers: dict[str, int] = {}
         self._records = Records(commands)
         self._is_native = settings.native_preemption == "yes"
         self._asked_within, self._clock = asked_within, clock
@@ -46,8 +53,12 @@ class SlurmPool:
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
         answers = self._transport.answers()
+        self._marks.learn(answers.jobs)
+        self._numbers = {job.label: job.number for job in answers.jobs}
         exposed = (EXPOSED,) if self._is_native else ()
-        return snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._asked_within, exposed)
+        return snapshot_of(
+            answers.jobs, answers.nodes, answers.shares, now, self._asked_within, exposed, answers.selection
+        )
 
     def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.
@@ -57,7 +68,7 @@ class SlurmPool:
         its lease was made, and the next run would inherit it.
         """
         if deadline > self._clock():
-            self._orders.shorten(pilot.run, deadline, reason)
+            self._mark(pilot, self._orders.shorten(pilot.run, deadline, reason))
         elif self._is_native and pilot.deadline is None:
             self._native.expose(pilot.run)
         else:
@@ -65,7 +76,7 @@ class SlurmPool:
 
     def take_back(self, pilot: Pilot, reason: str) -> None:
         """See `Pool`; the node's agent tells the pilot. A run that was left to Slurm's preemption stays as it is."""
-        self._orders.lengthen(pilot.run, reason)
+        self._mark(pilot, self._orders.lengthen(pilot.run, reason))
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
         """See `Pool`; the records are the accounting's, and without it what slurmctld still knows (MinJobAge)."""
@@ -75,7 +86,8 @@ class SlurmPool:
         """See `Pool`.
 
         Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
-        that were preempted on the native road get back their own priority. Raises PoolError when those cannot be found.
+        that were preempted on the native road get back their own priority. Nodes are marked for leases that somebody
+        else has changed. Raises PoolError when the preempted jobs cannot be found.
         """
         # First what may raise: who was ended is told in any case.
         settled = self._native.settle() if self._is_native else []
@@ -83,7 +95,30 @@ class SlurmPool:
         for pilot in snapshot.pilots:
             if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
                 done.append(self._end_overdue(pilot))
-        return done
+        return done + self._mark_changed(snapshot)
+
+    def _mark(self, pilot: Pilot, state: RunState) -> str:
+        """Have the node look at a run whose lease has changed; why it cannot, "" when it will."""
+        is_endless = state.end is None or state.end - (state.start or 0) >= ENDLESS
+        return self._marks.write(pilot.node, state.number, 0 if is_endless else state.end or 0)
+
+    def _mark_changed(self, snapshot: Snapshot) -> list[str]:
+        """Mark the nodes of runs whose lease has changed since, by whomever; what could not be done, in words."""
+        changed = []
+        for pilot in snapshot.pilots:
+            entry = self._marks.entry(pilot.node, self._numbers.get(pilot.name, 0))
+            is_changed = pilot.deadline is not None if entry is None else entry != str(pilot.lease_end or 0)
+            if is_changed and not pilot.cannot and not pilot.leaving:
+                changed.append(pilot)
+        faults = []
+        for pilot in changed[:MOST_MARKED]:
+            try:
+                fault = self._mark(pilot, self._orders.must_run(pilot.run))
+            except PoolError:
+                continue  # it has ended since
+            if fault:
+                faults.append(f"{pilot.name} hears later that its lease has changed: {fault}")
+        return faults
 
     def _end_overdue(self, pilot: Pilot) -> str:
         try:

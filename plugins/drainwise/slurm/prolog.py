@@ -19,6 +19,7 @@ from drainwise.slurm.facts import host_facts, job_facts
 from drainwise.slurm.job_tree import mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
 from drainwise.slurm.lease import lease_of, read_lease, write_lease
 from drainwise.slurm.node_record import NodeRecord, read_record
+from drainwise.slurm.status_mount import can_be_seen, mount
 from drainwise.slurm.wake import wake
 
 TYPE_CHECKING = False
@@ -71,8 +72,13 @@ def planned_shutdown(file: str, now: int) -> int | None:
     return planned
 
 
-def make_tree(node: int, place: str, lease: Lease, settings: NodeSettings, now: int) -> None:
-    """Make the job's tree below the open directory of its node, whose path is `place`, and wake the agent."""
+def make_tree(
+    node: int, place: str, lease: Lease, settings: NodeSettings, now: int, has_own_status: bool = False
+) -> None:
+    """Make the job's tree below the open directory of its node, whose path is `place`, and wake the agent.
+
+    has_own_status: its $JOBSTATUS becomes a file system of its own.
+    """
     planned = planned_shutdown(settings.shutdown_file, now)
     if lease.cores is None:
         say(f"job {lease.job}: its cores on this node are not known and left out of its features")
@@ -80,7 +86,10 @@ def make_tree(node: int, place: str, lease: Lease, settings: NodeSettings, now: 
     name, tree = new_tree(node, lease.job)
     try:
         host_side = host_facts(node_facts(node), settings, lease.cores)
-        make_features(f"{place}/{name}", host_side, job_facts(lease, settings), planned, now, (lease.uid, lease.gid))
+        job_side, owner = job_facts(lease, settings), (lease.uid, lease.gid)
+        made = make_features(f"{place}/{name}", host_side, job_side, planned, now, owner)
+        if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
+            say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")
         write_lease(tree, lease)
         put_in_place(node, name, tree, lease.job)
     except OSError:
@@ -96,7 +105,7 @@ def prepare(settings_path: str) -> None:
     lease, name = lease_of(environment, now), node_name(environment)
     node = open_node(settings.runtime_dir, name, create=True)
     if node is not None and not is_made(node, lease):
-        make_tree(node, f"{settings.runtime_dir}/{name}", lease, settings, now)
+        make_tree(node, f"{settings.runtime_dir}/{name}", lease, settings, now, can_be_seen(environment, lease))
 
 
 def main(settings_path: str) -> NoReturn:

@@ -19,6 +19,7 @@ _FIELDS = (
     *("id", "array_id", "array_task_id", "array_tasks_waiting", "array_tasks_parallel", "heterogeneous_id", "user_id"),
     *("account", "partition", "state", "state_reason", "cpus", "num_nodes", "allocated_nodes", "start_time"),
     *("end_time", "time_limit", "requeue_count", "priority", "admin_comment"),
+    *("resource_sharing", "memory", "features"),
 )
 _NO_TEXT = "\ufffd"  # stands for bytes that are no UTF-8: not the same as nothing
 
@@ -65,7 +66,7 @@ def _jobs(pyslurm: ModuleType) -> list[dict[str, object]]:
 
 def _value(job: object, field: str) -> object:
     try:
-        return getattr(job, field)
+        return getattr(job, field, None)
     except UnicodeDecodeError:
         return _NO_TEXT
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 import json
 
 from drainwise.errors import PoolUnreachable
-from drainwise.slurm.job_record import PENDING, RUNNING, Job, Record, waiting_tasks
+from drainwise.slurm.job_lines import UNDER
+from drainwise.slurm.job_record import PENDING, Job, Record, odd_fields, waiting_tasks
 
 _NO_REASON, _RESOURCES = "None", "Resources"
 # The sentence that stands in the place of Resources while some of the nodes that would do take no jobs.
 _NODES_TAKEN = "Nodes required for job are DOWN, DRAINED or reserved"
-# What the job is beside the only word that is there.
-_UNDER = {
-    **dict.fromkeys(("CONFIGURING", "RESIZING", "SIGNALING", "STOPPED"), RUNNING),
-    **dict.fromkeys(("REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"), PENDING),
-}
 
 
 def jobs_of_pyslurm(answer: bytes) -> list[Job]:
@@ -44,6 +40,7 @@ def _job(record: object) -> Job:
     tasks = waiting_tasks(waiting)[0] if array and waiting else 1
     if array and task is None and not waiting:
         task = 0
+    features, times = record.get("features"), (_number(record, "start_time"), _number(record, "end_time"))
     return Job(
         number=number,
         array=array,
@@ -53,7 +50,7 @@ def _job(record: object) -> Job:
         user=_text(record, "user_name"),
         account=_text(record, "account"),
         partitions=tuple(_text(record, "partition").split(",")),
-        states=frozenset({state, _UNDER.get(state, state)}),
+        states=frozenset({state, UNDER.get(state, state)}),
         reason=_reason(_text(record, "state_reason")),
         cores=cores,
         node_count=_number(record, "num_nodes") or 0,
@@ -65,6 +62,10 @@ def _job(record: object) -> Job:
         priority=_number(record, "priority"),
         admin_comment=_text(record, "admin_comment"),
         at_once=(_number(record, "array_tasks_parallel") or None) if array and waiting else None,
+        whole_nodes=_text(record, "resource_sharing") == "NO",
+        memory=(_number(record, "memory") or 0) << 20 or None,
+        features=",".join(map(str, features)) if isinstance(features, list) else "",
+        odd=odd_fields(cores, _number(record, "num_nodes"), tasks, () if state == PENDING else times),
     )
 
 

@@ -1,0 +1,125 @@
+"""The mark of orders on a node: which of its jobs' leases were changed, in the AdminComment of one of its jobs.
+
+    {"drainwise":1,"job":12,"start":1795248000,…,"orders":"17:1795249999,18:1795334400"}
+
+Who changes the end of a run writes the job's number and the new end there; the newest stands last. That job is the one
+with the smallest number of those that run on this node alone and have no comment of somebody else's: both sides find
+it by themselves. The node's agent asks for this job each period, and for another one when its entry has changed: one
+question in place of one for each job. The lease itself is the truth, and a mark that is missing costs nothing but time.
+A node's own record is no such place: it takes two questions, and the answer to `scontrol show node` has all nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from drainwise.errors import PoolError
+from drainwise.slurm.admin_comment import MARKED, is_ours, is_untold
+from drainwise.slurm.agent_publish import is_foreign, is_publishable, publish
+from drainwise.slurm.agent_query import RunFacts, ask
+from drainwise.slurm.commands import SlurmCommands
+from drainwise.slurm.job_record import RUNNING, Job
+
+MOST = 16
+"""Entries of a mark: older ones were read long ago, and a comment is no longer than 1,024 characters."""
+_CARRIERS = 3  # that are tried: jobs end
+
+_ORDERS = re.compile(r',"orders":"((?:\d{1,10}:\d{1,12},?)*)"(?=\})')
+
+
+def entries_in(comment: str) -> dict[str, str]:
+    """The ends (UNIX s as text, 0 without end) by job in the mark of a comment."""
+    found = _ORDERS.search(comment) if is_ours(comment) else None
+    return dict(_pair(entry) for entry in found[1].split(",") if entry) if found else {}
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    job, _, end = entry.partition(":")
+    return job, end
+
+
+def unmarked(comment: str) -> str:
+    """The comment without its mark."""
+    return _ORDERS.sub("", comment)
+
+
+def marked(comment: str, entries: Mapping[str, str]) -> str:
+    """The comment, one of ours or none, with this mark in place of the one that it has."""
+    kept = ",".join(f"{job}:{end}" for job, end in list(entries.items())[-MOST:])
+    rest = unmarked(comment) or MARKED
+    return f'{rest[:-1]},"orders":"{kept}"}}' if kept else rest
+
+
+def with_entry(entries: Mapping[str, str], job: str, end: int) -> dict[str, str]:
+    """The entries with a new one, last."""
+    return {**{name: value for name, value in entries.items() if name != job}, job: str(end)}
+
+
+def can_carry(facts: RunFacts) -> bool:
+    """Whether a job can carry the mark of its node. One whose user spells an AdminComment in its name would hide it."""
+    return is_publishable(facts) and not is_foreign(facts) and len(facts.comments) <= 1
+
+
+@dataclass
+class Carrier:
+    """A job that can carry its node's mark, with its comment as it was seen last."""
+
+    number: int
+    label: str
+    comment: str
+
+
+def carriers_of(jobs: Iterable[Job]) -> dict[str, list[Carrier]]:
+    """The jobs that can carry the mark of each node, the first one first."""
+    found: dict[str, list[Carrier]] = defaultdict(list)
+    for job in sorted(jobs, key=lambda one: one.number):
+        is_alone = job.states == {RUNNING} and job.node_count == 1 and job.het is None
+        if is_alone and is_ours(job.admin_comment) and not is_untold(job.admin_comment, job.number, job.start):
+            found[job.node].append(Carrier(job.number, job.label, job.admin_comment))
+    return found
+
+
+class OrderMarks:
+    """Marks nodes by Slurm's commands; needs root or SlurmUser."""
+
+    def __init__(self, commands: SlurmCommands) -> None:
+        self._commands = commands
+        self._carriers: dict[str, list[Carrier]] = {}
+
+    def learn(self, jobs: Iterable[Job]) -> None:
+        """Take note of all jobs as they are now."""
+        self._carriers = carriers_of(jobs)
+
+    def entry(self, node: str, job: int) -> str | None:
+        """The end of a job's lease as its node is marked; None when it is not."""
+        carriers = self._carriers.get(node)
+        return entries_in(carriers[0].comment).get(str(job)) if carriers else None
+
+    def write(self, node: str, job: int, end: int) -> str:
+        """Have the agent of `node` look at `job`; why it cannot, "" when it will. It does so some time later anyhow."""
+        carriers = self._carriers.get(node, [])
+        try:
+            for carrier in carriers[:_CARRIERS]:
+                before = self._comment_of(carrier)
+                if before is None:
+                    continue
+                after = marked(before, with_entry(entries_in(before), str(job), end))
+                publish(self._commands, {carrier.label: after})
+                # Where a text of its user's looked like its comment, there are two now, and the node passes it over.
+                if self._comment_of(carrier) == after:
+                    carrier.comment = after
+                    self._carriers[node] = carriers[carriers.index(carrier) :]
+                    return ""
+        except PoolError as fault:
+            return f"{node} is not marked: {fault}"
+        return ""
+
+    def _comment_of(self, carrier: Carrier) -> str | None:
+        """What slurmctld has as its comment; None when it cannot carry a mark (any more). Raises PoolUnreachable."""
+        facts = ask(self._commands, {str(carrier.number): carrier.label}).facts.get(str(carrier.number))
+        if facts is None or not can_carry(facts):
+            return None
+        return facts.comments[0] if facts.comments else ""

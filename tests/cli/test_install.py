@@ -1,0 +1,81 @@
+"""`drainwise install`: what is written where, in which order, and what is kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from drainwise.cli import install
+from drainwise.cli.main import main
+from drainwise.errors import UsageError
+from drainwise.htcondor.render import render as htcondor_render
+from drainwise.siteconfig import HTCondorSection, SiteConfig, SlurmSection
+from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
+from drainwise.slurm.render import render as slurm_render
+
+FILES = (
+    RenderedFile("/etc/condor/config.d/50-drainwise-execute.conf", "A = 1\n"),
+    RenderedFile("/etc/drainwise/node.conf", "hs06 = 1\n"),
+    RenderedFile("/usr/libexec/drainwise/prepare-hook", "#!/bin/sh\n", 0o755),
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is tried in tests/test_node_package.py."""
+    monkeypatch.setattr(install, "put_in_place", lambda library, python: f"{library}/releases/x")
+
+
+def test_a_tree_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """In the order of installing, whatever became of its modes: what HTCondor reads comes last."""
+    write_tree(FILES, str(tmp_path))
+    for place, _, names in os.walk(tmp_path):
+        for name in names:
+            os.chmod(f"{place}/{name}", os.stat(f"{place}/{name}").st_mode & 0o700)
+    assert read_tree(str(tmp_path)) == tuple(reversed(FILES))
+
+
+@pytest.mark.parametrize("fault", ["nothing", "link", "bytes"])
+def test_a_tree_that_is_none_is_refused(tmp_path: Path, fault: str) -> None:
+    if fault == "link":
+        (tmp_path / "a").symlink_to("/etc/passwd")
+    elif fault == "bytes":
+        (tmp_path / "a").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=str(tmp_path)):
+        read_tree(str(tmp_path))
+
+
+@pytest.mark.parametrize("system", ["htcondor", "slurm"])
+def test_a_tree_names_the_places(system: str) -> None:
+    """Those of the site file it was rendered from: nobody has to say them again."""
+    library, python = "/srv/lib", "/usr/bin/python3.9"
+    site = SiteConfig(
+        htcondor=HTCondorSection(library_dir=library, python=python),
+        slurm=SlurmSection(library_dir=library, python=python),
+    )
+    files = htcondor_render(site, "execute") if system == "htcondor" else slurm_render(site, "node")
+    assert install.places_in(files) == (library, python)
+    assert install.places_in(()) == ("/usr/share/drainwise", "/usr/bin/python3")
+
+
+def test_the_command_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And again; it can be run by everybody."""
+    program = tmp_path / "bin" / "drainwise"
+    for _ in range(2):
+        assert main(["install", "--library", str(tmp_path / "lib"), "--command", str(program)]) == 0
+        assert f"wrote {program}\n" in capsys.readouterr().out
+        assert program.stat().st_mode & 0o777 == 0o755
+        assert f'"{tmp_path}/lib"' in program.read_text()
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_another_program_is_kept(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a central machine that runs jobs, too, the command there can do more."""
+    program, other = tmp_path / "drainwise", tmp_path / "other"
+    other.write_text("#!/bin/sh\n")
+    program.symlink_to(other) if kind == "link" else other.rename(program)
+    assert main(["install", "--library", str(tmp_path / "lib"), "--command", str(program)]) == 0
+    assert f"kept {program}" in capsys.readouterr().out
+    assert program.read_text() == "#!/bin/sh\n"

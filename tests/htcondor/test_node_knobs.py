@@ -1,0 +1,87 @@
+"""Whether a node takes orders: what its cron finds of the configuration, kept over restarts and upgrades."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from drainwise.htcondor.node_knobs import (
+    ALWAYS,
+    NEVER,
+    START_SECONDS,
+    options,
+    orders_possible,
+    orders_since,
+    placed_at,
+    seconds,
+)
+
+NOW = 1795249000
+DAY = 86400
+
+
+def test_an_option_may_have_several_words_or_none() -> None:
+    """As HTCondor fills them in: a keyword that is not set, an expression of several words."""
+    words = ["--execute", "/e", "--hooks", "--vacate", "10", "*", "60", "--runtime", "True"]
+    assert options(words) == {"execute": "/e", "hooks": "", "vacate": "10 * 60", "runtime": "True"}
+    assert options(["stray", "--a", "b"]) == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("600", 600), ("10 * 60", 600), ("1*2*3", 6), ("", None), ("10 * x", None), ("-5", None), ("1.5", None)],
+)
+def test_seconds_are_a_number_or_a_product(text: str, value: int | None) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize(
+    ("runtime", "hooks", "possible"),
+    [("True", "DRAINWISE", True), ("true", "SITE", False), ("False", "DRAINWISE", False), ("", "", False)],
+)
+def test_orders_need_the_runtime_configuration_and_our_hooks(runtime: str, hooks: str, possible: bool) -> None:
+    """A pilot on a node with another's hooks could not be told."""
+    assert orders_possible({"runtime": runtime, "hooks": hooks, "keyword": "DRAINWISE"}) is possible
+
+
+def test_an_older_drop_in_says_nothing() -> None:
+    """The package may come before the drop-in: such a node is asked as it was."""
+    assert orders_possible({"execute": "/e"}) is None
+
+
+def test_a_new_installation_counts_from_the_drop_in() -> None:
+    """A startd that started before it takes no orders, one that started after it does."""
+    assert orders_since(None, False, True, NOW - 50, NOW) == NOW - 50
+    assert orders_since(None, False, True, NOW + 50, NOW) == NOW, "a clock that was put back"
+    assert orders_since(None, False, True, None, NOW) == NOW - START_SECONDS, "it lies elsewhere"
+
+
+def test_what_was_found_once_stands() -> None:
+    """The startd restarted, the node rebooted, the drop-in rendered again: since the first time."""
+    assert orders_since(NOW - DAY, True, True, NOW - 5, NOW) == NOW - DAY
+
+
+def test_an_upgrade_while_the_startd_runs_closes_no_node() -> None:
+    """A version before this one ran here: its startd may well take orders, and is asked."""
+    assert orders_since(None, True, True, NOW - 5, NOW) == ALWAYS
+
+
+def test_what_was_switched_off_counts_from_when_it_is_on_again() -> None:
+    """ENABLE_RUNTIME_CONFIG comes back: only a startd from then on takes orders."""
+    off = orders_since(NOW - DAY, True, False, NOW - DAY, NOW)
+    assert off == NEVER
+    assert orders_since(off, True, True, NOW - DAY, NOW) == NOW - START_SECONDS
+
+
+def test_the_drop_in_is_found_in_any_of_the_directories(tmp_path: Path) -> None:
+    """When it was put there counts, not the time that it was given."""
+    place = tmp_path / "b" / "drop-in"
+    place.parent.mkdir()
+    place.write_text("")
+    os.utime(place, (5, 5))
+    found = placed_at(f"{tmp_path}/a, {tmp_path}/b", "drop-in")
+    assert found == int(place.stat().st_ctime)
+    assert placed_at(str(tmp_path), "drop-in") is None
+    assert placed_at("", "drop-in") is None

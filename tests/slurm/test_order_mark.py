@@ -1,0 +1,78 @@
+"""The mark of orders in a job's AdminComment: what is written and read, who carries it, and what is left to others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pilotad.report import FRESH, PilotReport
+from drainwise.slurm.admin_comment import LONGEST, Published, comment_text, is_ours, published_in, untold_text
+from drainwise.slurm.agent_publish import batch
+from drainwise.slurm.order_mark import MOST, carriers_of, entries_in, marked, unmarked, with_entry
+
+from .test_pool_view import RUNNING
+
+T0 = 1795270000
+REPORT = comment_text(
+    Published(
+        4294967294,
+        T0,
+        "n" * 64,
+        PilotReport(
+            T0,
+            used_cpu=1023.125,
+            last_job_start=T0,
+            first_exp_job_end=T0,
+            last_exp_job_end=T0,
+            last_max_job_end=T0,
+            add_uncom_time=1e15,
+            add_final_exp_waste=1e15,
+            priority_factor=-(2**31),
+            can_postpone_last_job=True,
+        ),
+        FRESH,
+    )
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 2**32 - 2), st.integers(0, 4102444800)), min_size=1, max_size=40),
+    st.sampled_from(["", REPORT, untold_text(17, T0, "n1")]),
+)
+def test_what_is_marked_is_read_and_the_report_is_as_it_was(changes: list[tuple[int, int]], comment: str) -> None:
+    """The newest entries, one for each job; never longer than a comment may be."""
+    now = comment
+    for job, end in changes:
+        now = marked(now, with_entry(entries_in(now), str(job), end))
+        assert entries_in(now)[str(job)] == str(end)
+    assert len(entries_in(now)) <= MOST and len(now) <= LONGEST and is_ours(now)
+    assert batch([("17", now)])
+    assert unmarked(now) == comment or (not comment and published_in(now) is None)
+    assert published_in(now) == published_in(comment)
+    assert marked(now, {}) == (comment or '{"drainwise":1}')
+
+
+@pytest.mark.parametrize("comment", ["", "see", 'x,"orders":"17:1"}', '{"drainwise":1,"orders":"17"}', REPORT])
+def test_what_is_no_mark_of_ours_says_nothing(comment: str) -> None:
+    assert entries_in(comment) == {}
+
+
+def test_who_carries_the_mark_of_a_node() -> None:
+    """The running job with the smallest number, alone on its node, with no comment or one of ours, that can be told."""
+    jobs = [
+        replace(RUNNING, number=30),
+        replace(RUNNING, number=21, admin_comment=REPORT),
+        replace(RUNNING, number=20, admin_comment="see"),
+        replace(RUNNING, number=19, node_count=2),
+        replace(RUNNING, number=18, het=18),
+        replace(RUNNING, number=17, admin_comment=untold_text(17, RUNNING.start or 0, "n1")),
+        replace(RUNNING, number=16, states=frozenset({"PENDING"}), node=""),
+        replace(RUNNING, number=15, states=frozenset({"RUNNING", "COMPLETING"})),
+        replace(RUNNING, number=14, node="n2"),
+    ]
+    found = carriers_of(jobs)
+    assert [one.number for one in found["n1"]] == [21, 30]
+    assert [one.number for one in found["n2"]] == [14]

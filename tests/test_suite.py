@@ -1,0 +1,80 @@
+"""`scripts/test`: what it prints last, on suites of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "test"
+SETUP = "#!/bin/sh\necho venv\n"
+PYTHON = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+CONFIGURATION = "[tool.pytest.ini_options]\nmarkers = ['daemons: slow']\naddopts = '-ra'\n"
+# Fails as often as is said when it is run for the first time, and is right from then on.
+TESTS = """
+import pathlib, pytest
+
+def fails(name, times):
+    mark = pathlib.Path(f"{name}.runs")
+    runs = len(mark.read_text()) if mark.exists() else 0
+    mark.write_text("x" * (runs + 1))
+    assert runs >= times
+
+@pytest.mark.parametrize("times", [0, %d])
+def test_fast(times):
+    fails(f"fast{times}", times)
+
+@pytest.mark.daemons
+def test_slow():
+    fails("slow", %d)
+"""
+
+pytestmark = pytest.mark.daemons  # it takes its time
+
+
+def suite(place: Path, fast: int, slow: int) -> subprocess.CompletedProcess[str]:
+    """The script on a suite whose tests fail so often at first."""
+    (place / "tests").mkdir()
+    (place / "plugins").mkdir()
+    (place / "pyproject.toml").write_text(CONFIGURATION)
+    (place / "tests" / "test_it.py").write_text(TESTS % (fast, slow))
+    programs = {"scripts/setup": SETUP, "venv/bin/python": PYTHON}
+    programs |= dict.fromkeys(("venv/bin/ruff", "venv/bin/mypy"), "#!/bin/sh\n")
+    for name, text in programs.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+        (place / name).chmod(0o755)
+    shutil.copy(SCRIPT, place / "scripts" / "test")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(
+        [str(place / "scripts" / "test")], env=kept, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_nothing_is_tried_once_more_where_nothing_fails(tmp_path: Path) -> None:
+    ran = suite(tmp_path, 0, 0)
+    *_, closing, last = ran.stdout.splitlines()
+    assert (ran.returncode, last) == (0, "tried once more: nothing"), ran.stdout + ran.stderr
+    assert "1 passed" in closing
+
+
+def test_what_passes_only_the_second_time_is_named_last(tmp_path: Path) -> None:
+    """Of both parts of the suite, below pytest's closing line; a failure of long ago is not."""
+    old = tmp_path / ".pytest_cache" / "v" / "cache"
+    old.mkdir(parents=True)
+    (old / "lastfailed").write_text('{"tests/test_gone.py::test_gone": true}')
+    ran = suite(tmp_path, 1, 1)
+    *_, closing, last = ran.stdout.splitlines()
+    assert last == "tried once more: tests/test_it.py::test_fast[1] tests/test_it.py::test_slow"
+    assert ran.returncode == 0 and "1 passed" in closing
+
+
+def test_what_fails_twice_is_named_and_the_suite_fails(tmp_path: Path) -> None:
+    ran = suite(tmp_path, 2, 0)
+    failed = "tests/test_it.py::test_fast[2]"
+    assert ran.stdout.splitlines()[-1] == f"tried once more: {failed}; failed again: {failed}"
+    assert ran.returncode == 1
