@@ -246,7 +246,7 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
     """
     startds = [ad.integer("DaemonStartTime") for ad in pool.slots("PartitionableSlot", ["DaemonStartTime"])]
     pool.wait_for(lambda: time.time() > min(startds) + CLOCKS_DIFFER + 1, 90, "a startd that is not new")
-    late = [pid for pid in processes(pool, "node2") if "condor_startd" in pool.run(["cat", f"/proc/{pid}/comm"]).stdout]
+    late = sorted({*processes(pool, "node2")} & {*pool.run(["pgrep", "-x", "condor_startd"]).stdout.split()})
     loop = pool.outside_command([sys.executable, "-c", LOOP])
     environment = {**pool.outside_env(), **ENVIRONMENT}
     with subprocess.Popen(loop, env=environment, stdin=-1, stdout=-1, text=True) as looking:
