@@ -60,7 +60,8 @@ SLOT_ATTRIBUTES = (
     HOOK_RAN,
     *(attribute.published for attribute in ATTRIBUTES),
 )
-MACHINES = "PartitionableSlot =?= true || (SlotID =?= 1 && DynamicSlot =!= true)"
+# Most slots are dynamic: the collector evaluates no more than the first term for them.
+MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)"
 """The slots that say what concerns all slots of their startd: the partitionable ones, and of static ones the first."""
 
 MACHINE_ATTRIBUTES = (
