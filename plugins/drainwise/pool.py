@@ -48,6 +48,9 @@ class Principal:
     `cores_in_use` and `cores_owed` are in cores; `cores_owed` is the quota, or the fair share where there are none.
     `cores_wanted` is its idle demand that would run now if cores were free, in jobs of `cores_per_job` on average.
     `priority` is the batch system's effective priority: a larger number is a worse priority, as in HTCondor.
+    `cores_share` is what it would be owed if all accounts that use or want cores wanted without end: its own share, to
+    which nothing is lent that others leave unused; None where that is `cores_owed`. `cores_running` is what its jobs
+    hold on the nodes, where the accounting may say more; None where that is `cores_in_use`.
     """
 
     name: str
@@ -56,6 +59,8 @@ class Principal:
     cores_wanted: float
     priority: float
     cores_per_job: float = 1.0
+    cores_share: float | None = None
+    cores_running: float | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def test_who_is_over_quota_is_asked_once_and_it_is_written_down_before_and_after
     pool, journal, memory = MemoryPool(), Lines(), Memory()
     done = cycle(pool, memory, journal)
     assert (done.fault, done.acting, len(pool.acts)) == ("", True, 2)
-    assert journal.kinds() == ["decision", "order", "order"]
+    assert journal.kinds() == ["decision", "demand", "order", "order"]
     assert set(memory.open_orders()) == set(pool.asked())
     again = cycle(pool, memory, journal)
     assert again.outcome is not None and again.outcome.acts == () and len(pool.acts) == 2
@@ -80,7 +80,7 @@ def test_without_a_second_look_nobody_is_asked() -> None:
     assert done.plan is not None and done.fault == "the batch system went away" and pool.acts == []
 
 
-@pytest.mark.parametrize(("room", "acts"), [(0, 0), (1, 1), (2, 2)])
+@pytest.mark.parametrize(("room", "acts"), [(0, 0), (1, 0), (2, 1), (3, 2)])
 def test_a_journal_that_is_full_ends_the_acts(room: int, acts: int) -> None:
     """HOSTILE 27: the decision comes first, so a journal that takes nothing lets nothing be done."""
     pool = MemoryPool()

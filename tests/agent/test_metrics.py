@@ -19,6 +19,7 @@ from drainwise.agent.metrics_road import metrics_observer
 from drainwise.errors import ConfigurationError
 from drainwise.journal.event import DONE, FAILED, SKIPPED
 from drainwise.reclaim.action import Act, Outcome
+from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan, make_plan
 from drainwise.siteconfig.schema import MetricsSection
 
@@ -49,6 +50,14 @@ def told(metrics: Metrics) -> dict[tuple[str, ...], float]:
 def with_principal(order: Order, principal: str) -> Order:
     changed = dataclasses.replace(order.pilot, principal=principal)
     return dataclasses.replace(order, candidate=dataclasses.replace(order.candidate, pilot=changed))
+
+
+def test_paused_demand_is_counted() -> None:
+    metrics = Metrics()
+    paused = (Paused("b", 8.0, NOW, NOW + 900, 2, 16.0), Paused("c", 4.0, NOW, NOW + 900, 2, 8.0))
+    metrics.observe(cycle(dataclasses.replace(decided(), paused=paused)))
+    seen = told(metrics)
+    assert (seen["drainwise_paused_accounts",], seen["drainwise_paused_demand_cores",]) == (2, 12)
 
 
 def test_a_cycle_that_acts_is_counted() -> None:

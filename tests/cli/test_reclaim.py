@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def orders_in(lines: str) -> list[dict[str, object]]:
-    """The orders in a journal, which follow their decision."""
-    decision, *orders = map(json.loads, lines.splitlines())
-    assert decision["event"] == "decision" and all(order["event"] == "order" for order in orders)
+    """The orders in a journal, which follow their decision and what is remembered of those that they are for."""
+    decision, demand, *orders = map(json.loads, lines.splitlines())
+    assert (decision["event"], demand["event"]) == ("decision", "demand")
+    assert all(order["event"] == "order" for order in orders)
     return orders
 
 

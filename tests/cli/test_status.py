@@ -18,8 +18,13 @@ import pytest
 
 from drainwise.cli.columns import BY_NAME
 from drainwise.cli.main import main
+from drainwise.journal.file import journal_line
+from drainwise.journal.unmet import unmet_event
+from drainwise.reclaim.unmet_demand import Unmet
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .conftest import MemoryPool
 
 
@@ -50,6 +55,30 @@ def test_json_has_the_figures_in_base_units(pool: MemoryPool, capsys: pytest.Cap
     one = shown["pilots"][1]
     assert (one["name"], one["used_cpu"], one["remaining"], one["draining_waste"]) == ("slot1_2@node1", 2.0, 1000, 6000)
     assert shown["free_cores"] == 0
+
+
+def test_paused_demand_is_shown_and_counts_as_none(
+    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`status` and `plan`, from the journal that the site names and from the agent's own beside its lock."""
+    paused = Unmet("group_b", failed=2, vain=32.0, since=pool.now - 60, until=pool.now + 840, held=16.0, held_jobs=2.0)
+    (tmp_path / "agent.journal").write_text(journal_line(unmet_event(paused, pool.now - 60)))
+    (tmp_path / "site.ini").write_text(f"[journal]\nfile = {tmp_path}/agent.journal\n")
+    for options in ([], ["--site", f"{tmp_path}/site.ini"]):
+        assert main(["plan", *options]) == 0
+        planned = capsys.readouterr().out
+        assert main(["status", *options]) == 0
+        shown = capsys.readouterr().out
+        for out in (planned, shown):
+            assert "group_b waits for 16 cores that do not count from " in out
+            assert ": 32 cores came back for it in 2 rounds and its jobs did not start;" in out
+        assert "only demand that is paused waits: nothing to give back" in planned
+    for command in ("plan", "status"):
+        assert main([command, "--json"]) == 0
+        [one] = json.loads(capsys.readouterr().out)["paused_demand"]
+        assert (one["principal"], one["cores"], one["until"]) == ("group_b", 16.0, pool.now + 840)
+    assert main(["plan", "--cores", "8"]) == 0
+    assert "1 pilot gives back 8 of 8 cores" in capsys.readouterr().out
 
 
 def test_names_cannot_speak_to_the_terminal(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,6 +33,18 @@ def test_what_a_relative_leaves_unused_is_no_surplus() -> None:
     owed = owed_in_trees(QUOTAS, {"group_alice.prod.deep": 40.0, "group_bob": 500.0})
     assert owed["group_alice.prod.deep"] == pytest.approx(40.0)
     assert owed["group_bob"] == 20.0
+
+
+def test_what_is_lent_by_a_relative_that_does_nothing_stays_lent() -> None:
+    """With demand without end in two of three groups each has its own part, and its part of the third's."""
+    quotas = {"g": 30.0, "g.a": 10.0, "g.b": 10.0, "g.c": 10.0}
+    assert owed_in_trees(quotas, {"g.a": math.inf, "g.b": math.inf}) == {
+        "g": 0.0,
+        "g.a": 15.0,
+        "g.b": 15.0,
+        "g.c": 10.0,
+    }
+    assert owed_in_trees(quotas, {"g.a": 30.0, "g.b": 4.0}) == {"g": 0.0, "g.a": 26.0, "g.b": 10.0, "g.c": 10.0}
 
 
 def test_a_relative_that_wants_its_own_again_gets_it() -> None:

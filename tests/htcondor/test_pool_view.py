@@ -51,8 +51,8 @@ def test_group_quotas_and_demand() -> None:
     """alice's group has 48 of 72 cores and holds all; bob's group is owed 24 and waits for three times 8."""
     seen = recorded(GROUPS).facts()
     assert accounts(seen) == {
-        "group_alice": Principal("group_alice", 72.0, 48.0, 0.0, 505.351, 1.0),
-        "group_bob": Principal("group_bob", 0.0, 24.0, 24.0, 500.0, 8.0),
+        "group_alice": Principal("group_alice", 72.0, 48.0, 0.0, 505.351, 1.0, 48.0, 72.0),
+        "group_bob": Principal("group_bob", 0.0, 24.0, 24.0, 500.0, 8.0, 24.0, 0.0),
     }
     assert seen.free_cores == 0
     assert seen.user_priorities == {"alice@pool.test": 505.351}
@@ -62,7 +62,9 @@ def test_fair_shares_where_there_are_no_groups() -> None:
     """bob is new: the accountant does not know him yet, and he wants less than his half."""
     found = accounts(recorded(USERS).facts())
     assert (found["alice@pool.test"].cores_in_use, found["alice@pool.test"].cores_owed) == (72, 48)
-    assert found["bob@pool.test"] == Principal("bob@pool.test", 0.0, 24.0, 24.0, 500.0, 8.0)
+    share = found["bob@pool.test"].cores_share
+    assert found["bob@pool.test"] == Principal("bob@pool.test", 0.0, 24.0, 24.0, 500.0, 8.0, share, 0.0)
+    assert (found["alice@pool.test"].cores_share, share) == pytest.approx((35.73, 36.27), abs=0.01)
 
 
 @pytest.mark.parametrize("name", [GROUPS, USERS])

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.shares import Account, Use, account_of, fair_shares, groups, new_user_priority, principal_of
+from drainwise.htcondor.shares import (
+    Account,
+    Use,
+    account_of,
+    endless,
+    fair_shares,
+    groups,
+    new_user_priority,
+    principal_of,
+)
 
 
 def account(name: str, quota: float = 0.0, is_group: bool = True, factor: float = 1000.0) -> Account:
@@ -84,6 +93,21 @@ def test_shares_add_up_to_the_cores_or_to_what_is_wanted(cores: float, wanted: d
     assert math.fsum(owed.values()) == pytest.approx(min(cores, everything), abs=1e-6)
     for name, one in wanted.items():
         assert -1e-9 <= owed[name] <= one.in_use + one.wanted + 1e-6
+
+
+def test_ones_own_share_is_what_one_is_owed_when_nobody_leaves_anything() -> None:
+    """carol is there and does nothing: her part is shared out for good."""
+    there = {"a": use(72), "b": use(0, 4), "carol": use(0)}
+    assert fair_shares(72, there) == {"a": 68, "b": 4, "carol": 0}
+    assert fair_shares(72, endless(there)) == {"a": 36, "b": 36, "carol": 0}
+
+
+@given(st.floats(0, 5000), uses)
+def test_nobody_is_owed_less_than_its_own_share_or_its_need(cores: float, wanted: dict[str, Use]) -> None:
+    owed, own = fair_shares(cores, wanted), fair_shares(cores, endless(wanted))
+    assert math.fsum(own.values()) <= cores + 1e-6
+    for name, one in wanted.items():
+        assert owed[name] >= min(own[name], one.in_use + one.wanted) - 1e-6
 
 
 @pytest.mark.parametrize("ad", [{}, {"Name": "x"}, {"Name": 7, "Priority": 1.0}])

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.job_directories import JobDirectory
+from drainwise.htcondor.node_files import UNUSABLE
 from drainwise.htcondor.startd_cron import literal, marks_of, output, remembered, report_ad, slot_ad
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
@@ -77,7 +78,8 @@ def reports(ran: Ran) -> dict[str, Piece]:
     assert (ran.returncode, ran.stderr) == (0, b"")
     first, *others = pieces(ran.stdout)
     assert (first.tag, first.constraint) == ("drainwise", None)
-    assert set(first.ad) - {"PilotHooksSince"} == {"PilotCronHeartbeat"}
+    assert set(first.ad) - {"PilotHooksSince"} == {"PilotCronHeartbeat", UNUSABLE}
+    assert first.ad[UNUSABLE] == ""
     return {piece.tag: piece for piece in others}
 
 

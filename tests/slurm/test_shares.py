@@ -39,6 +39,13 @@ def test_who_needs_less_leaves_the_rest_to_others() -> None:
     assert shares_in(TWO).owed(24, {"atlas": 100, "cms": 2}) == pytest.approx({"atlas": 22, "cms": 2})
 
 
+def test_an_own_share_is_what_is_owed_when_nobody_leaves_anything() -> None:
+    """An account without jobs, here root's own, has none; one that Slurm does not know keeps what it has."""
+    needs = {"atlas": 24.0, "cms": 2.0, "unknown": 3.0}
+    assert shares_in(TWO).owed(27, needs) == pytest.approx({"atlas": 22, "cms": 2, "unknown": 3})
+    assert shares_in(TWO).own(27, needs) == pytest.approx({"atlas": 16, "cms": 8, "unknown": 3})
+
+
 def test_what_a_child_leaves_goes_to_its_siblings_first() -> None:
     """As in Slurm's Fair Tree: cms's other child has the whole of cms's part, before atlas has any of it."""
     tree = "root|||0\n atlas||1|0\n cms||1|0\n  prod||9|0\n  users||1|0\n"
@@ -117,3 +124,11 @@ def test_no_more_is_owed_than_there_is_and_nobody_more_than_it_needs(
     assert all(-1e-9 <= owed[name] <= need + 1e-6 for name, need in needs.items())
     if math.fsum(needs.values()) <= cores:
         assert owed == pytest.approx(needs, abs=1e-6)
+
+
+def test_odd_numbers_end_no_cycle() -> None:
+    """Usage and shares of 1e308: their sums and ratios are numbers, and the cores are shared out."""
+    huge = "root|||1e308\n a||1e308|1e308\n  a|alice|1e308|1e308\n b||1e308|1e308\n  b|bob|1e308|1e308\n"
+    found = shares_in(huge)
+    assert found.owed(10, {"a": 10, "b": 10}) == {"a": 5, "b": 5}
+    assert all(math.isfinite(priority) for priority in (*found.user_priorities().values(), found.priority_of("a")))

@@ -97,6 +97,8 @@ class _Work:
         noted = Noted(self.journal or Nowhere(), self.memory)
         snapshot, now = self._look()
         fault = self._learn(snapshot, now, noted)
+        for event in self.memory.watched(snapshot, now, self.settings):
+            noted.write(event)
         earlier = Outcome(())
         if self.acting and not self.stopping():
             earlier = self.outcome = finish_earlier(self.pool, snapshot, self.clock, noted)
@@ -109,6 +111,8 @@ class _Work:
         self.outcome = Outcome((), earlier.tended, "; ".join(part for part in (fault, earlier.fault) if part))
         if self.stopping():
             return
+        for event in self.memory.ordering(plan, snapshot, now):
+            noted.write(event)
         done = carry_out(plan, self.pool, self.settings, self.clock, noted, record, self.stopping)
         faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
         self.outcome = replace(self.outcome, acts=done.acts, released=done.released, fault=faults)

@@ -63,6 +63,8 @@ class Metrics:
         self._planned_cores = gauge("planned_cores", "Cores of the pilots that the last decision asks.")
         self._planned_waste = gauge("planned_waste_core_seconds", "What that should waste.")
         self._notices = gauge("notices", "What the last decision could not count on; the log has the sentences.")
+        self._paused = gauge("paused_accounts", "Accounts of whose demand some does not count for now.")
+        self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
         self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be asked.")
         self._orders = counter("orders_total", "Pilots asked, by what became of the order.", "policy", "outcome")
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that were asked.", "principal")
@@ -97,6 +99,8 @@ class Metrics:
         self._planned_cores.set(sum(user.cores_given for user in plan.users))
         self._planned_waste.set(plan.waste)
         self._notices.set(len(plan.notices))
+        self._paused.set(len(plan.paused))
+        self._paused_cores.set(sum(one.cores for one in plan.paused))
         self._closed.set(plan.closed_nodes)
 
     def _done(self, outcome: Outcome, policy: str) -> None:

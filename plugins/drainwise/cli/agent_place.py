@@ -89,7 +89,11 @@ def journal_path(args: argparse.Namespace) -> str:
 
     Without any, an agent that is started anew for each cycle could keep no limit of an hour.
     """
-    return named_journal(args) or f"{lock_of(args).path.removesuffix('.lock')}.journal"
+    return named_journal(args) or _own_journal(args)
+
+
+def _own_journal(args: argparse.Namespace) -> str:
+    return f"{lock_of(args).path.removesuffix('.lock')}.journal"
 
 
 def journal_at(path: str, args: argparse.Namespace) -> JournalFile:
@@ -111,6 +115,14 @@ def memory_of(path: str | None, must_read: bool) -> Memory:
             raise
         print(f"drainwise: limits and trust of earlier cycles are not known: {printable(str(fault))}", file=sys.stderr)
         return Memory()
+
+
+def journal_to_look_at(args: argparse.Namespace) -> str | None:
+    """The journal that a command which only looks reads: the site's, else the agent's own where it can be read."""
+    named: str | None = site_of(args).journal.file
+    if named is None and os.access(own := _own_journal(args), os.R_OK):
+        return own
+    return named
 
 
 def to_log(text: str) -> None:

@@ -7,9 +7,9 @@ import dataclasses
 import json
 import time
 
-from drainwise.cli.agent_place import memory_of
+from drainwise.cli.agent_place import journal_to_look_at, memory_of
 from drainwise.cli.durations import seconds
-from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of
+from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
 from drainwise.errors import UsageError
 from drainwise.pool import Snapshot
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     question = None if args.cores is None else Question(args.cores, args.user)
     snapshot = open_pool(args).snapshot(int(time.time())) if args.snapshot is None else _saved(args.snapshot)
     # What the agent remembers counts in its next cycle; a question and a saved snapshot have nothing to do with it.
-    journal = site_of(args).journal.file if question is None and args.snapshot is None else None
+    journal = journal_to_look_at(args) if question is None and args.snapshot is None else None
     record = memory_of(journal, must_read=False).record(snapshot.taken, settings)
     plan = make_plan(snapshot, snapshot.taken, settings, record, question)
     if args.json:

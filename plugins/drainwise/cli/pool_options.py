@@ -144,6 +144,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         min_age=reclaim.min_age,
         min_between_acts=reclaim.min_between_acts,
         retry_after=reclaim.retry_after,
+        time_to_start=reclaim.time_to_start,
+        demand_pause=reclaim.demand_pause,
         drain_only=reclaim.drain_only == "yes",
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )

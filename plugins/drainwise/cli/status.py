@@ -7,16 +7,22 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
+from drainwise.cli.agent_place import journal_to_look_at
 from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text, printable
+from drainwise.errors import UsageError
 from drainwise.journal.file import journal_line
+from drainwise.journal.read import files_of
+from drainwise.journal.unmet import unmet_in
 from drainwise.pool import Pool, Principal, Snapshot
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.notices import notices_of
-from drainwise.reclaim.plan_json import candidate_as_json
+from drainwise.reclaim.paused_demand import Paused, paused
+from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
 from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.unmet_demand import Unmet
 
 _DETAILS = f"""\
 columns of --format and --sort:
@@ -86,27 +92,37 @@ class Status:
         now = int(time.time())
         snapshot = self._pool.snapshot(now)
         wanted = candidates_of((one for one in snapshot.pilots if self._is_wanted(one.user)), now, self._settings)
+        pauses = paused(snapshot, self._unmet(), now)
         rows = sorted_rows((Row(one, now) for one in wanted), self._args.sort)
         if self._args.json:
-            return [self._as_json(snapshot, rows, now)]
+            return [self._as_json(snapshot, rows, pauses, now)]
         if self._format is not None:
             return self._formatted(rows)
         pilots = _pilots(rows, paper)
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
-        notices = [_within(printable(notice), paper) for notice in notices_of(snapshot)]
+        notices = [_within(printable(notice), paper) for notice in notices_of(snapshot, pauses)]
         return [*_accounts(snapshot.principals, paper), "", *pilots, "", _within(free, paper), *notices]
 
     def _is_wanted(self, user: str) -> bool:
         """Users are named as the batch system does, or without the domain that it adds."""
         return self._args.user is None or user in self._args.user or user.partition("@")[0] in self._args.user
 
-    def _as_json(self, snapshot: Snapshot, rows: Sequence[Row], now: int) -> str:
+    def _unmet(self) -> dict[str, Unmet]:
+        """What the agent's journal remembers of accounts that orders were for; nothing where it cannot be read."""
+        journal = journal_to_look_at(self._args)
+        try:
+            return {} if journal is None else unmet_in(files_of(journal))
+        except UsageError:
+            return {}
+
+    def _as_json(self, snapshot: Snapshot, rows: Sequence[Row], pauses: Sequence[Paused], now: int) -> str:
         shown = {
             "taken": now,
             "free_cores": snapshot.free_cores,
             "accounts": [dataclasses.asdict(principal) for principal in snapshot.principals],
             "pilots": [candidate_as_json(row.one) for row in rows],
-            "notices": list(notices_of(snapshot)),
+            "notices": list(notices_of(snapshot, pauses)),
+            "paused_demand": [paused_as_json(one) for one in pauses],
         }
         # Under --watch a program reads one document per line.
         return json_text(shown) if self._args.watch is None else journal_line(shown).rstrip()

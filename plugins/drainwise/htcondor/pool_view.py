@@ -22,6 +22,7 @@ from drainwise.htcondor.shares import (
     Account,
     Use,
     account_of,
+    endless,
     fair_shares,
     groups,
     new_user_priority,
@@ -59,9 +60,13 @@ def snapshot_of(slot_ads: Iterable[Ad], others: Others, now: int, before: Collec
     demand = demand_of(submitters, others.schedds, accounts, running, ratio, startds.cores if ratio == 1.0 else None)
     uses = _uses(held, demand.waiting, accounts, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
-    owed = _owed(uses, accounts, known, ratio, sum(slot.cores for slot in (*held, *free)))
+    cores = sum(slot.cores for slot in (*held, *free))
+    owed = _owed(uses, accounts, known, ratio, cores)
+    shares = _owed(endless(uses), accounts, known, ratio, cores)
     unsure = _unsure(uses, accounts, known)
-    principals = tuple(_principal(name, use, owed[name], name in unsure) for name, use in sorted(uses.items()))
+    principals = tuple(
+        _principal(name, use, owed[name], shares[name], name in unsure) for name, use in sorted(uses.items())
+    )
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     return Snapshot(
         taken=now,
@@ -215,7 +220,7 @@ def _root(group: str) -> str:
     return group.lower().partition(".")[0]
 
 
-def _principal(name: str, use: Use, owed: float, unsure: bool) -> Principal:
+def _principal(name: str, use: Use, owed: float, share: float, unsure: bool) -> Principal:
     """Where fewer slots were heard of than the accountant charges, a principal that waits is not counted poorer.
 
     unsure: what it is owed cannot be said, so it is owed what it has.
@@ -228,6 +233,8 @@ def _principal(name: str, use: Use, owed: float, unsure: bool) -> Principal:
         cores_wanted=0.0 if unsure else use.wanted,
         priority=use.priority,
         cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs > 0 and not unsure else 1.0,
+        cores_share=in_use if unsure else share,
+        cores_running=use.in_use,
     )
 
 

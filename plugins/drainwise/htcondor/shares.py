@@ -7,9 +7,10 @@ whole pool: in proportion to 1/priority, and nobody more than it uses and wants.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drainwise.fair_share import shared_out
 from drainwise.htcondor.pool_ads import LARGEST_POOL, Ad, number, odd_number, text
@@ -113,6 +114,11 @@ def principal_of(submitter: str, known: Mapping[str, Account]) -> str:
 def new_user_priority(accounts: Iterable[Account]) -> float:
     """The effective priority of a user that the accountant does not know yet."""
     return _NEW_USER * next((one.factor for one in accounts if one.name == NO_GROUP), _DEFAULT_FACTOR)
+
+
+def endless(uses: Mapping[str, Use]) -> dict[str, Use]:
+    """The same when all who use or want anything want without end: then what each is owed is its own share."""
+    return {name: replace(use, wanted=math.inf) if use.in_use + use.wanted else use for name, use in uses.items()}
 
 
 def fair_shares(cores: float, uses: Mapping[str, Use]) -> dict[str, float]:

@@ -20,6 +20,7 @@ from drainwise.htcondor import node_knobs, sandbox
 from drainwise.htcondor.ad_text import raw_values
 from drainwise.htcondor.hooks_since import HOOK_RAN, hook_ran, hooks_since
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
+from drainwise.htcondor.node_files import UNUSABLE, unusable_files
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
@@ -31,7 +32,7 @@ from drainwise.waste import classad_expressions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import NoReturn
 
     from drainwise.htcondor.job_directories import JobDirectory
@@ -196,9 +197,15 @@ def marks_of(published: Published) -> Remembered:
 
 
 def output(
-    published: Published, marks: Remembered, before: Remembered, now: int, since: int | None = None, hooks: int = 0
+    published: Published,
+    marks: Remembered,
+    before: Remembered,
+    now: int,
+    since: int | None = None,
+    unusable: Iterable[str] = (),
+    hooks: int = 0,
 ) -> str:
-    """The whole of a round's output: the node's own heartbeat, the reports, and the retractions.
+    """The whole of a round's output: the node's own heartbeat and `unusable` files, the reports, the retractions.
 
     since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s).
 
@@ -206,7 +213,7 @@ def output(
     """
     orders = "" if since is None else f"PilotOrdersSince = {since}\n"
     orders += f"PilotHooksSince = {hooks}\n" if hooks else ""
-    parts = [f"PilotCronHeartbeat = {now}\n{orders}- {NODE_TAG}"]
+    parts = [f'PilotCronHeartbeat = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
@@ -232,9 +239,8 @@ def run(knobs: dict[str, str]) -> None:
     largest = max(before.vacate, vacate or 0)
     published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
     marks = marks_of(published)
-    write_output(
-        output(published, marks, before.marks, now, None if possible is None else since, hooks).encode("ascii")
-    )
+    orders, unusable = None if possible is None else since, unusable_files(knobs["settings"])
+    write_output(output(published, marks, before.marks, now, orders, unusable, hooks).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")

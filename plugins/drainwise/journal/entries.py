@@ -15,7 +15,6 @@ from drainwise.journal.outcomes import OpenOrder, claims_of, realised_waste
 from drainwise.pilotad.report import FRESH
 from drainwise.pool import Ending, Snapshot
 from drainwise.reclaim.plan_json import candidate_as_json, order_as_json
-from drainwise.reclaim.quota import owed
 from drainwise.reclaim.snapshot_json import snapshot_hash
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def decision_event(plan: Plan, snapshot: Snapshot, acting: bool, now: int) -> di
         surplus=balance.surplus,
         deficit=balance.deficit,
         expected_waste=plan.waste,
-        waiting=[{"principal": one.name, "cores": owed(one)} for one in snapshot.principals if owed(one) > 0],
+        waiting=[{"principal": name, "cores": cores} for name, cores in plan.waiting.items()],
         users=[
             {
                 "principal": user.principal,

@@ -14,6 +14,7 @@ Event = Mapping[str, object]
 VERSION = 1
 
 DECISION, ORDER, CANCEL, TENDED, ENDED, STATE = "decision", "order", "cancel", "tended", "ended", "state"
+DEMAND = "demand"
 DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 """What became of an order or a cancel."""
 

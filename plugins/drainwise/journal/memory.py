@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from drainwise.journal.entries import ended_event, found_cancel_event, found_failed_event, found_order_event
 from drainwise.journal.event import (
     CANCEL,
     DECISION,
+    DEMAND,
     DONE,
     ENDED,
     FAILED,
     ORDER,
+    SKIPPED,
     Event,
     number,
     objects,
@@ -28,13 +31,18 @@ from drainwise.journal.event import (
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import Claims, OpenOrder
 from drainwise.journal.read import event_of, is_of, lines_of
+from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool import Ending, Snapshot
 from drainwise.reclaim.limits import HOUR
 from drainwise.reclaim.record import Asked, Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.trust import PilotOutcome, trust_by_user
+from drainwise.reclaim.unmet_demand import Unmet, ordered, watched
 
-_REMEMBERED = tuple(kind.encode() for kind in (ORDER, CANCEL, ENDED))
+if TYPE_CHECKING:
+    from drainwise.reclaim.plan import Plan
+
+_REMEMBERED = tuple(kind.encode() for kind in (ORDER, CANCEL, ENDED, DEMAND))
 
 
 class Memory:
@@ -48,6 +56,7 @@ class Memory:
         self._unwritten: dict[str, dict[str, object]] = {}  # chosen by an acting decision, of which no order tells yet
         self._failed: dict[str, Event] = {}  # by run: an order that failed; a node may have taken it and not said so
         self._decision: Event = {}
+        self._unmet: dict[str, Unmet] = {}  # by account
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -99,6 +108,8 @@ class Memory:
             elif event.get("outcome") == DONE:
                 self._asked[run] = Asked(order.asked, order.user, order.cores)
                 self._open[run] = order
+            elif event.get("outcome") == SKIPPED:
+                self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
             self._unwritten.pop(run, None)
         elif kind == CANCEL and event.get("outcome") == DONE:
             self._open.pop(text(event, "run"), None)
@@ -107,6 +118,11 @@ class Memory:
             self._open.pop(outcome.run, None)
             if truth(event, "believed"):
                 self._outcomes[outcome.run] = outcome
+        elif kind == DEMAND:
+            unmet = unmet_of(event)
+            self._unmet[unmet.principal] = unmet
+            if unmet == Unmet(unmet.principal):
+                del self._unmet[unmet.principal]
 
     def _decided(self, event: Event) -> None:
         self._decision = event
@@ -145,13 +161,30 @@ class Memory:
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
         trust = trust_by_user(self._outcomes.values(), now, settings.trust)
         failed = {run: min(whole(event, "time"), now) for run, event in self._failed.items()}
-        return Record(asked, trust, spared if settings.trust.spared else {}, failed)
+        return Record(asked, trust, spared if settings.trust.spared else {}, failed, dict(self._unmet))
 
     def _maybe_asked(self) -> dict[str, Asked]:
         if not self._unwritten:
             return {}
         time = whole(self._decision, "time")
         return {run: Asked(time, text(one, "user"), whole(one, "cores")) for run, one in self._unwritten.items()}
+
+    def watched(self, snapshot: Snapshot, now: int, settings: Settings) -> list[dict[str, object]]:
+        """Take in how the accounts fare that orders were given for; what has changed, as events to write.
+
+        What an account uses is written with the next change only.
+        """
+        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings)
+        changed = [
+            one for name, one in self._unmet.items() if replace(before[name], use=one.use, looked=one.looked) != one
+        ]
+        return [unmet_event(one, now) for one in changed] + [
+            unmet_event(Unmet(name), now) for name in before if name not in self._unmet
+        ]
+
+    def ordering(self, plan: Plan, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
+        """The accounts for which the plan's orders are about to be given, as events to write before."""
+        return [unmet_event(one, now) for one in ordered(self._unmet, snapshot, plan.parts, now)]
 
     def open_orders(self) -> dict[str, OpenOrder]:
         """The orders that were given, not taken back, and whose pilot's end is not yet known, by run."""

@@ -11,8 +11,9 @@ from drainwise.journal.event import DONE, FAILED, SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.pool import Pilot, Pool, Snapshot
 from drainwise.reclaim.cancel import Cancel, cancels
+from drainwise.reclaim.paused_demand import weighed
 from drainwise.reclaim.plan import Order, Plan
-from drainwise.reclaim.quota import Balance, weigh
+from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
 from drainwise.reclaim.words import clock
@@ -94,7 +95,7 @@ def carry_out(
     """
     if not (plan.orders or plan.cancels):
         return Outcome(())
-    look = _look(pool, settings, time)
+    look = _look(pool, settings, time, record)
     released = _take_back(plan, look, pool, settings, time, journal, record, stopping)
     needed, acts, fault = look.balance.deficit, [], ""
     for order in plan.orders:
@@ -102,7 +103,7 @@ def carry_out(
             break
         if look.is_old(time()):
             try:
-                look = _look(pool, settings, time)
+                look = _look(pool, settings, time, record)
             except PoolError as error:
                 fault = str(error)
                 break
@@ -116,7 +117,7 @@ def carry_out(
 
 @dataclass(frozen=True)
 class _Look:
-    """What the batch system showed at `now` (UNIX s)."""
+    """What the batch system showed at `now` (UNIX s), with the demand that counts."""
 
     now: int
     snapshot: Snapshot
@@ -128,10 +129,11 @@ class _Look:
         return not 0 <= now - self.now <= LOOK_AGAIN
 
 
-def _look(pool: Pool, settings: Settings, time: Callable[[], int]) -> _Look:
+def _look(pool: Pool, settings: Settings, time: Callable[[], int], record: Record | None) -> _Look:
     snapshot, now = pool.snapshot(time()), time()
     running = {pilot.run: pilot for pilot in snapshot.pilots}
-    return _Look(now, snapshot, weigh(snapshot, now, settings.horizon), running)
+    counts, _, balance = weighed(snapshot, {} if record is None else record.unmet, now, settings)
+    return _Look(now, counts, balance, running)
 
 
 def _take_back(

@@ -16,11 +16,14 @@ from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates
 from drainwise.reclaim.fit import jobs_waiting, usable
 from drainwise.reclaim.limits import cores_allowed, too_soon
 from drainwise.reclaim.notices import notices_of
+from drainwise.reclaim.paused_demand import Paused, paused, weighed
 from drainwise.reclaim.policy import Choice, Need, policy_called
 from drainwise.reclaim.question import Question, balance_for, without_limits
-from drainwise.reclaim.quota import Balance, on_its_way, weigh
+from drainwise.reclaim.quota import Balance, on_its_way, owed
+from drainwise.reclaim.reach import total_to_give
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.unmet_demand import Part, for_whom
 from drainwise.reclaim.words import clock, core_hours, duration
 
 
@@ -58,8 +61,9 @@ class Spared:
 class UserPlan:
     """One user's part: `cores` to give back for `principal`, who is asked for them and who is spared.
 
-    later: cores that a limit of the cycle leaves to the next one; they are not put on anybody else. limit: that limit
-    in words, or "". open: the pilots among which was chosen; closed: those that may not be asked, with why by run.
+    need: what the policies are asked for it, rounded up to whole pilots where that is right. later: cores that a limit
+    of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "". open: the
+    pilots among which was chosen; closed: those that may not be asked, with why by run.
     """
 
     principal: str
@@ -70,6 +74,7 @@ class UserPlan:
     orders: tuple[Order, ...]
     open: Candidates = field(repr=False, compare=False)
     closed: tuple[Candidates, Mapping[str, str]] = field(repr=False, compare=False)
+    need: Need
 
     @property
     def cores_given(self) -> int:
@@ -102,7 +107,9 @@ class Plan:
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
     cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each.
-    closed_nodes: nodes with pilots that cannot be asked.
+    closed_nodes: nodes with pilots that cannot be asked. waiting: cores that accounts are owed and wait for, by
+    account. parts: for each of these, its parts of the pilots that are asked, by run. paused: demand that does not
+    count now.
     """
 
     taken: int
@@ -114,6 +121,9 @@ class Plan:
     summary: str
     notices: tuple[str, ...] = ()
     closed_nodes: int = 0
+    waiting: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
+    paused: tuple[Paused, ...] = ()
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -138,19 +148,29 @@ def make_plan(
     policy_called(settings.policy)
     record = record or Record()
     if question is None:
-        balance = weigh(snapshot, now, settings.horizon)
-        released = cancels(snapshot, balance, now, settings, record)
+        counts, asks, balance = weighed(snapshot, record.unmet, now, settings)
+        released, pauses = cancels(counts, balance, now, settings, record), paused(snapshot, record.unmet, now)
     else:
-        settings, released = without_limits(settings), ()
+        settings, released, pauses, counts, asks = without_limits(settings), (), (), snapshot, snapshot
         balance = balance_for(question, snapshot, now, settings)
     wait = too_soon(record, now, settings) if balance.deficit > 0 else ""
     users = _user_plans(snapshot, balance, now, settings, record, wait)
     asked = [order.pilot for user in users for order in user.orders]
-    fitting = usable(asked, jobs_waiting(snapshot)) if question is None else None
-    summary = wait or _summary(balance, users, fitting)
-    notices = notices_of(snapshot)
-    closed = len({pilot.node for pilot in snapshot.pilots if pilot.cannot})
-    return Plan(snapshot.taken, settings.policy, balance, tuple(users), released, fitting, summary, notices, closed)
+    fitting = usable(asked, jobs_waiting(counts)) if question is None else None
+    return Plan(
+        snapshot.taken,
+        settings.policy,
+        balance,
+        tuple(users),
+        released,
+        fitting,
+        summary=wait or _summary(balance, users, fitting, pauses),
+        notices=notices_of(snapshot, pauses),
+        closed_nodes=len({pilot.node for pilot in snapshot.pilots if pilot.cannot}),
+        waiting={one.name: cores for one in counts.principals if (cores := owed(one)) > 0},
+        parts=for_whom(asks, asked, balance.deficit, record.unmet),
+        paused=pauses,
+    )
 
 
 def _user_plans(
@@ -162,28 +182,49 @@ def _user_plans(
         pilots[pilot.principal, pilot.user].append(pilot)
     users: list[UserPlan] = []
     taken: Counter[str] = Counter()  # by user, who may run under several accounts
-    missing, cycle = balance.deficit, 0 if wait else settings.max_cores
+    missing, own, cycle = balance.deficit, balance.below_share, 0 if wait else settings.max_cores
     for over in balance.over:
-        beyond = over.cores
+        beyond, most = over.cores, over.most
         for user in over.users:
             cores = min(missing, beyond)
             if cores <= 0:
                 break
             allowed = max(0, min(cycle, cores_allowed(user, record, now, settings) - taken[user]))
-            need, whose = Need(cores, beyond), (over.principal, user)
-            part = _user_plan(whose, pilots[whose], need, allowed, now, settings, record, wait)
+            part_of, whose = _Part(cores, beyond, own, most), (over.principal, user)
+            part = _user_plan(whose, pilots[whose], part_of, allowed, now, settings, record, wait)
             users.append(part)
             cycle -= part.cores_given
             taken[user] += part.cores_given
-            missing -= min(cores, part.cores_given + part.later)
-            beyond -= part.cores_given + part.later
+            gone = part.cores_given + part.later
+            missing, own, beyond, most = missing - gone, own - gone, beyond - gone, most - gone
     return users
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Cores that one user is to give back: at most `beyond`, what its principal holds beyond what it is owed.
+
+    own: so many are for those who use less than their own share: for them at most `most`, which leaves the principal
+    its own share.
+    """
+
+    cores: int
+    beyond: int
+    own: int
+    most: int
+
+    def need(self, sizes: Whole) -> Need:
+        """What pilots of these sizes are asked for: rounded up beyond `beyond` only where the own shares need it."""
+        own = min(self.cores, self.own)
+        if total_to_give(sizes, self.cores, self.beyond) >= own:
+            return Need(self.cores, self.beyond)
+        return Need(own, self.most)
 
 
 def _user_plan(
     whose: tuple[str, str],
     pilots: Sequence[Pilot],
-    need: Need,
+    part: _Part,
     allowed: int,
     now: int,
     settings: Settings,
@@ -194,14 +235,15 @@ def _user_plan(
     closed = {pilot.run: why for pilot in pilots if (why := _why_closed(pilot, now, settings, record))}
     able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, record)
     others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, record)
+    need = part.need(able.sizes)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
     orders = _orders(policy_called(settings.policy).choose(able, bounded), able)
     later, limit = 0, ""
-    if need.cores > allowed:
+    if part.cores > allowed:
         limit = wait or f"a limit allows {allowed} cores now"
-        possible = min(need.cores, int(able.sizes.sum()))
+        possible = min(part.cores, int(able.sizes.sum()))
         later = max(0, possible - sum(order.pilot.cores for order in orders))
-    return UserPlan(*whose, need.cores, later, limit, orders, able, (others, closed))
+    return UserPlan(*whose, part.cores, later, limit, orders, able, (others, closed), need)
 
 
 def _orders(choices: Sequence[Choice], among: Candidates) -> tuple[Order, ...]:
@@ -245,7 +287,9 @@ def _not_needed(one: Candidate, limit: str) -> str:
     return f"not needed; {how} it would waste {core_hours(one.best.waste)}" + (f"; {limit}" if limit else "")
 
 
-def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None) -> str:
+def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None, pauses: Sequence[Paused]) -> str:
+    if balance.demand <= 0 and pauses:
+        return "only demand that is paused waits: nothing to give back"
     if balance.demand <= 0:
         return "nobody under quota waits: nothing to give back"
     if not balance.over:

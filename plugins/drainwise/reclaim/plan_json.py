@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from drainwise.reclaim.candidates import KILL, Candidate
+from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan
 
 
@@ -23,6 +26,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         "expected_waste": plan.waste,
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
+        "paused_demand": [paused_as_json(one) for one in plan.paused],
         "users": [
             {
                 "principal": user.principal,
@@ -51,6 +55,11 @@ def as_json(plan: Plan) -> dict[str, object]:
             for one in plan.cancels
         ],
     }
+
+
+def paused_as_json(one: Paused) -> dict[str, object]:
+    """Demand that does not count as plain values; times in UNIX s."""
+    return asdict(one)
 
 
 def order_as_json(order: Order) -> dict[str, object]:

@@ -23,7 +23,8 @@ def balance_for(question: Question, snapshot: Snapshot, now: int, settings: Sett
     """The balance that the question puts in the place of the pool's. Raises UsageError for a user without pilots."""
     pool = weigh(snapshot, now, settings.horizon)
     over = pool.over if question.user is None else _everything_of(question.user, snapshot, now, settings)
-    return replace(pool, demand=float(question.cores), free=0.0, leaving=0, deficit=question.cores, over=over)
+    cores = question.cores
+    return replace(pool, demand=float(cores), free=0.0, leaving=0, deficit=cores, over=over, below_share=cores)
 
 
 def without_limits(settings: Settings) -> Settings:
@@ -48,4 +49,4 @@ def _everything_of(name: str, snapshot: Snapshot, now: int, settings: Settings) 
     for pilot in snapshot.pilots:
         if pilot.user == user and not on_its_way(pilot, now, settings.horizon):
             cores[pilot.principal] = cores.get(pilot.principal, 0) + pilot.cores
-    return tuple(Over(principal, cores[principal], (user,)) for principal in sorted(cores))
+    return tuple(Over(principal, cores[principal], (user,), cores[principal]) for principal in sorted(cores))

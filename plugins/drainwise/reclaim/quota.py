@@ -20,11 +20,15 @@ _ROUNDING = 1e-6  # cores; quotas and weights are sums of floats
 
 @dataclass(frozen=True)
 class Over:
-    """A principal over its quota: `cores` it can still give back, and its users, who gives back first at the front."""
+    """A principal over its quota: `cores` it can still give back, and its users, who gives back first at the front.
+
+    most: cores that it can give back without using less than its own share; at least `cores`.
+    """
 
     principal: str
     cores: int
     users: tuple[str, ...]
+    most: int
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,9 @@ class Balance:
     """The cores (not core-seconds) of one snapshot.
 
     demand: owed to those under quota who wait. free: unclaimed cores they can use. leaving: on their way out already.
-    surplus: held beyond the quotas. deficit: what must be given back now. over: by whom, in this order.
+    surplus: held beyond the quotas. deficit: what must be given back now. over: by whom, in this order. below_share:
+    cores that are needed for those who use less than their own share: for these a pilot may go that has more cores than
+    its principal holds beyond what it is owed, as long as that keeps its own share.
     """
 
     demand: float
@@ -41,6 +47,7 @@ class Balance:
     surplus: float
     deficit: int
     over: tuple[Over, ...]
+    below_share: int = 0
 
 
 def whole_cores(cores: float) -> int:
@@ -53,7 +60,17 @@ def owed(principal: Principal) -> float:
 
     A part of a job's cores would be of no use to it: taking them back would be waste without a gain.
     """
-    room = min(principal.cores_wanted, principal.cores_owed - principal.cores_in_use)
+    return _in_whole_jobs(principal, principal.cores_owed)
+
+
+def own_share(principal: Principal) -> float:
+    """Cores of a principal's own share, of which nothing is lent to it: what others may never make it go below."""
+    share = principal.cores_share
+    return principal.cores_owed if share is None else min(share, principal.cores_owed)
+
+
+def _in_whole_jobs(principal: Principal, share: float) -> float:
+    room = min(principal.cores_wanted, share - principal.cores_in_use)
     job = max(principal.cores_per_job, 1.0)
     return whole_cores(room / job) * job
 
@@ -77,7 +94,9 @@ def require_whole(snapshot: Snapshot) -> None:
             raise PoolUnreachable(f"half an answer from the batch system: account {name!r} is there {count} times")
     for principal in snapshot.principals:
         cores = (principal.cores_in_use, principal.cores_owed, principal.cores_wanted, principal.cores_per_job)
-        if not (all(0 <= figure <= _MOST for figure in cores) and 0 <= principal.priority < math.inf):
+        if not (
+            all(0 <= one <= _MOST for one in (*cores, own_share(principal))) and 0 <= principal.priority < math.inf
+        ):
             raise PoolUnreachable(f"half an answer from the batch system: figures of account {principal.name!r}")
     if not 0 <= snapshot.free_cores <= _MOST:
         raise PoolUnreachable("half an answer from the batch system: its free cores")
@@ -100,8 +119,9 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     """The balance of a snapshot at `now` (UNIX s); `horizon` (s) as in `on_its_way`.
 
     deficit = min(demand − free − leaving, Σ (surplus − leaving) of those over quota): the worst priority (the largest
-    number) gives back first, within a principal the user with the worst priority. Raises PoolUnreachable as
-    `require_whole` does.
+    number) gives back first, within a principal the user with the worst priority. What is lent out is given back to a
+    part of a core, save where those wait who use less than their own share: for them it is rounded up, so that parts of
+    a core of several principals make a whole one. Raises PoolUnreachable as `require_whole` does.
     """
     require_whole(snapshot)
     leaving: Counter[str] = Counter()
@@ -110,16 +130,20 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
             leaving[pilot.principal] += pilot.cores
     on_the_way = sum(leaving.values())  # Counter.total() is not in Python 3.9
     demand = sum(owed(principal) for principal in snapshot.principals)
+    own = sum(_in_whole_jobs(principal, own_share(principal)) for principal in snapshot.principals)
+    below_share = whole_cores(own - snapshot.free_cores - on_the_way)
     surplus, over = 0.0, []
     for principal in sorted(snapshot.principals, key=lambda one: (-one.priority, one.name)):
         beyond = principal.cores_in_use - principal.cores_owed
         if beyond > _ROUNDING:
             surplus += beyond
-            cores = whole_cores(beyond - leaving[principal.name])
-            over.append(Over(principal.name, cores, _worst_first(snapshot, principal.name)))
+            left = beyond - leaving[principal.name]
+            most = whole_cores(left + principal.cores_owed - own_share(principal))
+            cores = min(most, math.ceil(left - _ROUNDING)) if below_share else whole_cores(left)
+            over.append(Over(principal.name, max(0, cores), _worst_first(snapshot, principal.name), most))
     needed = whole_cores(demand - snapshot.free_cores - on_the_way)
     deficit = min(needed, sum(one.cores for one in over))
-    return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over))
+    return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over), below_share)
 
 
 def _worst_first(snapshot: Snapshot, principal: str) -> tuple[str, ...]:

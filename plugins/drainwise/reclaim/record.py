@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from drainwise.reclaim.trust import TrustFigures
+from drainwise.reclaim.unmet_demand import Unmet
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,11 @@ class Asked:
 class Record:
     """asked: the orders of the last hour and the last one. trust: by user. spared: how many times, by run.
 
-    failed: when the last order to a run failed, UNIX s, by run.
+    failed: when the last order to a run failed, UNIX s, by run. unmet: by account that orders were given for.
     """
 
     asked: tuple[Asked, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
     spared: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
+    unmet: Mapping[str, Unmet] = field(default_factory=dict)

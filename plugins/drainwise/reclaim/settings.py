@@ -34,7 +34,9 @@ class Settings:
     max_cores_per_user_hour: of one user within any hour. min_between_acts: between two cycles that ask anybody.
     retry_after: a pilot whose order failed is left alone so long, so that another one goes instead. min_age: a pilot
     younger than that is left alone; it has hardly begun, and HTCondor 23.9 was seen to keep a job that was preempted
-    within a second of its start waiting for its whole job lease.
+    within a second of its start waiting for its whole job lease. time_to_start: so long after cores came back the jobs
+    that they were for are given to start. demand_pause: for so long, at first, demand does not count that cores which
+    came back did not serve; 0 = never.
     """
 
     policy: str
@@ -52,5 +54,7 @@ class Settings:
     min_age: int = 60
     min_between_acts: int = 0
     retry_after: int = 600
+    time_to_start: int = 180
+    demand_pause: int = 900
     drain_only: bool = True
     trust: Trust = field(default_factory=Trust)

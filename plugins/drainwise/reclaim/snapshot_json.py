@@ -1,7 +1,8 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 2; version 1, which has no `cannot`, `vacate` and `notices`, is read too. Times in UNIX s, cores as the batch
-system gave them, null where not known. What is not exactly a snapshot is refused with the place of the fault.
+Version 2; version 1, which has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`, is read too. Times
+in UNIX s, cores as the batch system gave them, null where not known. What is not exactly a snapshot is refused with the
+place of the fault.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ _PILOT = {
     "cannot": "text",
     "vacate": "int?",
 }
-_PRINCIPAL = {"name": "text"} | {one.name: "number" for one in fields(Principal) if one.name != "name"}
+_SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
+_PRINCIPAL = {one.name: "number" for one in fields(Principal)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
 _SNAPSHOT = {
     "format": "text",
     "version": "int",
@@ -62,6 +64,8 @@ _SNAPSHOT = {
     "user_priorities": "object",
     "notices": "list",
 }
+_ADDED: tuple[dict[str, object], ...] = ({"notices": []}, {"cannot": "", "vacate": None}, _SINCE_2)
+"""What version 1 has not got: the snapshot, each pilot, each principal."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "number": (int, float),
@@ -112,9 +116,7 @@ def snapshot_from_json(value: object) -> Snapshot:
     version = value.get("version")
     if isinstance(version, bool) or version not in {1, VERSION}:
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 and {VERSION}")
-    added: tuple[dict[str, object], dict[str, object]] = ({}, {})
-    if version == 1:
-        added = {"notices": []}, {"cannot": "", "vacate": None}
+    added = _ADDED if version == 1 else ({}, {}, {})
     whole = _object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
     priorities = {
         user: _checked(priority, "number", f"user_priorities, {user!r}")
@@ -124,7 +126,7 @@ def snapshot_from_json(value: object) -> Snapshot:
         whole["taken"],
         tuple(_pilot(_with(one, added[1]), f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
         tuple(
-            Principal(**_object(one, _PRINCIPAL, f"principal {place}"))
+            Principal(**_object(_with(one, added[2]), _PRINCIPAL, f"principal {place}"))
             for place, one in enumerate(whole["principals"], 1)
         ),
         whole["free_cores"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.pool import Pilot, Principal, Snapshot
 from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.policy import LEAST_WASTE, Need
+from drainwise.reclaim.policy import LEAST_WASTE
 from drainwise.reclaim.policy import POLICIES as AGENT
 from drainwise.simulate.clairvoyant import Clairvoyant, Truth
 from drainwise.simulate.feed import BEGIN
@@ -111,11 +111,10 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
         found = [(one.pilot, one.deadline, one.waste) for one in plan.orders]
     else:
         chooser = BASELINES[policy] if policy != CLAIRVOYANT else Clairvoyant(truth_of(site), latest(snapshot, burst))
-        most = {over.principal: over.cores for over in plan.balance.over}
         found = [
             (choice.candidate.pilot, choice.option.deadline, choice.option.waste)
             for user in plan.users
-            for choice in chooser.choose(user.open, Need(user.cores, most[user.principal]))
+            for choice in chooser.choose(user.open, user.need)
         ]
     return Decided(
         held,

@@ -149,7 +149,7 @@ class SlurmSection(NodeSection):
     release: Decimal | None = optional(
         decimal("22.05", "99.12"),
         "24.11",
-        "Slurm's release: what only some releases know stands in the rendered lines; left out: in their comments",
+        "Slurm's release: what only some releases know stands in the rendered lines; left out: the live cluster's",
     )
 
 
@@ -185,6 +185,16 @@ class ReclaimSection:
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that ask anybody")
     retry_after: int = key(
         duration("0s", "1d"), 600, "a pilot whose order failed is left alone so long, and another one asked instead"
+    )
+    time_to_start: int = key(
+        duration("1s", "1d"),
+        180,
+        "so long after cores came back jobs that waited for them are given to start: a few cycles of the scheduler",
+    )
+    demand_pause: int = key(
+        duration("0s", "1d"),
+        900,
+        "demand that cores which came back twice did not serve counts as none so long, then twice as long, up to a day",
     )
     max_cores_per_cycle: int = key(integer(1, 10000000), 512, "most cores that one cycle asks for")
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")

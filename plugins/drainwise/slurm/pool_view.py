@@ -67,8 +67,9 @@ def snapshot_of(
     demand = Demand(nodes, selection, _partitions_of(pilots, nodes))
     uses = _uses(jobs, shares, demand)
     cores = sum(node.cores for node in nodes)
-    owed = shares.owed(cores, {name: use.in_use + use.wanted for name, use in uses.items()})
-    principals = tuple(_principal(name, use, owed[name], shares) for name, use in sorted(uses.items()))
+    needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
+    owed, own = shares.owed(cores, needs), shares.own(cores, needs)
+    principals = tuple(_principal(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
     partitions = {name for use in uses.values() if use.wanted for name in use.partitions}
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.partitions & partitions]
     return Snapshot(
@@ -138,7 +139,7 @@ def _uses(jobs: Sequence[Job], shares: Shares, demand: Demand) -> dict[str, _Use
     return dict(uses)
 
 
-def _principal(name: str, use: _Use, owed: float, shares: Shares) -> Principal:
+def _principal(name: str, use: _Use, owed: float, share: float, shares: Shares) -> Principal:
     return Principal(
         name,
         cores_in_use=float(use.in_use),
@@ -146,6 +147,7 @@ def _principal(name: str, use: _Use, owed: float, shares: Shares) -> Principal:
         cores_wanted=float(use.wanted),
         priority=shares.priority_of(name),
         cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
+        cores_share=share,
     )
 
 

@@ -19,6 +19,7 @@ COMMAND = ("sshare", "--all", "--noheader", "--parsable2", "--format=Account,Use
 WORST = 1e6
 """The largest priority: of whoever used cores without any share."""
 
+_LARGEST = 1e18  # of shares, and of core-seconds; sums and ratios of those are numbers still
 _LEAST_WEIGHT = 1e-6  # no share at all: cores that nobody else has use for
 _OWN = ""  # an account's own users beside the accounts below it
 
@@ -60,6 +61,11 @@ class Shares:
         outside = {name: need for name, need in needs.items() if name not in known}
         owed = dict(_divided(self._root, max(0.0, cores - math.fsum(outside.values())), known))
         return {**{name: owed.get(name, 0.0) for name in known}, **outside}
+
+    def own(self, cores: float, needs: Mapping[str, float]) -> dict[str, float]:
+        """The own share of each principal in `needs`: what it is owed when all that have a need had one without end."""
+        endless = {name: math.inf if need and name in self._ratios else need for name, need in needs.items()}
+        return self.owed(cores, endless)
 
     def user_priorities(self) -> dict[str, float]:
         """For each user its part of its account's usage over its part of the shares there; of several the worst."""
@@ -114,7 +120,7 @@ def _number(text: str) -> float:
         number = float(text or 0)
     except ValueError:
         raise PoolUnreachable("half an answer: sshare printed a number that is none") from None
-    return number if math.isfinite(number) and number >= 0 else 0.0
+    return min(number, _LARGEST) if math.isfinite(number) and number >= 0 else 0.0
 
 
 def _branches(branch: Branch) -> Iterator[Branch]:

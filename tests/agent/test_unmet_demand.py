@@ -1,0 +1,321 @@
+"""Cores that nobody can use are not taken for ever: days of cycles against accounts whose jobs do not start."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.releases import Releases
+from drainwise.journal.file import JournalFile
+from drainwise.journal.memory import Memory
+from drainwise.journal.read import files_of
+from drainwise.pool import Ending, Pilot, Principal, Snapshot
+
+from .memory_pool import NOW, SETTINGS
+
+PERIOD = 60
+DAY = 86_400
+SITE = dataclasses.replace(SETTINGS, max_cores_per_user_hour=1_000_000, time_to_start=180, demand_pause=900)
+
+
+@dataclasses.dataclass
+class Queue:
+    """One account's jobs of `cores`: those that can start on freed cores, those that cannot; those that run."""
+
+    cores: int = 8
+    possible: int = 0
+    impossible: int = 0
+    running: list[Running] = dataclasses.field(default_factory=list)
+
+    @property
+    def use(self) -> int:
+        return sum(one.cores for one in self.running)
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A job that runs until `ends`; "" is a node on which no pilot is."""
+
+    node: str
+    started: int
+    ends: float
+    cores: int
+
+
+class RefilledPool:
+    """alice's next pilot takes whatever is free and nobody else can use; a pilot leaves `drains` s after its order."""
+
+    def __init__(self, nodes: int = 6, drains: int = 50, **queues: Queue) -> None:
+        self.nodes, self.drains, self.queues = [f"n{number}" for number in range(nodes)], drains, queues
+        self.pilots: dict[str, Pilot] = {}
+        self.asked: list[int] = []  # when each order was given
+        self.now, self.number = NOW, 0
+        self.lasts = 1e9
+        self.refill()
+
+    def refill(self) -> None:
+        for node in self.nodes:
+            free = 8 - sum(one.cores for one in self.pilots.values() if one.node == node)
+            free -= sum(one.cores for queue in self.queues.values() for one in queue.running if one.node == node)
+            while fitting := [one for one in self.queues.values() if one.possible and one.cores <= free]:
+                queue = min(fitting, key=lambda one: one.use)
+                queue.possible -= 1
+                queue.running.append(Running(node, self.now, self.now + self.lasts, queue.cores))
+                free -= queue.cores
+            if free >= 8:
+                one = self.job(node, self.now, 8, "a")
+                self.pilots[one.run] = one
+
+    def job(self, node: str, started: int, cores: int, account: str) -> Pilot:
+        self.number += 1
+        run = f"ce#{self.number}.0#{started}@{started}"
+        return Pilot(run, f"slot1_{self.number}@{node}", node, account, "alice", cores, started)
+
+    def pass_to(self, now: int) -> None:
+        self.now = now
+        for run, one in list(self.pilots.items()):
+            if one.deadline is not None and one.deadline <= now:
+                del self.pilots[run]
+        for queue in self.queues.values():
+            queue.running = [job for job in queue.running if job.ends > now]
+        self.refill()
+
+    def snapshot(self, now: int) -> Snapshot:
+        accounts = [Principal("a", float(8 * len(self.pilots)), 0.0, 0.0, 900.0)]
+        jobs = list(self.pilots.values())
+        for name, queue in self.queues.items():
+            wanted = queue.cores * (queue.possible + queue.impossible)
+            accounts.append(Principal(name, float(queue.use), 24.0, float(wanted), 500.0, float(queue.cores)))
+            jobs += [self.job(one.node, one.started, one.cores, name) for one in queue.running]
+        return Snapshot(now, tuple(jobs), tuple(accounts), 0.0, {"alice": 900.0})
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        self.asked.append(self.now)
+        self.pilots[pilot.run] = dataclasses.replace(pilot, deadline=self.now + self.drains)
+
+    def take_back(self, pilot: Pilot, reason: str) -> None:
+        self.pilots[pilot.run] = dataclasses.replace(pilot, deadline=None)
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
+        return {run: Ending(run, now, vacated=False) for run in runs}
+
+    def tend(self, snapshot: Snapshot) -> list[str]:
+        return []
+
+
+class Played:
+    """Cycles against a pool; with a journal that a new memory is read from in each cycle where `anew`."""
+
+    def __init__(self, pool: RefilledPool, place: Path, anew: bool = False) -> None:
+        self.pool, self.anew = pool, anew
+        self.path = str(place / "journal")
+        self.journal, self.memory, self.releases = JournalFile(self.path), Memory(), Releases()
+        self.last: Cycle | None = None
+
+    def until(self, end: int, change: Callable[[int], None] = lambda _: None) -> None:
+        while self.pool.now < end:
+            now = self.pool.now + PERIOD
+            self.pool.pass_to(now)
+            change(now)
+            memory = Memory.load(files_of(self.path), now) if self.anew else self.memory
+            self.last = run_cycle(
+                self.pool, SITE, memory, self.journal, lambda: self.pool.now, True, releases=self.releases
+            )
+            assert not self.last.fault
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        assert self.last is not None and self.last.plan is not None
+        return self.last.plan.notices
+
+
+def test_after_two_rounds_for_nothing_it_is_no_demand_and_that_is_said(tmp_path: Path) -> None:
+    """One job that no node can hold: once a minute a pilot would go for it."""
+    played = Played(RefilledPool(b=Queue(impossible=1)), tmp_path)
+    played.until(NOW + 900)
+    assert len(played.pool.asked) == 2
+    [notice] = played.notices
+    assert notice.startswith("b waits for 8 cores that do not count from 2026-11-21 ")
+    assert "16 cores came back for it in 2 rounds and its jobs did not start" in notice
+    assert played.last is not None and played.last.plan is not None
+    assert played.last.plan.summary == "only demand that is paused waits: nothing to give back"
+    [paused] = played.last.plan.paused
+    assert (paused.principal, paused.cores, paused.until - paused.since, paused.failed) == ("b", 8.0, 900, 2)
+    lines = [json.loads(line) for line in Path(played.path).read_text().splitlines()]
+    whys = [line["why"] for line in lines if line["event"] == "demand"]
+    assert whys[-1] == "demand of 8 cores is paused: 16 cores came back in 2 rounds and its jobs did not start"
+
+
+def test_the_pause_doubles_up_to_a_day(tmp_path: Path) -> None:
+    """Rounds of about 5 minutes apart: 15 min, 30, 1 h … 16 h, and then one pilot a day."""
+    played = Played(RefilledPool(b=Queue(impossible=1)), tmp_path)
+    played.until(NOW + 8 * DAY)
+    apart = [later - sooner for sooner, later in zip(played.pool.asked[1:], played.pool.asked[2:])]
+    pauses = [900 << number for number in range(7)] + [DAY] * 6
+    assert len(apart) == len(pauses)
+    assert all(pause < found < pause + 600 for pause, found in zip(pauses, apart))
+
+
+@pytest.mark.parametrize("drains", [50, 1500])
+def test_an_agent_that_is_started_anew_for_each_cycle_does_the_same(tmp_path: Path, drains: int) -> None:
+    """As cron does, with short and with long deadlines."""
+    asked = []
+    for anew in (False, True):
+        (place := tmp_path / str(anew)).mkdir()
+        played = Played(RefilledPool(drains=drains, b=Queue(impossible=1), c=Queue(possible=1)), place, anew)
+        played.until(NOW + DAY // 4)
+        asked.append(played.pool.asked)
+    assert asked[0] == asked[1]
+
+
+def test_a_job_that_can_start_is_served_during_the_pause(tmp_path: Path) -> None:
+    """It comes when the other one is paused; the other one stays so."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+    played.until(NOW + 600)
+    assert len(played.pool.asked) == 2
+    queue.possible = 1
+    played.until(NOW + 840)
+    assert (len(played.pool.asked), queue.possible, len(queue.running)) == (3, 0, 1)
+    played.until(NOW + 1200)
+    assert len(played.pool.asked) == 3
+    assert "b waits for 8 cores" in played.notices[0]
+
+
+def test_a_small_job_that_can_start_is_served_beside_a_large_one_that_cannot(tmp_path: Path) -> None:
+    """What counts is in jobs of its own size, not of the average with what is paused."""
+    queue = Queue(cores=16, impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+    played.until(NOW + 900)
+    before = len(played.pool.asked)
+    assert before == 4
+    small = Queue(cores=2, possible=1)
+    wide = played.pool.snapshot
+
+    def both(now: int) -> Snapshot:
+        """b's two queues as one account."""
+        seen = wide(now)
+        alice, large, other = seen.principals
+        wanted = large.cores_wanted + other.cores_wanted
+        one = dataclasses.replace(
+            large,
+            cores_in_use=large.cores_in_use + other.cores_in_use,
+            cores_wanted=wanted,
+            cores_per_job=wanted / (queue.impossible + small.possible),
+        )
+        pilots = tuple(dataclasses.replace(job, principal=job.principal.replace("small", "b")) for job in seen.pilots)
+        return dataclasses.replace(seen, principals=(alice, one), pilots=pilots)
+
+    played.pool.queues["small"] = small
+    played.pool.snapshot = both  # type: ignore[method-assign]
+    played.until(NOW + 1140)
+    assert (len(played.pool.asked) - before, len(small.running)) == (1, 1)
+
+
+def test_the_end_of_a_pause_is_one_more_round_and_one_that_helps_ends_all(tmp_path: Path) -> None:
+    """Its nodes are repaired meanwhile: the job that did not start does, and the account is as any other."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+    played.until(NOW + 900)
+    queue.impossible, queue.possible = 0, 1
+    played.until(NOW + 3000)
+    assert (len(played.pool.asked), len(queue.running), played.notices) == (3, 1, ())
+    assert json.loads(Path(played.path).read_text().splitlines()[-1])["why"] == "nothing is to be remembered of it"
+
+
+def test_a_trickle_of_small_starts_does_not_excuse_what_came_back_for_nothing(tmp_path: Path) -> None:
+    """One impossible job of 8 cores, and a job of a core that starts each minute on a core of its own."""
+    queue = Queue(impossible=1)
+    pool = RefilledPool(b=queue)
+    played = Played(pool, tmp_path)
+
+    def trickle(now: int) -> None:
+        queue.running.append(Running("", now, now + 65.0 + now % 7 * 60, 1))
+
+    played.until(NOW + DAY // 4, trickle)
+    assert len(pool.asked) <= 2 + 2 * 6
+
+
+def test_new_jobs_that_cannot_start_are_tried_once_in_a_pause(tmp_path: Path) -> None:
+    """An attack: one more impossible job each minute. Pilots in a day: two, and two for each pause that doubles."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+
+    def more(now: int) -> None:
+        queue.impossible += 1
+
+    played.until(NOW + DAY, more)
+    assert len(played.pool.asked) <= 3 * (2 + 2 * 7)  # its 24 cores at most in each round
+
+
+def test_removing_and_submitting_again_does_not_help(tmp_path: Path) -> None:
+    """An attack: the job is removed for a minute whenever it is paused."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+
+    def again(now: int) -> None:
+        paused = played.last is not None and played.last.plan is not None and played.last.plan.paused
+        queue.impossible = 0 if paused else 1
+
+    played.until(NOW + DAY, again)
+    assert len(played.pool.asked) <= 2 + 2 * 7
+
+
+def test_demand_that_vanished_was_not_failed(tmp_path: Path) -> None:
+    """The job is removed before its cores come back, again and again: nothing is held against the account."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(drains=600, b=queue), tmp_path)
+    for number in range(4):
+        queue.impossible = 1
+        played.until(NOW + number * 1200 + 300)
+        queue.impossible = 0
+        played.until(NOW + number * 1200 + 1200)
+    assert (len(played.pool.asked), played.notices) == (4, ())
+    assert not Memory.load(files_of(played.path), played.pool.now).record(played.pool.now, SITE).unmet
+
+
+def test_orders_that_stand_for_paused_demand_are_taken_back(tmp_path: Path) -> None:
+    """Three pilots drain for an impossible job of 24 cores, one much longer than the others; no flapping afterwards."""
+    queue = Queue(impossible=3)
+    pool = RefilledPool(b=queue)
+    played = Played(pool, tmp_path)
+    slow = iter([50, 400, 5000, *[50] * 100])
+    ask = pool.ask_to_leave
+
+    def ask_slowly(pilot: Pilot, deadline: int, reason: str) -> None:
+        pool.drains = next(slow)
+        ask(pilot, deadline, reason)
+
+    pool.ask_to_leave = ask_slowly  # type: ignore[method-assign]
+    played.until(NOW + 1200)
+    asked = len(pool.asked)
+    assert played.notices and not any(one.deadline for one in pool.pilots.values())
+    played.until(NOW + 1500)
+    assert len(pool.asked) == asked
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("drains", [50, 1200])
+def test_who_can_use_its_cores_is_never_paused(tmp_path: Path, drains: int, seed: int) -> None:
+    """Two accounts whose jobs come when they like for a day and take each other's cores and alice's."""
+    dice = random.Random(seed)
+    first, second = Queue(), Queue(cores=4)
+    pool = RefilledPool(drains=drains, b=first, c=second)
+    pool.lasts = 600.0
+    played = Played(pool, tmp_path)
+    seen: list[str] = []
+
+    def come(now: int) -> None:
+        for queue in (first, second):
+            queue.possible += dice.random() < 0.05
+            queue.possible += 3 * (dice.random() < 0.01)
+        seen.extend(() if played.last is None else played.notices)
+
+    played.until(NOW + DAY, come)
+    assert len(pool.asked) > 10 and seen == []

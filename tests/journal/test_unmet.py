@@ -1,0 +1,106 @@
+"""What is remembered of accounts that orders were for: written down and read back without loss."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.journal.file import journal_line
+from drainwise.journal.memory import Memory
+from drainwise.journal.unmet import unmet_event, unmet_in, unmet_of
+from drainwise.pool import Snapshot
+from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.unmet_demand import Part, Unmet
+
+NOW = 1795249000
+cores = st.floats(0, 1e6).map(lambda value: round(value, 6))
+times = st.integers(0, 1 << 40)
+PAUSED = Unmet("b", failed=2, vain=16.0, since=NOW - 60, until=NOW + 840, held=8.0, held_jobs=1.0)
+unmet = st.builds(
+    Unmet,
+    st.text(max_size=20),
+    st.dictionaries(st.text(max_size=20), st.builds(Part, st.text(max_size=9), st.integers(1, 999), cores), max_size=4),
+    times,
+    cores,
+    times,
+    cores,
+    cores,
+    st.lists(st.text(max_size=9), max_size=4).map(tuple),
+    times,
+    cores,
+    cores,
+    cores,
+    times,
+    times,
+    cores,
+    cores,
+    cores,
+    st.integers(0, 99),
+    cores,
+    times,
+    times,
+    cores,
+    cores,
+    st.booleans(),
+)
+
+
+@given(unmet)
+def test_what_is_written_is_read_back(one: Unmet) -> None:
+    assert unmet_of(json.loads(journal_line(unmet_event(one, NOW)))) == one
+
+
+def changed(**values: object) -> dict[str, Any]:
+    return {**unmet_event(PAUSED, NOW), **values}
+
+
+ODD = [
+    changed(principal=7),
+    changed(runs={}),
+    changed(runs=[{"run": "x", "node": "n", "cores": 1.0}]),
+    changed(until=-5),
+    changed(failed=1.5),
+    changed(held=float("nan")),
+    changed(nodes="n1"),
+    changed(closed=0),
+    {name: value for name, value in unmet_event(PAUSED, NOW).items() if name != "vain"},
+]
+
+
+@pytest.mark.parametrize("event", ODD)
+def test_what_is_not_sound_is_refused(event: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        unmet_of(event)
+
+
+def written(path: Path, *events: dict[str, Any]) -> list[str]:
+    path.write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
+    return [str(path)]
+
+
+def test_the_last_sound_event_of_an_account_counts(tmp_path: Path) -> None:
+    """For the agent's memory and for who only looks; one of which nothing is to be remembered is forgotten."""
+    other = unmet_event(dataclasses.replace(PAUSED, principal="c"), NOW)
+    paths = written(tmp_path / "journal", other, changed(failed=1), changed(), *ODD, unmet_event(Unmet("c"), NOW))
+    assert unmet_in(paths) == {"b": PAUSED, "c": Unmet("c")}
+    assert Memory.load(paths, NOW)._unmet == {"b": PAUSED}
+
+
+def test_a_journal_of_before_is_read(tmp_path: Path) -> None:
+    paths = written(tmp_path / "journal", {"event": "state", "version": 1, "time": NOW, "state": "ok", "why": ""})
+    assert (unmet_in(paths), Memory.load(paths, NOW)._unmet) == ({}, {})
+
+
+def test_of_an_account_that_pauses_only_changes_are_written(tmp_path: Path) -> None:
+    memory = Memory.load(written(tmp_path / "journal", changed()), NOW)
+    seen = Snapshot(NOW, (), (), 0.0)
+    settings = Settings("least-waste", 7200, 7200, 86400, 3600, 1000, 1000, 1000)
+    [gone] = memory.watched(seen, NOW, settings)  # the account is not there any more: it waits for nothing
+    assert (gone["held"], gone["until"]) == (0.0, PAUSED.until)
+    assert memory.watched(seen, NOW + 60, settings) == []

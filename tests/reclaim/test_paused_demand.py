@@ -1,0 +1,129 @@
+"""What of the demand counts while some of it is paused, and while cores that have just come back may serve it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pool import Principal, Snapshot
+from drainwise.reclaim.cancel import cancels
+from drainwise.reclaim.paused_demand import paused, weighed
+from drainwise.reclaim.plan import make_plan
+from drainwise.reclaim.record import Record
+from drainwise.reclaim.unmet_demand import Part, Unmet, for_whom
+
+from .facts import NOW, SETTINGS, pilot, principal
+
+SITE = dataclasses.replace(SETTINGS, time_to_start=180)
+PAUSED = Unmet("group_b", failed=2, vain=16.0, since=NOW - 60, until=NOW + 840, held=8.0, held_jobs=1.0)
+
+
+def waits(wanted: float, per_job: float = 8.0, in_use: float = 0.0, free: float = 0.0) -> Snapshot:
+    """alice has 48 cores and is owed 24, bob's group waits and is owed 24."""
+    accounts = (
+        principal("group_a", 48, 24, priority=900.0),
+        Principal("group_b", in_use, 24.0, wanted, 500.0, per_job),
+    )
+    return Snapshot(NOW, tuple(pilot(number) for number in range(6)), accounts, free)
+
+
+def deficit(seen: Snapshot, known: Unmet, now: int = NOW) -> int:
+    return weighed(seen, {"group_b": known}, now, SITE)[2].deficit
+
+
+def test_what_is_paused_does_not_count_until_the_pause_is_over() -> None:
+    assert deficit(waits(8), PAUSED) == 0
+    assert deficit(waits(8), PAUSED, NOW + 839) == 0
+    assert deficit(waits(8), PAUSED, NOW + 840) == 8
+    assert [one.cores for one in paused(waits(8), {"group_b": PAUSED}, NOW)] == [8.0]
+    assert paused(waits(8), {"group_b": PAUSED}, NOW + 840) == ()
+    assert paused(waits(0), {"group_b": PAUSED}, NOW) == ()
+
+
+def test_jobs_that_came_since_count_in_their_own_size() -> None:
+    assert deficit(waits(16), PAUSED) == 8
+    assert deficit(waits(9, per_job=4.5), PAUSED) == 1
+    assert deficit(waits(16), dataclasses.replace(PAUSED, closed=True)) == 0
+
+
+def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
+    """For as long as its jobs are given to start: what it used since, or what is free, is counted already."""
+    back = Unmet("group_b", back=8.0, last=NOW - 60, base=4.0, peak=4.0)
+    assert deficit(waits(8), back) == 0
+    assert deficit(waits(8), back, NOW + 120) == 8
+    assert deficit(waits(100), back) == 16
+    assert deficit(waits(8), dataclasses.replace(back, peak=12.0)) == 8
+    assert deficit(waits(16, free=8.0), back) == 8
+
+
+def test_no_request_is_taken_back_for_cores_that_have_just_come_back() -> None:
+    seen = waits(16)
+    asked = dataclasses.replace(
+        seen, pilots=(pilot(0, deadline=NOW + 60), pilot(1, deadline=NOW + 60), *seen.pilots[2:])
+    )
+    back = Unmet("group_b", back=8.0, last=NOW - 60)
+    assert make_plan(asked, NOW, SITE, Record(unmet={"group_b": back})).cancels == ()
+
+
+def test_requests_for_paused_demand_are_taken_back() -> None:
+    seen = waits(8)
+    asked = dataclasses.replace(seen, pilots=(pilot(0, deadline=NOW + 60), *seen.pilots[1:]))
+    [one] = make_plan(asked, NOW, SITE, Record(unmet={"group_b": PAUSED})).cancels
+    assert one.pilot == asked.pilots[0]
+
+
+amount = st.floats(0, 60)
+known = st.builds(
+    Unmet,
+    st.just("group_b"),
+    back=amount,
+    base=amount,
+    peak=amount,
+    last=st.integers(NOW - 400, NOW),
+    until=st.integers(NOW - 400, NOW + 400),
+    held=amount,
+    held_jobs=amount,
+    closed=st.booleans(),
+)
+
+
+@given(st.floats(0, 100), st.floats(1, 24), st.floats(0, 24), amount, known)
+def test_nobody_gives_back_more_for_what_is_remembered(
+    wanted: float, per_job: float, in_use: float, free: float, one: Unmet
+) -> None:
+    """And what an account was watched for makes it neither over its quota nor richer in demand."""
+    seen = waits(wanted, per_job, in_use, free)
+    counts, _, balance = weighed(seen, {"group_b": one}, NOW, SITE)
+    before = weighed(seen, {}, NOW, SITE)[2]
+    assert balance.deficit <= max(before.deficit, balance.demand)
+    assert balance.surplus == before.surplus
+    assert counts.principals[1].cores_wanted <= wanted
+    assert balance.deficit <= balance.demand + 1e-6
+    for release in cancels(counts, balance, NOW, SITE):
+        assert release.pilot.deadline is not None
+
+
+@given(
+    st.lists(st.tuples(amount, st.sampled_from([1.0, 4.0, 8.0])), min_size=1, max_size=4),
+    st.integers(1, 6),
+    st.integers(1, 48),
+)
+def test_the_parts_of_those_who_wait_are_what_is_asked_for(
+    facts: list[tuple[float, float]], number: int, missing: int
+) -> None:
+    """In all the cores of the pilots, and not more than was to be given back."""
+    accounts = tuple(Principal(f"b{n}", 0.0, 24.0, wanted, 1.0, size) for n, (wanted, size) in enumerate(facts))
+    chosen = [pilot(place) for place in range(number)]
+    parts = for_whom(Snapshot(NOW, (), accounts), chosen, missing, {})
+    total = sum(part.cores for mine in parts.values() for part in mine.values())
+    assert not parts or total == pytest.approx(min(missing, 8 * number))
+
+
+def test_an_order_is_for_those_for_whom_none_stands_yet() -> None:
+    accounts = (Principal("b", 0.0, 24.0, 8.0, 1.0, 8.0), Principal("c", 0.0, 24.0, 8.0, 1.0, 8.0))
+    stands = {"b": Unmet("b", runs={"before": Part("n", 8, 8.0)})}
+    parts = for_whom(Snapshot(NOW, (), accounts), [pilot(1)], 8, stands)
+    assert {name: sum(one.cores for one in mine.values()) for name, mine in parts.items()} == {"c": 8.0}

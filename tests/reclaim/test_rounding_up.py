@@ -1,0 +1,173 @@
+"""A pilot larger than what is lent out goes for those below their own share, and no account loses its own share."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drainwise.fair_share import shared_out
+from drainwise.pool import Pilot, Principal, Snapshot
+from drainwise.reclaim.plan import Plan, make_plan
+from drainwise.reclaim.policy import POLICIES
+from drainwise.reclaim.question import Question
+from drainwise.reclaim.quota import own_share, weigh
+
+from .facts import NOW, SETTINGS, pilot, principal
+
+
+def alice_holds_48_of_48(wanted: float, per_job: float, cores: int = 8, share: float = 24.0) -> Snapshot:
+    """alice has all cores in pilots of `cores`; bob, who uses none of his share, waits: the rest is lent to her."""
+    pilots = tuple(pilot(number, cores=cores) for number in range(48 // cores))
+    lent = 48 - min(wanted, 48 - share)
+    accounts = (
+        dataclasses.replace(principal("group_a", 48, lent, priority=900.0), cores_share=share),
+        dataclasses.replace(principal("group_b", 0, min(wanted, 48 - share), wanted, 1.0, per_job), cores_share=24.0),
+    )
+    return Snapshot(NOW, pilots, accounts, 0.0, {"alice": 900.0})
+
+
+def given_back(seen: Snapshot, policy: str = "least-waste") -> int:
+    return sum(order.pilot.cores for order in planned(seen, policy).orders)
+
+
+def planned(seen: Snapshot, policy: str = "least-waste") -> Plan:
+    return make_plan(seen, NOW, dataclasses.replace(SETTINGS, policy=policy))
+
+
+def test_four_cores_come_from_a_pilot_of_eight_and_twelve_from_two() -> None:
+    for policy in POLICIES:
+        assert given_back(alice_holds_48_of_48(4, 4.0), policy) == 8
+        assert given_back(alice_holds_48_of_48(12, 4.0), policy) == 16
+    assert planned(alice_holds_48_of_48(4, 4.0)).summary.startswith("1 pilot gives back 8 of 4 cores at")
+
+
+def test_no_more_than_the_next_whole_pilot_goes() -> None:
+    assert given_back(alice_holds_48_of_48(1, 1.0)) == 8
+    assert given_back(alice_holds_48_of_48(4, 4.0, cores=4)) == 4
+    assert given_back(alice_holds_48_of_48(4, 4.0, cores=3)) == 6
+
+
+def test_an_account_keeps_its_own_share() -> None:
+    """Of 48 cores 41 are alice's own: a pilot of 8 would leave her 40."""
+    assert given_back(alice_holds_48_of_48(4, 4.0, share=41.0)) == 0
+    assert given_back(alice_holds_48_of_48(4, 4.0, share=40.0)) == 8
+
+
+def test_what_is_wanted_beyond_ones_own_share_makes_nobody_go_below_what_is_lent() -> None:
+    """bob uses his own 24 and may have 4 more, as carol leaves hers: alice has but 4 beyond what she is owed."""
+    alice, bob = alice_holds_48_of_48(4, 4.0).principals
+    bob = dataclasses.replace(bob, cores_in_use=24.0, cores_owed=28.0, cores_share=24.0)
+    seen = dataclasses.replace(alice_holds_48_of_48(4, 4.0), principals=(alice, bob))
+    assert weigh(seen, NOW, SETTINGS.horizon).deficit == 4
+    assert given_back(seen) == 0
+
+
+def test_a_question_is_rounded_up_as_the_cycle_would() -> None:
+    plan = make_plan(alice_holds_48_of_48(4, 4.0), NOW, SETTINGS, question=Question(4))
+    assert sum(order.pilot.cores for order in plan.orders) == 8
+
+
+def test_parts_of_a_core_make_a_whole_one() -> None:
+    """Two accounts hold 0.6 and 0.4 of a core beyond what they are owed: bob's one core comes from the first."""
+    pilots = [pilot(number, cores=1) for number in range(24)]
+    pilots += [pilot(100 + number, cores=1, principal="group_c", user="carol") for number in range(24)]
+    accounts = (
+        Principal("group_a", 24.0, 23.4, 0.0, 900.0, 1.0, 16.0),
+        Principal("group_b", 0.0, 1.0, 1.0, 1.0, 1.0, 16.0),
+        Principal("group_c", 24.0, 23.6, 0.0, 800.0, 1.0, 16.0),
+    )
+    assert given_back(Snapshot(NOW, tuple(pilots), accounts)) == 1
+
+
+CORES = 48
+
+
+class FairPool:
+    """Accounts with pilots of one size each, and then jobs of one core; none ever ends by itself.
+
+    Free cores go to who uses least of its own share, as batch systems do.
+    """
+
+    def __init__(self, accounts: Sequence[tuple[float, int, int, int]]) -> None:
+        """accounts: weight, cores of a pilot, pilots, jobs that wait; each takes its pilots from what is left."""
+        self.weights = {f"account{place}": one[0] for place, one in enumerate(accounts)}
+        self.left = {f"account{place}": one[3] for place, one in enumerate(accounts)}
+        self.running: list[Pilot] = []
+        self.number = 0
+        for name, (_, cores, pilots, _) in zip(self.weights, accounts):
+            for _ in range(min(pilots, self.free() // cores)):
+                self.start(name, cores)
+        self.fill()
+
+    def start(self, name: str, cores: int) -> None:
+        self.number += 1
+        self.running.append(pilot(self.number, cores=cores, principal=name, user=name))
+
+    def use(self, name: str) -> int:
+        return sum(one.cores for one in self.running if one.principal == name)
+
+    def free(self) -> int:
+        return CORES - sum(one.cores for one in self.running)
+
+    def fill(self) -> None:
+        while self.free() and any(self.left.values()):
+            waiting = [name for name, jobs in self.left.items() if jobs]
+            name = min(waiting, key=lambda one: self.use(one) / self.weights[one])
+            self.left[name] -= 1
+            self.start(name, 1)
+
+    def snapshot(self) -> Snapshot:
+        needs = {name: float(self.use(name) + self.left[name]) for name in self.weights}
+        owed = shared_out(CORES, self.weights, needs)
+        own = shared_out(CORES, self.weights, {name: math.inf if need else 0.0 for name, need in needs.items()})
+        accounts = tuple(
+            Principal(
+                name, float(self.use(name)), owed[name], float(self.left[name]), self.use(name) / weight, 1.0, own[name]
+            )
+            for name, weight in self.weights.items()
+        )
+        return Snapshot(NOW, tuple(self.running), accounts, float(self.free()))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1.0, 1.0, 2.0, 3.5]), st.integers(1, 12), st.integers(0, 48), st.integers(0, 48)),
+        min_size=2,
+        max_size=4,
+    )
+)
+@settings(deadline=None, max_examples=150)
+def test_accounts_do_not_make_each_other_give_back_in_turns(accounts: list[tuple[float, int, int, int]]) -> None:
+    """Orders come to an end, nobody goes below its own share, and of what a user gives no pilot could be left out."""
+    pool = FairPool(accounts)
+    for _ in range(CORES):
+        seen = pool.snapshot()
+        plan = planned(seen)
+        if not plan.orders:
+            break
+        for user in plan.users:
+            [account] = [one for one in seen.principals if one.name == user.principal]
+            cores = [one.pilot.cores for one in user.orders]
+            assert not cores or account.cores_in_use - sum(cores) >= own_share(account) - 1e-6
+            assert not cores or sum(cores) - min(cores) < user.cores
+        gone = {one.pilot.run for one in plan.orders}
+        pool.running = [one for one in pool.running if one.run not in gone]
+        pool.fill()
+    else:
+        raise AssertionError("orders are given for ever")
+    below = [one for one in pool.snapshot().principals if one.cores_wanted and one.cores_in_use + 1 <= own_share(one)]
+    above = [one for one in pool.snapshot().pilots if _may_go(pool.snapshot(), one)]
+    assert not (below and above)
+
+
+def _may_go(seen: Snapshot, one: Pilot) -> bool:
+    """Whether its account has more than it is owed, and its own share without it."""
+    [account] = [each for each in seen.principals if each.name == one.principal]
+    return (
+        account.cores_in_use > account.cores_owed + 1e-6
+        and account.cores_in_use - one.cores >= own_share(account) - 1e-6
+    )
