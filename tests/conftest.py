@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from made_up_node import PYTHON, Node, Programs, install, public_directory
+from made_up_node import PYTHON, Node, Programs, install, public_directory, write
 
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"
@@ -54,9 +54,10 @@ def programs() -> Iterator[Programs]:
 
 @pytest.fixture(params=["before 25.4", "since 25.4"])
 def node(request: pytest.FixtureRequest, programs: Programs) -> Iterator[Node]:
-    """An empty node in each layout."""
+    """An empty node in each layout, which has had the hooks for years."""
     with public_directory() as base:
         made = Node(base, request.param == "since 25.4", DAEMON)
+        write(f"{made.state}.since", "1000000000", DAEMON)
         try:
             yield made
         finally:

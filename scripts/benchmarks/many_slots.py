@@ -44,7 +44,10 @@ for first in range(0, int(sys.argv[2]), 100):
     for node in range(first, min(first + 100, int(sys.argv[2]))):
         machine, address = f"wn{node:05d}.pool.test", f"<10.{node >> 8}.{node & 255}.1:9618>"
         place = dict(Machine=machine, MyAddress=address, StartdIpAddr=address)
-        ads.append(told(rest, Name=f"slot1@{machine}", Cpus=0, **place))
+        children = list(range(1, int(sys.argv[3]) + 1))
+        ads.append(told(
+            rest, Name=f"slot1@{machine}", Cpus=0, **place, ChildDSlotId=children, NumDynamicSlots=len(children),
+            PilotUpdateInterval=86400))  # they are told once
         for slot in range(1, int(sys.argv[3]) + 1):
             user, ran = f"alice{dice.randrange(int(sys.argv[4]))}@pool.test", dice.randrange(600, 80000)
             job = f"ce{dice.randrange(9)}.pool.test#{node * 8 + slot}.0#{start - ran - 60}"

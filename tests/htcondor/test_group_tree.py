@@ -87,3 +87,10 @@ def test_a_tree_is_never_owed_more_than_it_has_and_is_not_over_before_that_is_us
         wanted = sum(demands.get(name, 0.0) for name in tree)
         assert used <= fitting[root] + 1e-6
         assert used == pytest.approx(min(fitting[root], wanted), abs=1e-6)
+
+
+def test_a_group_that_accepts_no_surplus_is_owed_its_quota_alone() -> None:
+    """GROUP_ACCEPT_SURPLUS = False: what it waits for beyond cannot start, whatever its relatives leave."""
+    demands = {"group_alice.prod.deep": 40.0, "group_bob": 500.0}
+    owed = owed_in_trees(QUOTAS, demands, fixed={"group_alice.prod.deep"})
+    assert owed["group_alice.prod.deep"] == 15.0

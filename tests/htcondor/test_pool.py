@@ -12,6 +12,7 @@ import pytest
 from drainwise.errors import PoolUnreachable
 from drainwise.htcondor import pool as module
 from drainwise.htcondor.pool import HTCondorPool
+from drainwise.htcondor.pool_ads import Others
 
 NOW = 1795249000
 
@@ -21,10 +22,10 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A collector that knows nothing: each question to it is a byte of this file."""
     file = tmp_path / "questions"
 
-    def ask() -> Iterator[tuple[list[object], list[object]]]:
+    def ask() -> Iterator[Others]:
         with file.open("ab") as stream:
             stream.write(b"?")
-        yield [], []
+        yield Others()
 
     monkeypatch.setattr(module, "_ask_collector", ask)
     return file

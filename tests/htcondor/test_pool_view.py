@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+from collections.abc import Collection
 
-import classad2
 import pytest
 
 from drainwise.errors import PoolUnreachable
-from drainwise.htcondor.packed_ads import plain
-from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, SLOT_ATTRIBUTES, SUBMITTER_ATTRIBUTES, Ad
+from drainwise.htcondor.pool_ads import Ad, Others
 from drainwise.htcondor.pool_view import snapshot_of
 from drainwise.htcondor.retirement import ENDLESS
 from drainwise.pool import Principal, Snapshot
 from drainwise.reclaim.quota import weigh
-
-RECORDED = Path(__file__).parent / "recorded"
-ATTRIBUTES = {"Startd": SLOT_ATTRIBUTES, "Accounting": ACCOUNTING_ATTRIBUTES, "Submitter": SUBMITTER_ATTRIBUTES}
+from recorded_condor import ASKED, GROUPS, USERS, recorded_ads
 
 
 @dataclasses.dataclass
@@ -28,9 +24,11 @@ class Answer:
     accounting: list[dict[str, object]]
     submitters: list[dict[str, object]]
     taken: int
+    more: dict[str, list[dict[str, object]]] = dataclasses.field(default_factory=dict)
 
-    def facts(self, later: int = 0) -> Snapshot:
-        return snapshot_of(self.slots, self.accounting, self.submitters, self.taken + later)
+    def facts(self, later: int = 0, before: Collection[str] = ()) -> Snapshot:
+        others = Others(self.accounting, self.submitters, **self.more)
+        return snapshot_of(self.slots, others, self.taken + later, before)
 
     def slot(self, name: str) -> dict[str, object]:
         [found] = [ad for ad in self.slots if ad["Name"] == name]
@@ -38,17 +36,8 @@ class Answer:
 
 
 def recorded(name: str) -> Answer:
-    parts: dict[str, list[dict[str, object]]] = {}
-    taken = 0
-    for part in (RECORDED / f"{name}.ads").read_text().split("# ")[1:]:
-        head, _, body = part.partition("\n")
-        kind, moment = head.split()
-        taken = int(moment)
-        parts[kind] = [dict(plain(ad, ATTRIBUTES[kind])) for ad in classad2.parseAds(body)]
-    return Answer(parts["Startd"], parts["Accounting"], parts["Submitter"], taken)
-
-
-GROUPS, USERS, ASKED = "23.9.6-groups-waiting", "25.14.1-users-waiting", "25.14.1-groups-asked"
+    kinds, taken = recorded_ads(name)
+    return Answer(kinds["Startd"], kinds["Accounting"], kinds["Submitter"], taken)
 
 
 def accounts(seen: Snapshot) -> dict[str, Principal]:
@@ -156,11 +145,18 @@ def test_a_job_that_cannot_be_named_is_no_pilot_but_its_cores_are_in_use(change:
 
 
 def test_a_forged_job_id_takes_no_other_pilot_along() -> None:
-    """Two slots that show the same run: an order for one would hit the other, so neither is a candidate."""
+    """Two slots that show the same run: an order for one would hit the other, so neither can be asked.
+
+    A job of the parallel universe looks the same.
+    """
     answer = recorded(GROUPS)
     one, other = answer.slot("slot1_1@node1.pool.test"), answer.slot("slot1_2@node1.pool.test")
     other.update({"GlobalJobId": one["GlobalJobId"], "JobStart": one["JobStart"]})
-    assert {pilot.name for pilot in answer.facts().pilots} & {one["Name"], other["Name"]} == set()
+    seen = answer.facts()
+    [pilot] = [pilot for pilot in seen.pilots if pilot.cannot]
+    assert (pilot.name, pilot.cores) == ("slot1_1@node1.pool.test and 1 more", 16)
+    assert "parallel universe" in pilot.cannot
+    assert len(seen.pilots) == 8
 
 
 @pytest.mark.parametrize(
@@ -342,15 +338,16 @@ def test_far_fewer_slots_than_the_accountant_charges() -> None:
     assert "9 slots in use where the negotiator charges for 90" in refused(answer)
 
 
-def test_a_node_that_was_not_heard_for_long_has_no_candidates() -> None:
-    """Its startd may be dead, and could not be asked."""
+def test_a_node_that_was_not_heard_for_long_is_not_there() -> None:
+    """Its cores are in nobody's use, it has no candidates, and the administrator reads so."""
     answer = recorded(GROUPS)
     for ad in answer.slots:
         if ad["Machine"] == "node1.pool.test":
             ad["LastHeardFrom"] = answer.taken - 3600
     seen = answer.facts()
     assert {pilot.node for pilot in seen.pilots} == {"node2.pool.test", "node3.pool.test"}
-    assert accounts(seen)["group_alice"].cores_in_use == 72
+    assert accounts(seen)["group_alice"].cores_in_use == 48
+    assert any("4 slots (24 cores) on node1.pool.test are not counted" in notice for notice in seen.notices)
 
 
 def test_ads_of_other_kinds_and_sleeping_machines_are_not_slots() -> None:

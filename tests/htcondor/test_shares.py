@@ -110,13 +110,58 @@ def test_nobody_is_owed_less_than_its_own_share_or_its_need(cores: float, wanted
         assert owed[name] >= min(own[name], one.in_use + one.wanted) - 1e-6
 
 
-@pytest.mark.parametrize("ad", [{}, {"Name": "x"}, {"Name": 7, "Priority": 1.0}, {"Name": "x", "Priority": math.inf}])
+@pytest.mark.parametrize("ad", [{}, {"Name": "x"}, {"Name": 7, "Priority": 1.0}])
 def test_an_ad_without_name_or_priority_is_no_account(ad: dict[str, object]) -> None:
     assert account_of(ad) is None
 
 
-def test_values_of_a_wrong_type_count_as_nothing() -> None:
-    odd = account_of(
-        {"Name": "g", "Priority": 5, "IsAccountingGroup": "true", "EffectiveQuota": "9", "ResourcesUsed": -1}
-    )
-    assert odd == Account("g", False, 0.0, 5, 1000.0, 0.0, 0.0)
+@pytest.mark.parametrize("group", [True, False])
+@pytest.mark.parametrize(
+    ("name", "value", "unsure"),
+    [
+        ("Priority", -1, "user"),
+        ("Priority", math.nan, "user"),
+        ("EffectiveQuota", "9", "group"),
+        ("SubtreeQuota", math.nan, "group"),
+        ("SubtreeQuota", math.inf, "group"),
+        ("ResourcesUsed", -1, ""),
+        ("WeightedResourcesUsed", math.inf, ""),
+        ("PriorityFactor", True, ""),
+    ],
+)
+def test_a_number_that_cannot_be_is_none(name: str, value: object, unsure: str, group: bool) -> None:
+    """Without its quota nobody can say what a group is owed, nor without its priority what a user is."""
+    account = account_of({"Name": "g", "Priority": 5, "IsAccountingGroup": group, name: value})
+    priority = 500.0 if name == "Priority" else 5
+    kind = "group" if group else "user"
+    assert account == Account("g", group, 0.0, priority, 1000.0, 0.0, 0.0, odd=name, unsure=kind == unsure)
+
+
+@pytest.mark.parametrize("priority", [math.inf, 1e308])
+def test_a_priority_worse_than_all_is_the_worst(priority: float) -> None:
+    """As a negotiator makes it for whoever uses slots of an endless weight."""
+    account = account_of({"Name": "alice@pool.test", "Priority": priority})
+    assert account is not None
+    assert (account.priority, account.odd) == (1e15, "")
+
+
+def test_a_quota_beyond_all_pools_is_a_whole_pool() -> None:
+    """A site may say so of a group that shall have no limit."""
+    account = account_of({"Name": "g", "Priority": 5, "EffectiveQuota": 1e300})
+    assert account is not None
+    assert (account.quota, account.odd) == (1e9, "")
+
+
+@pytest.mark.parametrize(("policy", "surplus"), [("no", False), ("byquota", True), ("regroup", True), (None, True)])
+def test_whether_a_group_is_given_more_than_its_quota(policy: object, surplus: bool) -> None:
+    account = account_of({"Name": "g", "Priority": 5, "SurplusPolicy": policy})
+    assert account is not None
+    assert account.surplus is surplus
+
+
+@pytest.mark.parametrize(("ceiling", "most"), [(2, 2), (0, 0), (-1, None), (None, None)])
+def test_a_submitter_may_have_a_ceiling(ceiling: object, most: float | None) -> None:
+    """-1 is HTCondor's word for none."""
+    account = account_of({"Name": "alice@pool.test", "Priority": 5, "Ceiling": ceiling})
+    assert account is not None
+    assert account.ceiling == most

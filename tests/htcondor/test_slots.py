@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from drainwise.htcondor import render
 from drainwise.htcondor.render import drop_in_path
-from drainwise.htcondor.slots import pilot_of, slot_of
+from drainwise.htcondor.slots import TOLD_NOTHING, pilot_of, slot_of
 from drainwise.pool import Pilot
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import FeaturesSection
@@ -40,21 +40,20 @@ def node(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Node:
     return told
 
 
+SLOT = {
+    "Name": "slot1_1@n",
+    "Machine": "n",
+    "State": "Claimed",
+    "Activity": "Busy",
+    "Cpus": 8,
+    "RemoteOwner": "alice@pool.test",
+    "GlobalJobId": JOB,
+    "JobStart": START,
+}
+
+
 def agent(orders: str, **more: object) -> Pilot:
-    ad = {
-        "Name": "slot1_1@n",
-        "Machine": "n",
-        "State": "Claimed",
-        "Activity": "Busy",
-        "Cpus": 8,
-        "RemoteOwner": "alice@pool.test",
-        "GlobalJobId": JOB,
-        "JobStart": START,
-        "PilotReclaimOrders": orders,
-        "PilotWallLimit": LIMIT,
-        **more,
-    }
-    slot = slot_of(ad, NOW)
+    slot = slot_of({**SLOT, "PilotReclaimOrders": orders, "PilotWallLimit": LIMIT, **more})
     assert slot is not None
     pilot = pilot_of(slot, "group_a", NOW)
     assert pilot is not None
@@ -87,3 +86,23 @@ def test_deadline_and_lease_are_those_that_the_node_enforces(node: Node, orders:
 def test_a_wall_limit_that_cannot_be_is_none(limit: object) -> None:
     assert agent("", PilotWallLimit=limit).lease_end is None
     assert agent(f"{JOB}@{START}={NOW + 60}", PilotWallLimit=limit).lease_end == NOW + 60
+
+
+@pytest.mark.parametrize(
+    ("more", "since", "can"),
+    [
+        ({}, None, True),  # a node of an earlier drainwise
+        ({}, START, True),
+        ({}, START + 1, False),
+        ({"PilotHookRan": True}, START + 1, True),
+        ({"PilotHookRan": 1}, START + 1, False),
+        ({"PilotHeartbeat": START + 5}, START + 1, True),
+    ],
+)
+def test_a_run_older_than_the_hooks_cannot_be_told(more: dict[str, object], since: int | None, can: bool) -> None:
+    """Its starter read the configuration before: it runs no update hook, however often the node is reconfigured."""
+    slot = slot_of({**SLOT, **more})
+    assert slot is not None
+    pilot = pilot_of(slot, "group_a", NOW, since)
+    assert pilot is not None
+    assert (pilot.cannot != TOLD_NOTHING) is can

@@ -77,7 +77,8 @@ def reports(ran: Ran) -> dict[str, Piece]:
     """The pieces of the slots, by slot; the node's own heartbeat is there and first."""
     assert (ran.returncode, ran.stderr) == (0, b"")
     first, *others = pieces(ran.stdout)
-    assert (first.tag, first.constraint, set(first.ad)) == ("drainwise", None, {"PilotCronHeartbeat", UNUSABLE})
+    assert (first.tag, first.constraint) == ("drainwise", None)
+    assert set(first.ad) - {"PilotHooksSince"} == {"PilotCronHeartbeat", UNUSABLE}
     assert first.ad[UNUSABLE] == ""
     return {piece.tag: piece for piece in others}
 
@@ -99,6 +100,11 @@ def start_pilot(node: Node, programs: Programs, slot: str, uid: int = USER) -> J
     assert programs.prepare(job).returncode == 0
     write(f"{job.scratch}/.pilot.ad", pilot_ad(int(time.time()) - 300), uid)
     return job
+
+
+def has_hooks_since(node: Node, since: int) -> None:
+    """As if the cron had run here since then (UNIX s)."""
+    write(f"{node.state}.since", str(since), node.daemon)
 
 
 # ---- what is published ----
@@ -238,6 +244,61 @@ def test_what_was_refused_is_said_once(node: Node, programs: Programs, pilot: Jo
     assert programs.cron(node).stderr == b""
     os.rename(f"{pilot.scratch}/real", f"{pilot.scratch}/.pilot.ad")
     assert list(reports(programs.cron(node))) == [f"slot1_1@{HOST}"]
+
+
+# ---- since when jobs find the hooks ----
+
+
+def since_of(ran: Ran) -> object:
+    """Since when the node says that it has hooks."""
+    return pieces(ran.stdout)[0].ad.get("PilotHooksSince")
+
+
+def cron_each_minute(node: Node, programs: Programs) -> Ran:
+    arguments = [*node.cron_arguments(programs.settings), "--period", "60"]
+    return programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/")
+
+
+def test_since_its_first_round_a_node_has_hooks(node: Node, programs: Programs) -> None:
+    os.unlink(note := f"{node.state}.since")
+    first = since_of(cron_each_minute(node, programs))
+    assert first == pytest.approx(time.time(), abs=30)
+    os.utime(note, (0, time.time() - 200))  # late, but no round is missing yet
+    assert since_of(cron_each_minute(node, programs)) == first
+    assert os.stat(note).st_mtime == pytest.approx(time.time(), abs=30)
+
+
+@ONE_LAYOUT
+def test_since_its_first_round_after_a_gap(node: Node, programs: Programs) -> None:
+    """The cron comes and goes with the hooks' files: whatever started meanwhile has none."""
+    has_hooks_since(node, NOW - 86_400)
+    os.utime(f"{node.state}.since", (0, time.time() - 300))
+    assert since_of(cron_each_minute(node, programs)) == pytest.approx(time.time(), abs=30)
+
+
+@ONE_LAYOUT
+@pytest.mark.parametrize("note", [None, "", "soon", "-5"])
+def test_a_node_of_an_earlier_drainwise_does_not_say_since_when(
+    node: Node, programs: Programs, note: str | None
+) -> None:
+    """It has had them for long, and nobody noted since when: no pilot of it is taken to have none."""
+    os.unlink(f"{node.state}.since")
+    if note is not None:
+        write(f"{node.state}.since", note, node.daemon)
+    write(node.state, "", node.daemon)
+    for _ in range(2):
+        assert since_of(cron_each_minute(node, programs)) is None
+
+
+def test_a_silent_job_of_before_shows_whether_it_has_hooks(node: Node, programs: Programs) -> None:
+    """Started while the files were there already and the cron was not: it can be told. One without features cannot."""
+    told = node.start("slot1_1", USER, int(time.time()) - 600)
+    programs.prepare(told)
+    node.start("slot1_2", OTHER, int(time.time()) - 600)
+    has_hooks_since(node, int(time.time()) - 300)
+    [_, piece] = pieces(programs.cron(node).stdout)
+    assert (piece.tag, piece.constraint) == (f"slot1_1@{HOST}", aimed_at(told))
+    assert (set(piece.ad), piece.ad["PilotHookRan"]) == ({"SlotMergeConstraint", "PilotHookRan"}, True)
 
 
 # ---- what is not as it should be ----

@@ -128,12 +128,26 @@ def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, Pi
         Snapshot(NOW, (), (principal("a", math.nan, 1),)),
         Snapshot(NOW, (), (principal("a", 8, math.inf),)),
         Snapshot(NOW, (), (principal("a", 8, -1),)),
+        Snapshot(NOW, (), (principal("a", 8, 1e300),)),
         Snapshot(NOW, (), (), free_cores=math.nan),
+        snapshot(pilot(1, cores=2**31)),
         snapshot(pilot(1), pilot(1)),
         snapshot(pilot(1, cores=0)),
         snapshot(dataclasses.replace(pilot(1), started=NOW + 3600)),
     ],
-    ids=["unknown account", "account twice", "nan", "inf", "negative", "free nan", "run twice", "no cores", "future"],
+    ids=[
+        "unknown account",
+        "account twice",
+        "nan",
+        "inf",
+        "negative",
+        "huge",
+        "free nan",
+        "huge pilot",
+        "run twice",
+        "no cores",
+        "future",
+    ],
 )
 def test_half_an_answer_decides_nothing(broken: Snapshot) -> None:
     """HOSTILE 54: what cannot be a whole and true answer is refused, whoever wrote it."""

@@ -35,8 +35,6 @@ class _Slot(Protocol):
     def ad(self) -> Ad: ...
     @property
     def machine(self) -> str: ...
-    @property
-    def heard(self) -> bool: ...
 
 
 def why_no_orders(ad: Ad) -> str:
@@ -69,7 +67,7 @@ def closed_notices(slots: Iterable[_Slot]) -> tuple[str, ...]:
     """
     nodes: dict[str, set[str]] = {}
     for slot in slots:
-        why = why_no_orders(slot.ad) if slot.heard else ""
+        why = why_no_orders(slot.ad)
         if why in _DONE_BY:
             nodes.setdefault(why, set()).add(slot.machine)
     return tuple(_notice(why, sorted(names)) for why, names in sorted(nodes.items()))

@@ -13,18 +13,33 @@ from drainwise.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.errors import PoolUnreachable, RunEnded
 from drainwise.htcondor.bindings import classad2, htcondor2
 from drainwise.htcondor.endings import HISTORY_ATTRIBUTES, JOB_ATTRIBUTES, PLACE_ATTRIBUTES, Place
-from drainwise.htcondor.packed_ads import Bundle, packed, plain
-from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, ORDERS, SLOT_ATTRIBUTES, SLOTS, SUBMITTER_ATTRIBUTES, Ad
+from drainwise.htcondor.packed_ads import Bundle, packed, plain, unpacked
+from drainwise.htcondor.pool_ads import (
+    ACCOUNTING_ATTRIBUTES,
+    COLLECTOR_ATTRIBUTES,
+    MACHINE_ATTRIBUTES,
+    MACHINES,
+    MASTER_ATTRIBUTES,
+    ORDERS,
+    SCHEDD_ATTRIBUTES,
+    SLOT_ATTRIBUTES,
+    SLOTS,
+    SUBMITTER_ATTRIBUTES,
+    Ad,
+    Others,
+)
+from drainwise.htcondor.whole_answer import collector_start
 from drainwise.pool import Ending
 
+_YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
 _COLLECTOR = "the collector (COLLECTOR_HOST of HTCondor's configuration)"
 _SCHEDD_ADDRESS = ("Name", "MyAddress", "CondorVersion")
 _HISTORY_MARGIN = 600  # s
 _TRIES = 2
 
 
-def pool_ads() -> Iterator[tuple[list[Ad], list[Ad]] | Bundle]:
-    """The accountant's lines and who submits; then all slots that have cores: of the configured pool.
+def pool_ads() -> Iterator[Others | Bundle]:
+    """All beside the slots, then all slots that have cores: of the configured pool.
 
     All of it is asked for before any of it is told. Raises PoolUnreachable when the collector does not answer, or its
     clock is another one than this machine's.
@@ -32,9 +47,27 @@ def pool_ads() -> Iterator[tuple[list[Ad], list[Ad]] | Bundle]:
     collector, kinds = htcondor2.Collector(), htcondor2.AdType
     _require_same_clock(collector)
     slots = _told(collector, _COLLECTOR, kinds.Startd, SLOTS, SLOT_ATTRIBUTES)
-    yield (
-        _query(collector, _COLLECTOR, kinds.Accounting, None, ACCOUNTING_ATTRIBUTES),
-        _query(collector, _COLLECTOR, kinds.Submitter, None, SUBMITTER_ATTRIBUTES),
+
+    def ask(kind: object, attributes: Sequence[str]) -> list[Ad]:
+        return _query(collector, _COLLECTOR, kind, None, attributes)
+
+    startds = [
+        ad
+        for bundle in packed(
+            _told(collector, _COLLECTOR, kinds.Startd, MACHINES, MACHINE_ATTRIBUTES), MACHINE_ATTRIBUTES
+        )
+        for ad in unpacked(bundle, MACHINE_ATTRIBUTES)
+    ]
+    collectors = ask(kinds.Collector, COLLECTOR_ATTRIBUTES)
+    start = collector_start(collectors)
+    young = start is not None and time.time() - start < _YOUNG
+    yield Others(
+        accounting=ask(kinds.Accounting, ACCOUNTING_ATTRIBUTES),
+        submitters=ask(kinds.Submitter, SUBMITTER_ATTRIBUTES),
+        schedds=ask(kinds.Schedd, SCHEDD_ATTRIBUTES),
+        startds=startds,
+        collectors=collectors,
+        masters=ask(kinds.Master, MASTER_ATTRIBUTES) if young else (),
     )
     yield from packed(slots, SLOT_ATTRIBUTES)
 

@@ -8,7 +8,7 @@ negotiator shares a tree's surplus within the tree before anybody else has it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from drainwise.fair_share import shared_out
 
@@ -16,11 +16,14 @@ _LEAST_WEIGHT = 1e-6
 """A group without quota comes after all that have one, but not before nobody."""
 
 
-def owed_in_trees(quotas: Mapping[str, float], demands: Mapping[str, float]) -> dict[str, float]:
+def owed_in_trees(
+    quotas: Mapping[str, float], demands: Mapping[str, float], fixed: Collection[str] = ()
+) -> dict[str, float]:
     """Cores owed to each group, by its own jobs.
 
     quotas: cores by group name, each with what is below it; `a.b` is below `a`, whatever the case. demands: cores that
-    the jobs of each group itself use and wait for; a group that is not there has none.
+    the jobs of each group itself use and wait for; a group that is not there has none. fixed: the groups that are never
+    given more than their quota (GROUP_ACCEPT_SURPLUS).
     """
     lower = {name.lower(): name for name in quotas}
     children: dict[str | None, list[str]] = defaultdict(list)
@@ -28,7 +31,7 @@ def owed_in_trees(quotas: Mapping[str, float], demands: Mapping[str, float]) -> 
         children[lower.get(_parent_of(group, lower))].append(name)
     owed: dict[str, float] = {}
     for root in children[None]:
-        owed.update(_shared(root, quotas[root], children, quotas, demands))
+        owed.update(_shared(root, quotas[root], children, quotas, demands, fixed))
     return owed
 
 
@@ -47,6 +50,7 @@ def _shared(
     children: Mapping[str | None, list[str]],
     quotas: Mapping[str, float],
     demands: Mapping[str, float],
+    fixed: Collection[str],
 ) -> dict[str, float]:
     """What `cores` for a group and all below it make for each of them."""
     below = children.get(group, [])
@@ -55,11 +59,11 @@ def _shared(
     wants = {child: _demand_of(child, children, demands) for child in below}
     wants[group] = demands.get(group, 0.0)
     left = max(0.0, cores - sum(min(part, wants[name]) for name, part in parts.items()))
-    short = {name: wants[name] - part for name, part in parts.items() if wants[name] > part}
+    short = {name: wants[name] - part for name, part in parts.items() if wants[name] > part and name not in fixed}
     lent = shared_out(left, {name: max(parts[name], _LEAST_WEIGHT) for name in short}, short)
     owed = {group: parts[group] + lent.get(group, 0.0)}
     for child in below:
-        owed.update(_shared(child, parts[child] + lent.get(child, 0.0), children, quotas, demands))
+        owed.update(_shared(child, parts[child] + lent.get(child, 0.0), children, quotas, demands, fixed))
     return owed
 
 

@@ -13,7 +13,7 @@ from drainwise.errors import OrderUnanswered, PoolUnreachable
 from drainwise.htcondor.endings import Place, endings_in, in_question, places_of, with_who_asked
 from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
-from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad
+from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, Ad, Others, text
 from drainwise.htcondor.pool_view import snapshot_of
 from drainwise.htcondor.shown_orders import to_be_asked, with_knobs
 from drainwise.htcondor.time_limit import Asked, several_within, within
@@ -34,7 +34,9 @@ class HTCondorPool:
 
     def __init__(self, snapshot_seconds: float = SNAPSHOT_SECONDS, order_seconds: float = ORDER_SECONDS) -> None:
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
-        self._ahead: tuple[float, Asked[tuple[list[Ad], list[Ad]] | Bundle]] | None = None
+        self._nodes: frozenset[str] = frozenset()
+        """The nodes of the last whole answer."""
+        self._ahead: tuple[float, Asked[Others | Bundle]] | None = None
 
     def require_bindings(self) -> None:
         """Raises UsageError when HTCondor's Python bindings here are too old."""
@@ -48,10 +50,11 @@ class HTCondorPool:
         """See `Pool`."""
         with closing(self._asked()) as asked, without_collection():
             answers = asked.values()
-            accounting, submitters = cast("tuple[list[Ad], list[Ad]]", next(answers))
+            others = cast("Others", next(answers))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, SLOT_ATTRIBUTES))
-            shown = snapshot_of(slots, accounting, submitters, now)
+            shown = snapshot_of(slots, others, now, self._nodes)
+        self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
         doubtful = to_be_asked(shown)
         if not doubtful:
             return shown
@@ -59,7 +62,7 @@ class HTCondorPool:
             return with_knobs(shown, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
         return shown
 
-    def _asked(self) -> Asked[tuple[list[Ad], list[Ad]] | Bundle]:
+    def _asked(self) -> Asked[Others | Bundle]:
         """What was asked ahead, if that was just now; else the collector is asked."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
@@ -145,7 +148,7 @@ def _require_bindings() -> None:
     require_bindings()
 
 
-def _ask_collector() -> Iterable[tuple[list[Ad], list[Ad]] | Bundle]:
+def _ask_collector() -> Iterable[Others | Bundle]:
     from drainwise.htcondor.collector import pool_ads  # noqa: PLC0415
 
     return pool_ads()

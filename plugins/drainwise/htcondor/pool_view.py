@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from drainwise.clocks import CLOCKS_DIFFER, wrong_clock
-from drainwise.errors import PoolUnreachable
 from drainwise.free_cores import Hole, Waiting, usable_cores
 from drainwise.htcondor.closed_nodes import closed_notices, closed_pilots
+from drainwise.htcondor.demand import demand_of
 from drainwise.htcondor.group_tree import owed_in_trees
-from drainwise.htcondor.pool_ads import Ad, moment, number, text
+from drainwise.htcondor.left_out import notices_of
+from drainwise.htcondor.pool_ads import LARGEST_POOL, LARGEST_SLOT, Ad, Others, odd_number
 from drainwise.htcondor.shares import (
     NO_GROUP,
     Account,
@@ -27,140 +28,131 @@ from drainwise.htcondor.shares import (
     new_user_priority,
     principal_of,
 )
-from drainwise.htcondor.slots import (
-    SILENT_AFTER,
-    Slot,
-    given_back,
-    heard_lately,
-    pilot_of,
-    slot_of,
-)
+from drainwise.htcondor.slots import Slot, given_back, heard_lately, pilot_of, slot_of
+from drainwise.htcondor.startds import Startds
+from drainwise.htcondor.whole_answer import require_refilled, require_whole
 from drainwise.pool import Pilot, Principal, Snapshot
 
-_MISSING_SLOTS = 10  # claimed slots that may be missing beside the accountant's word: jobs end between two cycles
+_CLOSE = 100.0
+"""A slot whose cores per weight differ by more than this from the pool's middle one does not weigh the pool."""
 
 
-def snapshot_of(slot_ads: Iterable[Ad], accounting: Iterable[Ad], submitters: Iterable[Ad], now: int) -> Snapshot:
-    """The facts in the ads at `now` (UNIX s).
+def snapshot_of(slot_ads: Iterable[Ad], others: Others, now: int, before: Collection[str] = ()) -> Snapshot:
+    """The facts in the ads at `now` (UNIX s); before: the nodes of the last whole answer, see `require_refilled`.
 
-    Raises PoolUnreachable when they cannot be a whole and recent answer: no slots, most of them long unheard of, no
-    accounting although slots are in use, or far fewer slots in use than the accountant charges.
+    What cannot be so (a slot of a node that has gone, a number that no pool has) is left out, and the notices say so.
+    Raises PoolUnreachable when the ads cannot be a whole and recent answer: no slots, most of them long unheard of, a
+    collector that has just started, no accounting although slots are in use, or far fewer slots in use than the
+    accountant charges.
     """
-    account_ads = list(accounting)
-    accounts = [account for account in map(account_of, account_ads) if account is not None]
-    known = groups(accounts)
-    slots, pilots, principal_names = _in_slots(slot_ads, known, now)
+    accounts = [account for account in map(account_of, others.accounting) if account is not None]
+    known, startds, names = groups(accounts), Startds(others.startds), Principals(accounts)
+    seen = _seen(slot_ads, startds, names, now)
+    slots = seen.slots
     claimed = [slot for slot in slots if slot.submitter is not None]
-    _require_whole(slots, claimed, account_ads, accounts, now)
-    ratio = _cores_per_weight(slots)
+    require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now)
+    require_whole(slots, seen.gone, claimed, others.accounting, accounts, now)
+    ratio, strange = _cores_per_weight(slots)
     back = given_back(slots, now)
     held = [slot for slot in claimed if slot.name not in back]
     running = Counter(slot.submitter for slot in held if not slot.idle)
-    waiting = {
-        name: (jobs, cores * ratio)
-        for name, (jobs, cores) in _idle((ad for ad in submitters if heard_lately(ad, now)), running).items()
-    }
-    principal_names.update((name, principal_of(name, known)) for name in waiting)
-    uses = _uses(held, waiting, accounts, known, principal_names, ratio)
+    submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
+    demand = demand_of(submitters, others.schedds, accounts, running, ratio, startds.cores if ratio == 1.0 else None)
+    uses = _uses(held, demand.waiting, accounts, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
     cores = sum(slot.cores for slot in (*held, *free))
     owed = _owed(uses, accounts, known, ratio, cores)
     shares = _owed(endless(uses), accounts, known, ratio, cores)
-    principals = tuple(_principal(name, use, owed[name], shares[name]) for name, use in sorted(uses.items()))
+    unsure = _unsure(uses, accounts, known)
+    principals = tuple(
+        _principal(name, use, owed[name], shares[name], name in unsure) for name, use in sorted(uses.items())
+    )
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
-    runs = Counter(pilot.run for pilot in pilots)
     return Snapshot(
         taken=now,
-        # A user can forge a GlobalJobId where the access point lets it: an order for such a run would hit both.
-        pilots=tuple(pilot for pilot in closed_pilots(pilots, slots) if runs[pilot.run] == 1),
+        pilots=tuple(closed_pilots(seen.pilots(), slots)),
         principals=principals,
         free_cores=float(usable_cores(holes, (job for job in map(_waiting, principals) if job is not None))),
         user_priorities=_user_priorities(claimed, accounts),
-        notices=closed_notices(slots),
+        notices=(*closed_notices(slots), *notices_of(slots, seen.gone, seen.odd, strange, accounts), *demand.notices),
     )
 
 
-def _in_slots(
-    slot_ads: Iterable[Ad], known: Mapping[str, Account], now: int
-) -> tuple[list[Slot], list[Pilot], dict[str, str]]:
-    """The slots, the pilots in them, and the principal of each submitter: as the ads come in, in one go."""
-    slots: list[Slot] = []
-    pilots: list[Pilot] = []
-    principal_names: dict[str, str] = {}
+class Principals(dict[str, str]):
+    """The principal of each submitter, found once."""
+
+    def __init__(self, accounts: Iterable[Account]) -> None:
+        super().__init__()
+        self._groups = groups(accounts)
+
+    def __missing__(self, submitter: str) -> str:
+        name = self[submitter] = principal_of(submitter, self._groups)
+        return name
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Slots that are there, slots that the collector knows from before, ads with a number that cannot be; the runs."""
+
+    slots: list[Slot]
+    gone: list[Slot]
+    odd: list[Ad]
+    runs: dict[str, list[Pilot]]
+
+    def pilots(self) -> Iterator[Pilot]:
+        """The runs, each once."""
+        for pilots in self.runs.values():
+            yield pilots[0] if len(pilots) == 1 else _in_several_slots(pilots)
+
+
+def _seen(slot_ads: Iterable[Ad], startds: Startds, names: Principals, now: int) -> _Seen:
+    """What the ads show: as they come in, in one go."""
+    seen = _Seen([], [], [], defaultdict(list))
+    since = startds.hooks_since
     for ad in slot_ads:
-        slot = slot_of(ad, now)
+        slot = slot_of(ad)
         if slot is None:
-            continue
-        slots.append(slot)
-        if slot.submitter is None:
-            continue
-        if slot.submitter not in principal_names:
-            principal_names[slot.submitter] = principal_of(slot.submitter, known)
-        pilot = pilot_of(slot, principal_names[slot.submitter], now) if slot.heard else None
-        if pilot is not None:
-            pilots.append(pilot)
-    return slots, pilots, principal_names
+            if odd_number(ad, {"Cpus": LARGEST_SLOT}):
+                seen.odd.append(ad)
+        elif not startds.has(slot, now):
+            seen.gone.append(slot)
+        else:
+            seen.slots.append(slot)
+            if slot.submitter is not None:
+                pilot = pilot_of(slot, names[slot.submitter], now, since.get(slot.machine))
+                if pilot is not None:
+                    seen.runs[pilot.run].append(pilot)
+    return seen
 
 
-def _require_whole(
-    slots: Sequence[Slot], claimed: Sequence[Slot], account_ads: Sequence[Ad], accounts: Sequence[Account], now: int
-) -> None:
-    if not slots:
-        raise PoolUnreachable(
-            "half an answer: the collector knows no slots; is this its pool, and has it just started?"
-        )
-    ahead = max((moment(slot.ad, "LastHeardFrom") or 0) for slot in slots) - now
-    if ahead > CLOCKS_DIFFER:
-        raise wrong_clock(f"{ahead} s behind", "the collector's")
-    unheard = sum(not slot.heard for slot in slots)
-    if unheard * 2 > len(slots):
-        raise PoolUnreachable(f"a stale answer: {unheard} of {len(slots)} slots were not heard for {SILENT_AFTER} s")
-    if not claimed:
-        return
-    if not any(not account.is_group for account in accounts):
-        raise PoolUnreachable(
-            f"half an answer: {len(claimed)} slots in use and no accounting in the collector; is the negotiator up?"
-        )
-    if not any(heard_lately(ad, now) for ad in account_ads):
-        raise PoolUnreachable(f"a stale answer: the accounting is older than {SILENT_AFTER} s; is the negotiator up?")
-    charged = sum(account.slots for account in accounts if not account.is_group)
-    if charged - len(claimed) > max(_MISSING_SLOTS, charged / 2):
-        raise PoolUnreachable(
-            f"half an answer: {len(claimed)} slots in use where the negotiator charges for {charged:.0f}"
-        )
+def _in_several_slots(pilots: Sequence[Pilot]) -> Pilot:
+    """A run that several slots show: of a job of several nodes, or a GlobalJobId that a user forged.
 
-
-def _cores_per_weight(slots: Sequence[Slot]) -> float:
-    cores, weight = sum(slot.cores for slot in slots), math.fsum(slot.weight for slot in slots)
-    return cores / weight if weight > 0 and cores > 0 else 1.0
-
-
-def _idle(submitters: Iterable[Ad], running: Mapping[str | None, int]) -> dict[str, tuple[float, float]]:
-    """Idle jobs and their weight by submitter, over all access points.
-
-    An access point tells seldom how many jobs wait, the nodes at once which ones run: what has started since it told
-    (`running`: slots with a job by submitter) waits no more.
+    An order for it would reach all of them, whose ever they are.
     """
-    idle: dict[str, tuple[float, float]] = {}
-    told: dict[str, float] = defaultdict(float)
-    for ad in submitters:
-        name, jobs = text(ad, "Name"), number(ad, "IdleJobs")
-        if name is not None:
-            runs = number(ad, "RunningJobs")
-            told[name] += math.inf if runs is None else runs
-        if name is None or not jobs:
-            continue
-        weight = number(ad, "WeightedIdleJobs")
-        before = idle.get(name, (0.0, 0.0))
-        idle[name] = (before[0] + jobs, before[1] + (jobs if weight is None else weight))
-    return {name: _less(waits, running.get(name, 0) - told[name]) for name, waits in idle.items()}
+    return replace(
+        pilots[0],
+        name=f"{pilots[0].name} and {len(pilots) - 1} more",
+        cores=sum(pilot.cores for pilot in pilots),
+        cannot="its run is in several slots: a job of the parallel universe, or a forged GlobalJobId",
+    )
 
 
-def _less(waits: tuple[float, float], started: float) -> tuple[float, float]:
-    """Jobs and weight that still wait when `started` of the jobs run by now."""
-    jobs, weight = waits
-    left = jobs - max(0.0, min(jobs, started))
-    return left, weight * left / jobs
+def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:
+    """Cores for a slot weight of 1, and the slots whose weight cannot be: one of them would move all shares."""
+    if all(slot.weight == slot.cores for slot in slots):
+        return 1.0, []
+    each = sorted(slot.cores / slot.weight for slot in slots if 0 < slot.weight <= LARGEST_POOL and slot.cores > 0)
+    middle = each[len(each) // 2] if each else math.inf
+    sound: list[Slot] = []
+    strange: list[Slot] = []
+    for slot in slots:
+        if slot.cores > 0:
+            close = slot.weight > 0 and middle / _CLOSE <= slot.cores / slot.weight <= middle * _CLOSE
+            (sound if close else strange).append(slot)
+    if not sound:
+        return 1.0, strange
+    return sum(slot.cores for slot in sound) / math.fsum(slot.weight for slot in sound), strange
 
 
 def _uses(
@@ -168,7 +160,7 @@ def _uses(
     waiting: Mapping[str, tuple[float, float]],
     accounts: Sequence[Account],
     known: Mapping[str, Account],
-    principal_names: Mapping[str, str],
+    names: Principals,
     ratio: float,
 ) -> dict[str, Use]:
     """Use and demand by principal; a group that has a quota is there even when it uses nothing."""
@@ -176,13 +168,13 @@ def _uses(
     wanted: dict[str, float] = defaultdict(float)
     jobs: dict[str, float] = defaultdict(float)
     for slot in claimed:
-        in_use[principal_names[slot.submitter or ""]] += slot.cores
+        in_use[names[slot.submitter or ""]] += slot.cores
     for submitter, (number_of_jobs, cores) in waiting.items():
-        principal = principal_names[submitter]
+        principal = names[submitter]
         jobs[principal] += number_of_jobs
         wanted[principal] += cores
     by_name = {account.name: account for account in accounts}
-    names = {*in_use, *wanted, *(account.name for account in known.values() if account.quota > 0)}
+    principals = {*in_use, *wanted, *(account.name for account in known.values() if account.quota > 0)}
     newcomer = new_user_priority(accounts)
     return {
         name: Use(
@@ -192,7 +184,7 @@ def _uses(
             accounted=by_name[name].used * ratio if name in by_name else 0.0,
             priority=by_name[name].priority if name in by_name else newcomer,
         )
-        for name in names
+        for name in principals
     }
 
 
@@ -203,6 +195,7 @@ def _owed(
     quotas = owed_in_trees(
         {account.name: account.quota * ratio for account in known.values()},
         {name: use.in_use + use.wanted for name, use in uses.items()},
+        frozenset(account.name for account in known.values() if not account.surplus),
     )
     outside = {name: use for name, use in uses.items() if name not in quotas}
     left = float(cores)
@@ -211,16 +204,36 @@ def _owed(
     return {**quotas, **fair_shares(left, outside)}
 
 
-def _principal(name: str, use: Use, owed: float, share: float) -> Principal:
-    """Where fewer slots were heard of than the accountant charges, a principal that waits is not counted poorer."""
+def _unsure(uses: Iterable[str], accounts: Iterable[Account], known: Mapping[str, Account]) -> frozenset[str]:
+    """The principals of which cannot be said what they are owed: their account is odd, or one in their tree."""
+    unsure = {account.name for account in accounts if account.unsure}
+    if not unsure:
+        return frozenset()
+    in_groups = {group.name for group in known.values()}
+    roots = {_root(name) for name in unsure if name in in_groups}
+    return frozenset(
+        name for name in uses if (_root(name) in roots if name in in_groups else unsure.intersection((name, NO_GROUP)))
+    )
+
+
+def _root(group: str) -> str:
+    return group.lower().partition(".")[0]
+
+
+def _principal(name: str, use: Use, owed: float, share: float, unsure: bool) -> Principal:
+    """Where fewer slots were heard of than the accountant charges, a principal that waits is not counted poorer.
+
+    unsure: what it is owed cannot be said, so it is owed what it has.
+    """
+    in_use = max(use.in_use, min(use.accounted, owed))
     return Principal(
         name,
-        cores_in_use=max(use.in_use, min(use.accounted, owed)),
-        cores_owed=owed,
-        cores_wanted=use.wanted,
+        cores_in_use=in_use,
+        cores_owed=in_use if unsure else owed,
+        cores_wanted=0.0 if unsure else use.wanted,
         priority=use.priority,
-        cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs else 1.0,
-        cores_share=share,
+        cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs > 0 and not unsure else 1.0,
+        cores_share=in_use if unsure else share,
         cores_running=use.in_use,
     )
 

@@ -8,22 +8,34 @@ whole pool: in proportion to 1/priority, and nobody more than it uses and wants.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from drainwise.fair_share import shared_out
-from drainwise.htcondor.pool_ads import Ad, number, text
+from drainwise.htcondor.pool_ads import LARGEST_POOL, Ad, number, odd_number, text
 
 NO_GROUP = "<none>"
 _NEW_USER = 0.5  # the real priority of whoever has not used anything; the effective one is this times the factor
 _DEFAULT_FACTOR = 1000.0
+_WORST = 1e15  # an effective priority beyond this counts as this
+_RANGES = {
+    "EffectiveQuota": sys.float_info.max,  # what is larger than every pool is a whole pool
+    "SubtreeQuota": sys.float_info.max,
+    "PriorityFactor": _WORST,
+    "ResourcesUsed": LARGEST_POOL,
+    "WeightedResourcesUsed": LARGEST_POOL,
+}
+_QUOTAS = ("EffectiveQuota", "SubtreeQuota")
 
 
 @dataclass(frozen=True)
 class Account:
     """One line of the accountant: `quota` and `used` in slot weight, `slots` used; `priority` is the effective one.
 
-    A group's quota is for all groups below it too, what it uses is not.
+    A group's quota is for all groups below it too, what it uses is not. ceiling: the weight that a submitter may use at
+    most. surplus: whether a group is given more than its quota. odd: an attribute with a value that cannot be, which
+    says nothing, or "". unsure: what it is owed can therefore not be said.
     """
 
     name: str
@@ -33,6 +45,10 @@ class Account:
     factor: float
     used: float
     slots: float
+    ceiling: float | None = None
+    surplus: bool = True
+    odd: str = ""
+    unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,20 +64,37 @@ class Use:
 
 def account_of(ad: Ad) -> Account | None:
     """An Accounting ad; None when it has no name or priority."""
-    name, priority = text(ad, "Name"), number(ad, "Priority")
-    if name is None or priority is None:
+    name = text(ad, "Name")
+    if name is None or ad.get("Priority") is None:
         return None
+    is_group = ad.get("IsAccountingGroup") is True
+    odd = {one for one, most in _RANGES.items() if odd_number(ad, {one: most})}
+    priority = ad["Priority"]
+    if (type(priority) is int or type(priority) is float) and priority >= 0:
+        priority = min(priority, _WORST)
+    else:
+        odd.add("Priority")
+        priority = _NEW_USER * _DEFAULT_FACTOR
     # Of the root's quota only what no group has is of use; of a group's, EffectiveQuota may or may not have its
     # children's in it (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION), SubtreeQuota always has.
     own, whole = number(ad, "EffectiveQuota") or 0.0, number(ad, "SubtreeQuota")
+    quota = own if whole is None or name == NO_GROUP else whole
+
+    def sound(one: str, instead: float = 0.0) -> float:
+        return instead if one in odd else number(ad, one) or instead
+
     return Account(
         name,
-        ad.get("IsAccountingGroup") is True,
-        quota=own if whole is None or name == NO_GROUP else whole,
+        is_group,
+        quota=0.0 if odd.intersection(_QUOTAS) else min(quota, LARGEST_POOL),
         priority=priority,
-        factor=number(ad, "PriorityFactor") or _DEFAULT_FACTOR,
-        used=number(ad, "WeightedResourcesUsed") or 0.0,
-        slots=number(ad, "ResourcesUsed") or 0.0,
+        factor=sound("PriorityFactor", _DEFAULT_FACTOR),
+        used=sound("WeightedResourcesUsed"),
+        slots=sound("ResourcesUsed"),
+        ceiling=number(ad, "Ceiling"),
+        surplus=text(ad, "SurplusPolicy") != "no",
+        odd=min(odd, default=""),
+        unsure=bool(odd.intersection(_QUOTAS if is_group else ("Priority",))),
     )
 
 

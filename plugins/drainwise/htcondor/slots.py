@@ -11,6 +11,8 @@ from drainwise.htcondor.closed_nodes import why_no_orders
 from drainwise.htcondor.orders import SETTLED_AFTER, order_of, parse_orders, run_name
 from drainwise.htcondor.pool_ads import (
     CLAIM_VACATE,
+    HOOK_RAN,
+    LARGEST_SLOT,
     ORDERS,
     WALL_LIMIT,
     Ad,
@@ -22,18 +24,23 @@ from drainwise.htcondor.pool_ads import (
     whole,
 )
 from drainwise.htcondor.retirement import TAKEN_BACK, is_endless
+from drainwise.pilotad.attributes import HEARTBEAT
 from drainwise.pilotad.values import LATEST
 from drainwise.pool import Pilot
 
 SILENT_AFTER = 900
 """Seconds after which the collector's word on a daemon is too old; the collector itself forgets it about then."""
 
+TOLD_NOTHING = "it started before its node had the hooks that tell it of an order"
+"""Why a pilot cannot be asked whose starter does not run the update hook: a starter reads its configuration once."""
+
 _LEAVING = ("Retiring", "Vacating", "Killing")
+_IN_USE = ("Claimed", "Preempting")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot as far as every slot has it: `cores`, its slot weight, whether it was heard of lately.
+    """One slot as far as every slot has it: `cores`, its slot weight (0 for one that is none), `heard` of in UNIX s.
 
     `submitter` (the name that is charged) is set while the slot is claimed for a known user.
     """
@@ -44,7 +51,7 @@ class Slot:
     cores: int
     weight: float
     state: str
-    heard: bool
+    heard: int | None
     submitter: str | None
 
     @property
@@ -64,8 +71,8 @@ class Slot:
 
     @property
     def usable(self) -> bool:
-        """Whether a new job could start on its cores: free, heard of lately, with memory left."""
-        return self.state == "Unclaimed" and self.heard and whole(self.ad, "Memory") != 0
+        """Whether a new job could start on its cores: free, with memory left."""
+        return self.state == "Unclaimed" and whole(self.ad, "Memory") != 0
 
 
 def heard_lately(ad: Ad, now: int) -> bool:
@@ -74,18 +81,21 @@ def heard_lately(ad: Ad, now: int) -> bool:
     return heard is None or now - heard <= SILENT_AFTER
 
 
-def slot_of(ad: Ad, now: int) -> Slot | None:
-    """A slot; None for another kind of ad, a machine that sleeps, or an ad without the least that a slot has."""
+def slot_of(ad: Ad) -> Slot | None:
+    """A slot; None for another kind of ad, a machine that sleeps, or an ad without the least that a slot has.
+
+    A claimed slot does not sleep, whatever its ad says: anybody with level WRITE at its startd can make it say so.
+    """
     name, machine, state, cores = text(ad, "Name"), text(ad, "Machine"), text(ad, "State"), whole(ad, "Cpus")
-    if text(ad, "MyType") not in {None, "Machine"} or ad.get("Offline") is True:
+    if name is None or machine is None or state is None or cores is None or cores > LARGEST_SLOT:
         return None
-    if name is None or machine is None or state is None or cores is None:
+    if text(ad, "MyType") not in {None, "Machine"} or (ad.get("Offline") is True and state not in _IN_USE):
         return None
     submitter = None
-    if state in {"Claimed", "Preempting"} and cores > 0 and ad.get("PartitionableSlot") is not True:
+    if state in _IN_USE and cores > 0 and ad.get("PartitionableSlot") is not True:
         submitter = text(ad, "AccountingGroup") or text(ad, "RemoteUser") or text(ad, "RemoteOwner")
-    weight = number(ad, "SlotWeight")
-    return Slot(ad, name, machine, cores, cores if weight is None else weight, state, heard_lately(ad, now), submitter)
+    weight = cores if ad.get("SlotWeight") is None else number(ad, "SlotWeight") or 0.0
+    return Slot(ad, name, machine, cores, weight, state, moment(ad, "LastHeardFrom"), submitter)
 
 
 def given_back(slots: Sequence[Slot], now: int) -> frozenset[str]:
@@ -97,7 +107,7 @@ def given_back(slots: Sequence[Slot], now: int) -> frozenset[str]:
     """
     idle: dict[str, list[str]] = defaultdict(list)
     for slot in slots:
-        if slot.heard and slot.idle:
+        if slot.idle:
             idle[slot.machine].append(slot.name)
     nodes: dict[str, list[Slot]] = {machine: [] for machine in idle}
     for slot in slots:
@@ -136,11 +146,19 @@ def _has_spent_order(slots: Sequence[Slot], now: int) -> bool:
     )
 
 
-def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
-    """The run in a claimed slot; None between two runs, and for a run that cannot be asked.
+def _is_told(ad: Ad, start: int, hooks_since: int | None) -> bool:
+    """Whether the update hook runs for a run that started then: it reports, or the other hook has run, too.
+
+    A node of an earlier drainwise does not tell since when it has hooks; its pilots are taken to have them.
+    """
+    return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or moment(ad, HEARTBEAT) is not None
+
+
+def pilot_of(slot: Slot, principal: str, now: int, hooks_since: int | None = None) -> Pilot | None:
+    """The run in a claimed slot; None between two runs, and for a run that no order could name.
 
     That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
-    of ours would be over before it is set.
+    of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
     """
     start, run = moment(slot.ad, "JobStart"), slot.run
     if run is None or start is None or start > now + CLOCKS_DIFFER:
@@ -153,7 +171,7 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         ends.append(start + limit)
     if leaving:
         rest = whole(slot.ad, "RetirementTimeRemaining")
-        ends.append(now + (rest if rest is not None and activity == "Retiring" else 0))
+        ends.append(min(now + rest, LATEST) if rest is not None and activity == "Retiring" else now)
     return Pilot(
         run=run,
         name=slot.name,
@@ -167,7 +185,7 @@ def pilot_of(slot: Slot, principal: str, now: int) -> Pilot | None:
         contradictory=contradicts_itself(slot.ad),
         deadline=deadline,
         leaving=leaving,
-        heard=moment(slot.ad, "LastHeardFrom"),
-        cannot=why_no_orders(slot.ad),
+        heard=slot.heard,
+        cannot=why_no_orders(slot.ad) if _is_told(slot.ad, start, hooks_since) else TOLD_NOTHING,
         vacate=whole(slot.ad, CLAIM_VACATE),
     )

@@ -18,6 +18,7 @@ import time
 from drainwise.errors import RefusedFile
 from drainwise.htcondor import node_knobs, sandbox
 from drainwise.htcondor.ad_text import raw_values
+from drainwise.htcondor.hooks_since import HOOK_RAN, hook_ran, hooks_since
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
 from drainwise.htcondor.node_files import UNUSABLE, unusable_files
 from drainwise.node import JOB_STATUS
@@ -112,12 +113,18 @@ def vacate_ad(job: JobDirectory, configured: int | None, largest: int) -> str:
 
 
 def collect(
-    execute: str, startd: int, now: int, heartbeat_limit: int, vacate: int | None = None, largest: int = 0
+    execute: str,
+    startd: int,
+    now: int,
+    heartbeat_limit: int,
+    vacate: int | None = None,
+    largest: int = 0,
+    hooks: int = 0,
 ) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
     Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
-    `vacate_ad`. Raises OSError when $(EXECUTE) itself cannot be read.
+    `vacate_ad`. hooks: see `hooks_since`. Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -131,7 +138,10 @@ def collect(
                 continue
             started[job.slot] = start
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
-            body = "" if report is None else report_ad(report, job, now, heartbeat_limit) + live
+            if report is not None:
+                body = report_ad(report, job, now, heartbeat_limit) + live
+            else:
+                body = HOOK_RAN if start < hooks and hook_ran(job.descriptor) else ""
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
             if given := vacate_ad(job, vacate, largest):
                 published[f"vacate-{job.slot}"] = (given, "")
@@ -193,12 +203,16 @@ def output(
     now: int,
     since: int | None = None,
     unusable: Iterable[str] = (),
+    hooks: int = 0,
 ) -> str:
     """The whole of a round's output: the node's own heartbeat and `unusable` files, the reports, the retractions.
+
+    since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s).
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
     orders = "" if since is None else f"PilotOrdersSince = {since}\n"
+    orders += f"PilotHooksSince = {hooks}\n" if hooks else ""
     parts = [f'PilotCronHeartbeat = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
@@ -218,11 +232,15 @@ def run(knobs: dict[str, str]) -> None:
     if possible is not None:
         placed = node_knobs.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
         since = node_knobs.orders_since(before.since, before.found, possible, placed, now)
+    try:
+        hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now)
+    except OSError:
+        hooks = 0  # where nothing can be kept, one line says so of the state itself
     largest = max(before.vacate, vacate or 0)
-    published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest)
+    published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
     marks = marks_of(published)
     orders, unusable = None if possible is None else since, unusable_files(knobs["settings"])
-    write_output(output(published, marks, before.marks, now, orders, unusable).encode("ascii"))
+    write_output(output(published, marks, before.marks, now, orders, unusable, hooks).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")

@@ -13,6 +13,8 @@ from drainwise.clocks import CLOCKS_DIFFER
 from drainwise.errors import PoolUnreachable
 from drainwise.pool import Pilot, Principal, Snapshot
 
+_MOST = 1e12  # cores of an account
+_LARGEST_PILOT = 1 << 17  # cores; the choice keeps tables as long as sums of cores
 _ROUNDING = 1e-6  # cores; quotas and weights are sums of floats
 
 
@@ -92,12 +94,12 @@ def require_whole(snapshot: Snapshot) -> None:
         if count > 1:
             raise PoolUnreachable(f"half an answer from the batch system: account {name!r} is there {count} times")
     for principal in snapshot.principals:
-        figures = (principal.cores_in_use, principal.cores_owed, principal.cores_wanted, principal.priority)
-        if not all(
-            math.isfinite(one) and one >= 0 for one in (*figures, principal.cores_per_job, own_share(principal))
+        cores = (principal.cores_in_use, principal.cores_owed, principal.cores_wanted, principal.cores_per_job)
+        if not (
+            all(0 <= one <= _MOST for one in (*cores, own_share(principal))) and 0 <= principal.priority < math.inf
         ):
             raise PoolUnreachable(f"half an answer from the batch system: figures of account {principal.name!r}")
-    if not (math.isfinite(snapshot.free_cores) and snapshot.free_cores >= 0):
+    if not 0 <= snapshot.free_cores <= _MOST:
         raise PoolUnreachable("half an answer from the batch system: its free cores")
     runs = Counter(pilot.run for pilot in snapshot.pilots)
     for pilot in snapshot.pilots:
@@ -108,6 +110,10 @@ def require_whole(snapshot: Snapshot) -> None:
             )
         if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > snapshot.taken + CLOCKS_DIFFER:
             raise PoolUnreachable(f"half an answer from the batch system: pilot {pilot.name} is there twice or unsound")
+        if pilot.cores > _LARGEST_PILOT and not pilot.cannot:
+            raise PoolUnreachable(
+                f"half an answer from the batch system: pilot {pilot.name} has more than {_LARGEST_PILOT} cores"
+            )
 
 
 def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:

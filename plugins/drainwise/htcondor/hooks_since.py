@@ -1,0 +1,66 @@
+"""Since when all jobs that start on a node find its hooks, and whether one of before has them nevertheless.
+
+A starter reads the configuration once: a job that has started before the hooks were there, or while they were away, can
+be told nothing, however often the node is reconfigured. The cron comes and goes with the hooks' files. So all jobs find
+the hooks since the cron runs without a gap, of which it keeps a note beside its state file.
+"""
+
+from __future__ import annotations
+
+import posix
+from stat import S_ISDIR
+
+from drainwise.node import JOB_FEATURES
+from drainwise.node.hook import read_bounded
+
+HOOK_RAN = "PilotHookRan = true"
+"""What a slot shows of a silent job that has started before and has the hooks."""
+
+_MISSED, _LATE = 3, 60  # rounds that were missed, and seconds beyond, after which the hooks may have been away as well
+_LIMIT = 10  # digits of a time
+
+
+def hooks_since(state: str, period: int, now: int) -> int:
+    """Since when (UNIX s) all jobs that start here find the hooks; 0 when nobody took note of it.
+
+    That is the first round, or the first after rounds were missed. state: the cron's state file, which is there already
+    where an earlier drainwise was. period: seconds between two rounds; 0 when it is not known. Raises OSError when the
+    note cannot be kept.
+    """
+    note = f"{state}.since"
+    try:
+        text, last = read_bounded(note, _LIMIT).decode("ascii", "replace"), posix.stat(note).st_mtime
+    except FileNotFoundError:
+        return _keep(note, 0 if _is_there(state) else now)
+    if not text.isdigit():
+        return _keep(note, 0)
+    if period and now - last > _MISSED * period + _LATE:
+        return _keep(note, now)
+    posix.utime(note)
+    return int(text)
+
+
+def hook_ran(directory: int) -> bool:
+    """Whether the prepare hook's work is in the open `directory` of a job.
+
+    Who forges that lets its own pilot be asked, and nobody else's.
+    """
+    try:
+        return S_ISDIR(posix.stat(JOB_FEATURES, dir_fd=directory, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _is_there(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _keep(note: str, since: int) -> int:
+    with open(f"{note}.new", "wb") as stream:
+        stream.write(b"%d" % since)
+    posix.rename(f"{note}.new", note)
+    return since

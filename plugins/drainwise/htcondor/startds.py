@@ -1,0 +1,131 @@
+"""What each startd says that concerns all its slots, and so which slots that the collector knows are not there.
+
+The collector keeps what it was told last for a quarter of an hour: a node that lost its power shows its pilots as long,
+and when it is back, the dynamic slots of before stand beside the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from drainwise.clocks import CLOCKS_DIFFER
+from drainwise.htcondor.pool_ads import (
+    HOOKS_SINCE,
+    LARGEST_SLOT,
+    UPDATE_INTERVAL,
+    Ad,
+    moment,
+    odd_number,
+    text,
+    whole,
+)
+from drainwise.htcondor.slots import SILENT_AFTER, Slot
+
+USUAL_INTERVAL = 300
+"""UPDATE_INTERVAL of HTCondor, in seconds: of a node that does not say its own."""
+
+_MISSED_UPDATES = 3
+_LEAST_SILENCE = 30  # seconds; a startd that starts many jobs at once may be late by as much
+_LONGEST_INTERVAL = 86_400
+
+
+@dataclass(frozen=True)
+class _Parent:
+    """A slot that has dynamic slots: when it was heard of, its startd's start (UNIX s), and their numbers if told."""
+
+    heard: int
+    started: int | None
+    children: frozenset[object] | None
+
+
+class Startds:
+    """The startds of a pool by the ads of `pool_ads.MACHINES`; a node without such an ad is as HTCondor is by default.
+
+    cores: of the largest slot that there could be, None when no node says it. started: when each node's startd started
+    (UNIX s), where it says so. longest_interval: seconds within which every startd tells what it has.
+    """
+
+    def __init__(self, ads: Iterable[Ad]) -> None:
+        self.cores: int | None = None
+        self.started: dict[str, int] = {}
+        self.hooks_since: dict[str, int] = {}
+        """Since when (UNIX s) all jobs that start on a node find its hooks; not there where its cron does not tell."""
+        self._intervals: dict[str, int] = {}
+        self._heard: dict[str, int] = {}
+        self._parents: dict[str, _Parent] = {}
+        for ad in ads:
+            self._take(ad)
+
+    def _take(self, ad: Ad) -> None:
+        name, machine, heard = text(ad, "Name"), text(ad, "Machine"), moment(ad, "LastHeardFrom") or 0
+        if name is None or machine is None or odd_number(ad, {"TotalSlotCpus": LARGEST_SLOT}):
+            return
+        cores, started = whole(ad, "TotalSlotCpus"), moment(ad, "DaemonStartTime")
+        if cores is not None:
+            self.cores = max(cores, self.cores or 0)
+        if started is not None:
+            self.started[machine] = max(started, self.started.get(machine, 0))
+        interval = whole(ad, UPDATE_INTERVAL)
+        if interval and interval <= _LONGEST_INTERVAL:
+            self._intervals[machine] = max(interval, self._intervals.get(machine, 0))
+        since = moment(ad, HOOKS_SINCE)
+        if since is not None:
+            self.hooks_since[machine] = since
+        self._heard[machine] = max(heard, self._heard.get(machine, 0))
+        self._parents[name] = _Parent(heard, started, _children(ad))
+
+    @property
+    def machines(self) -> frozenset[str]:
+        """The nodes that have told of themselves."""
+        return frozenset(self._heard)
+
+    @property
+    def longest_interval(self) -> int:
+        """Seconds; HTCondor's own where a node does not say its own, or none has told of itself."""
+        known = [self._intervals.get(machine, USUAL_INTERVAL) for machine in self._heard]
+        return max(known, default=USUAL_INTERVAL)
+
+    def dynamic_slots(self) -> frozenset[str]:
+        """The names of all dynamic slots that the startds say they have."""
+        return frozenset(
+            f"{base}_{number}@{host}"
+            for name, parent in self._parents.items()
+            for base, _, host in (name.partition("@"),)
+            for number in parent.children or ()
+        )
+
+    def has(self, slot: Slot, now: int) -> bool:
+        """Whether a slot that the collector knows is there at `now` (UNIX s).
+
+        It is not when it was not heard of for three updates of its startd, nor when that startd was heard of since and
+        does not list it, or has started since.
+        """
+        heard = slot.heard
+        if heard is None:
+            return True
+        if now - heard > self._silent_after(slot.machine):
+            return False
+        if heard >= self._heard.get(slot.machine, 0):
+            return True
+        head, _, host = slot.name.partition("@")
+        base, _, number = head.rpartition("_")
+        parent = self._parents.get(f"{base}@{host}")
+        if parent is None or heard >= parent.heard or not (number.isascii() and number.isdigit()):
+            return True
+        if parent.children is not None:
+            return int(number[:9]) in parent.children
+        return parent.started is None or heard + CLOCKS_DIFFER >= parent.started
+
+    def _silent_after(self, machine: str) -> int:
+        interval = self._intervals.get(machine)
+        return SILENT_AFTER if interval is None else max(_LEAST_SILENCE, _MISSED_UPDATES * interval)
+
+
+def _children(ad: Ad) -> frozenset[object] | None:
+    """The numbers of the dynamic slots of a partitionable slot; None where its startd does not list them."""
+    listed = ad.get("ChildDSlotId")
+    if isinstance(listed, list):
+        return frozenset(number for number in listed if type(number) is int)
+    count = ad.get("NumDynamicSlots")
+    return frozenset() if type(count) is int and count == 0 else None
