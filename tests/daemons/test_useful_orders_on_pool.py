@@ -21,6 +21,7 @@ SITE = """\
 [htcondor]
 max_vacate_time = 2s
 retirement = 0s
+slot_update_interval = 3s
 [reclaim]
 drain_only = no
 min_age = 2s
