@@ -119,8 +119,9 @@ def install(package: str, base: str, settings: str) -> Programs:
         with open(f"{directory}/{name}", "w", encoding="utf-8") as stream:
             stream.write(_PROGRAM.format(python=PYTHON, library=library, module=module, argument=argument))
         os.chmod(f"{directory}/{name}", 0o755)  # noqa: S103 - the jobs' users run it
-    with open(file, "w", encoding="utf-8") as stream:
-        stream.write(settings)
+    for path, text in ((file, settings), (f"{directory}/hooks.conf", "")):
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
     return Programs(directory, file)
 
 

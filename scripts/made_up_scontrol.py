@@ -27,7 +27,7 @@ if sys.argv[1:] == ["listpids"]:
     if os.path.exists(path("pids")):
         with open(path("pids")) as stream: print(stream.read())
     sys.exit(0)
-if sys.argv[1:] != ["--oneliner"]: complain("called with " + repr(sys.argv[1:]))
+if sys.argv[1:] not in (["--oneliner"], ["--oneliner", "--local"]): complain("called with " + repr(sys.argv[1:]))
 down = os.path.exists(path("down"))
 lines = sys.stdin.read().split("\n")
 if lines.pop() != "": complain("half a line")

@@ -45,6 +45,8 @@ GROUP_NAMES = group_alice, group_bob
 GROUP_QUOTA_group_alice = {0}
 GROUP_QUOTA_group_bob = {1}
 GROUP_ACCEPT_SURPLUS = True
+SUBMIT_REQUIREMENT_NAMES = Group
+SUBMIT_REQUIREMENT_Group = AcctGroup is undefined || AcctGroup is strcat("group_", Owner)
 """
 # What alice runs: payloads (cores x seconds) of each of nine pilots. Those that end soon cost least when drained; the
 # longer a payload has still to run, the more is lost at the deadline. The deaf one looks as cheap as the first two.

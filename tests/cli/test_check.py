@@ -85,3 +85,16 @@ def test_a_pool_that_is_not_there_is_one_line(kind: str, tmp_path: Path) -> None
     assert (ran.returncode, ran.stdout) == (1, "")
     (line,) = ran.stderr.splitlines()
     assert line.startswith("drainwise: the collector ")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_how_far_the_questions_have_come_is_shown_on_a_terminal_alone(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one line, which is gone at the end; a pipe and a log stay clean."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    for asked in range(3):
+        check.show_progress(asked, 2)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == ("\r0 of 2 daemons asked\r1 of 2 daemons asked\r2 of 2 daemons asked\r\x1b[K" * terminal)

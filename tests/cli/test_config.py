@@ -73,15 +73,48 @@ def test_the_files_of_a_slurm_machine(
 ) -> None:
     """Printed, or written where a machine has them, slurm.conf's lines last; the hooks can be run."""
     files = render_slurm(load(str(site)), role)
-    assert main(["config", "slurm", "--role", role, "--site", str(site)]) == 0
+    new = ["--site", str(site), "--live", "none"]
+    assert main(["config", "slurm", "--role", role, *new]) == 0
     expected = "".join(f"##### {file.path} (mode {file.mode:04o})\n{file.text}" for file in files)
     assert capsys.readouterr().out == expected
     out = tmp_path / "out"
-    assert main(["config", "slurm", "--role", role, "--site", str(site), "--out", str(out)]) == 0
+    assert main(["config", "slurm", "--role", role, *new, "--out", str(out)]) == 0
     written = capsys.readouterr().out.split()[1::2]
     assert written == [f"{out}{file.path}" for file in files]
     assert written[-1] == f"{out}/etc/slurm/drainwise.conf"
     assert [os.access(path, os.X_OK) for path in written] == [file.mode == 0o755 for file in files]
+
+
+def test_without_slurms_answer_nothing_is_written(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the cluster has could be replaced: wrong usage, and the words say what to do."""
+    site.write_text(f"[slurm]\nbin_dir = {tmp_path}/bin\n")
+    words = ["config", "slurm", "--role", "all", "--site", str(site), "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "give its output by --live FILE (--live none: a new cluster)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("system", "role"), [("htcondor", "execute"), ("slurm", "node")])
+def test_an_edited_file_is_kept_and_named(
+    system: str, role: str, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command ends with 1 until somebody has looked; then with 0 again."""
+    words = ["config", system, "--role", role, "--site", str(site), "--out", str(tmp_path / "out")]
+    words += ["--live", "none"] if system == "slurm" else []
+    assert main(words) == 0
+    last = Path(capsys.readouterr().out.split()[-1])
+    rendered = last.read_text()
+    last.write_text(f"{rendered}# mine\n")
+    assert main(words) == 1
+    beside = last.parent / f".{last.name}.rendered"
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"drainwise: {last} was edited by hand")
+    assert f"compare it with {beside}, and put that in its place" in shown
+    assert last.read_text() == f"{rendered}# mine\n"
+    beside.rename(last)
+    assert main(words) == 0
 
 
 @pytest.mark.parametrize("system", ["htcondor", "slurm"])

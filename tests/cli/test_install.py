@@ -9,9 +9,10 @@ import pytest
 
 from drainwise.cli import install
 from drainwise.cli.main import main
-from drainwise.errors import UsageError
+from drainwise.errors import DrainwiseError, UsageError
 from drainwise.htcondor.render import render as htcondor_render
 from drainwise.siteconfig import HTCondorSection, SiteConfig, SlurmSection
+from drainwise.siteconfig.edited_files import signed
 from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
 from drainwise.slurm.render import render as slurm_render
 
@@ -47,6 +48,21 @@ def test_a_tree_that_is_none_is_refused(tmp_path: Path, fault: str) -> None:
         read_tree(str(tmp_path))
 
 
+def test_directories_of_ours_are_opened_and_others_named(tmp_path: Path) -> None:
+    """They were made under a umask of 077; what is not ours stays as it is, as does what HTCondor reads."""
+    for name in ("etc/drainwise", "etc/condor", "usr/libexec/drainwise"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name).chmod(0o700)
+    install.open_to_users(FILES, str(tmp_path))
+    modes = [
+        (tmp_path / name).stat().st_mode & 0o777 for name in ("etc/drainwise", "etc/condor", "usr/libexec/drainwise")
+    ]
+    assert modes == [0o755, 0o700, 0o755]
+    (tmp_path / "usr").chmod(0o750)
+    with pytest.raises(DrainwiseError, match=f"chmod o\\+x {tmp_path}/usr$"):
+        install.open_to_users(FILES, str(tmp_path))
+
+
 @pytest.mark.parametrize("system", ["htcondor", "slurm"])
 def test_a_tree_names_the_places(system: str) -> None:
     """Those of the site file it was rendered from: nobody has to say them again."""
@@ -79,3 +95,21 @@ def test_another_program_is_kept(tmp_path: Path, kind: str, capsys: pytest.Captu
     assert main(["install", "--library", str(tmp_path / "lib"), "--command", str(program)]) == 0
     assert f"kept {program}" in capsys.readouterr().out
     assert program.read_text() == "#!/bin/sh\n"
+
+
+def test_what_a_person_has_edited_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the node as well: the new one lies beside it, and the command ends with 1; what was rendered is replaced."""
+    node, tree, words = tmp_path / "node", tmp_path / "tree", ["--library", str(tmp_path / "lib")]
+    words = ["install", "--tree", str(tree), *words, "--command", str(tmp_path / "drainwise")]
+    for text in ("one\n", "two\n"):
+        write_tree([signed(RenderedFile(f"{node}/{name}", text)) for name in ("a", "b")], str(tree))
+        assert main(words) == 0
+        assert (node / "a").read_text() == signed(RenderedFile("", text)).text
+    (node / "a").write_text("mine\n")
+    write_tree([signed(RenderedFile(f"{node}/{name}", "three\n")) for name in ("a", "b")], str(tree))
+    capsys.readouterr()
+    assert main(words) == 1
+    assert f"{node}/a was edited by hand" in capsys.readouterr().err
+    assert (node / "a").read_text() == "mine\n"
+    three = signed(RenderedFile("", "three\n")).text
+    assert (node / ".a.rendered").read_text() == (node / "b").read_text() == three

@@ -36,7 +36,13 @@ margin = 10s
 """
 
 # Quotas that nobody can exceed here: the negotiator's policy is on, and leaves the other tests' jobs alone.
-GROUPS = "GROUP_NAMES = group_a, group_b\nGROUP_QUOTA_group_a = 100\nGROUP_QUOTA_group_b = 100\n"
+GROUPS = """\
+GROUP_NAMES = group_a, group_b
+GROUP_QUOTA_group_a = 100
+GROUP_QUOTA_group_b = 100
+SUBMIT_REQUIREMENT_NAMES = Group
+SUBMIT_REQUIREMENT_Group = AcctGroup is undefined || AcctGroup is "group_a"
+"""
 
 # Node 2 has static slots, two of eight cores; everything there must work, too.
 STATIC = "SLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=8, mem=50%, swap=50%, disk=50%\n"

@@ -34,7 +34,6 @@ THE_BENCHMARK = {"scripts/bench --write"}
 FROM_A_CENTRAL_MACHINE = {
     "drainwise config keys",
     "drainwise config htcondor --role execute --site /etc/drainwise/site.ini --out node-tree",
-    "drainwise config slurm --role node --site /etc/drainwise/site.ini --out node-tree",
     "drainwise check htcondor",
     "drainwise check htcondor --node NODE",
     "drainwise status",
@@ -75,7 +74,10 @@ IN_THE_LOCAL_BATCH_SYSTEM = {
     "drainwise local stop",
     "drainwise local stop --kill",
 }
-ON_SLURM = {  # test_slurm_pool.py
+ON_SLURM = {  # test_slurm_pool.py, test_slurm_history.py
+    "drainwise config slurm --role node --site /etc/drainwise/site.ini --out node-tree",
+    "drainwise config slurm --role controller --site /etc/drainwise/site.ini --out controller-tree",
+    "drainwise config slurm --role node --site /etc/drainwise/site.ini --live live.txt --out node-tree",
     "drainwise check slurm",
     "drainwise status --pool slurm",
     "drainwise plan --pool slurm",
@@ -163,7 +165,7 @@ def documented() -> set[str]:
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
     named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
-    named |= {"drainwise launch", "condor_update_machine_ad"}
+    named |= {"drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 
@@ -207,8 +209,7 @@ def test_commands_of_the_central_machine(site_pool: CondorPool, installed: str, 
             words += ["--site", site_file]  # it lies in the pool's own file system, not in /etc of this machine
         ran = site_pool.run_outside([program, *words], check=False, environment=environment)
         assert ran.returncode == 0 and ran.stdout.strip(), f"{command}: {ran.returncode}\n{ran.stdout}{ran.stderr}"
-    for hook in ("prepare-hook", "slurm-task-prolog"):
-        assert os.access(tmp_path / "node-tree/usr/libexec/drainwise" / hook, os.X_OK)
+    assert os.access(tmp_path / "node-tree/usr/libexec/drainwise/prepare-hook", os.X_OK)
 
 
 def test_commands_of_the_pools_machines(site_pool: CondorPool) -> None:

@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 CLONE = ("plugins", "condor_config.d", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")
 OLDER = "0.0.9"
+# No cluster is here that could be asked what it has.
+NEW_CLUSTER = "--live none " if '"--live"' in (ROOT / "plugins/drainwise/cli/config.py").read_text() else ""
 # As a site whose central machine has a network finds them in an index.
 INDEX = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/srv/wheels", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 LIBRARY = "/usr/share/drainwise"
@@ -55,6 +57,7 @@ def shown(section: str) -> tuple[str, str, str]:
 
 def typed(machine: CleanMachine, text: str, place: str, umask: str = "022") -> str:
     """What root's shell prints for these lines, each of which must succeed."""
+    text = re.sub("^drainwise config slurm ", f"\\g<0>{NEW_CLUSTER}", text, flags=re.MULTILINE)
     script = f"umask {umask}\ncd {place}\n{text}"
     return machine.run(["sh", "-ec", script], environment=INDEX, timeout=200).stdout
 
@@ -216,5 +219,7 @@ def test_what_alice_cannot_read_is_said_in_one_line_of_the_log(installed: Instal
     assert (ran.stdout, ran.stderr) == ("", "")
     assert f"task_prolog does nothing: {line}" in log.recv(1000).decode()
     log.close()
+    os.chmod(f"{node.root}/etc/drainwise", 0o700)
     typed(node, shown("a Slurm site")[2], f"/root/{drainwise.__version__}", "077")
-    assert "MACHINEFEATURES" in condor_hook(node)[0]
+    printed, said = condor_hook(node)
+    assert "MACHINEFEATURES" in printed and said == ""

@@ -244,7 +244,7 @@ def test_the_epilog_removes_whatever_the_user_left(site: Site) -> None:
     ln -s $HOME/precious link; ln -s /etc etc; mkfifo fifo; ln $HOME/precious/file hard 2>/dev/null
     mkdir -p a/b/c/d && chmod 000 a/b
     touch "$(printf 'a\nb')" "$(printf '\033[2J')" "$(printf '\377')" ./-rf
-    seq 2000 | xargs touch
+    seq 2000 | xargs touch 2>/dev/null || :  # as many as fit
     """
     number = site.start(script, "--nodelist=node1")
     assert site.end_of(number).state == "COMPLETED"

@@ -27,6 +27,7 @@ from drainwise.siteconfig.schema import SlurmSection
 from drainwise.slurm.admin_comment import Published, comment_text, published_in
 from drainwise.slurm.check import judge
 from drainwise.slurm.check_facts import collect
+from drainwise.slurm.check_orders import caller_of, judge_orders
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_record import Job as SlurmJob
 from drainwise.slurm.job_record import jobs_in
@@ -644,10 +645,41 @@ def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> Non
         slurm.reconfigure()
 
 
+def test_check_sees_who_may_not_give_orders_and_nodes_whose_agents_are_silent(slurm: SlurmCluster) -> None:
+    """What it says of bob is what slurmctld does with his order; a node is known by its pilots, silent there alone."""
+    site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
+    jobs = [start(slurm, "alice", "--exclusive") for _ in range(2)]
+    silent, heard = jobs
+    line = comment_text(Published(heard.id, heard.start, heard.nodes[0], PilotReport(now(), used_cpu=1.0)))
+    slurm.run(["scontrol", "update", f"JobId={heard.id}", f"AdminComment={line}"])
+    order = ["scontrol", "update", f"JobId={silent.id}", "TimeLimit=59"]
+    try:
+        for level, severity in (("None", "missing"), ("Operator", "ok")):
+            slurm.run(["sacctmgr", "--immediate", "modify", "user", "bob", "set", f"AdminLevel={level}"], check=False)
+            facts = collect(site)
+            caller = caller_of(facts, site, slurm.uid("bob"), "bob")
+            found = {one.what: one for one in judge_orders(facts, caller, site, now() + 301)}
+            assert found["orders"].severity == severity
+            assert (slurm.run(order, user="bob", check=False).returncode == 0) is (severity == "ok")
+        assert found["nodes' agents"].value == silent.nodes[0]
+        assert "nodes' agents" not in {one.what for one in judge_orders(facts, caller, site, now())}
+    finally:
+        slurm.run(["sacctmgr", "--immediate", "modify", "user", "bob", "set", "AdminLevel=None"], check=False)
+        slurm.cancel_all()
+
+
 def documented(language: str = "sh") -> list[str]:
-    """The commands that docs/slurm.md shows, without their comments."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
-    return [line.partition("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    """The commands that docs/slurm.md shows, without their comments.
+
+    Those that install something are typed inside of a cluster, by test_slurm_history.py: here they would change the
+    machine that runs the tests.
+    """
+    before, _, rest = DOCUMENT.read_text().partition("\n## Install on a cluster with a history\n")
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", before + rest.partition("\n## ")[2], re.DOTALL | re.MULTILINE)
+    commands = [line.partition("   #")[0].strip() for block in blocks for line in block.splitlines()]
+    assert {command.split()[0] for command in commands} <= {"drainwise", "squeue", "sacct", "sshare"}, commands
+    assert not [command for command in commands if command.startswith("drainwise config")], commands
+    return commands
 
 
 def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:

@@ -101,7 +101,7 @@ def taken_apart(out: bytes) -> dict[str, dict[str, str]]:
             continue
         if first:
             assert closing[0] == "- drainwise"
-            assert list(lines) == ["PilotCronHeartbeat"]
+            assert set(lines) == {"PilotCronHeartbeat", "PilotNodeUnusable"}
         else:
             assert closing[1] not in found
             assert set(lines) <= OURS

@@ -36,7 +36,8 @@ def configured(unconfigured: PoolFacts, answers: Callable[[str, Iterable[str]], 
     for daemon in unconfigured.daemons:
         wanted = expected_knobs(SITE, daemon.role)
         live = answers("\n".join(knob.line for knob in wanted), [knob.name for knob in wanted])
-        daemons.append(dataclasses.replace(daemon, knobs={**daemon.knobs, **live, "group_names": "group_a"}))
+        site = {"submit_requirement_names": "G", "submit_requirement_g": "AcctGroup is undefined"}
+        daemons.append(dataclasses.replace(daemon, knobs={**daemon.knobs, **live, **site, "group_names": "group_a"}))
     slots = [
         dataclasses.replace(slot, cron_heartbeat=slot.clock - 30, orders_visible=True) for slot in unconfigured.slots
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from drainwise.finding import DANGEROUS, MISSING, OK
 from drainwise.htcondor.check_facts import FileFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.check_node import judge_files, judge_slots
+from drainwise.htcondor.check_node import judge_closed, judge_files, judge_slots
 from drainwise.htcondor.collect_facts import file_facts, paths_on_node
 from drainwise.htcondor.render import drop_in_path, render
 from drainwise.siteconfig import HTCondorSection, SiteConfig
@@ -52,6 +52,25 @@ def test_a_slot_that_hides_its_order_is_named() -> None:
     finding = next(one for one in judge_slots([SLOT, hidden], SITE) if one.what == "PilotReclaimDeadline")
     assert (finding.severity, finding.value) == (MISSING, "slot1_2@n1")
     assert finding.line.startswith("STARTD_ATTRS = $(STARTD_ATTRS)")
+
+
+@pytest.mark.parametrize(
+    ("since", "words"),
+    [(None, ""), (1, ""), (NOW - 1001, ""), (NOW - 999, "has not been started"), (0, "hooks go first")],
+)
+def test_a_node_that_says_it_takes_no_orders_is_named(since: int | None, words: str) -> None:
+    """Its startd began at NOW - 1000; once, by whatever finding, and not by a slot that says nothing yet."""
+    slots = [dataclasses.replace(SLOT, orders_since=since), SLOT]
+    found = list(judge_closed(slots, ()))
+    assert [words in one.why for one in found] == [True] * bool(words)
+    assert not list(judge_closed(slots, {"n1"}))
+
+
+def test_unusable_files_are_named_once_for_a_node() -> None:
+    """Every slot shows them."""
+    slots = [dataclasses.replace(SLOT, name=name, unusable=("/l/update-hook",)) for name in ("slot1@n1", "slot1_1@n1")]
+    [found] = [one for one in judge_slots(slots, SITE) if one.severity != OK]
+    assert (found.what, found.severity, found.value) == ("files of the node", MISSING, "/l/update-hook")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.job_directories import JobDirectory
+from drainwise.htcondor.node_files import UNUSABLE
 from drainwise.htcondor.startd_cron import literal, marks_of, output, remembered, report_ad, slot_ad
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
@@ -76,7 +77,8 @@ def reports(ran: Ran) -> dict[str, Piece]:
     """The pieces of the slots, by slot; the node's own heartbeat is there and first."""
     assert (ran.returncode, ran.stderr) == (0, b"")
     first, *others = pieces(ran.stdout)
-    assert (first.tag, first.constraint, list(first.ad)) == ("drainwise", None, ["PilotCronHeartbeat"])
+    assert (first.tag, first.constraint, set(first.ad)) == ("drainwise", None, {"PilotCronHeartbeat", UNUSABLE})
+    assert first.ad[UNUSABLE] == ""
     return {piece.tag: piece for piece in others}
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.htcondor.time_limit import several_within, within
+from drainwise.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.htcondor.time_limit import each_within, several_within, within
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 
@@ -97,3 +97,56 @@ def test_who_stops_early_leaves_no_process() -> None:
     values.close()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_call_that_waits_holds_up_no_other() -> None:
+    """One that fails and one that dies cost their own answer; what waits longest comes last."""
+    reader, writer = os.pipe()
+
+    def wait() -> str:
+        return os.read(reader, 9).decode()
+
+    def fail() -> str:
+        raise ActionRefused("no")
+
+    def die() -> str:
+        os._exit(3)
+
+    calls: list[Callable[[], str]] = [wait, lambda: "a", fail, die, lambda: "b"]
+    came = []
+    for place, answer in each_within(30, calls, "it", at_once=2):
+        came.append((place, str(answer)))
+        if len(came) == 4:
+            os.write(writer, b"at last")
+    died = "it cannot be asked: the process that asked died"
+    assert came == [(1, "a"), (2, "no"), (3, died), (4, "b"), (0, "at last")]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    os.close(reader)
+    os.close(writer)
+
+
+def test_each_call_has_its_own_time() -> None:
+    """Sixty that hang, twenty at once, are over after three times that."""
+    began = time.monotonic()
+    answers = [str(answer) for _, answer in each_within(0.3, [signal.pause] * 60, "it", at_once=20)]
+    assert answers == ["it did not answer within 0.3 s"] * 60
+    assert 0.9 <= time.monotonic() - began < 9
+
+
+def test_whoever_stops_early_leaves_no_child() -> None:
+    answers = each_within(30, [lambda: None, signal.pause, signal.pause], "it")
+    assert next(answers) == (0, None)
+    answers.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_wrong_use_ends_it_all() -> None:
+    """Bindings that are too old are no fault of one daemon."""
+
+    def refuse() -> None:
+        raise UsageError("too old")
+
+    with pytest.raises(UsageError, match="too old"):
+        list(each_within(5, [refuse, signal.pause], "it"))

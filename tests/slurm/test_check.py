@@ -12,6 +12,7 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import ReclaimSection, SlurmSection
 from drainwise.slurm.check import judge
 from drainwise.slurm.check_facts import ClusterFacts, Qos, qos_in, settings_in
+from drainwise.slurm.own_settings import History, OwnSettings
 from drainwise.slurm.render import render
 
 from .recorded_cluster import NOW, VERSIONS, jobs, recorded
@@ -94,6 +95,27 @@ def test_several_lines_of_one_hook_are_one_setting() -> None:
     text = "Prolog[0]               = /opt/site\nProlog[1]               = /etc/slurm/prolog.d/*\n"
     cluster = facts("24.11", **settings_in(text))
     assert findings(cluster)["Prolog"].severity == OK
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_site_with_hooks_of_its_own_is_in_order(version: str) -> None:
+    """Ours in its directory, its own script that calls ours, prologs without a limit: nothing to be done."""
+    values = {"prolog": ("/site/prolog.d/*",), "epilog": ("/site/epilog",), "taskprolog": ("/site/wrapper",)}
+    own = OwnSettings(values=values, wrappers=frozenset({"/site/wrapper", "/site/epilog"}))
+    live = {key: value for key, (value,) in values.items()}
+    cluster = replace(facts(version, **live, prologepilogtimeout="65534"), history=History(own))
+    found = findings(cluster)
+    for key in ("Prolog", "Epilog", "TaskProlog", "PrologEpilogTimeout"):
+        assert found[key].severity == OK, found[key]
+    assert "the site's own calls ours" in found["TaskProlog"].why
+
+
+def test_a_task_prolog_of_the_sites_alone_is_told_how_both_run() -> None:
+    """The line of ours would end the site's own."""
+    own = OwnSettings(values={"taskprolog": ("/site/tp",)})
+    one = findings(replace(facts("24.11", taskprolog="/site/tp"), history=History(own)))["TaskProlog"]
+    assert (one.severity, one.line) == (MISSING, "drainwise config slurm: its TaskProlog runs /site/tp, too")
+    assert "a check on a node" in one.why
 
 
 def test_no_report_on_any_job_is_told_when_jobs_have_run_for_a_while() -> None:

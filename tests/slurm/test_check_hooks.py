@@ -15,7 +15,9 @@ from drainwise.siteconfig.rendered_tree import write_tree
 from drainwise.siteconfig.schema import SlurmSection
 from drainwise.slurm.check_facts import ClusterFacts
 from drainwise.slurm.check_hooks import hook_files, judge_hooks
-from drainwise.slurm.render import directory_of, hook_paths, render
+from drainwise.slurm.merge import hooks_of
+from drainwise.slurm.own_settings import History, OwnSettings
+from drainwise.slurm.render import render
 from made_up_node import public_directory
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the hooks are root's")
@@ -29,18 +31,20 @@ class Node:
         self.site = SiteConfig(
             slurm=replace(SlurmSection(), config_dir=f"{base}/etc/slurm", libexec_dir=f"{base}/libexec")
         )
-        self.paths = hook_paths(self.site)
+        hooks = hooks_of(self.site, OwnSettings())
+        self.paths = {key: hook.path for key, hook in hooks.items()}
         self.base = base
-        self.live = {key.lower(): directory_of(key, path) for key, path in self.paths.items()}
+        self.live = {key.lower(): hook.value for key, hook in hooks.items()}
+        self.history = History()
 
     def install(self) -> None:
-        files = [file for file in render(self.site, "node") if file.path.startswith(self.base)]
+        files = [file for file in render(self.site, "node", self.history.own) if file.path.startswith(self.base)]
         write_tree(files, "/")
-        for path in ("etc", "etc/slurm", "etc/slurm/prolog.d", "etc/slurm/epilog.d", "libexec"):
-            os.chmod(f"{self.base}/{path}", 0o755)
+        for above, _, _ in os.walk(self.base):
+            os.chmod(above, 0o755)
 
     def found(self) -> list[Finding]:
-        facts = ClusterFacts(self.live, {}, (), ())
+        facts = ClusterFacts(self.live, {}, (), (), history=self.history)
         return list(judge_hooks(hook_files(facts, self.site), "n1"))
 
 
@@ -162,3 +166,46 @@ def test_a_user_who_cannot_look_is_told_so(node: Node) -> None:
     os.close(reader)
     assert said.count("cannot be looked at by this user") == 3
     assert MISSING not in said
+
+
+# ---- on a site with hooks of its own ----
+
+
+def test_a_hook_among_the_sites_own_is_looked_at_there(node: Node) -> None:
+    """Its name is one that the site's pattern takes; Slurm does not miss it, but jobs do."""
+    place = f"{node.base}/site"
+    node.live["prolog"] = f"{place}/*.sh"
+    node.history = History(OwnSettings(values={"prolog": (f"{place}/*.sh",)}))
+    node.install()
+    assert {one.severity for one in node.found()} == {OK}
+    assert node.found()[0].value == f"{place}/50-drainwise.sh"
+    os.unlink(f"{place}/50-drainwise.sh")
+    [gone] = [one for one in node.found() if one.severity != OK]
+    assert (gone.severity, gone.what, "no features" in gone.why) == (MISSING, "Prolog file", True)
+
+
+@pytest.mark.parametrize("missing", ["the site's program", "its interpreter"])
+def test_what_a_hook_runs_must_be_there(node: Node, missing: str) -> None:
+    """Slurm drains the node, or ends each job, where it is not."""
+    theirs = f"{node.base}/libexec/site-task-prolog"
+    node.history = History(OwnSettings(values={"taskprolog": (theirs,)}))
+    node.install()
+    Path(theirs).write_text("#!/bin/sh\n")
+    os.chmod(theirs, 0o755)
+    assert {one.severity for one in node.found()} == {OK}
+    if missing == "the site's program":
+        os.unlink(theirs)
+    else:
+        path = Path(node.paths["TaskProlog"])
+        path.write_text(path.read_text().replace("#!/bin/bash -p", "#!/nonexistent/bash -p"))
+    [bad] = [one for one in node.found() if one.severity == DANGEROUS]
+    assert "which it runs, cannot be run here: Slurm ends each job here" in bad.why
+
+
+def test_a_hook_that_hands_over_to_another_is_of_another_version(node: Node) -> None:
+    """slurm.conf has a new task prolog of the site's, and the node the hook of before."""
+    node.history = History(OwnSettings(values={"taskprolog": ("/bin/true",)}))
+    node.install()
+    node.history = History(OwnSettings(values={"taskprolog": ("/bin/false",)}))
+    [bad] = [one for one in node.found() if one.severity != OK]
+    assert (bad.severity, bad.what) == (MISSING, "TaskProlog file")

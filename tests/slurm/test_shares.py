@@ -124,3 +124,11 @@ def test_no_more_is_owed_than_there_is_and_nobody_more_than_it_needs(
     assert all(-1e-9 <= owed[name] <= need + 1e-6 for name, need in needs.items())
     if math.fsum(needs.values()) <= cores:
         assert owed == pytest.approx(needs, abs=1e-6)
+
+
+def test_odd_numbers_end_no_cycle() -> None:
+    """Usage and shares of 1e308: their sums and ratios are numbers, and the cores are shared out."""
+    huge = "root|||1e308\n a||1e308|1e308\n  a|alice|1e308|1e308\n b||1e308|1e308\n  b|bob|1e308|1e308\n"
+    found = shares_in(huge)
+    assert found.owed(10, {"a": 10, "b": 10}) == {"a": 5, "b": 5}
+    assert all(math.isfinite(priority) for priority in (*found.user_priorities().values(), found.priority_of("a")))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import FeatureError
 from drainwise.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.check_space import Space, judge_space, space_of
@@ -143,11 +142,12 @@ def test_what_the_check_says() -> None:
     assert found == [(DANGEROUS, "runtime_dir"), (MISSING, "runtime_dir"), (MISSING, "$JOBSTATUS")]
 
 
-def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_others_may_write_to_is_dangerous(tmp_path: Path) -> None:
     (tmp_path / "node1").mkdir()
     (tmp_path / "node1").chmod(0o777)
-    with pytest.raises(FeatureError):
-        space_of(str(tmp_path))
+    found = judge_space(space_of(str(tmp_path)), "n1")
+    assert [one.severity for one in found] == [DANGEROUS, MISSING]
+    assert "others may write there" in found[0].why
 
 
 def test_the_unit_mounts_the_runtime_directory_unless_jobs_have_trees_there() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pwd
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -52,24 +54,48 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
+    from drainwise.cli.check_agent import agent_findings, master_keeper
     from drainwise.htcondor.check import judge
     from drainwise.htcondor.collect_facts import collect
 
     site = load(args.site)
     roles = ROLES if args.role == "all" else (args.role,)
-    return judge(collect(site, roles, args.node), site, roles)
+    facts = collect(site, roles, args.node, show_progress)
+    here = any(one.role == "central" and one.machine == facts.here for one in facts.daemons)
+    agent = agent_findings(args, site, here, master_keeper(), facts.here) if "central" in roles else ()
+    return [*judge(facts, site, roles), *agent]
+
+
+def _user_name() -> str:
+    uid = os.geteuid()
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def show_progress(asked: int, total: int) -> None:
+    """How far the questions have come, on a line of its own that the next one writes over; on a terminal alone."""
+    if sys.stderr.isatty():
+        end = "\r\x1b[K" if asked == total else ""
+        print(f"\r{asked} of {total} daemons asked{end}", end="", file=sys.stderr, flush=True)
 
 
 def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
+    from drainwise.cli.check_agent import agent_findings
     from drainwise.slurm.check import judge
     from drainwise.slurm.check_facts import collect
     from drainwise.slurm.check_hooks import hook_files, judge_hooks
+    from drainwise.slurm.check_orders import caller_of, is_controller, judge_orders
     from drainwise.slurm.check_space import judge_space, space_of
 
-    site, machine = load(args.site), os.uname().nodename
+    site, host, now = load(args.site), os.uname().nodename, int(time.time())
     facts = collect(site)
-    space = judge_space(space_of(site.slurm.runtime_dir), machine)
-    return [*judge(facts, site, int(time.time())), *judge_hooks(hook_files(facts, site), machine), *space]
+    caller = caller_of(facts, site, os.geteuid(), _user_name())
+    findings = [*judge(facts, site, now), *judge_orders(facts, caller, site, now)]
+    findings += agent_findings(args, site, is_controller(facts, host), None, host)
+    space = judge_space(space_of(site.slurm.runtime_dir), host)
+    return [*findings, *judge_hooks(hook_files(facts, site), host), *space]
 
 
 def as_json(findings: Sequence[Finding]) -> str:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
+
+if TYPE_CHECKING:
+    from drainwise.siteconfig.rendered_tree import RenderedFile
 
 ROLES = {"htcondor": ("execute", "access", "central", "all"), "slurm": ("node", "controller", "all")}
 
@@ -22,6 +28,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         rendered.add_argument(
             "--out", metavar="DIR", help="write the tree below DIR (/ installs it) instead of printing it"
         )
+        if system == "slurm":
+            rendered.add_argument(
+                "--live",
+                metavar="FILE",
+                help="the output of `scontrol show config`, where the command does not work here; none: a new cluster",
+            )
     actions.add_parser("keys", help="print the table of the site file's keys as Markdown")
     actions.add_parser("example", help="print a site file in which every key is explained")
     parser.set_defaults(run=run)
@@ -39,23 +51,38 @@ def run(args: argparse.Namespace) -> int:
 
         print(example(), end="")
         return 0
-    return _files(args.action, args.role, args.site, args.out)
+    return _files(_rendered(args), args.out)
 
 
-def _files(system: str, role: str, site_file: str, out: str | None) -> int:
-    if system == "slurm":
-        from drainwise.slurm.render import render
-    else:
-        from drainwise.htcondor.render import render
+def _rendered(args: argparse.Namespace) -> Sequence[RenderedFile]:
+    site = load(args.site)
+    if args.action == "htcondor":
+        from drainwise.htcondor.render import render as render_htcondor
+
+        return render_htcondor(site, args.role)
+    from drainwise.slurm.live_settings import settings_to_merge
+    from drainwise.slurm.render import render
+
+    own = settings_to_merge(site, args.live, args.out)
+    for setting in own.retired:
+        print(f"drainwise: slurm.conf has {setting} no more: drainwise's hooks do not run it any more", file=sys.stderr)
+    return render(site, args.role, own)
+
+
+def _files(files: Sequence[RenderedFile], out: str | None) -> int:
+    """Print the files, or write them; 1 when one went beside what a person has edited."""
+    from drainwise.siteconfig.edited_files import said_of, sparing_edited
     from drainwise.siteconfig.rendered_tree import write_tree
 
-    files = render(load(site_file), role)
     if out is None:
         for file in files:
             print(f"##### {file.path} (mode {file.mode:04o})")
             print(file.text, end="")
         return 0
-    write_tree(files, out)
-    for file in files:
+    written, kept = sparing_edited(files, out)
+    write_tree(written, out)
+    for file in written:
         print(f"wrote {os.path.join(out, file.path.lstrip('/'))}")
-    return 0
+    for line in said_of(kept, out):
+        print(line, file=sys.stderr)
+    return 1 if kept else 0

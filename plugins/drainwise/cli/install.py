@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections.abc import Iterable
 
-from drainwise.errors import UsageError
+from drainwise.errors import DrainwiseError, UsageError
 from drainwise.node_package import command_text, put_in_place
+from drainwise.siteconfig.edited_files import said_of, sparing_edited
 from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
 
 _LIBRARY, _COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
 
+_OWN = "drainwise"
 _PLACES = re.compile(r'#!(\S+) -IS\n.*?^sys\.path\.append\("([^"]+)"\)$', re.DOTALL | re.MULTILINE)
 
 
@@ -30,26 +33,46 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Install; the exit code. What the batch system reads comes last."""
+    """Install, last what the batch system reads; the exit code: 1 where a file that a person has edited was kept."""
     files = () if args.tree is None else read_tree(args.tree)
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
+    open_to_users(files, "/")
     print(f"{library}/drainwise is {put_in_place(library, python)}")
     if _is_anothers(args.program):
         print(f"kept {args.program}, which is another program")
     else:
         write_tree([RenderedFile(os.path.abspath(args.program), command_text(library, python), 0o755)], "/")
         print(f"wrote {args.program}")
-    write_tree(files, "/")
-    for file in files:
+    written, kept = sparing_edited(files, "/")
+    write_tree(written, "/")
+    for file in written:
         print(f"wrote {file.path}")
-    return 0
+    for line in said_of(kept, "/"):
+        print(line, file=sys.stderr)
+    return 1 if kept else 0
 
 
 def places_in(files: Iterable[RenderedFile]) -> tuple[str, str]:
     """The package's directory and the interpreter, as the programs among the files name them; else the usual ones."""
     found = (_PLACES.match(file.text) for file in files)
     return next(((one[2], one[1]) for one in found if one is not None), (_LIBRARY, _PYTHON))
+
+
+def open_to_users(files: Iterable[RenderedFile], root: str) -> None:
+    """Open the directories called `drainwise` below `root` in which some of the files lie: the jobs' users go there.
+
+    Raises DrainwiseError when one on the way, which is somebody else's, is closed to them.
+    """
+    for directory in sorted({os.path.dirname(file.path) for file in files if "/drainwise/" in file.path}):
+        place = root
+        for name in directory.strip("/").split("/"):
+            place = os.path.join(place, name)
+            if not os.path.isdir(place) or os.stat(place).st_mode & 0o001:
+                continue
+            if name != _OWN:
+                raise DrainwiseError(f"{place}: the jobs' users cannot get to {directory}: chmod o+x {place}")
+            os.chmod(place, 0o755)  # noqa: S103 - made under another umask
 
 
 def _is_anothers(program: str) -> bool:

@@ -13,11 +13,15 @@ from drainwise.agent.notify import Notifier
 from drainwise.agent.signals import Signals
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
 from drainwise.cli.pool_options import site_of
+from drainwise.htcondor.pool import HTCondorPool
 
 
 def run_loop(args: argparse.Namespace) -> int:
     """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
-    acting = setup_of(args).acting  # a wrong site file ends it before a file is made
+    setup = setup_of(args)  # a wrong site file ends it before a file is made
+    acting = setup.acting
+    if isinstance(setup.pool, HTCondorPool):
+        setup.pool.require_bindings()
     path = journal_path(args) if acting else named_journal(args)
     site = site_of(args)
     observer = metrics_observer(site.metrics, site.file, to_log)

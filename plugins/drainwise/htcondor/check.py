@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drainwise.finding import Finding
+from drainwise.finding import OK, Finding
+from drainwise.htcondor.check_accounts import judge_accounts
 from drainwise.htcondor.check_facts import PoolFacts
 from drainwise.htcondor.check_knobs import expected_knobs, judge_daemon
-from drainwise.htcondor.check_node import judge_files, judge_slots
+from drainwise.htcondor.check_node import judge_closed, judge_files, judge_slots
 from drainwise.htcondor.render import ROLES
 from drainwise.siteconfig import SiteConfig
 
@@ -23,7 +24,10 @@ def judge(facts: PoolFacts, site: SiteConfig, roles: Sequence[str] = ROLES) -> t
         for daemon in facts.daemons:
             if daemon.role == role:
                 findings += judge_daemon(daemon, site, wanted)
+    findings += judge_accounts(facts)
     if "execute" in roles:
+        refuse = {one.machine for one in findings if one.what == "orders" and one.severity != OK}
+        findings += judge_closed(facts.slots, refuse)
         findings += judge_slots(facts.slots, site)
         findings += judge_files(facts, site)
     return tuple(findings)

@@ -7,11 +7,28 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class OrderTrial:
+    """What a startd says to who would give it orders.
+
+    identity: as whom it knows the caller, "" when it does not; allowed: whether it gives that identity ADMINISTRATOR.
+    taken: whether it took a value by the way of an order; None where that could not be tried. by_root: whether the
+    caller is root, as the agent usually is. beside: whether the caller is on the startd's own machine.
+    """
+
+    identity: str
+    allowed: bool
+    taken: bool | None
+    by_root: bool
+    beside: bool = False
+
+
+@dataclass(frozen=True)
 class DaemonFacts:
     """One daemon: the `role` it plays (execute, access, central), its `machine`, and its knobs by lower-case name.
 
     The knobs' values are as the daemon uses them, with all macros resolved; a knob that is not set is not there.
-    `version` is HTCondor's, such as (25, 14, 1), empty when unknown. `fault` says why it did not answer.
+    `version` is HTCondor's, such as (25, 14, 1), empty when unknown. `fault` says why it did not answer. `trial` is of
+    an execute daemon that answered.
     """
 
     role: str
@@ -19,6 +36,7 @@ class DaemonFacts:
     version: tuple[int, ...]
     knobs: Mapping[str, str]
     fault: str = ""
+    trial: OrderTrial | None = None
 
 
 @dataclass(frozen=True)
@@ -26,7 +44,9 @@ class SlotFacts:
     """One slot: its name and machine, its startd's clock when it sent the ad, and what the node published on it.
 
     Times are UNIX seconds. `cron_heartbeat` is None when no cron has published there; `orders_visible` says whether the
-    slot has the attribute PilotReclaimDeadline, whatever its value.
+    slot has the attribute PilotReclaimDeadline, whatever its value. `unusable`: files of the node that jobs need and
+    cannot use, as its cron found them. `orders_since`: since when its configuration lets a startd that starts take
+    orders; 0: not at all; None when it does not say.
     """
 
     name: str
@@ -35,11 +55,13 @@ class SlotFacts:
     startd_started: int
     cron_heartbeat: int | None
     orders_visible: bool
+    unusable: tuple[str, ...] = ()
+    orders_since: int | None = None
 
 
 @dataclass(frozen=True)
 class FileFacts:
-    """A file on the node itself: `fault` says why it cannot be looked at; else mode, owner's uid and mtime (UNIX s).
+    """A file on the node itself: `fault` says why it cannot be looked at; else mode, owner's uid and ctime (UNIX s).
 
     `exposed` is the first directory above it that somebody else than root can write to, empty when there is none.
     """
@@ -54,9 +76,13 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class PoolFacts:
-    """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node."""
+    """All facts of one look at the pool; `files` only of `local_machine`, when that is an execute node.
+
+    `here`: this machine's name, whatever it is.
+    """
 
     daemons: tuple[DaemonFacts, ...]
     slots: tuple[SlotFacts, ...]
     local_machine: str = ""
     files: tuple[FileFacts, ...] = ()
+    here: str = ""

@@ -9,17 +9,16 @@ from fnmatch import fnmatchcase
 
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import DaemonFacts
-from drainwise.htcondor.knobs import Knob, knobs
+from drainwise.htcondor.check_orders import judge_orders, judge_writers
+from drainwise.htcondor.knobs import Knob, knobs, means_anyone, words
 from drainwise.htcondor.render import drop_in_path, hooks_path, render
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.units import format_duration
 
 OLDEST = (23, 0)  # what the drop-ins do was measured on 23.9.6 and 25.14.1
 
-_WORDS = re.compile(r"[^\s,]+")
 _PRODUCT = re.compile(r"\d{1,9}(\s*\*\s*\d{1,9})*")
 _ORDER_LIST = re.compile(r"\s*([A-Za-z0-9._#@:+-]+@[0-9]+=[0-9]+(\s+|$))*")
-_ANYONE = re.compile(r"\*(@.*|/\*)?")  # any user, here or of a whole domain; a bare host name is not meant
 
 
 def expected_knobs(site: SiteConfig, role: str) -> tuple[Knob, ...]:
@@ -77,15 +76,15 @@ def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
         prefix, found, level = name.partition("settable_attrs_")
         if not found or (prefix and not prefix.endswith(".")):
             continue
-        words = _WORDS.findall(value)
+        names = words(value)
         if level == "administrator":
-            wide = [word for word in words if word.startswith("*")]
+            wide = [word for word in names if word.startswith("*")]
             why = "with ENABLE_RUNTIME_CONFIG an administrator's token sets any knob of the node from afar"
         else:
-            wide = [word for word in words if fnmatchcase("pilot_reclaim", word.casefold())]
+            wide = [word for word in names if fnmatchcase("pilot_reclaim", word.casefold())]
             why = f"everyone with the level {level.upper()} can end any pilot"
         if wide:
-            rest = [word for word in words if word not in wide] + ["PILOT_RECLAIM"] * (level == "administrator")
+            rest = [word for word in names if word not in wide] + ["PILOT_RECLAIM"] * (level == "administrator")
             line = f"{name.upper()} = {' '.join(dict.fromkeys(rest))}".rstrip()
             yield Finding(DANGEROUS, daemon.machine, name.upper(), why, line, value)
 
@@ -98,9 +97,9 @@ def _who_is_administrator(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Findin
         why = "nobody may give orders to this node; name the agent's identity, too"
         yield Finding(MISSING, daemon.machine, names[0], why, f"{names[0]} = {', '.join(usual)}")
     for name, value in lists.items():
-        words = _WORDS.findall(value)
-        named = [word for word in words if not _ANYONE.fullmatch(word)]
-        if len(named) < len(words):
+        present = words(value)
+        named = [word for word in present if not means_anyone(word)]
+        if len(named) < len(present):
             why = "any user can end any pilot, and stop the node"
             yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {', '.join(named or usual)}", value)
 
@@ -134,12 +133,12 @@ def _early_signal(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
 
 def _users_attributes(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     for name in ("STARTD_JOB_ATTRS", "STARTD_JOB_EXPRS"):
-        words = _WORDS.findall(daemon.knobs.get(name.casefold(), ""))
-        copied = [word for word in words if word.casefold().startswith("pilot")]
+        present = words(daemon.knobs.get(name.casefold(), ""))
+        copied = [word for word in present if word.casefold().startswith("pilot")]
         if copied:
-            rest = " ".join(word for word in words if word not in copied)
+            rest = " ".join(word for word in present if word not in copied)
             why = f"copies {', '.join(copied)} from the user's job over what the node publishes"
-            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {rest}".rstrip(), " ".join(words))
+            yield Finding(DANGEROUS, daemon.machine, name, why, f"{name} = {rest}".rstrip(), " ".join(present))
 
 
 def _broken_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
@@ -181,6 +180,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         _early_signal,
         _users_attributes,
         _broken_orders,
+        judge_writers,
+        judge_orders,
     ),
     "access": (),
     "central": (_wasteful_negotiator,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.htcondor.check_facts import FileFacts, PoolFacts, SlotFacts
@@ -15,7 +15,7 @@ _LATE = 3  # periods of the cron: its silence is then no chance any more
 
 
 def judge_slots(slots: Sequence[SlotFacts], site: SiteConfig) -> Iterator[Finding]:
-    """Whether each node's cron publishes, and whether its slots show their orders."""
+    """Whether each node's cron publishes and finds its files, and whether its slots show their orders."""
     lines = {knob.name: knob.line for knob in expected_knobs(site, "execute")}
     period = site.htcondor.cron_period
     by_machine: dict[str, list[SlotFacts]] = {}
@@ -25,17 +25,51 @@ def judge_slots(slots: Sequence[SlotFacts], site: SiteConfig) -> Iterator[Findin
         ages = [slot.clock - slot.cron_heartbeat for slot in own if slot.cron_heartbeat is not None]
         what, line = "PilotCronHeartbeat", lines["STARTD_CRON_JOBLIST"]
         if not ages:
-            why = "the cron has never published here, so every pilot counts as silent; see STARTD_CRON in the StartLog"
+            why = (
+                "the cron has never published here, so every pilot counts as silent: its program or the package is"
+                " missing there, or cannot be run; see STARTD_CRON in the StartLog"
+            )
             yield Finding(MISSING, machine, what, why, line)
         elif min(ages) > _LATE * period:
-            why = f"the cron does not run any more (its period is {period} s); see STARTD_CRON in the StartLog"
+            why = (
+                f"the cron does not run any more (its period is {period} s): its program or the package has gone from"
+                " there; see STARTD_CRON in the StartLog"
+            )
             yield Finding(MISSING, machine, what, why, line, f"{min(ages)} s old")
         else:
             yield Finding(OK, machine, what, "the cron publishes", line, f"{min(ages)} s old")
+        unusable = sorted({path for slot in own for path in slot.unusable})
+        if unusable:
+            why = "gone, or of no use to the jobs' users: jobs there start without features, or not at all"
+            line = "drainwise config htcondor --role execute --out /   (there, with the package)"
+            yield Finding(MISSING, machine, "files of the node", why, line, " ".join(unusable))
         hidden = [slot.name for slot in own if not slot.orders_visible]
         why = "the reclaim agent reads its orders back from the slots"
         severity = MISSING if hidden else OK
         yield Finding(severity, machine, "PilotReclaimDeadline", why, lines["STARTD_ATTRS"], " ".join(hidden))
+
+
+def judge_closed(slots: Sequence[SlotFacts], told: Collection[str]) -> Iterator[Finding]:
+    """The nodes that publish that they take no orders: the agent asks nobody there.
+
+    told: machines of which another finding says so.
+    """
+    what, closed = "PilotOrdersSince", {}
+    for slot in slots:
+        if slot.machine not in told and slot.orders_since is not None:
+            if slot.orders_since == 0:
+                closed[slot.machine] = (
+                    "the agent asks nobody here: ENABLE_RUNTIME_CONFIG is not true, or a site's own job hooks go first"
+                    " (STARTER_JOB_HOOK_KEYWORD), so that no pilot would hear of an order",
+                    "hook_keyword, site_prepare_hook and site_update_hook in [htcondor] of the site file; render again",
+                )
+            elif slot.startd_started < slot.orders_since:
+                closed[slot.machine] = (
+                    "the agent asks nobody here: the startd has not been started since orders were configured",
+                    "condor_restart -startd -peaceful NODE   (for each of them)",
+                )
+    for machine, (why, line) in sorted(closed.items()):
+        yield Finding(MISSING, machine, what, why, line)
 
 
 def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
@@ -69,9 +103,14 @@ def judge_files(facts: PoolFacts, site: SiteConfig) -> Iterator[Finding]:
 
 
 def _not_restarted(file: FileFacts, facts: PoolFacts) -> Iterator[Finding]:
-    """ENABLE_RUNTIME_CONFIG counts from the daemon's start: a startd older than the drop-in may be without it."""
+    """ENABLE_RUNTIME_CONFIG counts from the daemon's start: a startd older than the drop-in may be without it.
+
+    Said only where the startd itself was not tried.
+    """
+    if any(one.trial and one.trial.taken is not None for one in facts.daemons if one.machine == facts.local_machine):
+        return
     started = [slot.startd_started for slot in facts.slots if slot.machine == facts.local_machine]
     if started and not file.fault and file.modified > min(started):
         why = f"the startd is older than {file.path}, and this takes effect only when it starts"
-        line = f"condor_restart -startd {facts.local_machine}"
+        line = f"condor_restart -startd -peaceful {facts.local_machine}"
         yield Finding(MISSING, facts.local_machine, "ENABLE_RUNTIME_CONFIG", why, line)

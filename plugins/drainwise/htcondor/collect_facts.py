@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-import classad2
-import htcondor2
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from drainwise.errors import PoolError, PoolUnreachable
-from drainwise.htcondor.check_facts import DaemonFacts, FileFacts, PoolFacts, SlotFacts
+from drainwise.htcondor.bindings import classad2, htcondor2
+from drainwise.htcondor.check_facts import DaemonFacts, FileFacts, OrderTrial, PoolFacts, SlotFacts
 from drainwise.htcondor.check_knobs import expected_knobs
+from drainwise.htcondor.node_files import UNUSABLE
+from drainwise.htcondor.order_rights import is_order_taken, rights_at
+from drainwise.htcondor.orders import TRIAL_KNOB
+from drainwise.htcondor.pool_ads import ORDERS_SINCE
 from drainwise.htcondor.render import ROLES, render
-from drainwise.htcondor.time_limit import within
+from drainwise.htcondor.time_limit import each_within, within
 from drainwise.siteconfig import SiteConfig
 
 Ad = Mapping[str, object]
@@ -25,6 +28,8 @@ _PUBLISHED = [
     "DaemonStartTime",
     "PilotCronHeartbeat",
     "PilotReclaimDeadline",
+    UNUSABLE,
+    ORDERS_SINCE,
     "GlobalJobId",
     "JobStart",
 ]
@@ -35,7 +40,8 @@ _AD_TYPES = {
 }
 # What the rules ask beyond the drop-ins' own knobs; the patterns are for knobs whose names the site chose.
 _ASKED = re.compile(
-    r".*_hook_job_exit|(.*\.)?settable_attrs_.*|(.*\.)?allow_administrator(_startd)?|job_execdir_permissions|pilot_reclaim"
+    r".*_hook_job_exit|(.*\.)?settable_attrs_.*|(.*\.)?allow_(administrator|write)(_startd)?|job_execdir_permissions"
+    r"|pilot_reclaim|legacy_allow_semantics|(submit_requirement|job_transform)_.*"
     r"|starter_update_interval|machinemaxvacatetime|startd_job_(attrs|exprs)|startd_cron_\w+_(mode|period)"
     r"|preemption_requirements|negotiator_pre_job_rank|group_names"
 )
@@ -43,25 +49,38 @@ _COLLECTOR_SECONDS, _DAEMON_SECONDS = 30.0, 10.0
 _UNSET = "Not defined"  # what a daemon answers for a knob that has just gone
 
 
-def collect(site: SiteConfig, roles: Sequence[str] = ROLES, node: str | None = None) -> PoolFacts:
-    """Ask the pool of this machine's HTCondor configuration; READ suffices.
+def collect(
+    site: SiteConfig,
+    roles: Sequence[str] = ROLES,
+    node: str | None = None,
+    progress: Callable[[int, int], None] = lambda _asked, _all: None,
+) -> PoolFacts:
+    """Ask the pool of this machine's HTCondor configuration; READ suffices, but for the orders that are tried.
 
-    `node` restricts the execute nodes to one, by its full or short name. Raises PoolUnreachable when the collector does
-    not answer or knows no such daemon; a single daemon that does not answer is a fact of its own.
+    `node` restricts the execute nodes to one, by its full or short name. progress: told how many daemons of how many
+    have been asked. Raises PoolUnreachable when the collector does not answer or knows no such daemon; a single daemon
+    that does not answer is a fact of its own.
     """
-    daemons: list[DaemonFacts] = []
+    asked: list[tuple[str, str, Ad]] = []
     slots: list[SlotFacts] = []
+    calls: list[Callable[[], tuple[dict[str, str], OrderTrial | None]]] = []
     for role in roles:
         ads = _advertised(role, node if role == "execute" else None)
         if role == "execute":
             slots = [_slot(ad) for ad in ads]
         wanted = frozenset(knob.name.casefold() for knob in expected_knobs(site, role))
-        by_machine = {str(ad["Machine"]): ad for ad in ads}
-        daemons += [_daemon(role, machine, ad, wanted) for machine, ad in sorted(by_machine.items())]
+        for machine, ad in sorted({str(ad["Machine"]): ad for ad in ads}.items()):
+            asked.append((role, machine, ad))
+            calls.append(partial(_answers, role, ad, wanted))
+    daemons: dict[int, DaemonFacts] = {}
+    progress(0, len(asked))
+    for place, answer in each_within(_DAEMON_SECONDS, calls, "the daemon"):
+        daemons[place] = _daemon(*asked[place], answer)
+        progress(len(daemons), len(asked))
     here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
     local = here if any(slot.machine == here for slot in slots) else ""
     files = tuple(file_facts(paths_on_node(site))) if local else ()
-    return PoolFacts(tuple(daemons), tuple(slots), local, files)
+    return PoolFacts(tuple(daemons[place] for place in sorted(daemons)), tuple(slots), local, files, here)
 
 
 def _advertised(role: str, node: str | None) -> list[Ad]:
@@ -89,15 +108,28 @@ def _plain(ad: Ad) -> Ad:
     return {name: value if type(value) in {int, str} else None for name, value in ad.items()}
 
 
-def _daemon(role: str, machine: str, ad: Ad, wanted: frozenset[str]) -> DaemonFacts:
+def _daemon(
+    role: str, machine: str, ad: Ad, answer: tuple[dict[str, str], OrderTrial | None] | PoolError
+) -> DaemonFacts:
     match = re.search(r"(\d+)\.(\d+)\.(\d+)", str(ad.get("CondorVersion")))
     version = tuple(int(number) for number in match.groups()) if match else ()
-    location = {name: ad[name] for name in _ADDRESS if ad.get(name) is not None}
-    try:
-        knobs = within(_DAEMON_SECONDS, lambda: _knobs(location, wanted), "the daemon")
-    except PoolError as fault:
-        return DaemonFacts(role, machine, version, {}, str(fault))
-    return DaemonFacts(role, machine, version, knobs)
+    if isinstance(answer, PoolError):
+        return DaemonFacts(role, machine, version, {}, str(answer))
+    knobs, trial = answer
+    return DaemonFacts(role, machine, version, knobs, trial=trial)
+
+
+def _answers(role: str, ad: Ad, wanted: frozenset[str]) -> tuple[dict[str, str], OrderTrial | None]:
+    """A daemon's knobs, and of a startd whether it takes orders; in a process of its own."""
+    knobs = _knobs({name: ad[name] for name in _ADDRESS if ad.get(name) is not None}, wanted)
+    address = ad.get("MyAddress")
+    if role != "execute" or not isinstance(address, str):
+        return knobs, None
+    rights = rights_at(address)
+    settable = knobs.get("settable_attrs_administrator", "").replace(",", " ").casefold().split()
+    taken = is_order_taken(address) if rights.allowed and TRIAL_KNOB.casefold() in settable else None
+    beside = ad["Machine"] == htcondor2.param.get("FULL_HOSTNAME")
+    return knobs, OrderTrial(rights.identity, rights.allowed, taken, os.geteuid() == 0, beside)
 
 
 def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
@@ -110,6 +142,7 @@ def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
 
 def _slot(ad: Ad) -> SlotFacts:
     clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", "PilotCronHeartbeat"))
+    unusable, since = ad.get(UNUSABLE), ad.get(ORDERS_SINCE)
     return SlotFacts(
         name=str(ad.get("Name")),
         machine=str(ad["Machine"]),
@@ -117,6 +150,8 @@ def _slot(ad: Ad) -> SlotFacts:
         startd_started=started if isinstance(started, int) else 0,
         cron_heartbeat=heartbeat if isinstance(heartbeat, int) else None,
         orders_visible="PilotReclaimDeadline" in ad,
+        unusable=tuple(unusable.split()) if isinstance(unusable, str) else (),
+        orders_since=since if isinstance(since, int) else None,
     )
 
 
@@ -134,7 +169,7 @@ def file_facts(paths: Iterable[str], root: str = "") -> Iterator[FileFacts]:
         except OSError as fault:
             yield FileFacts(path, fault.strerror or "cannot be looked at")
             continue
-        yield FileFacts(path, "", status.st_mode, status.st_uid, int(status.st_mtime), _exposed(path, root))
+        yield FileFacts(path, "", status.st_mode, status.st_uid, int(status.st_ctime), _exposed(path, root))
 
 
 def _exposed(path: str, root: str) -> str:

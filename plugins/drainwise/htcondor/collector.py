@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import classad2
-import htcondor2
-
 from drainwise.errors import PoolUnreachable
+from drainwise.htcondor.bindings import classad2, htcondor2
 from drainwise.htcondor.endings import HISTORY_ATTRIBUTES, PLACE_ATTRIBUTES, Place
 from drainwise.htcondor.packed_ads import Bundle, packed, plain
 from drainwise.htcondor.pool_ads import ACCOUNTING_ATTRIBUTES, ORDERS, SLOT_ATTRIBUTES, SLOTS, SUBMITTER_ATTRIBUTES, Ad

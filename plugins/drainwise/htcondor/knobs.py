@@ -12,6 +12,8 @@ from dataclasses import dataclass
 _ASSIGNMENT = re.compile(r"(\w+)\s*=\s*(.*)")
 _MACRO = re.compile(r"\$\([^()]*\)")
 _BLANKS = re.compile(r"[\s,]+")
+_WORDS = re.compile(r"[^\s,]+")
+_ANYONE = re.compile(r"\*(@.*|/\*)?")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,16 @@ class Knob:
                 return False
             position = found + len(piece)
         return True
+
+
+def words(value: str) -> list[str]:
+    """The words of a knob that is a list."""
+    return _WORDS.findall(value)
+
+
+def means_anyone(word: str) -> bool:
+    """Whether a word of a list such as ALLOW_WRITE means any user, here or of a whole domain; a bare host does not."""
+    return _ANYONE.fullmatch(word) is not None
 
 
 def knobs(drop_in: str) -> Iterator[Knob]:

@@ -18,6 +18,7 @@ import htcondor2
 
 from drainwise.errors import ActionRefused, PoolUnreachable
 from drainwise.htcondor.collector import collector_slot, startd_address, startd_expression, startd_slots
+from drainwise.htcondor.order_rights import rights_at
 from drainwise.htcondor.orders import KNOB, Order, order_of, orders_text, parse_orders, run_name, with_order
 from drainwise.htcondor.pool_ads import CLAIM_VACATE, ORDERS, Ad, moment, text, whole
 from drainwise.htcondor.retirement import TAKEN_BACK, is_endless, why_at_once
@@ -98,6 +99,7 @@ def knobs_of(nodes: Mapping[str, str]) -> dict[str, str]:
 
 def _put(order: Order, address: str, machine: str) -> None:
     """Write the order into the node's list, and see that it stays there."""
+    rights_at(address)  # from here on as whom it takes orders of, where we can be several
     for left in reversed(range(_TRIES)):
         running = _runs(address)  # asked before: nothing may take time between reading the list and writing it
         read = time.monotonic()

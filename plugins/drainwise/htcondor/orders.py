@@ -15,6 +15,8 @@ from drainwise.errors import ActionRefused
 from drainwise.htcondor.retirement import TAKEN_BACK
 
 KNOB = "PILOT_RECLAIM"
+TRIAL_KNOB = "PILOT_RECLAIM_TRIAL"
+"""Nothing reads it: a node that takes a value for it takes orders, too."""
 
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
 _ORDER = re.compile(f"({_RUN.pattern})=([0-9]{{9,10}}|{TAKEN_BACK})")

@@ -36,6 +36,10 @@ class HTCondorPool:
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
         self._ahead: tuple[float, Asked[tuple[list[Ad], list[Ad]] | Bundle]] | None = None
 
+    def require_bindings(self) -> None:
+        """Raises UsageError when HTCondor's Python bindings here are too old."""
+        within(self._snapshot_seconds, _require_bindings, "HTCondor's Python bindings")
+
     def ask_ahead(self) -> None:
         """Ask the collector now for the next snapshot: whoever takes that at once can get ready while it answers."""
         self._ahead = time.monotonic(), Asked(self._snapshot_seconds, _ask_collector, "the collector")
@@ -109,6 +113,12 @@ def without_collection() -> Iterator[None]:
 
 # The bindings are imported in the child that asks: each question reads the configuration as it is then, and a command
 # that asks nothing does not need them.
+
+
+def _require_bindings() -> None:
+    from drainwise.htcondor.bindings import require_bindings  # noqa: PLC0415
+
+    require_bindings()
 
 
 def _ask_collector() -> Iterable[tuple[list[Ad], list[Ad]] | Bundle]:

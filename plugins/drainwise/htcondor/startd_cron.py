@@ -19,6 +19,7 @@ from drainwise.errors import RefusedFile
 from drainwise.htcondor import node_knobs, sandbox
 from drainwise.htcondor.ad_text import raw_values
 from drainwise.htcondor.job_directories import children_of, job_directory_names, open_job_directory
+from drainwise.htcondor.node_files import UNUSABLE, unusable_files
 from drainwise.node import JOB_STATUS
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT
@@ -30,7 +31,7 @@ from drainwise.waste import classad_expressions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import NoReturn
 
     from drainwise.htcondor.job_directories import JobDirectory
@@ -185,13 +186,20 @@ def marks_of(published: Published) -> Remembered:
     return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
 
 
-def output(published: Published, marks: Remembered, before: Remembered, now: int, since: int | None = None) -> str:
-    """The whole of a round's output: the node's own heartbeat, the reports, and the retractions.
+def output(
+    published: Published,
+    marks: Remembered,
+    before: Remembered,
+    now: int,
+    since: int | None = None,
+    unusable: Iterable[str] = (),
+) -> str:
+    """The whole of a round's output: the node's own heartbeat and `unusable` files, the reports, the retractions.
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
     orders = "" if since is None else f"PilotOrdersSince = {since}\n"
-    parts = [f"PilotCronHeartbeat = {now}\n{orders}- {NODE_TAG}"]
+    parts = [f'PilotCronHeartbeat = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
         if ad:
@@ -213,7 +221,8 @@ def run(knobs: dict[str, str]) -> None:
     largest = max(before.vacate, vacate or 0)
     published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest)
     marks = marks_of(published)
-    write_output(output(published, marks, before.marks, now, None if possible is None else since).encode("ascii"))
+    orders, unusable = None if possible is None else since, unusable_files(knobs["settings"])
+    write_output(output(published, marks, before.marks, now, orders, unusable).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")

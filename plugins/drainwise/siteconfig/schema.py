@@ -149,7 +149,7 @@ class SlurmSection(NodeSection):
     release: Decimal | None = optional(
         decimal("22.05", "99.12"),
         "24.11",
-        "Slurm's release: what only some releases know stands in the rendered lines; left out: in their comments",
+        "Slurm's release: what only some releases know stands in the rendered lines; left out: the live cluster's",
     )
 
 

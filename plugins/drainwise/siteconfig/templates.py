@@ -30,7 +30,7 @@ class Renderer:
         self._values = {section: getattr(site, section) for section in SECTIONS}
         self._values |= {"file": name, "site_keys": site_keys(site)}
 
-    def __call__(self, template: str, **more: str) -> str:
+    def __call__(self, template: str, **more: object) -> str:
         """The text of a template, with `more` values."""
         return self._environment.get_template(template).render(**self._values, **more)
 

@@ -108,7 +108,8 @@ def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...])
 
 def _answers(commands: SlurmCommands, shows: list[str]) -> list[str]:
     mark = f"m{os.urandom(12).hex()}n"
-    answer = commands.start("scontrol", "--oneliner", stdin=questions(shows, mark)).answer()
+    # Without --local scontrol asks for the federation before each job: as many calls again.
+    answer = commands.start("scontrol", "--oneliner", "--local", stdin=questions(shows, mark)).answer()
     blocks = between_marks(answer.out.decode("utf-8", "replace"), mark, len(shows))
     if blocks is None or (not any("JobId=" in block for block in blocks) and answer.is_none()):
         raise PoolUnreachable(answer.said or "half an answer")

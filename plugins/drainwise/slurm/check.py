@@ -1,6 +1,6 @@
 """Judging a live cluster: what is missing or dangerous in its configuration and on its jobs, with the line to add.
 
-Pure. The lines are those of `drainwise config slurm`; a key that the site has already becomes one line of both.
+Pure. The lines are those of `drainwise config slurm`, merged with what the site has.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.units import format_duration
 from drainwise.slurm.admin_comment import is_ours, published_in
 from drainwise.slurm.check_facts import ClusterFacts, shown_labels
+from drainwise.slurm.check_merge import given_twice
 from drainwise.slurm.check_native import native_road
 from drainwise.slurm.job_record import RUNNING
-from drainwise.slurm.render import directory_of, hook_paths, names_hook
+from drainwise.slurm.merge import UNSET, hooks_of, names_hook
 
 OLDEST = (22, 5)
-_UNSET = 65534
 _SETTLED = 300  # seconds after which a job's first report must have come
 
 Rule = Callable[[ClusterFacts, SiteConfig, int], Iterator[Finding]]
@@ -48,33 +48,41 @@ def _transport(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]
 
 
 def _hooks(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
-    only_one = "; Slurm takes one only: call ours from yours, with its output" if facts.text("TaskProlog") else ""
     reasons = {
         "Prolog": "jobs find no feature directories",
         "Epilog": "feature directories of ended jobs stay on the nodes",
-        "TaskProlog": "jobs are not told where their features are" + only_one,
+        "TaskProlog": "jobs are not told where their features are",
     }
-    for key, path in hook_paths(site).items():
-        severity = OK if names_hook(facts.text(key), key, path) else MISSING
-        line = f"{key}={directory_of(key, path)}"
-        yield Finding(severity, facts.cluster, key, reasons[key], line, facts.text(key))
+    again = "; or the site's own calls it: a check on a node, where that lies, sees it"
+    for key, hook in hooks_of(site, facts.own).items():
+        live = facts.text(key)
+        wrapped = bool(facts.own.wrappers & {live, *live.split()})
+        severity = OK if wrapped or names_hook(live, hook.path) else MISSING
+        line = f"{key}={hook.value}" if hook.value else ""
+        if severity == MISSING and hook.site:
+            line = f"drainwise config slurm: its {key} runs {hook.site}, too"
+        why = reasons[key] + (again if severity == MISSING and live else "")
+        yield Finding(severity, facts.cluster, key, "the site's own calls ours" if wrapped else why, line, live)
 
 
 def _prolog_limits(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
     limit, own = facts.number("PrologEpilogTimeout"), site.slurm.prolog_time_limit
     what, line = "PrologEpilogTimeout", f"PrologEpilogTimeout={max(60, 3 * own)}"
-    if limit is None or limit == _UNSET:
-        why = "unset: a prolog that hangs holds its job and node for ever"
-        yield Finding(DANGEROUS, facts.cluster, what, why, line, "unset")
+    if limit is None or limit == UNSET:
+        why, severity = "unset: a prolog that hangs holds its job and node for ever", DANGEROUS
+        if any(facts.own.all(key) for key in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld")):
+            why, severity = f"{why}; ours gives up by itself, how long the site's own take only the site knows", OK
+        yield Finding(severity, facts.cluster, what, why, line, "unset")
     elif limit <= own:
         why = f"ours gives up after [slurm] prolog_time_limit, {own} s: before that, Slurm kills it and drains the node"
         yield Finding(DANGEROUS, facts.cluster, what, why, line, str(limit))
     else:
-        yield Finding(OK, facts.cluster, what, "a prolog that hangs is ended", line, str(limit))
+        yield Finding(OK, facts.cluster, what, "a prolog that hangs is ended", value=str(limit))
     flags = facts.text("PrologFlags")
     alloc = bool({"alloc", "contain"} & set(flags.lower().split(",")))
     why = "without it the prolog runs when a node's first step starts: on other nodes of the job perhaps never"
-    yield Finding(OK if alloc else MISSING, facts.cluster, "PrologFlags", why, "PrologFlags=Alloc", flags)
+    line = "" if alloc else "PrologFlags=" + ",".join(filter(None, (flags, "Alloc")))
+    yield Finding(OK if alloc else MISSING, facts.cluster, "PrologFlags", why, line, flags)
 
 
 def _accounting(facts: ClusterFacts, _: SiteConfig, __: int) -> Iterator[Finding]:
@@ -139,6 +147,7 @@ _RULES: tuple[Rule, ...] = (
     _transport,
     _hooks,
     _prolog_limits,
+    given_twice,
     _accounting,
     _late_deadlines,
     _requeue,

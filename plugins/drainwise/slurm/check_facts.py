@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.job_record import Job
+from drainwise.slurm.live_settings import COMMAND, history_of
+from drainwise.slurm.own_settings import History, OwnSettings, live_values, release_of
 from drainwise.slurm.pyslurm_transport import Choice, choice_of
 from drainwise.slurm.transport import CommandLine
 
 QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
 
-_SETTING = re.compile(r"^([A-Za-z0-9_]+)(?:\[\d+\])?\s*=\s*(.*?)\s*$", re.MULTILINE)
 _PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
 _SNAPSHOT_SECONDS = 30.0
 _SHOWN = 5
@@ -35,7 +36,7 @@ class ClusterFacts:
     """The live configuration by lower-case key (where one stands several times, the values with blanks between).
 
     `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows. `choice`: what snapshots ask by,
-    None where nobody looked.
+    None where nobody looked. `history`: what the site has set itself.
     """
 
     config: Mapping[str, str]
@@ -43,6 +44,12 @@ class ClusterFacts:
     qos: tuple[Qos, ...]
     jobs: tuple[Job, ...]
     choice: Choice | None = None
+    history: History = field(default_factory=History)
+
+    @property
+    def own(self) -> OwnSettings:
+        """What the site has set itself."""
+        return self.history.own
 
     @property
     def cluster(self) -> str:
@@ -57,7 +64,7 @@ class ClusterFacts:
     @property
     def release(self) -> Decimal:
         """The first two numbers of the version, such as 22.05; 0 when unknown."""
-        return Decimal(f"{self.version[0]}.{self.version[1]:02}") if len(self.version) > 1 else Decimal(0)
+        return release_of(self.text("SLURM_VERSION")) or Decimal(0)
 
     def text(self, key: str) -> str:
         """A setting's value, "" when it is not set."""
@@ -73,21 +80,18 @@ class ClusterFacts:
 def collect(site: SiteConfig) -> ClusterFacts:
     """Ask the cluster that this machine belongs to. Raises PoolUnreachable."""
     commands = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout)
-    config = commands.ask("scontrol", "show", "config")
+    config = commands.ask(*COMMAND)
     partitions = commands.ask("scontrol", "--oneliner", "show", "partition")
     jobs = CommandLine(commands, _SNAPSHOT_SECONDS).answers().jobs
     qos = qos_in(commands.ask(*QOS_COMMAND)) if settings_in(config).get("accountingstoragetype", "") else ()
     choice = choice_of(site.slurm.transport, commands, _SNAPSHOT_SECONDS)
-    return ClusterFacts(settings_in(config), dict(_PARTITION.findall(partitions)), qos, tuple(jobs), choice)
+    over_time = dict(_PARTITION.findall(partitions))
+    return ClusterFacts(settings_in(config), over_time, qos, tuple(jobs), choice, history_of(site, config))
 
 
 def settings_in(config: str) -> dict[str, str]:
-    """The settings in the output of `scontrol show config` by lower-case key."""
-    settings: dict[str, str] = {}
-    for key, value in _SETTING.findall(config):
-        name = key.lower()
-        settings[name] = f"{settings[name]} {value}" if name in settings else value
-    return settings
+    """The settings in the output of `scontrol show config` by lower-case key, as far as they are set."""
+    return {key: " ".join(values) for key, values in live_values(config).items()}
 
 
 def qos_in(answer: str) -> tuple[Qos, ...]:

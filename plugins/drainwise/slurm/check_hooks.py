@@ -15,7 +15,8 @@ from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.node.hook import read_bounded
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.check_facts import ClusterFacts
-from drainwise.slurm.render import hook_paths, names_hook, render
+from drainwise.slurm.merge import Hook, hooks_of, names_hook
+from drainwise.slurm.render import render
 
 _LARGEST = 65536
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -31,6 +32,8 @@ class HookFile:
     * path: as slurm.conf has it; real: where that leads, "" when there is nothing; fault: why it cannot be looked at.
     * mode, uid: the file's. open_to: what above it others may change (itself left out).
     * text: what stands in it; wanted: what `drainwise config slurm` writes there.
+    * needs: programs that it runs and that cannot be run here. guest: whether it is one of several in the site's own
+      directory, where Slurm does not miss it.
     """
 
     key: str
@@ -42,14 +45,18 @@ class HookFile:
     open_to: tuple[str, ...] = ()
     text: str = ""
     wanted: str = ""
+    needs: tuple[str, ...] = ()
+    guest: bool = False
 
 
 def hook_files(facts: ClusterFacts, site: SiteConfig) -> tuple[HookFile, ...]:
     """The hooks of ours that the live configuration names, as they lie on this machine."""
-    wanted = {file.path: file.text for file in render(site, "node")}
-    paths = hook_paths(site)
+    wanted = {file.path: file.text for file in render(site, "node", facts.own)}
+    hooks = hooks_of(site, facts.own)
     return tuple(
-        _looked_at(key, path, wanted[path]) for key, path in paths.items() if names_hook(facts.text(key), key, path)
+        _looked_at(hook, wanted[hook.path])
+        for key, hook in hooks.items()
+        if names_hook(facts.text(key), hook.path) or facts.own.wrappers & set(facts.text(key).split())
     )
 
 
@@ -67,7 +74,8 @@ def _verdicts(file: HookFile, machine: str) -> Iterator[Finding]:
         yield Finding(OK, machine, what, f"cannot be looked at by this user: {file.fault}", value=file.path)
         return
     if not file.real:
-        yield Finding(DANGEROUS, machine, what, f"not there: {_WITHOUT[file.key]}", install, file.path)
+        severity, then = (MISSING, "jobs here get no features") if file.guest else (DANGEROUS, _WITHOUT[file.key])
+        yield Finding(severity, machine, what, f"not there: {then}", install, file.path)
         return
     faults = list(_faults(file, install))
     for severity, why, line in faults:
@@ -92,6 +100,8 @@ def _faults(file: HookFile, install: str) -> Iterator[tuple[str, str, str]]:
     if file.mode & needed != needed:
         why = f"mode {file.mode & 0o7777:04o} cannot be run: {_WITHOUT[file.key]}"
         yield DANGEROUS, why, f"chmod 755 {file.real}"
+    for program in file.needs:
+        yield DANGEROUS, f"{program}, which it runs, cannot be run here: {_WITHOUT[file.key]}", f"ls -l {program}"
     if _code(file.text) != _code(file.wanted):
         ours = "drainwise" in file.text
         why = "of another version or site file than this one" if ours else "none of ours: it does something else"
@@ -103,18 +113,21 @@ def _code(text: str) -> list[str]:
     return [line for line in text.splitlines() if line and line[0] != "#"]
 
 
-def _looked_at(key: str, path: str, wanted: str) -> HookFile:
+def _looked_at(hook: Hook, wanted: str) -> HookFile:
+    key, path, guest = hook.key, hook.path, not hook.value
     try:
-        real = os.path.realpath(path, strict=True)
+        real = os.path.realpath(path)
         status = os.stat(real)
         text = read_bounded(real, _LARGEST).decode("utf-8", "replace") if stat.S_ISREG(status.st_mode) else ""
     except (FileNotFoundError, NotADirectoryError):
-        return HookFile(key, path)
+        return HookFile(key, path, guest=guest)
     except OSError as error:
         return HookFile(key, path, fault=error.strerror or type(error).__name__)
     above = dict.fromkeys((*_above(path), *_above(real)))
     open_to = tuple(directory for directory in above if _is_open(directory))
-    return HookFile(key, path, real, "", status.st_mode, status.st_uid, open_to, text, wanted)
+    runs = [*text.partition("\n")[0].removeprefix("#!").split()[:1], *filter(None, [hook.site])] if text else []
+    needs = tuple(program for program in runs if not os.access(program, os.X_OK))
+    return HookFile(key, path, real, "", status.st_mode, status.st_uid, open_to, text, wanted, needs, guest)
 
 
 def _above(path: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.check_facts import ClusterFacts, shown_labels
+from drainwise.slurm.merge import MIN_EXEMPT_SINCE
 from drainwise.slurm.native_road import EXPOSED, PROTECTED, exempt_from
-from drainwise.slurm.render import MIN_EXEMPT_SINCE
 
 
 def native_road(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from drainwise.errors import FeatureError
 from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.node import JOB_STATUS
 from drainwise.slurm.environment import is_node_name
@@ -20,28 +21,34 @@ class Space:
     """The runtime directory as it lies on this machine.
 
     own: whether it is a file system of its own. full: whether nothing more can be written there. shared: the jobs whose
-    $JOBSTATUS is no file system of its own.
+    $JOBSTATUS is no file system of its own. fault: what in it is not used, "" for nothing.
     """
 
     directory: str
     own: bool
     full: bool
     shared: tuple[str, ...]
+    fault: str = ""
 
 
 def space_of(runtime_dir: str) -> Space | None:
-    """What there is on this machine; None where no prolog of ours has run. Raises FeatureError, OSError."""
-    if not os.path.isdir(runtime_dir):
-        return None
+    """What there is on this machine; None where no prolog of ours has run, and for who is not root. Raises OSError."""
     real = os.path.realpath(runtime_dir)
+    if not os.path.isdir(real) or os.geteuid() != 0:
+        return None
     mounts = own_mounts(real)
     shared: list[str] = []
+    fault = ""
     for name in filter(is_node_name, sorted(os.listdir(real))):
-        node = open_node(real, name) if os.path.isdir(f"{real}/{name}") else None
+        try:
+            node = open_node(real, name) if os.path.isdir(f"{real}/{name}") else None
+        except FeatureError as error:
+            fault = fault or str(error)
+            continue
         if node is not None:
             shared += [job for job in jobs(node) if f"{real}/{name}/{job}/{JOB_STATUS}" not in mounts]
             os.close(node)
-    return Space(runtime_dir, os.path.ismount(real), is_full(real), tuple(sorted(shared, key=int)))
+    return Space(runtime_dir, os.path.ismount(real), is_full(real), tuple(sorted(shared, key=int)), fault)
 
 
 def judge_space(space: Space | None, machine: str) -> tuple[Finding, ...]:
@@ -51,6 +58,16 @@ def judge_space(space: Space | None, machine: str) -> tuple[Finding, ...]:
 
 def _findings(space: Space, machine: str) -> Iterator[Finding]:
     restart = "systemctl restart drainwise-slurm-agent   # while no job runs here, or reboot"
+    if space.fault:
+        why = f"not used, so its jobs have no features: {space.fault}"
+        yield Finding(
+            DANGEROUS,
+            machine,
+            "runtime_dir",
+            why,
+            f"chown root:root {space.directory}/*; chmod 755 {space.directory}/*",
+            space.directory,
+        )
     if space.full:
         why = "full: new jobs get no feature directories, and no order is told"
         yield Finding(DANGEROUS, machine, "runtime_dir", why, f"du -x -s {space.directory}/*/*", space.directory)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from drainwise.errors import PoolError
@@ -88,10 +88,12 @@ class OrderMarks:
     def __init__(self, commands: SlurmCommands) -> None:
         self._commands = commands
         self._carriers: dict[str, list[Carrier]] = {}
+        self._passed_over: set[int] = set()
 
-    def learn(self, jobs: Iterable[Job]) -> None:
+    def learn(self, jobs: Collection[Job]) -> None:
         """Take note of all jobs as they are now."""
-        self._carriers = carriers_of(jobs)
+        self._passed_over &= {job.number for job in jobs}
+        self._carriers = carriers_of(job for job in jobs if job.number not in self._passed_over)
 
     def entry(self, node: str, job: int) -> str | None:
         """The end of a job's lease as its node is marked; None when it is not."""
@@ -113,6 +115,7 @@ class OrderMarks:
                     carrier.comment = after
                     self._carriers[node] = carriers[carriers.index(carrier) :]
                     return ""
+                self._passed_over.add(carrier.number)
         except PoolError as fault:
             return f"{node} is not marked: {fault}"
         return ""

@@ -19,6 +19,7 @@ COMMAND = ("sshare", "--all", "--noheader", "--parsable2", "--format=Account,Use
 WORST = 1e6
 """The largest priority: of whoever used cores without any share."""
 
+_LARGEST = 1e18  # of shares, and of core-seconds; sums and ratios of those are numbers still
 _LEAST_WEIGHT = 1e-6  # no share at all: cores that nobody else has use for
 _OWN = ""  # an account's own users beside the accounts below it
 
@@ -119,7 +120,7 @@ def _number(text: str) -> float:
         number = float(text or 0)
     except ValueError:
         raise PoolUnreachable("half an answer: sshare printed a number that is none") from None
-    return number if math.isfinite(number) and number >= 0 else 0.0
+    return min(number, _LARGEST) if math.isfinite(number) and number >= 0 else 0.0
 
 
 def _branches(branch: Branch) -> Iterator[Branch]:

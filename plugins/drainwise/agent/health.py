@@ -1,0 +1,142 @@
+"""Whether the reclaim agent of this machine lives and its orders are taken, by its lock, its journal and its keeper.
+
+The facts are gathered without touching the lock, which a new agent must find free; `judge` is pure.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from drainwise.agent.state import BACKING_OFF
+from drainwise.errors import UsageError
+from drainwise.finding import MISSING, OK, Finding
+from drainwise.journal.event import FAILED, ORDER, STATE, Event
+from drainwise.journal.read import event_of, files_of, is_of, lines_of
+
+_HOUR = 3600
+_STARTS = 3  # so often in an hour nobody starts it again by hand
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """What starts the agent on this machine (`name`), and how often it did in the last hour after the agent had ended.
+
+    fault: why the agent is not kept running, "" where it is; look: the command that shows more.
+    """
+
+    name: str
+    starts: int = 0
+    fault: str = ""
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class AgentFacts:
+    """The agent of a pool, as this machine has it.
+
+    wanted: whether one must act here. lock: the path of its lock, and `holder` the process that holds it. journal: its
+    path. state: the last one written there, and why. failed: why orders of the last hour failed, the last one last;
+    given: how many orders there were in all. unread: why lock or journal cannot be looked at, or "".
+    """
+
+    wanted: bool
+    lock: str
+    holder: int | None
+    journal: str
+    state: tuple[str, str]
+    failed: tuple[str, ...]
+    given: int
+    keeper: Keeper | None
+    unread: str = ""
+
+
+def judge(facts: AgentFacts, machine: str) -> Iterator[Finding]:
+    """Verdicts on the agent; none where this machine has none and needs none."""
+    keeper = facts.keeper
+    if keeper is not None and (keeper.fault or keeper.starts >= _STARTS):
+        ended = f"; started again {keeper.starts} times in the last hour" if keeper.starts else ""
+        why = f"{keeper.name} does not keep it running: {keeper.fault or 'it ends again and again'}{ended}"
+        yield Finding(MISSING, machine, "agent", why, keeper.look)
+    elif facts.unread:
+        yield Finding(OK, machine, "agent", f"this user cannot see whether it lives: {facts.unread}")
+        return
+    elif facts.holder is not None:
+        yield Finding(OK, machine, "agent", "an agent that acts is running", value=f"pid {facts.holder}")
+    elif facts.wanted:
+        why = f"[agent] act = yes, and no agent that acts is running here: nobody holds {facts.lock}"
+        line = keeper.look if keeper else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
+        yield Finding(MISSING, machine, "agent", why, line)
+    name, reason = facts.state
+    if facts.holder is not None and name == BACKING_OFF:
+        yield Finding(MISSING, machine, "agent's state", f"nothing is done: {reason}", "drainwise reclaim --once", name)
+    if facts.failed:
+        why = f"the last one: {facts.failed[-1]}"
+        shown = f"{len(facts.failed)} of {facts.given} orders of the last hour failed"
+        yield Finding(MISSING, machine, "agent's orders", why, f"see {facts.journal}", shown)
+
+
+def facts_of(lock: str, journal: str, acting: bool, here: bool, keeper: Keeper | None, now: int) -> AgentFacts | None:
+    """Look at the agent at `now` (UNIX s); None where there is no trace of one and it belongs on another machine.
+
+    acting: whether the site file lets it act; here: whether this is the machine where the agent of a pool runs.
+    """
+    traced = os.path.lexists(lock) or keeper is not None
+    if not (traced or here):
+        return None
+    holder, lines, unread = None, [], ""
+    try:
+        holder = _holder(lock)
+        lines = list(_recent(lines_of(files_of(journal)[-2:]), now))
+    except OSError as fault:
+        unread = f"{lock}: {fault.strerror}"
+    except UsageError as fault:
+        unread = str(fault)
+    states = [event for event in lines if event["event"] == STATE]
+    orders = [event for event in lines if event["event"] == ORDER and _time(event) > now - _HOUR]
+    failed = tuple(str(event.get("detail")) for event in orders if event.get("outcome") == FAILED)
+    state = (str(states[-1].get("state")), str(states[-1].get("why"))) if states else ("", "")
+    wanted = acting and (here or keeper is not None)
+    return AgentFacts(wanted, lock, holder, journal, state, failed, len(orders), keeper, unread)
+
+
+def _recent(lines: Iterable[bytes], now: int) -> Iterator[Event]:
+    """The events of states and orders; of a journal of any size only these are parsed."""
+    for line in lines:
+        if is_of(line, (STATE.encode(), ORDER.encode())):
+            event = event_of(line)
+            if event is not None and _time(event) <= now:
+                yield event
+
+
+def _time(event: Event) -> int:
+    time = event.get("time")
+    return time if isinstance(time, int) else 0
+
+
+def _holder(lock: str) -> int | None:
+    """The process that has the lock's file open as its holder does; it has written its number there."""
+    try:
+        with open(lock, "rb") as file:
+            written = file.read(32).strip()
+            there = os.fstat(file.fileno())
+    except FileNotFoundError:
+        return None
+    if not written.isdigit():
+        return None
+    directory = f"/proc/{int(written)}/fd"
+    for name in _names(directory):
+        try:
+            if os.path.samestat(os.stat(f"{directory}/{name}"), there):
+                return int(written)
+        except OSError:
+            continue  # closed meanwhile
+    return None
+
+
+def _names(directory: str) -> Sequence[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return ()
