@@ -50,6 +50,7 @@ def test_a_task_of_an_array() -> None:
         ("2-03:04:05", 3064),
         ("UNLIMITED", None),
         ("49710-06:28:00", 71582788),
+        ("INVALID", 1 << 31),  # a lease without end that was shortened
         ("x", None),
     ],
 )

@@ -29,6 +29,7 @@ UNDER = {
 _MEMORY = re.compile(r"(?:^|,)mem=([^,]*)")
 _LIMIT = re.compile(r"(?:(?:(\d{1,5})-)?(\d{1,2}):)?(\d{1,2}):(\d\d)")
 _NOTHING = {"", "N/A", "(null)"}
+_LONGEST = 1 << 31  # minutes
 _WHOLE_NODES = "NO"
 
 
@@ -79,7 +80,12 @@ def _job(line: str) -> Job:
 
 
 def minutes_in(limit: str) -> int | None:
-    """`1-02:03:00`, `10:00` in minutes; None for UNLIMITED, and for what an order makes of that: thousands of years."""
+    """`1-02:03:00`, `10:00` in minutes; None for UNLIMITED.
+
+    A lease without limit that was given an end has thousands of years as its limit, which squeue shows as INVALID.
+    """
+    if limit == "INVALID":
+        return _LONGEST
     match = _LIMIT.fullmatch(limit)
     if match is None:
         return None
