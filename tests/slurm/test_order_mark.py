@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -58,6 +59,21 @@ def test_what_is_marked_is_read_and_the_report_is_as_it_was(changes: list[tuple[
 @pytest.mark.parametrize("comment", ["", "see", 'x,"orders":"17:1"}', '{"drainwise":1,"orders":"17"}', REPORT])
 def test_what_is_no_mark_of_ours_says_nothing(comment: str) -> None:
     assert entries_in(comment) == {}
+
+
+@pytest.mark.parametrize("spelled", ['{"drainwise":', '{"drainwise":1,"job":1', f'{{"drainwise":1,"x":"{"a" * 990}"}}'])
+def test_a_comment_that_a_user_spells_in_a_name_can_be_marked(spelled: str) -> None:
+    """Then two stand there, and both sides pass the job over; it does not end the agent."""
+    now = marked(spelled, {"17": str(T0)})
+    assert entries_in(now) == {"17": str(T0)}
+    assert batch([("17", now)])
+
+
+def test_a_long_text_that_looks_like_a_mark_is_read_at_once() -> None:
+    spelled = '{"drainwise":1,"orders":"1:' + "1111111111:" * 8
+    begun = time.process_time()
+    assert entries_in(f"{spelled}x") == {}
+    assert time.process_time() - begun < 1
 
 
 def test_who_carries_the_mark_of_a_node() -> None:

@@ -27,7 +27,9 @@ MOST = 16
 """Entries of a mark: older ones were read long ago, and a comment is no longer than 1,024 characters."""
 _CARRIERS = 3  # that are tried: jobs end
 
-_ORDERS = re.compile(r',"orders":"((?:\d{1,10}:\d{1,12},?)*)"(?=\})')
+_ORDERS = re.compile(r',"orders":"((?:\d{1,10}:\d{1,12}(?:,|(?=")))*)"(?=\})')
+# What a mark can be put behind: a user may have spelled something else in his job's name, and it must fit.
+_WHOLE = re.compile(r'\{"drainwise":[a-zA-Z0-9_".,:+-]{1,580}\}')
 
 
 def entries_in(comment: str) -> dict[str, str]:
@@ -47,9 +49,14 @@ def unmarked(comment: str) -> str:
 
 
 def marked(comment: str, entries: Mapping[str, str]) -> str:
-    """The comment, one of ours or none, with this mark in place of the one that it has."""
+    """The comment, one of ours or none, with this mark in place of the one that it has.
+
+    Of a comment that no agent wrote, because it is not whole or too long, nothing is kept.
+    """
     kept = ",".join(f"{job}:{end}" for job, end in list(entries.items())[-MOST:])
-    rest = unmarked(comment) or MARKED
+    rest = unmarked(comment)
+    if _WHOLE.fullmatch(rest) is None or rest.count('"') % 2:
+        rest = MARKED
     return f'{rest[:-1]},"orders":"{kept}"}}' if kept else rest
 
 
