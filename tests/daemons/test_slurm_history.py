@@ -127,7 +127,11 @@ class Site:
     # ---- what an administrator types ----
 
     def typed(self, text: str, code: int | None = 0) -> str:
-        """Run lines of a shell as root where slurmctld is, but for those of systemd; all that they printed."""
+        """Run lines of a shell as root where slurmctld is, but for those of systemd; all that they printed.
+
+        No wheel is here: the package that was put there installs itself.
+        """
+        text = re.sub(r"^PYTHONPATH=\S+ python3 -m drainwise ", "drainwise ", text, flags=re.MULTILINE)
         script = "".join(f"{line}\n" for line in text.splitlines() if not line.startswith("systemctl"))
         ran = self.cluster.run(["sh", "-e", "-c", f"cd {ADMIN}\n{script}"], check=False)
         assert ran.returncode == code or code is None, ran.stdout + ran.stderr
