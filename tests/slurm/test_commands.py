@@ -96,9 +96,9 @@ def test_a_refusal_is_told_from_no_answer(bin_dir: Path, said: str, kind: type[E
         SlurmCommands(str(bin_dir)).order("scontrol", "update")
 
 
-def sdiag(ahead: int) -> str:
+def config(bin_dir: Path, ahead: int) -> str:
     """What real ones of both versions print, of a slurmctld whose clock is so many seconds ahead."""
-    return f"date -d '{ahead} seconds' '+*****%nsdiag output at %c (%s)%nData since      Thu Jan 01 00:00:00 1970 (0)'"
+    return f"date -d '{ahead} seconds' '+Configuration data as of %s'; tail -n +2 {bin_dir}/config.txt"
 
 
 RUNS = b"1||N/A|N/A|alice|atlas|RUNNING|None|4|1|node1|1795274000|1795277600|1:00:00|0|100|OK|mem=8G|main|(null)|\n"
@@ -116,11 +116,11 @@ def cluster(bin_dir: Path, version: str, pause: float = 0.0) -> CommandLine:
         "squeue": "case $* in *--json*) cat {0}/squeue.json;; *) sleep {1}; cat {0}/lines;; esac",
         "sinfo": "sleep {1}; cat {0}/sinfo.txt",
         "sshare": "sleep {1}; cat {0}/sshare.txt",
-        "scontrol": "case $* in --version) cat {0}/release;; *job) cat {0}/jobs;; *) cat {0}/config.txt;; esac",
+        "scontrol": "case $* in --version) cat {0}/release;; *job) cat {0}/jobs;; *) {0}/config;; esac",
     }
     for name, script in answers.items():
         program(bin_dir, name, script.format(bin_dir, pause))
-    program(bin_dir, "sdiag", sdiag(0))
+    program(bin_dir, "config", config(bin_dir, 0))
     return CommandLine(SlurmCommands(str(bin_dir), 1.0), 5.0)
 
 
@@ -147,17 +147,17 @@ def test_before_23_02_the_comments_come_from_scontrol(bin_dir: Path) -> None:
 )
 def test_with_another_time_than_slurmctlds_nothing_is_decided(bin_dir: Path, ahead: int, words: str) -> None:
     asked = cluster(bin_dir, "24.11")
-    program(bin_dir, "sdiag", sdiag(ahead))
+    program(bin_dir, "config", config(bin_dir, ahead))
     with pytest.raises(PoolUnreachable, match=f"this machine's clock is {words}"):
         asked.answers()
-    program(bin_dir, "sdiag", sdiag(ahead // 3))
+    program(bin_dir, "config", config(bin_dir, ahead // 3))
     asked.answers()
-    program(bin_dir, "sdiag", "echo what time is it")
-    with pytest.raises(PoolUnreachable, match="half an answer: sdiag does not tell slurmctld's time"):
+    program(bin_dir, "config", "echo what time is it")
+    with pytest.raises(PoolUnreachable, match="half an answer: scontrol show config does not tell slurmctld's time"):
         asked.answers()
 
 
-@pytest.mark.parametrize("name", ["squeue", "sinfo", "sshare", "sdiag"])
+@pytest.mark.parametrize("name", ["squeue", "sinfo", "sshare", "scontrol"])
 def test_one_answer_that_is_missing_is_none_at_all(bin_dir: Path, name: str) -> None:
     """HOSTILE 54; and no process is left behind."""
     asked = cluster(bin_dir, "22.05")

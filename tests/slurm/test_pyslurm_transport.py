@@ -59,8 +59,10 @@ class Machine:
         self.bin_dir.mkdir()
         for name in ("squeue", "sinfo", "sshare"):
             file = FOLDER / "24.11" / f"{name}.{'json' if name == 'squeue' else 'txt'}"
-            self.program(name, f"echo {name} >> {self.marker}; cat {file}")
-        self.program("scontrol", "echo slurm-wlm 24.11.5")
+            answer = f"case $* in *--json*) cat {file};; esac" if name == "squeue" else f"cat {file}"
+            self.program(name, f"echo {name} >> {self.marker}; {answer}")
+        config = "date '+Configuration data as of %s'"
+        self.program("scontrol", f"case $* in --version) echo slurm-wlm 24.11.5;; *) {config};; esac")
         self.commands = SlurmCommands(str(self.bin_dir), 20.0)
 
     def program(self, name: str, text: str) -> None:

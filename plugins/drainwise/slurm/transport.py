@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from drainwise.clocks import require_same_clock
+from drainwise.errors import PoolUnreachable
 from drainwise.slurm import demand, job_comments, job_lines, node_line, shares
 from drainwise.slurm.commands import Running, SlurmCommands
-from drainwise.slurm.controller_clock import ControllerClock
 from drainwise.slurm.demand import Selection, selection_in
 from drainwise.slurm.job_comments import asked_alone, comments_in
 from drainwise.slurm.job_record import PENDING, RUNNING, Job, jobs_in
@@ -23,6 +25,7 @@ MOST_UNCLEAR = 256
 """Jobs that are asked for one by one; where users forge more lines than that, the JSON of all jobs costs less."""
 
 _NUMBERS = re.compile(rb"\d+")
+_TIME = re.compile(r"Configuration data as of ([0-9]{9,10})\n")  # its clock, not when it read slurm.conf
 
 
 @dataclass(frozen=True)
@@ -114,16 +117,23 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
 
     Raises PoolUnreachable, also when slurmctld's clock is another one than this machine's.
     """
-    clock = ControllerClock(commands)
-    asked = []
+    asked: list[Running] = []
+    begun = time.time()
     try:
-        asked += [commands.start(*command) for command in (node_line.COMMAND, shares.COMMAND, demand.COMMAND)]
+        asked += [commands.start(*command) for command in (demand.COMMAND, node_line.COMMAND, shares.COMMAND)]
         # The quick ones first: when slurmctld is gone, their time is over sooner.
-        clock.require_same()
-        nodes, tree, config = (one.output().decode("utf-8", "replace") for one in asked)
+        config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
+        require_same_clock(_controller_time(config), begun, time.time(), "slurmctld's")
         return Answers(question.jobs(), nodes_in(nodes), shares_in(tree), selection_in(config))
     finally:
         question.end()
-        clock.end()
         for one in asked:
             one.end()
+
+
+def _controller_time(config: str) -> int:
+    """What slurmctld's clock said when it answered demand.COMMAND, UNIX s. Raises PoolUnreachable."""
+    match = _TIME.match(config)
+    if match is None:
+        raise PoolUnreachable("half an answer: scontrol show config does not tell slurmctld's time")
+    return int(match[1])
