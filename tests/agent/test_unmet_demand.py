@@ -154,7 +154,7 @@ def test_after_two_rounds_for_nothing_it_is_no_demand_and_that_is_said(tmp_path:
 
 def test_a_look_in_which_nobody_seems_to_be_owed_anything_does_not_end_a_round(tmp_path: Path) -> None:
     """As on HTCondor while a slot is neither claimed nor free: the pool is smaller then, and so is every share."""
-    pool = RefilledPool(b=Queue(impossible=1))
+    pool = RefilledPool(drains=90, b=Queue(impossible=1))
     whole, draining = pool.snapshot, False
 
     def flickering(now: int) -> Snapshot:
