@@ -154,6 +154,13 @@ def test_nobody_switches_the_sites_off(site: Site, value: str) -> None:
     assert (ran.returncode, b"print site" in ran.stdout) == (3, True)
 
 
+def test_the_pid_of_slurms_own_processes_switches_nothing_off(site: Site) -> None:
+    """A job can know slurmd's, which stands above its task prolog as this process of root's does here."""
+    ours = site.has("TaskProlog", "#!/bin/sh\necho print site\nexit 3\n")
+    ran = site.run(ours, DRAINWISE_HOOK_PID=str(os.getpid()))
+    assert (ran.returncode, b"print site" in ran.stdout) == (3, True)
+
+
 def test_one_that_hangs_is_ended_with_it(site: Site) -> None:
     """Slurm ends the process that it has started, and nothing is left of it."""
     ours = site.has("Prolog", "#!/bin/sh\necho begun\nexec sleep 1000\n")
