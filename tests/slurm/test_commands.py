@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.slurm.admin_comment import untold_text
 from drainwise.slurm.commands import SlurmCommands
 from drainwise.slurm.transport import CommandLine
 
@@ -139,6 +140,15 @@ def test_before_23_02_the_comments_come_from_scontrol(bin_dir: Path) -> None:
     answers = cluster(bin_dir, "22.05").answers()
     assert [(job.number, job.cores, job.whole_nodes) for job in answers.jobs] == [(1, 4, False), (12, 8, True)]
     assert [job.admin_comment for job in answers.jobs] == ["note", ""]
+
+
+def test_nobody_spells_in_a_name_that_a_job_cannot_be_asked(bin_dir: Path) -> None:
+    """Before 23.02 only the JSON, where that job has no comment, is sure of it."""
+    asked = cluster(bin_dir, "22.05")
+    spelled = untold_text(1, 1795274000, "node1")
+    (bin_dir / "jobs").write_text(f"JobId=1 JobName=x AdminComment={spelled}  WorkDir=/\nJobId=12 JobName=x\n")
+    comments = [job.admin_comment for job in asked.answers().jobs]
+    assert len(comments) == 16 and spelled not in comments
 
 
 @pytest.mark.parametrize(

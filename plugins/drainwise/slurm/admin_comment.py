@@ -95,9 +95,14 @@ def untold_text(job: int, start: int, node: str) -> str:
     return f'{_MARK}{VERSION},"job":{job},"start":{start},"node":"{node}","directories":false}}'
 
 
+def says_untold(comment: str) -> bool:
+    """Whether it may be such a line, of whatever run."""
+    return comment.startswith(_MARK) and '"directories":false' in comment
+
+
 def is_untold(comment: str, job: int, start: int | None) -> bool:
     """Whether the node published of this very run that it cannot be told of an order."""
-    if len(comment) > LONGEST or not comment.startswith(_MARK) or '"directories":false' not in comment:
+    if len(comment) > LONGEST or not says_untold(comment):
         return False
     keys = _object(comment) or {}
     named = (keys.get("drainwise"), keys.get("job"), keys.get("start"))

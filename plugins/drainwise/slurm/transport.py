@@ -10,6 +10,7 @@ from typing import Protocol
 from drainwise.clocks import require_same_clock
 from drainwise.errors import PoolUnreachable
 from drainwise.slurm import demand, job_comments, job_lines, node_line, shares
+from drainwise.slurm.admin_comment import says_untold
 from drainwise.slurm.commands import Running, SlurmCommands
 from drainwise.slurm.demand import Selection, selection_in
 from drainwise.slurm.job_comments import asked_alone, comments_in
@@ -88,6 +89,9 @@ class Squeue:
         if len(unclear) > MOST_UNCLEAR:
             return jobs_in(self._ask("squeue", "--json", "--all").output())
         comments.update(asked_alone(self._commands, unclear))
+        if any(says_untold(comment) for comment in comments.values()):
+            # Such a job is not asked to leave, and its user can spell that in its name: only the JSON is sure.
+            return jobs_in(self._ask("squeue", "--json", "--all").output())
         return [replace(job, admin_comment=comments.get(job.number, "")) for job in listed]
 
     def end(self) -> None:
