@@ -511,6 +511,17 @@ def test_a_later_file_that_takes_the_hooks_away_closes_the_node(
     assert orders_possible(options(answers(text, [name])[name.lower()].split())) is possible
 
 
+@pytest.mark.parametrize(
+    ("period", "own", "interval"), [(60, None, 60), (300, None, 300), (3600, None, 300), (60, 900, 900)]
+)
+def test_a_node_tells_of_its_slots_no_less_often_than_htcondor_does(
+    period: int, own: int | None, interval: int
+) -> None:
+    """The collector forgets after 900 s what it has not heard of: a seldom cron must not take the node along."""
+    site = replace(SITE, htcondor=HTCondorSection(cron_period=period, slot_update_interval=own))
+    assert drop_in(site, "execute")["UPDATE_INTERVAL"] == str(interval)
+
+
 @pytest.mark.parametrize("one", ["site_prepare_hook", "site_update_hook"])
 def test_the_sites_hooks_without_their_keyword_are_refused(one: str) -> None:
     """Under ours, all that the site has under its own would be switched off silently."""
