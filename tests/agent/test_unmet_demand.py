@@ -152,6 +152,26 @@ def test_after_two_rounds_for_nothing_it_is_no_demand_and_that_is_said(tmp_path:
     assert whys[-1] == "demand of 8 cores is paused: 16 cores came back in 2 rounds and its jobs did not start"
 
 
+def test_a_look_in_which_nobody_seems_to_be_owed_anything_does_not_end_a_round(tmp_path: Path) -> None:
+    """As on HTCondor while a slot is neither claimed nor free: the pool is smaller then, and so is every share."""
+    pool = RefilledPool(drains=90, b=Queue(impossible=1))
+    whole, draining = pool.snapshot, False
+
+    def flickering(now: int) -> Snapshot:
+        nonlocal draining
+        seen, before = whole(now), draining
+        draining = any(one.deadline is not None for one in seen.pilots)
+        if draining or not before:
+            return seen
+        alice, bob = seen.principals
+        return dataclasses.replace(seen, principals=(alice, dataclasses.replace(bob, cores_owed=4.0)))
+
+    pool.snapshot = flickering  # type: ignore[method-assign]
+    played = Played(pool, tmp_path)
+    played.until(NOW + 1200)
+    assert len(pool.asked) == 2 and played.notices
+
+
 def test_the_pause_doubles_up_to_a_day(tmp_path: Path) -> None:
     """Rounds of about 5 minutes apart: 15 min, 30, 1 h … 16 h, and then one pilot a day."""
     played = Played(RefilledPool(b=Queue(impossible=1)), tmp_path)

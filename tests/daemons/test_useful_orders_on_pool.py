@@ -108,3 +108,24 @@ def test_a_small_job_gets_its_cores_from_a_large_pilot(full_pool: CondorPool, si
     later = cycles(full_pool, site_file, 60, lambda _: len(running(full_pool, "bob")) == 2)
     assert sum(map(asked, later)) == 0
     assert len(running(full_pool, "alice")) == 3
+
+
+def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full_pool: CondorPool, site_file: str) -> None:
+    """bob's job needs what no node has; alice's next pilot starts where one has gone. His next job is served."""
+    submit(full_pool, "bob", 8, needs="TARGET.HasNoNode =?= True")
+    done = cycles(full_pool, site_file, 120, lambda cycle: cycle.get("paused_demand"))
+    assert sum(map(asked, done)) == 2, [(one["taken"], one["summary"], one["acts"], one["cores"]) for one in done]
+    [paused] = done[-1]["paused_demand"]
+    assert (paused["principal"], paused["cores"], paused["failed"]) == ("bob@pool.test", 8.0, 2)
+    quiet = iter(range(4))
+    after = cycles(full_pool, site_file, 60, lambda _: next(quiet) == 3)
+    assert [asked(cycle) for cycle in after] == [0, 0, 0, 0]
+    assert after[-1]["summary"] == "only demand that is paused waits: nothing to give back"
+    for command in ("plan", "status"):
+        argv = [sys.executable, "-m", "drainwise", command, "--site", site_file]
+        shown = full_pool.run_outside(argv, environment=ENVIRONMENT).stdout
+        assert "bob@pool.test waits for 8 cores that do not count from" in shown
+    before = running(full_pool, "bob")
+    submit(full_pool, "bob", 8)
+    served = cycles(full_pool, site_file, 60, lambda _: running(full_pool, "bob") - before)
+    assert sum(map(asked, served)) == 1

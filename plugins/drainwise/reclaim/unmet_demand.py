@@ -208,10 +208,10 @@ def _judged(one: Unmet, account: Principal, now: int, settings: Settings) -> Unm
     over, wasted = one.without_round(), one.wasted + one.idle
     if gained >= back - _ROUNDING:
         return _helped(over, now)
-    if owed(account) <= 0:  # nobody waits any more: whether it was helped cannot be told
-        return over
     if one.back and now < min(one.last + wait, one.first + _LONGEST_ROUND * wait):
         return one
+    if owed(account) <= 0:  # nobody waits any more: whether it was helped cannot be told
+        return over
     if back + _ROUNDING < account.cores_per_job:
         return replace(over, settled=back, served=gained, wasted=wasted)
     if 2 * gained >= back:
