@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from drainwise.agent.cycle import OLDEST_SNAPSHOT, Cycle, run_cycle
 from drainwise.agent.inquiry import Inquiry
 from drainwise.agent.releases import Releases
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.errors import ActionRefused, OrderUnanswered, PoolUnreachable
 from drainwise.journal.memory import Memory
+from drainwise.pool import Pilot, Snapshot
 
 from .memory_pool import NOW, SETTINGS, Killed, Lines, MemoryPool
 
@@ -217,3 +220,34 @@ def _read_again(journal: Lines) -> Memory:
     for event in journal.events:
         memory.note(event)
     return memory
+
+
+class OneNodeIsDeaf(MemoryPool):
+    """Each pilot on a node of its own; that of the cheapest answers no order, and `heard` tells its last word."""
+
+    def __init__(self, heard: Callable[[int], int]) -> None:
+        super().__init__(wanted=8)
+        self.heard = heard
+        self.deaf, *_ = self.pilots
+        self.pilots = {run: replace(one, node=f"n{number}") for number, (run, one) in enumerate(self.pilots.items())}
+
+    def snapshot(self, now: int) -> Snapshot:
+        seen = super().snapshot(now)
+        said = (replace(one, heard=self.heard(now) if one.run == self.deaf else now) for one in seen.pilots)
+        return replace(seen, pilots=tuple(said))
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        if pilot.run == self.deaf:
+            self.acts.append(("sent", pilot.run))
+            raise OrderUnanswered("n0 did not answer", pilot.node)
+        super().ask_to_leave(pilot, deadline, reason)
+
+
+@pytest.mark.parametrize("heard", [lambda now: NOW - 5, lambda now: now - 1, lambda now: now - (now - NOW) % 300])
+def test_a_node_that_answers_no_order_does_not_hold_up_all_others(heard: Callable[[int], int]) -> None:
+    """While its order is in doubt nobody is asked in its place; then another one is, before it is tried again."""
+    pool, memory, journal = OneNodeIsDeaf(heard), Memory(), Lines()
+    for number in range(15):
+        done = cycle(pool, memory, journal, clock=lambda now=NOW + 60 * number: now)
+        assert done.fault == ""
+    assert [what for what, _ in pool.acts] == ["sent", "asked"]

@@ -17,7 +17,9 @@ from drainwise.agent.setup import Setup
 from drainwise.agent.signals import Signals
 from drainwise.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
-from drainwise.pool import Pilot
+from drainwise.journal.unmet import unmet_event
+from drainwise.pool import Pilot, Principal, Snapshot
+from drainwise.reclaim.unmet_demand import Unmet
 
 from .memory_pool import NOW, SETTINGS, Lines, MemoryPool
 
@@ -107,6 +109,23 @@ def test_a_notice_is_logged_once_while_it_lasts_and_again_when_it_comes_back(pla
     noticed("3 slots are left out")
     play.run(lambda: noticed("4 slots are left out"), noticed, lambda: noticed("5 slots are left out"))
     assert [line for line in play.said if "left out" in line] == ["3 slots are left out", "5 slots are left out"]
+
+
+def test_a_pause_is_logged_for_each_account_also_where_a_figure_tells_them_apart(play: Play) -> None:
+    for name in ("group1", "group2"):
+        known = Unmet(name, failed=2, vain=16.0, since=NOW, until=NOW + 900, held=8.0, held_jobs=1.0)
+        play.journal.write(unmet_event(known, NOW))
+    look = play.pool.snapshot
+
+    def waiting(now: int) -> Snapshot:
+        seen = look(now)
+        more = (Principal(f"group{number}", 0.0, 24.0, 8.0, 500.0, 8.0) for number in (1, 2))
+        return replace(seen, principals=(*seen.principals, *more))
+
+    play.pool.snapshot = waiting  # type: ignore[method-assign]
+    play.run(nothing)
+    paused = [line.split()[0] for line in play.said if "cores that do not count" in line]
+    assert sorted(paused) == ["group1", "group2"]
 
 
 def test_a_dry_run_asks_nobody_and_needs_no_lock(play: Play) -> None:

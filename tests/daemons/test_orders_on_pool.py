@@ -523,7 +523,7 @@ def test_a_node_that_refuses_the_agent_is_left_alone_and_named(
         site = tmp_path / "site.ini"
         site.write_text(f"{SITE}[journal]\nfile = {refused}\n")
         explained = drainwise_command(pool, "plan", "--site", str(site))
-        assert f"1 nodes refuse the agent's orders: {first}" in explained.stdout.replace("\n", "")
+        assert f"1 node refuses the agent's orders: {first}" in explained.stdout.replace("\n", "")
         assert cycle(pool, site_file, refused) == [(other, "done")]
     finally:
         pool.configure(name, "rights", "")

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
+from drainwise.errors import PoolUnreachable, RunEnded
 from drainwise.htcondor import pool as module
 from drainwise.htcondor.pool import HTCondorPool
 from drainwise.htcondor.pool_ads import Others
+from drainwise.pool import Snapshot
 
 NOW = 1795249000
 
@@ -58,6 +59,20 @@ def test_what_was_asked_long_ago_is_no_answer(questions: Path, monkeypatch: pyte
     assert questions.read_bytes() == b"??"
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the look-up fails with: what is shown counts."""
+
+    def gone(_: object) -> dict[str, str]:
+        raise RunEnded("the collector knows no slot slot1_1@n1 on n1 any more")
+
+    shown = Snapshot(NOW, (), ())
+    monkeypatch.setattr(module, "_ask_collector", lambda: iter((Others(),)))
+    monkeypatch.setattr(module, "snapshot_of", lambda *_: shown)
+    monkeypatch.setattr(module, "to_be_asked", lambda _: {"n1": "slot1_1@n1"})
+    monkeypatch.setattr(module, "_ask_knobs", gone)
+    assert HTCondorPool().snapshot(NOW) is shown
 
 
 @pytest.mark.parametrize("collects", [True, False])

@@ -274,6 +274,15 @@ def test_demand_at_several_access_points_is_one_demand() -> None:
     assert (bob.cores_wanted, bob.cores_per_job) == (32.0, 32 / 11)
 
 
+def test_the_first_static_slot_of_a_node_need_not_be_its_largest() -> None:
+    """Of static slots the first one alone tells of the node: jobs that fit into another slot wait all the same."""
+    answer = recorded(GROUPS)
+    wanted = accounts(answer.facts())["group_bob"].cores_wanted
+    nodes = {str(ad["Machine"]) for ad in answer.slots}
+    answer.more["startds"] = [{"Name": f"slot1@{node}", "Machine": node, "TotalSlotCpus": 1} for node in nodes]
+    assert accounts(answer.facts())["group_bob"].cores_wanted == wanted > 0
+
+
 def test_an_access_point_that_fell_silent_waits_for_nothing() -> None:
     answer = recorded(GROUPS)
     for ad in answer.submitters:

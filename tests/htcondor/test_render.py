@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from drainwise.errors import ConfigurationError, UsageError
 from drainwise.htcondor import render
 from drainwise.htcondor.knobs import knobs
+from drainwise.htcondor.node_knobs import options, orders_possible
 from drainwise.htcondor.render import ROLES, drop_in_path, template_dir
 from drainwise.htcondor.retirement import ENDLESS
 from drainwise.node import settings as node_settings
@@ -489,6 +490,36 @@ def test_hooks_that_the_site_names_are_called_and_the_others_of_their_keyword_st
     for name, hook in (("prepare-hook", "/site/prepare"), ("update-hook", "/site/update")):
         assert f'["{hook}", *sys.argv[1:]]' in text_of(site, "execute", name)
     assert "argv" not in text_of(SITE, "execute", "prepare-hook")
+
+
+@pytest.mark.parametrize(
+    ("later", "possible"),
+    [
+        ("", True),
+        ("SITE_HOOK_PREPARE_JOB = /site/prepare", True),
+        ("SITE_HOOK_UPDATE_JOB_INFO = /site/update", False),
+        ("STARTER_JOB_HOOK_KEYWORD = OTHER", False),
+    ],
+)
+def test_a_later_file_that_takes_the_hooks_away_closes_the_node(
+    later: str, possible: bool, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """The hooks of a site often stand in a file that sorts behind ours: no pilot could be told of an order there."""
+    site = replace(SITE, htcondor=CHAINED)
+    text = f"{text_of(site, 'execute', 'hooks.conf')}\n{text_of(site, 'execute', drop_in_path('execute'))}\n{later}\n"
+    name = "STARTD_CRON_SITE_ARGS"
+    assert orders_possible(options(answers(text, [name])[name.lower()].split())) is possible
+
+
+@pytest.mark.parametrize(
+    ("period", "own", "interval"), [(60, None, 60), (300, None, 300), (3600, None, 300), (60, 900, 900)]
+)
+def test_a_node_tells_of_its_slots_no_less_often_than_htcondor_does(
+    period: int, own: int | None, interval: int
+) -> None:
+    """The collector forgets after 900 s what it has not heard of: a seldom cron must not take the node along."""
+    site = replace(SITE, htcondor=HTCondorSection(cron_period=period, slot_update_interval=own))
+    assert drop_in(site, "execute")["UPDATE_INTERVAL"] == str(interval)
 
 
 @pytest.mark.parametrize("one", ["site_prepare_hook", "site_update_hook"])

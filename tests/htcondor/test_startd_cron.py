@@ -277,6 +277,18 @@ def test_since_its_first_round_after_a_gap(node: Node, programs: Programs) -> No
 
 
 @ONE_LAYOUT
+def test_since_its_first_round_with_all_files(node: Node, programs: Programs) -> None:
+    """The cron may be there while a hook is not: whatever starts meanwhile has none."""
+    has_hooks_since(node, NOW - 86_400)
+    assert since_of(cron_each_minute(node, programs)) == NOW - 86_400
+    settings = f"{programs.settings}.gone"
+    arguments = [*node.cron_arguments(settings), "--period", "60"]
+    ran = programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/")
+    assert pieces(ran.stdout)[0].ad["PilotNodeUnusable"] == settings
+    assert since_of(cron_each_minute(node, programs)) == pytest.approx(time.time(), abs=30)
+
+
+@ONE_LAYOUT
 @pytest.mark.parametrize("note", [None, "", "soon", "-5"])
 def test_a_node_of_an_earlier_drainwise_does_not_say_since_when(
     node: Node, programs: Programs, note: str | None

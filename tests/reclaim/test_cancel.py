@@ -11,6 +11,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool import Pilot, Snapshot
 from drainwise.reclaim.cancel import Cancel
 from drainwise.reclaim.plan import make_plan
+from drainwise.reclaim.record import Record
 
 from .facts import NOW, SETTINGS, pilot, principal, report, reports, snapshot
 
@@ -49,6 +50,15 @@ def test_of_several_the_one_whose_going_on_saves_most() -> None:
 
 def test_cores_that_became_free_elsewhere_are_a_reason_gone() -> None:
     assert len(runs(snapshot(asked(1), asked(2), deficit=16, free=8))) == 1
+
+
+def test_an_order_that_was_not_answered_takes_back_none_that_stands() -> None:
+    """It may not be carried out, and then the one that was taken back would be missing."""
+    stands, doubtful = asked(1), pilot(2)
+    record = Record(unanswered={doubtful.run: DEADLINE})
+    assert make_plan(snapshot(stands, doubtful, deficit=8, surplus=16), NOW, SETTINGS, record).cancels == ()
+    [gone] = make_plan(snapshot(stands, doubtful, deficit=0, surplus=16), NOW, SETTINGS, record).cancels
+    assert gone.pilot == stands
 
 
 def test_a_quota_that_was_raised_is_a_reason_gone() -> None:

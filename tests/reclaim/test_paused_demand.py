@@ -53,6 +53,8 @@ def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
     """For as long as its jobs are given to start: what it used since, or what is free, is counted already."""
     back = Unmet("group_b", back=8.0, last=NOW - 60, base=4.0, peak=4.0)
     assert deficit(waits(8), back) == 0
+    summary = make_plan(waits(8), NOW, SITE, Record(unmet={"group_b": back})).summary
+    assert summary == "cores that have just come back may serve those who wait: nothing to give back for now"
     assert deficit(waits(8), back, NOW + 120) == 8
     assert deficit(waits(100), back) == 16
     assert deficit(waits(8), dataclasses.replace(back, peak=12.0)) == 8

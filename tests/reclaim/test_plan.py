@@ -180,7 +180,7 @@ def test_a_node_that_took_no_order_is_left_alone_for_a_while(fault: NodeFault, h
     cheap = dataclasses.replace(cheap, node="node7", heard=heard)
     plan = make_plan(snapshot(cheap, dear, deficit=8), NOW, SETTINGS, Record(nodes={"node7": fault}))
     assert asked(plan) == [{"cheap": cheap.run, "dear": dear.run}[asks]]
-    refuses = "1 nodes refuse the agent's orders: node7; `drainwise check` tells why"
+    refuses = "1 node refuses the agent's orders: node7; `drainwise check` tells why"
     assert plan.notices == ((refuses,) if fault.denied and asks == "dear" else ())
 
 

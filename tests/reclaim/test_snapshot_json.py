@@ -102,6 +102,7 @@ def changed(*path: Any, to: Any) -> Any:
         ({}, "not a snapshot"),
         (changed("version", to=3), "version 3: this drainwise reads versions 1 and 2"),
         (changed("version", to=True), "version True"),
+        (changed("version", to=[1]), "version [1]"),
         (changed("notices", to=[1]), "notice 1: expected text"),
         (changed("version", to=None), "version None"),
         (changed("taken", to="now"), "the snapshot, taken: expected int"),

@@ -142,7 +142,8 @@ class Loop:
         """Say each notice of the decision once, until it has gone; one whose figures alone have changed is the same."""
         if cycle.plan is None:
             return
-        known = {without_figures(notice): notice for notice in cycle.plan.notices}
+        whose = {one.sentence: one.principal for one in cycle.plan.paused}  # accounts may differ in a figure alone
+        known = {whose.get(notice, "") + without_figures(notice): notice for notice in cycle.plan.notices}
         for kind in known.keys() - self._notices:
             self._say(known[kind])
         self._notices = frozenset(known)

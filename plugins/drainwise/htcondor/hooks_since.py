@@ -2,7 +2,7 @@
 
 A starter reads the configuration once: a job that has started before the hooks were there, or while they were away, can
 be told nothing, however often the node is reconfigured. The cron comes and goes with the hooks' files. So all jobs find
-the hooks since the cron runs without a gap, of which it keeps a note beside its state file.
+the hooks since the cron runs without a gap and finds all files, of which it keeps a note beside its state file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from stat import S_ISDIR
 from drainwise.node import JOB_FEATURES
 from drainwise.node.hook import read_bounded
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 HOOK_RAN = "PilotHookRan = true"
 """What a slot shows of a silent job that has started before and has the hooks."""
 
@@ -20,18 +24,20 @@ _MISSED, _LATE = 3, 60  # rounds that were missed, and seconds beyond, after whi
 _LIMIT = 10  # digits of a time
 
 
-def hooks_since(state: str, period: int, now: int) -> int:
+def hooks_since(state: str, period: int, now: int, unusable: Collection[str] = ()) -> int:
     """Since when (UNIX s) all jobs that start here find the hooks; 0 when nobody took note of it.
 
-    That is the first round, or the first after rounds were missed. state: the cron's state file, which is there already
-    where an earlier drainwise was. period: seconds between two rounds; 0 when it is not known. Raises OSError when the
-    note cannot be kept.
+    That is the first round, the first after rounds were missed, or the last with `unusable` files. state: the cron's
+    state file, which is there already where an earlier drainwise was. period: seconds between two rounds; 0 when it is
+    not known. Raises OSError when the note cannot be kept.
     """
     note = f"{state}.since"
     try:
         text, last = read_bounded(note, _LIMIT).decode("ascii", "replace"), posix.stat(note).st_mtime
     except FileNotFoundError:
         return _keep(note, 0 if _is_there(state) else now)
+    if unusable:
+        return _keep(note, now)
     if not text.isdigit():
         return _keep(note, 0)
     if period and now - last > _MISSED * period + _LATE:

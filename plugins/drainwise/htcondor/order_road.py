@@ -91,10 +91,10 @@ def take_back(run: str, slot: str, machine: str) -> Iterator[None]:
 
 
 def knobs_of(nodes: Mapping[str, str]) -> dict[str, str]:
-    """PILOT_RECLAIM of these nodes, each given with one of its slots; one that does not answer is left out."""
+    """PILOT_RECLAIM of these nodes, each given with one of its slots; without those that do not answer or have gone."""
     found = {}
     for machine, slot in nodes.items():
-        with suppress(PoolUnreachable):
+        with suppress(PoolUnreachable, RunEnded):
             found[machine] = _value(startd_address(slot, machine))
     return found
 
@@ -185,7 +185,7 @@ def _set(address: str, value: str, machine: str) -> None:
         htcondor2.RemoteParam(startd)[KNOB] = value
     except htcondor2.HTCondorException:
         _value(address)  # a node that does not answer has not refused anything
-        raise RightsRefused(f"{machine} refused the order: {_why_refused(startd)}", machine) from None
+        raise RightsRefused(f"{machine} refused the order: {_why_refused(address)}", machine) from None
     try:
         htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
     except htcondor2.HTCondorException as fault:
@@ -194,14 +194,12 @@ def _set(address: str, value: str, machine: str) -> None:
         ) from None
 
 
-def _why_refused(startd: classad2.ClassAd) -> str:
+def _why_refused(address: str) -> str:
     """Which of its three conditions an order lacks at this startd, and what to do."""
-    try:
-        htcondor2.ping(startd, "ADMINISTRATOR")
-    except htcondor2.HTCondorException:
+    if not rights_at(address).allowed:
         return "the agent's identity must be in its ALLOW_ADMINISTRATOR; `drainwise check htcondor` names it"
     try:
-        knobs = htcondor2.RemoteParam(startd)
+        knobs = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address}))
         enabled, settable = (str(knobs.get(name, "")) for name in ("ENABLE_RUNTIME_CONFIG", _SETTABLE))
     except htcondor2.HTCondorException as fault:
         return f"the agent's identity may give orders, but the startd does not tell its configuration: {fault}"

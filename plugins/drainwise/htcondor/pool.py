@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import cast
 
-from drainwise.errors import OrderUnanswered, PoolUnreachable
+from drainwise.errors import OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.htcondor.endings import Place, endings_in, in_question, places_of, with_who_asked
 from drainwise.htcondor.orders import Order
 from drainwise.htcondor.packed_ads import Bundle, unpacked
@@ -58,7 +58,7 @@ class HTCondorPool:
         doubtful = to_be_asked(shown)
         if not doubtful:
             return shown
-        with suppress(PoolUnreachable):  # else what is shown counts: nobody is asked instead
+        with suppress(PoolError):  # else what is shown counts: nobody is asked instead
             return with_knobs(shown, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
         return shown
 

@@ -57,7 +57,8 @@ def snapshot_of(slot_ads: Iterable[Ad], others: Others, now: int, before: Collec
     held = [slot for slot in claimed if slot.name not in back]
     running = Counter(slot.submitter for slot in held if not slot.idle)
     submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
-    demand = demand_of(submitters, others.schedds, accounts, running, ratio, startds.cores if ratio == 1.0 else None)
+    largest = None if startds.cores is None else max(startds.cores, *(slot.cores for slot in slots))
+    demand = demand_of(submitters, others.schedds, accounts, running, ratio, largest if ratio == 1.0 else None)
     uses = _uses(held, demand.waiting, accounts, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
     cores = sum(slot.cores for slot in (*held, *free))

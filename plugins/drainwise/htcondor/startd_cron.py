@@ -232,14 +232,15 @@ def run(knobs: dict[str, str]) -> None:
     if possible is not None:
         placed = node_knobs.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
         since = node_knobs.orders_since(before.since, before.found, possible, placed, now)
+    unusable = unusable_files(knobs["settings"])
     try:
-        hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now)
+        hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now, unusable)
     except OSError:
         hooks = 0  # where nothing can be kept, one line says so of the state itself
     largest = max(before.vacate, vacate or 0)
     published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
     marks = marks_of(published)
-    orders, unusable = None if possible is None else since, unusable_files(knobs["settings"])
+    orders = None if possible is None else since
     write_output(output(published, marks, before.marks, now, orders, unusable, hooks).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:

@@ -42,8 +42,8 @@ class _Parent:
 class Startds:
     """The startds of a pool by the ads of `pool_ads.MACHINES`; a node without such an ad is as HTCondor is by default.
 
-    cores: of the largest slot that there could be, None when no node says it. started: when each node's startd started
-    (UNIX s), where it says so. longest_interval: seconds within which every startd tells what it has.
+    cores: of the largest slot that these ads tell of, None when no node says it. started: when each node's startd
+    started (UNIX s), where it says so. longest_interval: seconds within which every startd tells what it has.
     """
 
     def __init__(self, ads: Iterable[Ad]) -> None:

@@ -60,6 +60,9 @@ class Doubts:
         elif outcome in (DENIED, UNREACHABLE, UNANSWERED) and order.get("only") == node:
             before = self._nodes.get(node)
             self._nodes[node] = NodeFault(time, 1 if before is None else before.count + 1, outcome == DENIED)
+        elif outcome == NOT_DONE and order.get("only") == node and node in self._nodes:
+            # While it was in doubt nobody was asked in its place: the node is left alone from now on.
+            self._nodes[node] = replace(self._nodes[node], time=moment(order, "found"))
 
     def asked(self) -> dict[str, Asked]:
         """The cores of orders that were not answered, by run: they count as asked for."""

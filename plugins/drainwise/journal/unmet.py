@@ -56,7 +56,9 @@ def _why(one: Unmet, now: int) -> str:
         return f"{back:g} cores came back for it, its use grew by {gained:g}"
     if one.runs:
         return f"{sum(part.cores for part in one.runs.values()):g} cores are to come back for it"
-    return f"{one.failed} rounds did not help" if one.failed else "nothing is to be remembered of it"
+    if one.failed:
+        return "1 round did not help" if one.failed == 1 else f"{one.failed} rounds did not help"
+    return "nothing is to be remembered of it"
 
 
 def unmet_of(event: Event) -> Unmet:

@@ -33,10 +33,12 @@ def cancels(
     """The requests to take back at `now` (UNIX s).
 
     No more cores than are on their way beyond the demand, or beyond what an account holds over its quota: so no cycle
-    asks again for what this one takes back. The best priority is released first. Of one user's pilots those that save
-    the most; how many cores are released comes from the sizes alone.
+    asks again for what this one takes back. An order that was not answered takes none back, as it may not be carried
+    out. The best priority is released first. Of one user's pilots those that save the most; how many cores are released
+    comes from the sizes alone.
     """
-    spare = whole_cores(balance.free + balance.leaving - balance.demand)
+    in_doubt = sum(one.cores for one in snapshot.pilots if one.unanswered is not None)
+    spare = whole_cores(balance.free + balance.leaving - in_doubt - balance.demand)
     released: list[Cancel] = []
     for principal in sorted(snapshot.principals, key=lambda one: (one.priority, one.name)):
         pilots = [one for one in snapshot.pilots if one.principal == principal.name]

@@ -61,4 +61,5 @@ def refusing_nodes(nodes: Mapping[str, NodeFault], now: int, settings: Settings)
     if not names:
         return ""
     some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return f"{len(names)} nodes refuse the agent's orders: {some}; `drainwise check` tells why"
+    who = "1 node refuses" if len(names) == 1 else f"{len(names)} nodes refuse"
+    return f"{who} the agent's orders: {some}; `drainwise check` tells why"

@@ -20,7 +20,7 @@ from drainwise.reclaim.notices import notices_of
 from drainwise.reclaim.paused_demand import Paused, paused, weighed
 from drainwise.reclaim.policy import Choice, Need, policy_called
 from drainwise.reclaim.question import Question, balance_for, without_limits
-from drainwise.reclaim.quota import Balance, on_its_way, owed
+from drainwise.reclaim.quota import Balance, on_its_way, owed, whole_cores
 from drainwise.reclaim.reach import total_to_give
 from drainwise.reclaim.record import Record
 from drainwise.reclaim.settings import Settings
@@ -295,6 +295,9 @@ def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None, p
         return "nobody under quota waits: nothing to give back"
     if not balance.over:
         return "nobody is over quota: nothing to give back"
+    needed = whole_cores(balance.demand - balance.free - balance.leaving)
+    if balance.deficit <= 0 < min(needed, sum(one.cores for one in balance.over)):
+        return "cores that have just come back may serve those who wait: nothing to give back for now"
     if balance.deficit <= 0:
         return "enough cores are free or on their way out: nothing to give back"
     pilots = sum(len(user.orders) for user in users)

@@ -114,7 +114,7 @@ def snapshot_from_json(value: object) -> Snapshot:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise UsageError("this is not a snapshot; `drainwise snapshot` writes one")
     version = value.get("version")
-    if isinstance(version, bool) or version not in {1, VERSION}:
+    if isinstance(version, bool) or version not in (1, VERSION):
         raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 and {VERSION}")
     added = _ADDED if version == 1 else ({}, {}, {})
     whole = _object(_with(value, added[0]), _SNAPSHOT, "the snapshot")

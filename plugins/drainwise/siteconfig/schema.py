@@ -89,7 +89,7 @@ class HTCondorSection(NodeSection):
     slot_update_interval: int | None = optional(
         duration("1s", "1h"),
         "5m",
-        "how often a node sends its slots to the collector (UPDATE_INTERVAL); left out: as often as cron_period",
+        "how often a node sends its slots to the collector (UPDATE_INTERVAL); left out: cron_period, or 5m if shorter",
     )
     site_prepare_hook: str | None = optional(
         path(100),
