@@ -163,7 +163,15 @@ def documented() -> set[str]:
         for fence in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
             found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
-    named = {"condor_status", "condor_drain", "drainwise check", "drainwise reclaim", "drainwise shutdown"}
+    named = {
+        "condor_status",
+        "condor_drain",
+        "condor_vacate",
+        "condor_vacate_job",
+        "drainwise check",
+        "drainwise reclaim",
+        "drainwise shutdown",
+    }
     named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
     named |= {"drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
