@@ -17,6 +17,7 @@ IN_DOUBT = 600
 """Seconds for which an order that was not answered counts as on its way, when nothing tells what became of it."""
 
 _NAMED = 3
+_MOST_DOUBLINGS = 7  # from 10 minutes to 21 hours
 
 
 def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapshot:
@@ -39,12 +40,12 @@ def why_held_off(pilot: Pilot, now: int, settings: Settings, record: Record) -> 
     if (failed := record.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
         return f"the order of {clock(failed)} was refused; not tried again for {duration(settings.retry_after)}"
     fault = record.nodes.get(pilot.node)
-    if fault is None or now - fault.time >= settings.retry_after:
+    if fault is None or now - fault.time >= _left_alone(fault, settings):
         return ""
     if fault.denied:
         return (
             f"{pilot.node} refused the agent's orders at {clock(fault.time)}; none is sent there for"
-            f" {duration(settings.retry_after)}"
+            f" {duration(_left_alone(fault, settings))}"
         )
     if fault.count == 1 and pilot.heard is not None and pilot.heard > fault.time:
         return ""
@@ -55,9 +56,14 @@ def why_held_off(pilot: Pilot, now: int, settings: Settings, record: Record) -> 
     )
 
 
+def _left_alone(fault: NodeFault, settings: Settings) -> int:
+    """Seconds for which a node is left alone: where it refuses, twice as long each time, so that others are reached."""
+    return settings.retry_after << (min(fault.count - 1, _MOST_DOUBLINGS) if fault.denied else 0)
+
+
 def refusing_nodes(nodes: Mapping[str, NodeFault], now: int, settings: Settings) -> str:
     """A sentence that names the nodes that refuse the agent's orders at `now` (UNIX s), or ""."""
-    names = sorted(name for name, one in nodes.items() if one.denied and now - one.time < settings.retry_after)
+    names = sorted(name for name, one in nodes.items() if one.denied and now - one.time < _left_alone(one, settings))
     if not names:
         return ""
     some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
