@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from drainwise.agent.cycle import OLDEST_SNAPSHOT, Cycle, run_cycle
 from drainwise.agent.inquiry import Inquiry
+from drainwise.agent.pace import rest
 from drainwise.agent.releases import Releases
-from drainwise.errors import ActionRefused, OrderUnanswered, PoolUnreachable
+from drainwise.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
 from drainwise.journal.memory import Memory
 from drainwise.pool import Pilot, Snapshot
 
@@ -251,3 +252,29 @@ def test_a_node_that_answers_no_order_does_not_hold_up_all_others(heard: Callabl
         done = cycle(pool, memory, journal, clock=lambda now=NOW + 60 * number: now)
         assert done.fault == ""
     assert [what for what, _ in pool.acts] == ["sent", "asked"]
+
+
+class SomeNodesRefuse(MemoryPool):
+    """Each pilot on a node of its own; those of the cheapest refuse the agent."""
+
+    def __init__(self, refusing: int) -> None:
+        super().__init__(pilots=40, wanted=80)
+        self.pilots = {run: replace(one, node=f"n{number}") for number, (run, one) in enumerate(self.pilots.items())}
+        self.refusing = {one.node for one in list(self.pilots.values())[:refusing]}
+
+    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        if pilot.node in self.refusing:
+            raise RightsRefused(f"{pilot.node} refused", pilot.node)
+        super().ask_to_leave(pilot, deadline, reason)
+
+
+@pytest.mark.parametrize("refusing", [3, 12, 20])
+def test_nodes_that_refuse_the_agent_do_not_keep_it_from_all_others(refusing: int) -> None:
+    """Three of them end a cycle, and by the time of the next ones the first could be tried again."""
+    pool, memory, journal = SomeNodesRefuse(refusing), Memory(), Lines()
+    now, failures = NOW, 0
+    while not pool.acts and now < NOW + 10_000:
+        done = cycle(pool, memory, journal, clock=lambda now=now: now)
+        failures = failures + 1 if done.halted else 0
+        now += int(rest(60.0, 600.0, failures, 1.0))
+    assert pool.acts

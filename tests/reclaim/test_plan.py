@@ -169,13 +169,13 @@ def test_where_an_order_was_refused_another_pilot_goes_until_it_is_tried_again()
         (NodeFault(NOW - 600, 1, denied=True), NOW, "cheap"),
         (NodeFault(NOW - 1199, 2, denied=True), NOW, "dear"),
         (NodeFault(NOW - 1200, 2, denied=True), NOW, "cheap"),
-        (NodeFault(NOW - 14_399, 90, denied=True), NOW, "dear"),
-        (NodeFault(NOW - 14_400, 90, denied=True), NOW, "cheap"),
+        (NodeFault(NOW - 19_199, 90, denied=True), NOW, "dear"),
+        (NodeFault(NOW - 19_200, 90, denied=True), NOW, "cheap"),
         (NodeFault(NOW - 60, 1, denied=False), NOW - 60, "dear"),
         (NodeFault(NOW - 60, 1, denied=False), None, "dear"),
         (NodeFault(NOW - 60, 1, denied=False), NOW - 59, "cheap"),
         (NodeFault(NOW - 60, 2, denied=False), NOW, "dear"),
-        (NodeFault(NOW - 1200, 2, denied=False), NOW - 1300, "cheap"),
+        (NodeFault(NOW - 600, 2, denied=False), NOW - 700, "cheap"),
     ],
 )
 def test_a_node_that_took_no_order_is_left_alone_for_a_while(fault: NodeFault, heard: int | None, asks: str) -> None:

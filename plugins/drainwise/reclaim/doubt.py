@@ -17,7 +17,7 @@ IN_DOUBT = 600
 """Seconds for which an order that was not answered counts as on its way, when nothing tells what became of it."""
 
 _NAMED = 3
-_DOUBLINGS, _LONGEST = 16, 14_400  # s
+_MOST_DOUBLINGS = 5  # from 10 minutes to 5 hours
 
 
 def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapshot:
@@ -42,24 +42,23 @@ def why_held_off(pilot: Pilot, now: int, settings: Settings, record: Record) -> 
     fault = record.nodes.get(pilot.node)
     if fault is None or now - fault.time >= _left_alone(fault, settings):
         return ""
-    pause = duration(_left_alone(fault, settings))
     if fault.denied:
-        return f"{pilot.node} refused the agent's orders at {clock(fault.time)}; none is sent there for {pause}"
+        return (
+            f"{pilot.node} refused the agent's orders at {clock(fault.time)}; none is sent there for"
+            f" {duration(_left_alone(fault, settings))}"
+        )
     if fault.count == 1 and pilot.heard is not None and pilot.heard > fault.time:
         return ""
     return f"{pilot.node} did not answer at {clock(fault.time)}" + (
         "; none is sent there until it is heard of"
         if fault.count == 1
-        else f", {fault.count} times in a row; none is sent there for {pause}"
+        else f", {fault.count} times in a row; none is sent there for {duration(settings.retry_after)}"
     )
 
 
 def _left_alone(fault: NodeFault, settings: Settings) -> int:
-    """Seconds for which a node takes part in no decision: twice as long after each order in a row, up to 4 hours.
-
-    A constant pause could end for the same nodes again and again before others had their turn.
-    """
-    return max(settings.retry_after, min(settings.retry_after << min(fault.count - 1, _DOUBLINGS), _LONGEST))
+    """Seconds for which a node is left alone: where it refuses, twice as long each time, so that others are reached."""
+    return settings.retry_after << (min(fault.count - 1, _MOST_DOUBLINGS) if fault.denied else 0)
 
 
 def refusing_nodes(nodes: Mapping[str, NodeFault], now: int, settings: Settings) -> str:

@@ -33,10 +33,10 @@ class Settings:
     protection. max_cores: asked for in one cycle; max_cores_per_user: of one user in one cycle;
     max_cores_per_user_hour: of one user within any hour. min_between_acts: between two cycles that ask anybody.
     retry_after: a pilot whose order was refused, and a node that refuses all, are left alone so long, so that another
-    one goes instead. min_age: a pilot younger than that is left alone; it has hardly begun, and HTCondor 23.9 was seen
-    to keep a job that was preempted within a second of its start waiting for its whole job lease. time_to_start: so
-    long after cores came back the jobs that they were for are given to start. demand_pause: for so long, at first,
-    demand does not count that cores which came back did not serve; 0 = never.
+    one goes instead; such a node longer each time. min_age: a pilot younger than that is left alone; it has hardly
+    begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for its
+    whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
+    demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
     """
 
     policy: str
