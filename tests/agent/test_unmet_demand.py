@@ -287,6 +287,32 @@ def test_removing_and_submitting_again_does_not_help(tmp_path: Path) -> None:
     assert len(played.pool.asked) <= 2 + 2 * 7
 
 
+def test_removing_it_whenever_a_round_is_judged_does_not_help(tmp_path: Path) -> None:
+    """An attack: nobody waits in the look in which the verdict is due, and a minute later the job is there again."""
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+
+    def hide(now: int) -> None:
+        known = played.memory.record(now, SITE).unmet.get("b")
+        due = known is not None and known.back > 0 and now >= known.last + SITE.time_to_start
+        queue.impossible = 0 if due else 1
+
+    played.until(NOW + DAY, hide)
+    assert len(played.pool.asked) <= 3 + 2 * 7
+
+
+def test_a_job_that_is_removed_when_its_cores_have_come_back_costs_nothing_once(tmp_path: Path) -> None:
+    queue = Queue(impossible=1)
+    played = Played(RefilledPool(b=queue), tmp_path)
+    played.until(NOW + 240)
+    queue.impossible = 0
+    played.until(NOW + 600)
+    assert (len(played.pool.asked), played.notices) == (1, ())
+    queue.possible = 1
+    played.until(NOW + 900)
+    assert (queue.use, played.notices) == (8, ())
+
+
 def test_demand_that_vanished_was_not_failed(tmp_path: Path) -> None:
     """The job is removed before its cores come back, again and again: nothing is held against the account."""
     queue = Queue(impossible=1)

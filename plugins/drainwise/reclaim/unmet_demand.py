@@ -5,7 +5,7 @@ the batch systems tell in common is how many cores an account uses and waits for
 back that an account had waited for, and within a few scheduling cycles its use grows by at least half as many. A round
 has failed when they lie idle or went to accounts over their quota instead; cores that another account under its quota
 took speak neither for nor against. What is weighed is cores, not starts: one small job that starts does not excuse
-eight cores in vain.
+eight cores in vain. An account that waits no more when its round ends is given that once.
 
 After FAILED_ROUNDS failed rounds in a row the demand of that moment does not count until a pause has passed. Each
 further failed round doubles the pause, up to LONGEST_PAUSE; a round that helps after it ends all this. Jobs that
@@ -210,9 +210,12 @@ def _judged(one: Unmet, account: Principal, now: int, settings: Settings) -> Unm
         return _helped(over, now)
     if one.back and now < min(one.last + wait, one.first + _LONGEST_ROUND * wait):
         return one
-    if owed(account) <= 0:  # nobody waits any more: whether it was helped cannot be told
+    vanished = owed(account) <= 0  # nobody waits any more: whether that was right cannot be told
+    if vanished and (2 * gained >= back or 2 * wasted <= back):
         return over
-    if back + _ROUNDING < account.cores_per_job:
+    if vanished and not one.vain:  # once; whose jobs go whenever a round ends takes cores for nothing, too
+        return replace(over, vain=wasted, since=now, until=now)
+    if not vanished and back + _ROUNDING < account.cores_per_job:
         return replace(over, settled=back, served=gained, wasted=wasted)
     if 2 * gained >= back:
         return _helped(over, now)
