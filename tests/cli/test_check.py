@@ -17,6 +17,17 @@ from drainwise.finding import DANGEROUS, MISSING, OK, Finding
 PLUGINS = Path(__file__).parents[2] / "plugins"
 
 
+def test_a_node_of_slurm_is_checked_with_the_standard_library_alone() -> None:
+    """The modules that `check slurm` imports; -I and -S leave out whatever is installed beside it."""
+    modules = (
+        "cli.check cli.check_agent slurm.check slurm.check_facts slurm.check_hooks slurm.check_orders slurm.check_space"
+    )
+    imports = "; ".join(f"import drainwise.{name}" for name in modules.split())
+    program = f"import sys; sys.path.insert(0, {str(PLUGINS)!r}); {imports}"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_findings_are_ordered_and_what_machines_share_stands_once() -> None:
     """The dangerous first; a pool of many nodes with one fault is one paragraph."""
     findings = [

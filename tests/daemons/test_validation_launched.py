@@ -87,8 +87,9 @@ class Validations:
 def in_slurm(cluster: SlurmCluster) -> Iterator[Validations]:
     def ended() -> list[str]:
         command = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=JobName%200,End", f"--user={USER}"]
-        lines = (line.split("|") for line in cluster.run(command).stdout.splitlines())
-        return [name for name, end in lines if end != "Unknown"]
+        # Other tests' jobs have names with the sign of separation, and with line ends.
+        lines = (line.rpartition("|") for line in cluster.run(command).stdout.splitlines())
+        return [name for name, _, end in lines if end != "Unknown"]
 
     table: dict[str, object] = {"command_seconds": 10, "resources": {"qos": "normal"}}
     running = f"squeue --noheader --user={USER} --states=RUNNING"

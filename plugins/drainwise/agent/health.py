@@ -9,10 +9,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from drainwise.agent.state import BACKING_OFF
 from drainwise.errors import UsageError
 from drainwise.finding import MISSING, OK, Finding
-from drainwise.journal.event import DONE, NOT_DONE, ORDER, SKIPPED, STATE, Event
+from drainwise.journal.event import BACKING_OFF, DONE, NOT_DONE, ORDER, SKIPPED, STATE, Event
 from drainwise.journal.read import event_of, files_of, kind_of, lines_of
 
 _HOUR = 3600

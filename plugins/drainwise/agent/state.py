@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from drainwise.agent.cycle import Cycle
 from drainwise.errors import DrainwiseError
 from drainwise.journal.entries import state_event
+from drainwise.journal.event import BACKING_OFF, DRY_RUN, OK, PAUSED
 from drainwise.journal.file import Journal
-
-OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
 
 _FIGURES = re.compile("[0-9]+")
 

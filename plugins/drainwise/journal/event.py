@@ -14,6 +14,8 @@ VERSION = 1
 
 DECISION, ORDER, CANCEL, TENDED, ENDED, STATE = "decision", "order", "cancel", "tended", "ended", "state"
 DEMAND = "demand"
+OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
+"""The states of the agent."""
 DONE, SKIPPED, REFUSED = "done", "skipped", "refused"
 """What became of an order or a cancel: taken; its reason had gone; the batch system refuses it for this run."""
 DENIED, UNREACHABLE, UNANSWERED = "denied", "unreachable", "unanswered"
