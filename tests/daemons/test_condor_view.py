@@ -193,7 +193,12 @@ def test_a_schedd_at_its_limit_wants_no_cores(pool: CondorPool) -> None:
 
 def test_one_odd_ad_ends_no_cycle(pool: CondorPool) -> None:
     """A slot of 2^31 cores, a submitter with 1e308 jobs, and weights and sleep pushed over all slots of a node."""
-    before = snapshot(pool)
+
+    def calm() -> dict[str, object]:
+        found = snapshot(pool)
+        return found if account(found, "group_bob").get("cores_wanted") == 0 else {}
+
+    before = pool.wait_for(calm, 60, "that bob wants nothing any more")
     odd = pool.run(["condor_status", "-long", busy(pool)[-1]]).stdout
     changes = {"Name": '"slot1_9@odd.pool.test"', "Machine": '"odd.pool.test"', "Cpus": "2147483648"}
     lines = [line for line in odd.splitlines() if line.partition(" = ")[0] not in {*changes, "SlotWeight"}]

@@ -101,7 +101,7 @@ def test_a_wall_limit_that_cannot_be_is_none(limit: object) -> None:
 )
 def test_a_run_older_than_the_hooks_cannot_be_told(more: dict[str, object], since: int | None, can: bool) -> None:
     """Its starter read the configuration before: it runs no update hook, however often the node is reconfigured."""
-    slot = slot_of({**SLOT, **more})
+    slot = slot_of({**SLOT, "PilotReclaimOrders": "", **more})
     assert slot is not None
     pilot = pilot_of(slot, "group_a", NOW, since)
     assert pilot is not None
