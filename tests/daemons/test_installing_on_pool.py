@@ -173,7 +173,7 @@ def test_a_reconfig_installs_features_and_view_and_no_orders(pool: CondorPool, o
     assert run_in(pool, "slot1_1@node1.pool.test") == old_run
     pilots, notices, _ = look(pool)
     run, cannot, _, _ = pilots["slot1_1@node1.pool.test"]
-    assert (run, cannot) == (old_run, "its node's startd has not been restarted since orders were configured there")
+    assert (run, cannot) == (old_run, "it started before its node had the hooks that tell it of an order")
     [restart] = [one for one in notices if "condor_restart -peaceful -startd" in one]
     assert restart.startswith("1 node takes no orders until the startd is restarted")
     assert "node1.pool.test" in restart

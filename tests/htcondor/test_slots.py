@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import classad2
+import htcondor2  # noqa: F401 - without it ClassAds lack HTCondor's own functions
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -186,6 +186,6 @@ def pilot_of(slot: Slot, principal: str, now: int, hooks_since: int | None = Non
         deadline=deadline,
         leaving=leaving,
         heard=slot.heard,
-        cannot=why_no_orders(slot.ad) or ("" if _is_told(slot.ad, start, hooks_since) else TOLD_NOTHING),
+        cannot=why_no_orders(slot.ad) if _is_told(slot.ad, start, hooks_since) else TOLD_NOTHING,
         vacate=whole(slot.ad, CLAIM_VACATE),
     )
