@@ -139,7 +139,7 @@ def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPo
         "import sys; from drainwise.htcondor.order_road import give_order; from drainwise.htcondor.orders import Order;"
         "give_order(Order(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4])"
     )
-    deadline = str(int(time.time()) + 30)
+    deadline = str(int(time.time()) + 1800)  # beyond MachineMaxVacateTime: else the run ends at once
     environment = {"CONDOR_CONFIG": f"{pool.root}/srv/clients/root/condor_config", "PYTHONPATH": str(PLUGINS)}
     argv = [sys.executable, "-B", "-c", program, run, deadline, slot.text("Name"), slot.text("Machine")]
     try:
