@@ -137,7 +137,7 @@ def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPo
     run = f"{slot.text('GlobalJobId')}@{slot.integer('JobStart')}"
     program = (
         "import sys; from drainwise.htcondor.order_road import give_order; from drainwise.htcondor.orders import Order;"
-        "give_order(Order(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4])"
+        "list(give_order(Order(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4]))"
     )
     deadline = str(int(time.time()) + 1800)  # beyond MachineMaxVacateTime: else the run ends at once
     environment = {"CONDOR_CONFIG": f"{pool.root}/srv/clients/root/condor_config", "PYTHONPATH": str(PLUGINS)}
