@@ -7,16 +7,16 @@ from typing import Any
 
 import simpy
 
-from drainwise.simulate.job import Job
+from drainwise.simulate.trace import TraceJob
 
 
-def first_come_first_served_in_simpy(jobs: Sequence[Job], cores: int) -> list[float]:
+def first_come_first_served_in_simpy(jobs: Sequence[TraceJob], cores: int) -> list[float]:
     """The start of each job in s."""
     env = simpy.Environment()
     machine = simpy.Container(env, cores, init=cores)
     starts = [0.0] * len(jobs)
 
-    def run(place: int, job: Job) -> Generator[simpy.Event, Any, Any]:
+    def run(place: int, job: TraceJob) -> Generator[simpy.Event, Any, Any]:
         yield machine.get(job.cores)
         starts[place] = env.now
         yield env.timeout(job.run)

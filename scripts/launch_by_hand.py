@@ -10,16 +10,16 @@ import sys
 import time
 from importlib import import_module
 
-from drainwise.launch.backend import Backend, Place, Start
-from drainwise.launch.resources import parse_resources
+from drainwise.launch.backend import Backend, LaunchPlace, Start
+from drainwise.launch.choice.resources import parse_resources
 
 NAMES = ("first", "second", "third", "fourth")
 
 
 def main(name: str, table: str, resources: str, directory: str) -> None:
     """Start them, and tell the new priorities."""
-    module = import_module(f"drainwise.{name}.launch_backend")
-    backend: Backend = module.open_backend(json.loads(table), "", Place("by hand", "hand", directory, "h"))
+    module = import_module("drainwise.sge.launch_backend" if name == "sge" else f"drainwise.{name}.launch.backend")
+    backend: Backend = module.open_backend(json.loads(table), "", LaunchPlace("by hand", "hand", directory, "h"))
     needs = parse_resources(json.loads(resources), "by hand")
     now = time.time() + 1000
     ids = []

@@ -12,21 +12,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from drainwise.common.processes import each_bearer
 from drainwise.local.control import start_daemon, stop_daemon
-from drainwise.local.job import Account, Job, JobRequest, Node
-from drainwise.local.lease import work_directory
+from drainwise.local.daemon_lock import find_daemon
+from drainwise.local.job import AccountQuota, JobRequest, LocalJob, LocalNode
+from drainwise.local.lease.files import work_directory
+from drainwise.local.leases import DaemonSettings
 from drainwise.local.pool import LocalPool
-from drainwise.local.presence import find_daemon
-from drainwise.local.processes import bearers
-from drainwise.local.settings import Settings
-from drainwise.local.store import Store
+from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon
 
 PLUGINS = str(Path(__file__).parents[1] / "plugins")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
     """Wait until `condition` holds; AssertionError when that takes more than `seconds`."""
     ends = time.monotonic() + seconds
     while not condition():
@@ -44,8 +44,8 @@ class Batch:
 
     def start(self, nodes: int = 1, cores: int = 16, kill_wait: float = 10.0) -> int:
         """Start its daemon; the pid."""
-        made = [Node(f"node{number}", cores) for number in range(1, nodes + 1)]
-        return start_daemon(self.directory, Settings(kill_wait=kill_wait), made)
+        made = [LocalNode(f"node{number}", cores) for number in range(1, nodes + 1)]
+        return start_daemon(self.directory, DaemonSettings(kill_wait=kill_wait), made)
 
     def kill_daemon(self) -> None:
         """End its daemon with SIGKILL, if there is one."""
@@ -56,20 +56,20 @@ class Batch:
 
     def account(self, name: str, quota: int) -> None:
         """Make an account, or change its quota."""
-        with Store(self.directory, create=True) as store:
-            store.set_account(Account(name, quota))
+        with LocalStore(self.directory, create=True) as store:
+            store.set_account(AccountQuota(name, quota))
 
     def submit(self, script: str, account: str = "alice", cores: int = 8, wall: int = 600, count: int = 1) -> list[int]:
         """Submit shell scripts; their numbers."""
         request = JobRequest(account, account, cores, ("/bin/sh", "-c", script), wall)
-        with Store(self.directory) as store:
+        with LocalStore(self.directory) as store:
             ids = store.submit(request, time.time(), count)
         wake_daemon(self.directory)
         return ids
 
-    def job(self, job_id: int) -> Job:
+    def job(self, job_id: int) -> LocalJob:
         """A job by its number."""
-        with Store(self.directory) as store:
+        with LocalStore(self.directory) as store:
             found = store.job(job_id)
         if found is None:
             raise AssertionError(f"no job {job_id}")
@@ -77,7 +77,7 @@ class Batch:
 
     def work(self, job_id: int) -> Path:
         """The directory in which a job works."""
-        with Store(self.directory) as store:
+        with LocalStore(self.directory) as store:
             return Path(work_directory(store.lease_directory(self.job(job_id).run)))
 
     def await_state(self, state: str, *job_ids: int) -> None:
@@ -101,14 +101,14 @@ class Batch:
         stop_daemon(self.directory, kill=True)
         shutil.rmtree(self.directory)
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[LocalJob]:
         """The jobs that wait or run."""
-        with Store(self.directory) as store:
+        with LocalStore(self.directory) as store:
             return store.jobs()
 
     def empty(self) -> bool:
         """Whether no process of any of its leases lives."""
-        with Store(self.directory) as store:
+        with LocalStore(self.directory) as store:
             jobs = [job for job in store.jobs(ended=True) if job.run]
-            marks = [f"DRAINWISE_LEASE={store.lease_directory(job.run)}".encode() for job in jobs]
-        return not any(bearers(mark) for mark in marks)
+            directories = {os.fsencode(store.lease_directory(job.run)) for job in jobs}
+        return not any(True for _ in each_bearer("DRAINWISE_LEASE", directories.__contains__))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from drainwise.slurm.status_mount import own_mounts
+from drainwise.slurm.node.status_mount import own_mounts
 
 PYTHON = "/usr/bin/python3"
 HOST = "node1.pool.test"
@@ -24,10 +24,12 @@ PROGRAMS = {"prepare-hook": "prepare_hook", "update-hook": "update_hook", "pilot
 
 _PROGRAM = """\
 #!{python} -IS
+import gc
 import sys
 
+gc.disable()
 sys.path.append({library!r})
-from drainwise.htcondor.{module} import main
+from drainwise.htcondor.node.{module} import main
 
 sys.exit(main({argument}))
 """
@@ -163,6 +165,15 @@ def job_attributes(job_id: str, started: int, more: Mapping[str, object]) -> dic
     }
     filler = {f"Attribute{number:03}": "x" * 18 for number in range(80)}
     return {**filler, **attributes, **more}
+
+
+def contents(directory: str) -> dict[str, str]:
+    """Return what stands in each file of a features directory."""
+    found = {}
+    for name in os.listdir(directory):
+        with open(f"{directory}/{name}", encoding="ascii") as stream:
+            found[name] = stream.read()
+    return found
 
 
 def write(path: str, text: str, uid: int) -> None:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from drainwise.slurm.admin_comment import is_ours
-from drainwise.slurm.order_mark import entries_in, marked, with_entry
+from drainwise.slurm.jobs.admin_comment import is_ours
+from drainwise.slurm.jobs.order_mark import entries_in, marked, with_entry
 
 PROGRAM = r"""#!{python} -IS
 import os, re, sys, time

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.slurm.job_tree import open_node
-from drainwise.slurm.node_record import NodeRecord, write_record
-from drainwise.slurm.render import render
+from drainwise.slurm.node.job_tree import open_node
+from drainwise.slurm.node.node_record import NodeRecord, write_record
+from drainwise.slurm.setup.render import render
 from made_up_node import PYTHON, Ran, run_as
 
 FEATURES = FeaturesSection(wall_limit=86400)
 
 
 @dataclass(frozen=True)
-class SlurmJob:
+class MadeUpJob:
     """A job with what slurmd knows of it; `started` and `ends` (UNIX s) since Slurm 24.11 only, else None."""
 
     number: int
@@ -72,11 +72,11 @@ class SlurmNode:
         """Where the jobs' trees lie."""
         return self.site.slurm.runtime_dir
 
-    def tree(self, job: SlurmJob) -> str:
+    def tree(self, job: MadeUpJob) -> str:
         """The tree of a job."""
         return f"{self.runtime_dir}/{job.node}/{job.number}"
 
-    def record(self, job: SlurmJob, total_cpu: int, phys_cores: int, log_cores: int) -> None:
+    def record(self, job: MadeUpJob, total_cpu: int, phys_cores: int, log_cores: int) -> None:
         """What the agent does at its start, on the node of a job."""
         node = open_node(self.runtime_dir, job.node, create=True)
         if node is None:
@@ -91,19 +91,19 @@ class SlurmNode:
             return f"{slurm.libexec_dir}/slurm-task-prolog"
         return f"{slurm.config_dir}/{name}.d/50-drainwise"
 
-    def run(self, name: str, job: SlurmJob, uid: int, more: Mapping[str, str]) -> Ran:
+    def run(self, name: str, job: MadeUpJob, uid: int, more: Mapping[str, str]) -> Ran:
         """Run a hook as `uid` in the environment of slurmd, with `more` variables."""
         return run_as(uid, [self.hook(name)], {**job.environment(), **more})
 
-    def prolog(self, job: SlurmJob, **more: str) -> Ran:
+    def prolog(self, job: MadeUpJob, **more: str) -> Ran:
         """The prolog, as root."""
         return self.run("prolog", job, 0, more)
 
-    def task_prolog(self, job: SlurmJob, **more: str) -> Ran:
+    def task_prolog(self, job: MadeUpJob, **more: str) -> Ran:
         """The task prolog, as the job's user."""
         return self.run("task_prolog", job, job.uid, more)
 
-    def epilog(self, job: SlurmJob, **more: str) -> Ran:
+    def epilog(self, job: MadeUpJob, **more: str) -> Ran:
         """The epilog, as root."""
         return self.run("epilog", job, 0, more)
 

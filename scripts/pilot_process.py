@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 PLUGINS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plugins")
 PROGRAM = f"import sys; sys.path.append({PLUGINS!r}); from drainwise.cli.main import main; sys.exit(main())"
-PATIENCE = 20.0
-"""Seconds to wait for anything; none of it takes a tenth of that."""
+PATIENCE = 60.0
+"""Seconds to wait for anything; none of it takes a tenth of that, but a busy machine may stall."""
 QUICK = {"--poll": 0.1, "--idle-limit": 0.3, "--margin": 0.5, "--kill-wait": 0.3}
 """Times that fit payloads of a second."""
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.admin_comment import Published, published_in
-from drainwise.slurm.render import agent_path, fragment_path, render
+from drainwise.slurm.jobs.admin_comment import Published, published_in
+from drainwise.slurm.setup.render import agent_path, fragment_path, render
 from slurm_cluster import Job, SlurmCluster
 
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,22 +24,36 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The fast subset does not even read what brings up daemons."""
+    fast = config.option.markexpr == "not daemons" and config.args == config.getini("testpaths")
+    return True if fast and collection_path == Path(__file__).parent / "daemons" else None
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """A test's id is in its environment, which takes no megabytes."""
     return f"{argname} of {len(val)}" if isinstance(val, (str, bytes)) and len(val) > 200 else None
 
 
 # A property is about values; how fast one example runs says only how busy the machine is. In continuous integration the
-# examples are the same in every run; elsewhere each run looks at new ones. Half as many as usual: there are hundreds of
-# properties, and the fast subset is to stay fast.
+# examples are the same in every run; elsewhere each run looks at new ones. Their number is said here alone, save where
+# one takes long or few find the place: there are hundreds of properties, and the fast subset is to stay fast.
 settings.register_profile(
     "drainwise",
     deadline=None,
-    max_examples=50,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,
 )
 settings.load_profile("drainwise")
+
+
+@pytest.fixture
+def volatile() -> Iterator[Path]:
+    """A directory in memory, for what syncs files thousands of times: a busy disk makes seconds of it minutes."""
+    memory = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as made:
+        yield Path(made)
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli.main import main
+from drainwise.facts.waste import kill_waste, remaining
 from drainwise.features.keys import BY_NAME
 from drainwise.pilotad.report import PilotReport
-from drainwise.slurm.admin_comment import Published, comment_text
-from drainwise.waste import kill_waste, remaining
+from drainwise.slurm.jobs.admin_comment import Published, comment_text
 from made_up_node import Job, Node, Programs, run_as
 from use_case_document import DOCUMENT, commands_of, lines_of
 

@@ -19,10 +19,11 @@ from collections.abc import Callable
 library, runtime_dir, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.path.append(library)
 
+from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running  # noqa: E402
+from drainwise.common.faults import Faults  # noqa: E402
 from drainwise.node.settings import NodeSettings  # noqa: E402
-from drainwise.slurm.agent_log import Faults  # noqa: E402
-from drainwise.slurm.agent_round import NodeAgent  # noqa: E402
-from drainwise.slurm.commands import Answer, Running, SlurmCommands  # noqa: E402
+from drainwise.slurm.jobs.commands import SlurmCommands  # noqa: E402
+from drainwise.slurm.node_agent.round import NodeAgent  # noqa: E402
 
 JOB = (
     "JobId={0} JobName=wrap UserId=alice({1}) GroupId=alice({1}) MCS_label=N/A Priority=33333 Nice=0 Account=atlas "
@@ -45,7 +46,7 @@ class _Ready(Running):
         self._text = text
 
     def answer(self) -> Answer:
-        return Answer(0, self._text.encode("ascii"), "")
+        return Answer(0, self._text.encode("ascii"))
 
 
 class _Slurmctld(SlurmCommands):
@@ -56,7 +57,13 @@ class _Slurmctld(SlurmCommands):
         self._facts = (uid, start, end)
         self.comments: dict[str, str] = {}
 
-    def start(self, *_: str, seconds: float | None = None, stdin: str = "") -> Running:  # noqa: ARG002
+    def start(
+        self,
+        *_: str,
+        seconds: float | None = None,  # noqa: ARG002
+        stdin: str = "",
+        most: int = MOST_OUTPUT,  # noqa: ARG002
+    ) -> Running:
         printed = []
         for line in stdin.splitlines():
             words = line.split(" ")

@@ -13,17 +13,19 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks.figures import Figure
-from drainwise.reclaim.arrays import Real, Whole
+from benchmarks.made_up_room import mixed_pool
 from drainwise.reclaim.columns import Columns
-from drainwise.reclaim.cover import cheapest_of_total
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.reach import total_to_give
-from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.arrays import Real, Whole
+from drainwise.reclaim.totals.knapsack import cheapest_of_total
+from drainwise.reclaim.totals.subset_sums import total_to_give
 
 PILOTS, LARGEST, CORES = 1_000_000, 128, 100_000
 FEW_PILOTS, FEW_CORES = 10_000, 10_000
+PLACES, ROOM_PILOTS, KINDS = 20_000, 100_000, 50
 NOW = 1795249000
-SITE = Settings(
+SITE = ReclaimSettings(
     "least-waste",
     horizon=7200,
     grace=7200,
@@ -47,16 +49,16 @@ def pool(count: int) -> Columns:
         started=started,
         lease_end=np.where(dice.random(count) < 0.5, np.inf, NOW + dice.integers(1, 300_000, count)),
         believed=dice.random(count) < 0.9,
-        used=np.floor(cores * dice.random(count)),
-        last_start=NOW - np.floor((NOW - started) * dice.random(count)),
-        first_end=first_end,
-        last_end=last_end,
-        uncommitted=np.floor(cores * 1000 * dice.random(count)),
-        final=np.floor(cores * (last_end - first_end) * dice.random(count)),
-        priority=dice.integers(-5, 6, count).astype(float),
+        used_cpu=np.floor(cores * dice.random(count)),
+        last_job_start=NOW - np.floor((NOW - started) * dice.random(count)),
+        first_exp_job_end=first_end,
+        last_exp_job_end=last_end,
+        add_uncom_time=np.floor(cores * 1000 * dice.random(count)),
+        add_final_exp_waste=np.floor(cores * (last_end - first_end) * dice.random(count)),
+        priority_factor=dice.integers(-5, 6, count).astype(float),
         draining=dice.random(count) < 0.05,
         doubt=np.zeros(count),
-        worn=np.zeros(count, dtype=bool),
+        unprotected=np.zeros(count, dtype=bool),
         vacate=np.full(count, float(SITE.vacate)),
     )
 
@@ -72,6 +74,12 @@ def _seconds(step: Callable[[], object]) -> float:
     begin = time.perf_counter()
     step()
     return time.perf_counter() - begin
+
+
+def _cpu_seconds(step: Callable[[], object]) -> float:
+    begin = time.process_time()
+    step()
+    return time.process_time() - begin
 
 
 def against_sort(runs: int) -> list[Figure]:
@@ -90,6 +98,30 @@ def against_sort(runs: int) -> list[Figure]:
             limit=1.5,
         ),
     ]
+
+
+def room(runs: int) -> list[Figure]:
+    """Room for what waits on 20,000 places; the floor looks once whether each pilot alone makes room for each kind."""
+    pools = {
+        f"{ROOM_PILOTS:,} pilots of {users} {'user' if users == 1 else 'users'} on {PLACES:,} places": mixed_pool(
+            PLACES, ROOM_PILOTS, KINDS, users
+        )
+        for users in (20, 1)
+    }
+    held = np.random.default_rng(1).random((3, ROOM_PILOTS))
+    needs = np.random.default_rng(2).random((KINDS, 3))
+
+    def look() -> None:
+        for need in needs:
+            np.flatnonzero((held >= need[:, None]).all(axis=0))
+
+    steps = (look, *(pool.made for pool in pools.values()))
+    rounds = [[_cpu_seconds(step) for step in steps] for _ in range(runs + 1)][1:]
+    floor, *whole = (statistics.median(times) for times in zip(*rounds))
+    figures = [Figure(f"{ROOM_PILOTS:,} × 3 amounts compared in numpy for {KINDS} kinds", floor, 1.0, None)]
+    for name, seconds in zip(pools, whole):
+        figures.append(Figure(f"room for {KINDS} kinds: {name}", seconds, seconds / floor, None, limit=2.0))
+    return figures
 
 
 def against_solver(runs: int) -> list[Figure]:

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from benchmarks.figures import Figure
 from benchmarks.many_slots import known, large_pool
 from condor_pool import CondorPool
-from drainwise.htcondor.pool_ads import SLOT_ATTRIBUTES, SLOTS
-from scenario import stage
+from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, SLOTS
+from scenario import condor_site
 
 SLOT_ADS = 20_000
 _SECONDS = 300.0
@@ -26,11 +26,9 @@ _SECONDS = 300.0
 # The command, with more patience than usual: a machine that is busy with other things shall not end the measurement.
 _COMMAND = """
 import sys
-from functools import partial
 from drainwise.cli.main import main
-from drainwise.cli.pool_options import POOLS
-from drainwise.htcondor.pool import HTCondorPool
-POOLS["htcondor"] = partial(HTCondorPool, snapshot_seconds=300.0)
+from drainwise.htcondor.pool import pool
+pool.HTCondorPool.__init__.__defaults__ = (300.0, pool.ORDER_SECONDS)
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -39,7 +37,7 @@ def figures(release: str, runs: int) -> list[Figure]:
     """Medians of `runs` processes each, taken in turn, on a pool of a Debian release."""
     with tempfile.TemporaryDirectory() as place, large_pool(release, SLOT_ADS) as (pool, site_file):
         # Byte-compiled, as it is installed.
-        shutil.copytree(stage.PACKAGE, f"{place}/drainwise", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(condor_site.PACKAGE, f"{place}/drainwise", ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(place, quiet=1)
         status = ["condor_status", "-af", *SLOT_ATTRIBUTES]
         full = ["condor_status", "-constraint", SLOTS, "-af", *SLOT_ATTRIBUTES]

@@ -34,6 +34,29 @@ class Measured:
         return tuple(figures for figures in (*some, *self.simulate, *self.launch) if figures)
 
 
+PART_OF = {
+    "Whole processes": "node",
+    "One report, inside a process": "node",
+    "One event of the reference pilot": "node",
+    "A snapshot of a Slurm cluster": "slurm",
+    "A cycle on a large HTCondor pool": "pool",
+    "The decision on a large pool": "decision",
+    "Estimates from finished payloads": "estimate",
+    "The simulator": "simulate",
+    "Launching": "launch",
+}
+"""What `--only` calls the part that a section shows, by the section's title."""
+_HEADING = "\n## "
+
+
+def with_part(page: str, fresh: str, part: str) -> str:
+    """An earlier page with the sections of one part, and what stands before all sections, as they are in `fresh`."""
+    top, *sections = fresh.split(_HEADING)
+    measured = {title: text for text in sections if PART_OF.get(title := text.partition("\n")[0]) == part}
+    old = page.split(_HEADING)[1:]
+    return _HEADING.join([top, *(measured.get(text.partition("\n")[0], text) for text in old)])
+
+
 def kept_of(page: str) -> str:
     """The part of an earlier page that is kept, its mark included; "" when it has none."""
     _, mark, rest = page.partition(KEPT)
@@ -47,9 +70,10 @@ def document(it: Measured, runs: int, version: str, few: dict[str, int], report:
     """
     return f"""# Benchmarks
 
-What drainwise costs. `scripts/bench --write` measures everything anew and writes this page: medians of {runs} runs,
-taken in turn with what they are compared to, on a machine of {os.cpu_count()} cores with {version}. The ratios are
-what counts; the durations are this machine's, which may have had other work to do.
+What drainwise costs. `scripts/bench --write` measures everything anew and writes this page, with `--only` one part of
+it: medians of {runs} runs, taken in turn with what they are compared to, on a machine of {os.cpu_count()} cores with
+{version}. The ratios are what counts; the durations are the machine's, which may have had other work to do, and need
+not be the same one for each part.
 
 ## Whole processes
 
@@ -112,8 +136,12 @@ look at as many numbers once; the solver is run once, since it takes so long.
 {f"{chr(10)}{chr(10)}".join(map(table, it.decision))}
 
 The choice is exact: a few dozen pilots beside the place where waste per core alone would stop are searched, and what
-that costs proves that no other pilot can be in a better set (`reclaim/cover.py`). Pools exist in which that proof needs
+that costs proves that no other pilot can be in a better set (`reclaim/totals/knapsack.py`). Pools exist in which that proof needs
 far more pilots, those whose waste per core follows their size; they take seconds instead of milliseconds.
+
+Room for the waiting jobs (the last table, CPU time, medians of {few["rooms"]}) is timed from the batch system's facts as objects to the
+pilots that go, on a made-up pool of mixed nodes; one kind can run nowhere, one wants whole nodes, three want four nodes at
+once. On small pools it is exact too; on one as large as this the places are chosen kind by kind (`room/choice.py`).
 
 ## Estimates from finished payloads
 

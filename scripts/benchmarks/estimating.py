@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.figures import Figure
-from drainwise.estimate.formats import JSON_LINES, read_as
-from drainwise.estimate.records import lines_in
+from drainwise.estimate.records.formats import JSON_LINES, read_as
+from drainwise.estimate.records.record import lines_in
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.survey import Survey
 

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 
 from benchmarks.figures import Figure
-from drainwise.launch.engine import Engine
-from drainwise.launch.local_backend import LocalBackend
-from drainwise.launch.resources import Resources
-from drainwise.launch.runner import Runner
-from drainwise.launch.starts import Starts
-from drainwise.launch.store import Store
-from drainwise.launch.work import Job, Work
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.choice.work import LaunchJob, Work
+from drainwise.launch.run.runner import LaunchRunner
+from drainwise.launch.run.starts import Starts
+from drainwise.launch.run.store import Store
+from drainwise.launch.this_machine.backend import LocalBackend
 
 JOBS, FEW_JOBS, BUCKETS = 1_000_000, 10_000, 50
 CHOICES, SORTS, LOCAL_JOBS = 2000, 3, 200
@@ -62,7 +62,7 @@ def seconds_to_choose(engine: Engine, choices: int = CHOICES) -> list[float]:
     return times
 
 
-def _fits(_: Resources, job: Job) -> bool:
+def _fits(_: Resources, job: LaunchJob) -> bool:
     return job.reserved.cpu <= FREE_CPUS
 
 
@@ -145,7 +145,9 @@ def launched(count: int) -> None:
         engine.request()
         backend = LocalBackend({"cpu": 1, "mem": 1000, "tmp": 1000}, f"{base}/scratch", state)
         store = Store(base)
-        Runner(engine, {"local": backend}, store, Starts(os.environ, f"{base}/out", f"{base}/jobs"), state, print).run()
+        LaunchRunner(
+            engine, {"local": backend}, store, Starts(os.environ, f"{base}/out", f"{base}/jobs"), state, print
+        ).run()
         backend.close()
         store.close()
         if any(job.state != "done" for job in engine.graph.jobs):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from condor_pool import CondorPool
 from condor_pool.access import PoolAccess
-from scenario import stage
+from scenario import condor_site
 
 PILOTS_PER_NODE = 7
 """Slots with a pilot on each node; beside them it has its partitionable slot, of which nothing is left."""
@@ -71,12 +71,12 @@ def large_pool(release: str, slots: int) -> Iterator[tuple[CondorPool, str]]:
     Seven of eight slots run pilots of twenty users, whose group holds more than its quota; another group waits.
     """
     with CondorPool(nodes=1, cpus=_CORES, release=release) as pool:
-        site_file = stage.install(pool)
+        site_file = condor_site.install(pool)
         pool.configure("central", "41-quotas.conf", _QUOTAS)
         pool.reconfigure("central")
-        stage.submit_pilots(pool, {"long": "8x3000"})
-        pool.wait_for(lambda: stage.all_pilots_report(pool, 1), 90, "a pilot that reports")
-        pool.submit(stage.SUBMIT_DEMAND.format(cores=_CORES, count=_WAITING, seconds=60), user="bob")
+        condor_site.submit_pilots(pool, {"long": "8x3000"})
+        pool.wait_for(lambda: condor_site.all_pilots_report(pool, 1), 90, "a pilot that reports")
+        pool.submit(condor_site.SUBMIT_DEMAND.format(cores=_CORES, count=_WAITING, seconds=60), user="bob")
         template = pool.run(["condor_status", "-long", "-constraint", 'State == "Claimed"']).stdout
         template += pool.run(["condor_status", "-long", "-constraint", "PartitionableSlot =?= true"]).stdout
         path = f"{pool.root}/srv/slots.ads"

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from benchmarks.figures import Figure
 from drainwise.pilot.channels import Channels
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.workload import Workload, report_of, running_since
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.workload import Workload, report_of, running_since
 from drainwise.pilotad.attributes import ATTRIBUTES, PILOT_AD
 from drainwise.pilotad.jobstatus import SEAL
 from drainwise.pilotad.pilot_ad import pilot_ad_text

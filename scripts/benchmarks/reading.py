@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from benchmarks.figures import Figure
 from drainwise.pilotad.node_reader import read_report
-from drainwise.pilotad.parse import parse_pilot_ad
+from drainwise.pilotad.pilot_ad import parse_pilot_ad
 from drainwise.pilotad.safe_open import open_dir, read_file
 from made_up_node import pilot_ad
 

@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.figures import Figure
+from benchmarks.schedule import busy_share, first_come_first_served
 from drainwise.simulate.comparison import Case, run_cases
-from drainwise.simulate.job import Job
 from drainwise.simulate.policies import POLICIES
 from drainwise.simulate.scenario import Scenario
-from drainwise.simulate.schedule import busy_share, first_come_first_served
-from drainwise.simulate.trace import Trace, read_trace
+from drainwise.simulate.trace import Trace, TraceJob, read_trace
 from fcfs_in_simpy import first_come_first_served_in_simpy
 
 REPLICATIONS, PROCESSES = 2, 2
@@ -44,7 +43,7 @@ def _seconds(step: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def fitting_machine(jobs: Sequence[Job]) -> int:
+def fitting_machine(jobs: Sequence[TraceJob]) -> int:
     """Cores of a machine that these jobs keep busy, and that the widest fits on."""
     span, widest = max(1.0, jobs[-1].submit), max(job.cores for job in jobs)
     return max(widest, round(sum(job.run * job.cores for job in jobs) / span))

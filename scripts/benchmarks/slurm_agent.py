@@ -13,10 +13,10 @@ import subprocess
 import time
 
 from benchmarks.figures import Figure
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
+from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.report import PilotReport
 from made_up_node import PYTHON
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_slurm_node import MadeUpJob, SlurmNode
 
 JOBS = 64
 TARGET = 2.0
@@ -38,7 +38,7 @@ def fill(node: SlurmNode, uid: int, now: int) -> None:
         can_postpone_last_job=True,
     )
     for number in range(1, JOBS + 1):
-        job = SlurmJob(number, uid, "n1", "n1", "8", started=now - 600, ends=now + 6600, work_dir=f"/home/{number}")
+        job = MadeUpJob(number, uid, "n1", "n1", "8", started=now - 600, ends=now + 6600, work_dir=f"/home/{number}")
         if node.prolog(job).returncode != 0:
             raise RuntimeError("the prolog failed")
         status = f"{node.tree(job)}/.jobstatus"

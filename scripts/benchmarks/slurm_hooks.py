@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from benchmarks.figures import Figure
 from benchmarks.processes import Command, against_floor
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_slurm_node import MadeUpJob, SlurmNode
 
 TARGET = 1.6
 
 
-def as_root(node: SlurmNode, job: SlurmJob, runs: int) -> list[Figure]:
+def as_root(node: SlurmNode, job: MadeUpJob, runs: int) -> list[Figure]:
     """Prolog and epilog (this process is root): each run is that of another job."""
     environment, numbers = job.environment(), iter(range(1_000_000, 2_000_000))
 
@@ -38,7 +38,7 @@ def as_root(node: SlurmNode, job: SlurmJob, runs: int) -> list[Figure]:
     return against_floor([prolog, epilog], runs)[1:]
 
 
-def as_user(node: SlurmNode, job: SlurmJob, runs: int) -> Callable[[], list[Figure]]:
+def as_user(node: SlurmNode, job: MadeUpJob, runs: int) -> Callable[[], list[Figure]]:
     """Lay out a job for its task prolog, as root; what measures it, to be called as the job's user."""
     node.prolog(job)
     command = Command(

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from benchmarks.figures import Figure
-from drainwise.siteconfig.schema import SlurmSection
-from drainwise.slurm import job_comments, job_lines
-from drainwise.slurm.agent_due import TURN_ROUNDS
-from drainwise.slurm.agent_query import ask
-from drainwise.slurm.commands import SlurmCommands
-from drainwise.slurm.job_lines import jobs_of_lines
-from drainwise.slurm.pool import SlurmPool
-from drainwise.slurm.transport import FILTERED_JSON, WITH_CORES
+from drainwise.siteconfig import SlurmSection
+from drainwise.slurm.jobs import squeue_lines as job_lines
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.scontrol_jobs import ask
+from drainwise.slurm.jobs.squeue_lines import jobs_of_lines
+from drainwise.slurm.node_agent.due import TURN_ROUNDS
+from drainwise.slurm.pool.pool import SlurmPool
+from drainwise.slurm.pool.transport import COMMENTS_COMMAND, FILTERED_JSON, MOST_JOBS, WITH_CORES
 from slurm_cluster import SlurmCluster
 
 JOBS = 20000
@@ -44,11 +44,14 @@ def figures(release: str, runs: int) -> list[Figure]:
         version = ".".join(f"{number:02d}" for number in cluster.version[:2])
         filtered = cluster.version[:2] >= FILTERED_JSON
         running = ("squeue", "--json", "--all", f"--states={','.join(WITH_CORES)}")
-        reports = running if filtered else job_comments.COMMAND
+        reports = running if filtered else COMMENTS_COMMAND
         steps: list[tuple[str, Callable[[], object]]] = [
             (f"plain squeue of {count} jobs, {version}", lambda: commands.start(*job_lines.COMMAND).output()),
             (f"`{' '.join(reports[:2])}` for the reports of those that run", lambda: commands.start(*reports).output()),
-            ("squeue --json of all, for comparison", lambda: commands.start("squeue", "--json").output()),
+            (
+                "squeue --json of all, for comparison",
+                lambda: commands.start("squeue", "--json", most=MOST_JOBS).output(),
+            ),
             ("snapshot of the pool", lambda: pool.snapshot(int(time.time()))),
         ]
         spent: list[list[float]] = [[] for _ in steps]

@@ -15,7 +15,7 @@ from real_daemons.unpack import output_of
 # What the package needs to be built and to run. pip looks at the running Python for what depends on a version, so the
 # last two, which old ones need, are named.
 _REQUIREMENTS = (
-    *("hatchling>=1.21", "htcondor>=24.0", "jinja2>=3.0", "numpy>=1.24", "rich>=12"),
+    *("hatchling>=1.21", "htcondor>=24.0", "jinja2>=3.0", "numpy>=1.24"),
     *("tomli", "typing-extensions"),
 )
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014", "manylinux_2_5", "manylinux1")

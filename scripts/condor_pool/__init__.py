@@ -1,7 +1,7 @@
-"""A real HTCondor pool for tests and demonstrations: Debian's own daemons in namespaces of their own.
+r"""A real HTCondor pool for tests and demonstrations: Debian's own daemons in namespaces of their own.
 
     with CondorPool(nodes=3, cpus=24, release="trixie") as pool:
-        cluster = pool.submit("executable = /bin/sleep\\narguments = 60\\nqueue\\n", user="alice")
+        cluster = pool.submit("executable = /bin/sleep\narguments = 60\nqueue\n", user="alice")
 
 What it has in common with other batch systems, and what it needs and leaves, stands in `real_daemons`.
 """

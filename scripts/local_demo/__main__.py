@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from local_demo.curtain import Curtain
+from local_demo.interrupts import Interrupts
 
 if __name__ == "__main__":
-    _CURTAIN = Curtain()
-    from local_demo.performance import main
+    _INTERRUPTS = Interrupts()
+    from local_demo.command import main
 
-    sys.exit(main(sys.argv[1:], _CURTAIN))
+    sys.exit(main(sys.argv[1:], _INTERRUPTS))

@@ -1,38 +1,38 @@
-"""The story as one JSON document: everything that a test needs to check it."""
+"""The result as one JSON document: everything that a test needs to check it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from drainwise.reclaim.plan_json import as_json
-from local_demo.cast import Cast
-from local_demo.story import Story
+from drainwise.reclaim.plan import as_json
+from local_demo.outcome import DemoOutcome
 from local_demo.sums import verdict
 from local_demo.timeline import all_back, cumulative
+from local_demo.workload import DemoWorkload
 
 
-def document(story: Story, cast: Cast, options: Mapping[str, object]) -> dict[str, object]:
+def document(result: DemoOutcome, workload: DemoWorkload, options: Mapping[str, object]) -> dict[str, object]:
     """Times in seconds (UNIX s where absolute), wastes in core-seconds."""
-    sums = story.sums
+    sums = result.sums
     back = all_back(sums.freed, sums.cores)
     return {
         "options": dict(options),
-        "cores": {"all": cast.cores, "alice_owed": cast.alices_quota, "bob_owed": cast.bobs_quota},
+        "cores": {"all": workload.cores, "alice_owed": workload.alices_quota, "bob_owed": workload.bobs_quota},
         "pilots": [
-            {**asdict(part), "job": story.jobs[part.name], "run": run}
-            for part in cast.pilots
-            for run, name in story.pilots.items()
+            {**asdict(part), "job": result.jobs[part.name], "run": run}
+            for part in workload.pilots
+            for run, name in result.pilots.items()
             if name == part.name
         ],
-        "decided": story.decided,
-        "grace": cast.grace,
-        "plan": as_json(story.plan),
-        "acts": [{"run": act.order.pilot.run, "outcome": act.outcome} for act in story.outcome.acts],
-        "asked": [story.pilots[order.pilot.run] for order in story.plan.orders],
+        "decided": result.decided,
+        "grace": workload.grace,
+        "plan": as_json(result.plan),
+        "acts": [{"run": act.order.pilot.run, "outcome": act.outcome} for act in result.outcome.acts],
+        "ordered": [result.pilots[order.pilot.run] for order in result.plan.orders],
         "left": [leave.name for leave in sums.leaves],
-        "survivors": list(story.survivors),
-        "bob": {"jobs": dict(story.bobs), "cores_back_after": back},
+        "survivors": list(result.survivors),
+        "bob": {"jobs": dict(result.bobs), "cores_back_after": back},
         "freed": [{"after": after, "cores": cores} for after, cores in cumulative(sums.freed)],
         "leaves": [{**asdict(leave), "wasted": leave.wasted, "adds_up": leave.adds_up} for leave in sums.leaves],
         "waste": {

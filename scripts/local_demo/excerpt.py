@@ -16,7 +16,7 @@ class ExcerptError(Exception):
 
 @dataclass(frozen=True)
 class LoggedJob:
-    """One job of the log: its number, how long it ran and had asked to run, in seconds; 0 < run ≤ requested."""
+    """One job of the log: its number, how long it ran and was requested to run, in seconds; 0 < run ≤ requested."""
 
     number: int
     run: int

@@ -1,17 +1,17 @@
-"""What is to be seen at one moment of the play: facts alone, for the screen as for the plain lines."""
+"""The state shown at one moment of the demonstration: facts alone, for the screen as for the plain lines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from drainwise.pool import Principal
+from drainwise.pool.facts import Account
 from drainwise.reclaim.candidates import CUT, LEAVE, Candidate
 from drainwise.reclaim.plan import Order, Plan
 from local_demo.sums import Leave
 from local_demo.timeline import Freed
 
-RUNS, ASKED, SPARED, GONE, WAITS = "runs", "asked", "spared", "gone", "waits"
+RUNS, ORDERED, SPARED, GONE, WAITS = "runs", "ordered", "spared", "gone", "waits"
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Frame:
-    """One moment. elapsed: seconds since the curtain rose; since: seconds since the decision, None before it.
+    """One moment. elapsed: seconds since the start; since: seconds since the decision, None before it.
 
-    needed: cores that were to come back; horizon: seconds until the deadline of those asked.
+    needed: cores that were to come back; horizon: seconds until the deadline of those ordered.
     """
 
     title: str
     elapsed: float
     cores: int
-    accounts: tuple[Principal, ...]
+    accounts: tuple[Account, ...]
     rows: tuple[Row, ...]
     freed: tuple[Freed, ...] = ()
     needed: int = 0
@@ -70,17 +70,17 @@ def _said_of(one: Candidate, plan: Plan | None, now: float) -> tuple[str, str]:
     for user in plan.users:
         for order in user.orders:
             if order.pilot.run == one.pilot.run:
-                return ASKED, f"{why_asked(order)}; {max(0, round(order.deadline - now))} s to go"
+                return ORDERED, f"{expected_of(order)}; {max(0, round(order.deadline - now))} s to go"
         for spared in user.spared:
             if spared.candidate.pilot.run == one.pilot.run:
-                return SPARED, f"spared: asking would waste {spared.candidate.asked.waste}"
+                return SPARED, f"spared: draining would waste {spared.candidate.drained.waste}"
     return RUNS, ""
 
 
-def why_asked(order: Order) -> str:
+def expected_of(order: Order) -> str:
     """The figures that an order stands on."""
     expected = {LEAVE: "gone by itself", CUT: "cut at the deadline"}.get(order.kind, order.kind)
-    return f"asked: {expected}, would waste {order.waste}"
+    return f"ordered: {expected}, would waste {order.waste}"
 
 
 def gone_row(name: str, user: str, cores: int, leave: Leave, after: float) -> Row:

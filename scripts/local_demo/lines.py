@@ -1,9 +1,9 @@
-"""The play without a terminal: one plain line for each thing that happens, and the sums at the end."""
+"""The demonstration without a terminal: one plain line for each thing that happens, and the sums at the end."""
 
 from __future__ import annotations
 
 from local_demo.frame import Frame
-from local_demo.story import Story
+from local_demo.outcome import DemoOutcome
 from local_demo.sums import Sums, verdict
 from local_demo.timeline import all_back, cumulative
 
@@ -40,9 +40,9 @@ class Silence:
         """See `Display`."""
 
 
-def summary(story: Story, speed: float) -> list[str]:
-    """The end of the play in a few lines; core-seconds of this clock."""
-    sums = story.sums
+def summary(result: DemoOutcome, speed: float) -> list[str]:
+    """Return the sums in a few lines; core-seconds of this clock."""
+    sums = result.sums
     lines = ["", "what it cost (core-seconds)"]
     for leave in sums.leaves:
         lines.append(

@@ -1,4 +1,4 @@
-"""The play on a terminal: one table that is drawn again and again, with the cores that came back below it."""
+"""The demonstration on a terminal: one table that is drawn again and again, with the cores that came back below it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from local_demo.frame import ASKED, GONE, SPARED, WAITS, Frame, Row
+from local_demo.frame import GONE, ORDERED, SPARED, WAITS, Frame, Row
 from local_demo.timeline import bar, freed_at, sparkline
 
-_STYLES = {ASKED: "bold yellow", GONE: "green", SPARED: "", WAITS: "bold cyan"}
+_STYLES = {ORDERED: "bold yellow", GONE: "green", SPARED: "", WAITS: "bold cyan"}
 _AGENT = "the agent"
 _BAR, _LINE, _EVENTS = 8, 48, 3
 
@@ -111,7 +111,7 @@ def _figure(value: int | None) -> str:
 def _back(frame: Frame) -> Text:
     """The cores that are back, against time."""
     if frame.since is None:
-        return _line("cores back: nobody was asked yet", "dim")
+        return _line("cores back: no order was given yet", "dim")
     line = sparkline(frame.freed, frame.needed, frame.since, frame.horizon, _LINE)
     back = freed_at(frame.freed, frame.since)
     text = Text("cores back ", "bold", no_wrap=True, overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""The sums of the play: what the pilots that left wasted by their own exit reports, and what killing would have wasted.
+"""The sums of the demonstration: the waste of the pilots that left, by their exit reports, and of killing instead.
 
 Everything is in core-seconds of this clock, so that both can be held against each other.
 """
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from drainwise.pilot.records import DONE, FAILED
-from drainwise.pool import Snapshot
-from drainwise.reclaim.plan import make_plan
+from drainwise.pilot.queues.records import DONE, FAILED
+from drainwise.pool.facts import Snapshot
+from drainwise.reclaim.decision import make_plan
 from drainwise.reclaim.policy import for_comparison
-from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.timeline import Freed
 from local_demo.truth import Ran, busy, kill_waste
 
@@ -24,7 +24,7 @@ RIVAL = "youngest-first"
 class Leave:
     """One pilot that left, by its exit report; core-seconds, `started` and `ended` in UNIX s.
 
-    lease = useful + failed + lost + idle over its whole life. drain_idle, drain_lost: since it was asked to leave.
+    lease = useful + failed + lost + idle over its whole life. drain_idle, drain_lost: since it was ordered to end.
     """
 
     name: str
@@ -74,7 +74,7 @@ def leave_of(name: str, report: Mapping[str, Any]) -> Leave:
 
 
 def leave_without_report(
-    name: str, cores: int, started: float, ended: float, asked: float, ran: Iterable[Ran]
+    name: str, cores: int, started: float, ended: float, ordered: float, ran: Iterable[Ran]
 ) -> Leave:
     """The same of a pilot that the batch system cut before it could report; times in UNIX s, `ran` from the records.
 
@@ -95,8 +95,8 @@ def leave_without_report(
         failed=failed,
         lost=lost,
         idle=lease - useful - failed - lost,
-        drain_idle=cores * (ended - asked) - busy(mine, name, asked, ended),
-        drain_lost=_core_seconds(one for one in stopped if one.end is not None and one.end >= asked),
+        drain_idle=cores * (ended - ordered) - busy(mine, name, ordered, ended),
+        drain_lost=_core_seconds(one for one in stopped if one.end is not None and one.end >= ordered),
         done=sum(one.how == DONE for one in mine),
         requeued=len(stopped),
         reported=False,
@@ -119,7 +119,7 @@ class Rival:
 
 
 def youngest_first(
-    snapshot: Snapshot, settings: Settings, ran: Sequence[Ran], names: Mapping[str, str], decided: float
+    snapshot: Snapshot, settings: ReclaimSettings, ran: Sequence[Ran], names: Mapping[str, str], decided: float
 ) -> Rival:
     """Youngest first, killing, on the very snapshot that was decided on at `decided` (UNIX s); `ran` is what truly ran.
 
@@ -138,7 +138,7 @@ def youngest_first(
 
 @dataclass(frozen=True)
 class Sums:
-    """The end of the play. predicted: the plan's figure. cores: what bob was owed. freed: since the decision."""
+    """The sums at the end. predicted: the plan's figure. cores: what bob was owed. freed: since the decision."""
 
     leaves: tuple[Leave, ...]
     predicted: float

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from drainwise.pilot.records import DONE, FAILED, REQUEUED, STARTED
+from drainwise.pilot.queues.records import DONE, FAILED, REQUEUED, STARTED
 
 _ENDS = (DONE, FAILED, REQUEUED)
 

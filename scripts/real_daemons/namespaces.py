@@ -62,7 +62,8 @@ class Enclosure:
 
     def add_machine(self, name: str, host: str, private: Mapping[str, str] | None = None) -> None:
         """Make a machine called `name`: a UTS namespace in which the host is called `host`, and, if some directories
-        shall be `private` to the machine (path → existing directory that takes its place), a mount namespace."""
+        shall be `private` to the machine (path → existing directory that takes its place), a mount namespace.
+        """
         steps = [f"hostname {shlex.quote(host)}"]
         if not private:
             os.makedirs(self.root + _UTS_DIR, exist_ok=True)
@@ -91,7 +92,8 @@ class Enclosure:
         self, argv: Sequence[str], name: str, user: str, home: str, environment: Mapping[str, str], seconds: float
     ) -> list[str]:
         """The command line that runs `argv` in the site: on machine `name`, as `user` with its groups, in `home`, with
-        `environment` and the basic variables alone, ended by SIGTERM after `seconds` and SIGKILL 2 s later."""
+        `environment` and the basic variables alone, ended by SIGTERM after `seconds` and SIGKILL 2 s later.
+        """
         variables = {"PATH": _PATH, "LANG": "C.UTF-8", "USER": user, "LOGNAME": user, "HOME": home, **environment}
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
         clean = ["env", "-i", "-C", home, *(f"{key}={value}" for key, value in variables.items())]

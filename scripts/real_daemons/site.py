@@ -139,9 +139,9 @@ class Site(ABC):
         return self._inside.network_command(argv)
 
     def wait_for(self, condition: Callable[[], T], seconds: float, what: str) -> T:
-        """Call `condition` until it gives something true and return that.
+        """Call `condition` until it gives something true and return that; `seconds`: how long that may take when idle.
 
-        Raises DeadlineError after `seconds`, with the last value and the ends of the logs.
+        Raises DeadlineError after `waiting.STALLS` times as long, with the last value and the ends of the logs.
         """
         return waiting.wait_for(condition, seconds, what, self.log_tails)
 

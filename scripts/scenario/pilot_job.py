@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """What alice submits: the reference pilot with a queue of sleeping payloads, in the job's own directory.
 
-usage: pilot_job.py [--deaf] CORESxSECONDS …
+usage: pilot_job.py [--ignore-orders] CORESxSECONDS …
 
 Each argument is a payload. One of less than a minute is there again and again: when it has ended the next of its kind
-can start. With --deaf the pilot reports like any other but takes no notice of anything, SIGTERM included.
+can start. With --ignore-orders the pilot reports like any other but takes no notice of anything, SIGTERM included.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def fill_queue(mixes: list[str]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Become the pilot."""
-    fill_queue([argument for argument in arguments if argument != "--deaf"])
-    deaf = ["--deaf"] if "--deaf" in arguments else []
+    fill_queue([argument for argument in arguments if argument != "--ignore-orders"])
+    ignoring = ["--ignore-orders"] if "--ignore-orders" in arguments else []
     os.execv(  # noqa: S606 - no shell is wanted
-        sys.executable, [sys.executable, "-I", "-S", "-c", PROGRAM, "pilot", "run", *OPTIONS, *deaf]
+        sys.executable, [sys.executable, "-I", "-S", "-c", PROGRAM, "pilot", "run", *OPTIONS, *ignoring]
     )
 
 

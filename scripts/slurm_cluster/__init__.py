@@ -11,6 +11,7 @@ from real_daemons.errors import CommandError, DaemonsError, DeadlineError, Missi
 from slurm_cluster.cluster import SlurmCluster
 from slurm_cluster.jobs import Job
 from slurm_cluster.layout import Account, Qos
+from slurm_cluster.mixed import mixed_cluster
 from slurm_cluster.recipe import RELEASES, obtain_root
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "Qos",
     "RootUnavailableError",
     "SlurmCluster",
+    "mixed_cluster",
     "obtain_root",
 ]

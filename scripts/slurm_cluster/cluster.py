@@ -33,6 +33,7 @@ class SlurmCluster(ClusterAccess):
     * cpus: cores that each node pretends to have (2 GiB of memory each).
     * release: Debian release: bookworm has Slurm 22.05, trixie 24.11.
     * config: lines of slurm.conf that are added or take the place of the harness's own, see `settings.merged`.
+    * gres: text of gres.conf; a GPU needs a `File=` that exists, such as /dev/null.
     * accounts: accounts with their shares and users (alice and bob exist); qos: further qualities of service.
 
     alice and bob are plain users; root and slurm administer.
@@ -46,9 +47,11 @@ class SlurmCluster(ClusterAccess):
         config: str = "",
         accounts: Sequence[Account] = layout.ACCOUNTS,
         qos: Sequence[Qos] = (),
+        gres: str = "",
     ) -> None:
         super().__init__(release, nodes)
         self._config = settings.merged(layout.slurm_conf(release, self.node_names, cpus), config)
+        self._gres = gres
         self._accounting = layout.accounting_script(accounts, qos)
 
     # ---- life ----
@@ -56,6 +59,8 @@ class SlurmCluster(ClusterAccess):
     def _bring_up(self, enclosure: Enclosure) -> None:
         furnish.add_machines(self.root, self.node_names, self.release)
         write_file(self.root, f"{CONFIG_DIR}/slurm.conf", self._config)
+        if self._gres:
+            write_file(self.root, f"{CONFIG_DIR}/gres.conf", self._gres)
         enclosure.add_machine(CENTRAL, CENTRAL)
         for node in self.node_names:
             enclosure.add_machine(node, node, {path: layout.private_place(node, path) for path in PRIVATE})

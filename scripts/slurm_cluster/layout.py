@@ -105,7 +105,7 @@ ACCOUNTS = (Account("atlas", 2, ("alice",)), Account("cms", 1, ("bob",)))
 
 
 def node_names(count: int) -> tuple[str, ...]:
-    """The compute nodes' names: node1, node2 …"""
+    """Return the compute nodes' names: node1, node2 and so on."""
     if not 1 <= count <= 64:
         raise DaemonsError(f"a test cluster has 1 to 64 nodes, not {count}")
     return tuple(f"node{number}" for number in range(1, count + 1))
@@ -128,10 +128,14 @@ def slurm_conf(release: str, nodes: Sequence[str], cpus: int) -> str:
         partition=PARTITION,
         memory_per_cpu=MEMORY_PER_CPU,
     )
-    for node in nodes:
-        place = f"NodeAddr={_address(node)} Port={slurmd_port(node)}"
-        text += f"NodeName={node} {place} CPUs={cpus} RealMemory={cpus * MEMORY_PER_CPU} State=UNKNOWN\n"
+    text += "".join(node_line(node, cpus, cpus * MEMORY_PER_CPU) for node in nodes)
     return text + _ONLY[release]
+
+
+def node_line(node: str, cpus: int, memory: int, more: str = "") -> str:
+    """Text of slurm.conf for one node with `memory` in MB; `more`: what else it has."""
+    place = f"NodeAddr={_address(node)} Port={slurmd_port(node)}"
+    return f"NodeName={node} {place} CPUs={cpus} RealMemory={memory} State=UNKNOWN {more}\n"
 
 
 def slurmdbd_conf() -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.health import AgentFacts, Keeper, facts_of, judge
-from drainwise.finding import MISSING, OK
+from drainwise.agent.health import AgentFacts, ServiceManager, facts_of, judge
 from drainwise.journal.entries import state_event
 from drainwise.journal.file import JournalFile
+from drainwise.pool.finding import MISSING, OK
 
 HOLD = """
 import signal, sys
@@ -32,10 +32,10 @@ class Place:
     def __init__(self, directory: Path) -> None:
         self.lock, self.journal = str(directory / "agent.lock"), str(directory / "agent.journal")
 
-    def seen(self, acting: bool = True, here: bool = True, keeper: Keeper | None = None) -> AgentFacts | None:
+    def seen(self, acting: bool = True, here: bool = True, keeper: ServiceManager | None = None) -> AgentFacts | None:
         return facts_of(self.lock, self.journal, acting, here, keeper, NOW)
 
-    def found(self, acting: bool = True, here: bool = True, keeper: Keeper | None = None) -> dict[str, str]:
+    def found(self, acting: bool = True, here: bool = True, keeper: ServiceManager | None = None) -> dict[str, str]:
         """Severity by subject."""
         facts = self.seen(acting, here, keeper)
         return {} if facts is None else {one.what: one.severity for one in judge(facts, "cm")}
@@ -91,14 +91,16 @@ def test_where_none_belongs_nothing_is_said(place: Place) -> None:
     assert place.found(acting=False) == {}
     Path(place.lock).write_text("")
     assert place.found(here=False) == {}
-    assert place.found(here=False, keeper=Keeper("systemd")) == {"agent": MISSING}
+    assert place.found(here=False, keeper=ServiceManager("systemd")) == {"agent": MISSING}
 
 
-@pytest.mark.parametrize("keeper", [Keeper("systemd", 0, "it ended (status 2, exit-code)"), Keeper("condor_master", 3)])
-def test_an_agent_that_dies_at_each_start_is_told(place: Place, keeper: Keeper) -> None:
+@pytest.mark.parametrize(
+    "keeper", [ServiceManager("systemd", 0, "it ended (status 2, exit-code)"), ServiceManager("condor_master", 3)]
+)
+def test_an_agent_that_dies_at_each_start_is_told(place: Place, keeper: ServiceManager) -> None:
     """Also a dry run: whoever has it started wants it."""
     assert place.found(acting=False, keeper=keeper) == {"agent": MISSING}
-    assert place.found(acting=False, keeper=Keeper(keeper.name, 2)) == {}
+    assert place.found(acting=False, keeper=ServiceManager(keeper.name, 2)) == {}
 
 
 def test_orders_that_failed_are_told_with_the_last_reason(place: Place) -> None:

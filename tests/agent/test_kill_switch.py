@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.kill_switch import is_thrown
+from drainwise.agent.loop import is_thrown
 
 
 def test_no_file_no_stop(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.agent.lock import AgentLock, lock_path
-from drainwise.errors import PoolError, UsageError
+from drainwise.facts.errors import PoolError, UsageError
 from local_batch import ENVIRONMENT
 
 HOLD = """

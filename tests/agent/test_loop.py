@@ -13,20 +13,21 @@ from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
 from drainwise.agent.notify import Notifier
-from drainwise.agent.setup import Setup
-from drainwise.agent.signals import Signals
-from drainwise.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
+from drainwise.agent.settings import AgentSettings
+from drainwise.agent.signals import AgentSignals
+from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import unmet_event
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.unmet_demand import Unmet
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.unmet_demand import UnmetDemand
+from drainwise.requests.request_files import RequestFiles
 
-from .memory_pool import NOW, SETTINGS, Lines, MemoryPool
+from .memory_pool import NOW, SETTINGS, AlicesPool, Lines
 
 FAULT = PoolUnreachable("the collector did not answer within 8 s")
 
 
-class Steps(Signals):
+class Steps(AgentSignals):
     """Sleeps that take no time: before each next cycle one step is done, and after the last step it ends."""
 
     def __init__(self, *steps: Callable[[], object]) -> None:
@@ -49,15 +50,15 @@ class Play:
     """A pool, what the site says, and everything the agent says and shows."""
 
     def __init__(self, directory: Path) -> None:
-        self.pool, self.journal = MemoryPool(), Lines()
-        self.switch = directory / "kill-switch"
-        self.setup = Setup(self.pool, SETTINGS, True, 60.0, 600.0, str(self.switch))
+        self.pool, self.journal = AlicesPool(), Lines()
+        self.switch, self.requests = directory / "kill-switch", RequestFiles(str(directory / "requests"))
+        self.setup = AgentSettings(self.pool, SETTINGS, True, 60.0, 600.0, str(self.switch), self.requests)
         self.fault: Exception | None = None
         self.said: list[str] = []
         self.cycles: list[Cycle] = []
         self.lock = AgentLock(str(directory / "agent.lock"))
 
-    def read(self) -> Setup:
+    def read(self) -> AgentSettings:
         if self.fault is not None:
             raise self.fault
         return self.setup
@@ -69,7 +70,9 @@ class Play:
             memory.note(event)
         return memory
 
-    def run(self, *steps: Callable[[], object], signals: Signals | None = None, standby: bool = False) -> list[Cycle]:
+    def run(
+        self, *steps: Callable[[], object], signals: AgentSignals | None = None, standby: bool = False
+    ) -> list[Cycle]:
         """One cycle more than there are steps; the cycles."""
         seen = self.cycles.append
         heard, notifier = signals or Steps(*steps), Notifier({})
@@ -97,8 +100,8 @@ def play(tmp_path: Path) -> Iterator[Play]:
 def test_it_acts_once_says_so_and_says_no_state_twice(play: Play) -> None:
     play.run(nothing, nothing)
     assert len(play.cycles) == 3 and len(play.pool.acts) == 2
-    assert [line for line in play.said if line.startswith("ok")] == ["ok: asks pilots to leave where the plan says so"]
-    assert sum("8 cores: done: asked to be gone by" in line for line in play.said) == 2
+    assert [line for line in play.said if line.startswith("ok")] == ["ok: gives the orders of each plan"]
+    assert sum("8 cores: done: ordered to end by" in line for line in play.said) == 2
     assert all(50 < cycle.next_in <= 60 for cycle in play.cycles)
 
 
@@ -113,22 +116,22 @@ def test_a_notice_is_logged_once_while_it_lasts_and_again_when_it_comes_back(pla
 
 def test_a_pause_is_logged_for_each_account_also_where_a_figure_tells_them_apart(play: Play) -> None:
     for name in ("group1", "group2"):
-        known = Unmet(name, failed=2, vain=16.0, since=NOW, until=NOW + 900, held=8.0, held_jobs=1.0)
+        known = UnmetDemand(name, failed=2, vain=16.0, since=NOW, until=NOW + 900, held=8.0, held_jobs=1.0)
         play.journal.write(unmet_event(known, NOW))
     look = play.pool.snapshot
 
     def waiting(now: int) -> Snapshot:
         seen = look(now)
-        more = (Principal(f"group{number}", 0.0, 24.0, 8.0, 500.0, 8.0) for number in (1, 2))
-        return replace(seen, principals=(*seen.principals, *more))
+        more = (Account(f"group{number}", 0.0, 24.0, 8.0, 500.0, 8.0) for number in (1, 2))
+        return replace(seen, accounts=(*seen.accounts, *more))
 
     play.pool.snapshot = waiting  # type: ignore[method-assign]
     play.run(nothing)
     paused = [line.split()[0] for line in play.said if "cores that do not count" in line]
-    assert sorted(paused) == ["group1", "group2"]
+    assert paused == ["group1", "group2"], "in the order of the plan"
 
 
-def test_a_dry_run_asks_nobody_and_needs_no_lock(play: Play) -> None:
+def test_a_dry_run_orders_nobody_and_needs_no_lock(play: Play) -> None:
     play.setup = replace(play.setup, acting=False)
     play.run(nothing)
     assert play.pool.acts == [] and not os.path.exists(play.lock.path)
@@ -136,7 +139,7 @@ def test_a_dry_run_asks_nobody_and_needs_no_lock(play: Play) -> None:
     assert play.journal.kinds() == ["state", "decision"] or play.journal.kinds() == ["decision", "state"]
 
 
-def test_while_the_kill_switch_is_there_it_decides_and_asks_nobody(play: Play) -> None:
+def test_while_the_kill_switch_is_there_it_decides_and_orders_nobody(play: Play) -> None:
     play.switch.touch()
     play.run(nothing, play.switch.unlink)
     assert [cycle.acting for cycle in play.cycles] == [False, False, True]
@@ -145,13 +148,13 @@ def test_while_the_kill_switch_is_there_it_decides_and_asks_nobody(play: Play) -
 
 
 def test_a_kill_switch_that_is_thrown_in_the_midst_of_a_cycle_stops_the_next_act(play: Play) -> None:
-    ask = play.pool.ask_to_leave
+    ask = play.pool.give_order
 
     def ask_and_throw(pilot: Pilot, deadline: int, reason: str) -> None:
         ask(pilot, deadline, reason)
         play.switch.touch()
 
-    play.pool.ask_to_leave = ask_and_throw  # type: ignore[method-assign]
+    play.pool.give_order = ask_and_throw  # type: ignore[method-assign]
     play.run(nothing)
     assert len(play.pool.acts) == 1
 
@@ -162,11 +165,11 @@ def test_it_backs_off_while_nobody_answers_and_comes_back(play: Play) -> None:
     assert [cycle.next_in for cycle in play.cycles[:4]] == [60, 120, 240, 480]
     assert play.cycles[4].next_in <= 60 and len(play.pool.acts) == 2
     states = [line for line in play.said if line.startswith(("backing off", "ok"))]
-    assert states == [f"backing off: {FAULT}", "ok: asks pilots to leave where the plan says so"]
+    assert states == [f"backing off: {FAULT}", "ok: gives the orders of each plan"]
     assert [event["state"] for event in play.journal.events if event["event"] == "state"] == ["backing off", "ok"]
 
 
-def test_a_fault_of_our_own_is_said_with_its_place_and_asks_nobody(play: Play) -> None:
+def test_a_fault_of_our_own_is_said_with_its_place_and_orders_nobody(play: Play) -> None:
     play.pool.faults["snapshot"] = ValueError("surprise")  # type: ignore[assignment]
     play.run(nothing)
     [line] = [line for line in play.said if line.startswith("backing off")]
@@ -176,7 +179,7 @@ def test_a_fault_of_our_own_is_said_with_its_place_and_asks_nobody(play: Play) -
 
 def test_an_order_that_fails_in_each_cycle_is_tried_again_and_said_once(play: Play) -> None:
     play.setup = replace(play.setup, settings=replace(play.setup.settings, retry_after=0))
-    play.pool.faults["ask_to_leave"] = PoolUnreachable("node n did not answer within 30 s", "n")
+    play.pool.faults["give_order"] = PoolUnreachable("node n did not answer within 30 s", "n")
     play.run(nothing, nothing, play.pool.faults.clear)
     failed = [line for line in play.said if "unreachable: node n did not answer" in line]
     assert len(failed) == len(set(failed)) == 1 and len(play.pool.acts) == 2
@@ -190,13 +193,13 @@ def test_an_order_that_fails_in_each_cycle_is_tried_again_and_said_once(play: Pl
 )
 def test_while_nobody_takes_orders_it_waits_longer_and_then_asks_the_same_pilots(play: Play, fault: PoolError) -> None:
     """One order is tried in each cycle; it is no fault of the pilots: the cheapest go as soon as orders are taken."""
-    play.pool.faults["ask_to_leave"] = fault
+    play.pool.faults["give_order"] = fault
     play.run(nothing, nothing, play.pool.faults.clear)
     assert play.said.count(f"backing off: {fault}") == 1
     assert [round(cycle.next_in) for cycle in play.cycles[:3]] == [60, 120, 240]
     tried = [event["run"] for event in play.journal.events if event["event"] == "order"]
-    assert tried[:4] == [tried[0]] * 4 and play.pool.asked() == [tried[0], tried[4]]
-    assert play.pool.asked() == sorted(play.pool.pilots)[:2], "those that waste least"
+    assert tried[:4] == [tried[0]] * 4 and play.pool.runs() == [tried[0], tried[4]]
+    assert play.pool.runs() == sorted(play.pool.pilots)[:2], "those that waste least"
 
 
 def test_a_wrong_site_file_ends_it_at_the_start(play: Play) -> None:
@@ -266,7 +269,7 @@ def test_acting_never_begins_with_a_reload_without_its_memory(play: Play) -> Non
     signals._steps = [wants, mends]
     play.run(signals=signals)
     assert [cycle.acting for cycle in play.cycles] == [False, False, True]
-    assert len(play.pool.acts) == 1, "what was asked in this hour counts"
+    assert len(play.pool.acts) == 1, "what was ordered in this hour counts"
 
 
 def test_a_second_agent_ends_or_stands_by(play: Play) -> None:
@@ -324,13 +327,13 @@ def test_a_second_look_after_an_outage_is_a_first_one(play: Play) -> None:
         play.pool.faults["snapshot"] = FAULT
 
     play.run(leaves, goes_down, play.pool.faults.clear)
-    assert len(play.cycles) == 4 and [what for what, _ in play.pool.acts] == ["asked", "asked"]
+    assert len(play.cycles) == 4 and [what for what, _ in play.pool.acts] == ["ordered", "ordered"]
 
 
-def test_what_is_needed_no_more_is_taken_back_after_a_second_look(play: Play) -> None:
+def test_what_is_needed_no_more_is_withdrawn_after_a_second_look(play: Play) -> None:
     def leaves() -> None:
         play.pool.wanted = 0
 
     play.run(leaves, nothing)
-    assert [what for what, _ in play.pool.acts] == ["asked", "asked", "taken back", "taken back"]
-    assert sum("its request is taken back" in line for line in play.said) == 2
+    assert [what for what, _ in play.pool.acts] == ["ordered", "ordered", "withdrawn", "withdrawn"]
+    assert sum("its order is withdrawn" in line for line in play.said) == 2

@@ -13,27 +13,28 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from drainwise.agent.act import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.metrics import MOST_PRINCIPALS, OTHERS, Metrics
-from drainwise.agent.metrics_road import metrics_observer
-from drainwise.errors import ConfigurationError
+from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
+from drainwise.agent.metrics_export import metrics_observer
+from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DONE, FAILED, SKIPPED
-from drainwise.reclaim.action import Act, Outcome
+from drainwise.reclaim.decision import make_plan
 from drainwise.reclaim.paused_demand import Paused
-from drainwise.reclaim.plan import Order, Plan, make_plan
+from drainwise.reclaim.plan import Order, Plan
 from drainwise.siteconfig.schema import MetricsSection
 
-from .memory_pool import NOW, SETTINGS, MemoryPool
+from .memory_pool import NOW, SETTINGS, AlicesPool
 
 
 def decided() -> Plan:
-    """Two of three pilots of alice's are asked."""
-    plan = make_plan(MemoryPool(pilots=3, wanted=16).snapshot(NOW), NOW, SETTINGS)
+    """Two of three pilots of alice's are ordered."""
+    plan = make_plan(AlicesPool(pilots=3, wanted=16).snapshot(NOW), NOW, SETTINGS)
     assert len(plan.orders) == 2
     return plan
 
 
-def cycle(plan: Plan | None, outcome: Outcome | None = None, fault: str = "", acting: bool = True) -> Cycle:
+def cycle(plan: Plan | None, outcome: CycleOutcome | None = None, fault: str = "", acting: bool = True) -> Cycle:
     return Cycle(NOW, 0.3, plan, outcome, fault, acting, 60.0)
 
 
@@ -47,8 +48,8 @@ def told(metrics: Metrics) -> dict[tuple[str, ...], float]:
     }
 
 
-def with_principal(order: Order, principal: str) -> Order:
-    changed = dataclasses.replace(order.pilot, principal=principal)
+def with_account(order: Order, account: str) -> Order:
+    changed = dataclasses.replace(order.pilot, account=account)
     return dataclasses.replace(order, candidate=dataclasses.replace(order.candidate, pilot=changed))
 
 
@@ -64,7 +65,7 @@ def test_a_cycle_that_acts_is_counted() -> None:
     plan, metrics = decided(), Metrics()
     first, second = plan.orders
     acts = (Act(first, DONE, ""), Act(second, FAILED, "no"), Act(second, SKIPPED, "gone"))
-    metrics.observe(cycle(plan, Outcome(acts, tended=("a", "b"))))
+    metrics.observe(cycle(plan, CycleOutcome(acts, followups=("a", "b"))))
     seen = told(metrics)
     assert seen["drainwise_cycles_total", "acted"] == 1
     assert seen["drainwise_cycle_duration_seconds_sum",] == 0.3
@@ -74,10 +75,10 @@ def test_a_cycle_that_acts_is_counted() -> None:
     assert [seen["drainwise_orders_total", outcome, "least-waste"] for outcome in (DONE, FAILED, SKIPPED)] == [1, 1, 1]
     assert seen["drainwise_ordered_cores_total", "a"] == 8
     assert seen["drainwise_ordered_waste_core_seconds_total", "a"] == first.waste
-    assert seen["drainwise_tended_total",] == 2
+    assert seen["drainwise_followups_total",] == 2
 
 
-def test_a_dry_run_asks_nobody() -> None:
+def test_a_dry_run_orders_nobody() -> None:
     metrics = Metrics()
     metrics.observe(cycle(decided(), acting=False))
     seen = told(metrics)
@@ -94,7 +95,7 @@ def test_nodes_that_take_no_orders_are_counted() -> None:
 
 def test_a_fault_leaves_the_last_decision_as_it_was() -> None:
     metrics = Metrics()
-    metrics.observe(cycle(decided(), Outcome(())))
+    metrics.observe(cycle(decided(), CycleOutcome(())))
     metrics.observe(dataclasses.replace(cycle(None, fault="no answer"), started=NOW + 60, next_in=120.0))
     seen = told(metrics)
     assert seen["drainwise_cycles_total", "fault"] == 1
@@ -109,24 +110,24 @@ def test_a_fault_leaves_the_last_decision_as_it_was() -> None:
 def test_an_account_of_any_name_breaks_nothing(name: str) -> None:
     """HOSTILE 42: what a user calls its account becomes no metric and no label of its own."""
     plan, metrics = decided(), Metrics()
-    metrics.observe(cycle(plan, Outcome((Act(with_principal(plan.orders[0], name), DONE, ""),))))
+    metrics.observe(cycle(plan, CycleOutcome((Act(with_account(plan.orders[0], name), DONE, ""),))))
     assert told(metrics)["drainwise_ordered_cores_total", OTHERS] == 8
 
 
 def test_many_accounts_do_not_make_it_grow() -> None:
     """HOSTILE 42: the number of series is bounded, and no core is lost from the sum."""
     plan, metrics = decided(), Metrics()
-    orders = [with_principal(plan.orders[0], f"user{number}@pool") for number in range(500)]
-    metrics.observe(cycle(plan, Outcome(tuple(Act(order, DONE, "") for order in orders))))
+    orders = [with_account(plan.orders[0], f"user{number}@pool") for number in range(500)]
+    metrics.observe(cycle(plan, CycleOutcome(tuple(Act(order, DONE, "") for order in orders))))
     cores = {name: value for name, value in told(metrics).items() if name[0] == "drainwise_ordered_cores_total"}
-    assert len(cores) == MOST_PRINCIPALS + 1
+    assert len(cores) == MOST_ACCOUNTS + 1
     assert sum(cores.values()) == 500 * 8
 
 
 def test_names_follow_the_rules_of_prometheus() -> None:
     """drainwise_ before, base units behind, _total for what only grows and for nothing else."""
     metrics = Metrics()
-    metrics.observe(cycle(decided(), Outcome(())))
+    metrics.observe(cycle(decided(), CycleOutcome(())))
     families = list(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
     for family in families:
         assert re.fullmatch(r"drainwise_[a-z_]+", family.name)
@@ -154,7 +155,7 @@ def test_over_http_on_loopback_alone() -> None:
     assert observe is not None
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)
-    observe(cycle(decided(), Outcome(())))
+    observe(cycle(decided(), CycleOutcome(())))
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         assert b"drainwise_deficit_cores 16.0" in answer.read()
     addresses = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in line]
@@ -170,9 +171,9 @@ def test_a_port_that_is_taken_is_one_line_and_tried_again() -> None:
         observe = metrics_observer(MetricsSection(port=port), "site.ini", lines.append)
         assert observe is not None
         for _ in range(3):
-            observe(cycle(decided(), Outcome(())))
+            observe(cycle(decided(), CycleOutcome(())))
         assert lines == [f"metrics, port {port} of 127.0.0.1: Address already in use"]
-    observe(cycle(decided(), Outcome(())))
+    observe(cycle(decided(), CycleOutcome(())))
     assert lines[1:] == [f"metrics, port {port} of 127.0.0.1: works again"]
     urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).close()
 
@@ -183,11 +184,11 @@ def test_as_a_file_for_node_exporter(tmp_path: Path) -> None:
     file = tmp_path / "collector" / "drainwise.prom"
     observe = metrics_observer(MetricsSection(textfile=str(file)), "site.ini", lines.append)
     assert observe is not None
-    observe(cycle(decided(), Outcome(())))
-    observe(cycle(decided(), Outcome(())))
+    observe(cycle(decided(), CycleOutcome(())))
+    observe(cycle(decided(), CycleOutcome(())))
     assert lines == [f"metrics, {file}: No such file or directory"]
     file.parent.mkdir()
-    observe(cycle(decided(), Outcome(())))
+    observe(cycle(decided(), CycleOutcome(())))
     assert lines[1:] == [f"metrics, {file}: works again"]
     assert 'drainwise_cycles_total{result="acted"} 3.0\n' in file.read_text()
     assert os.listdir(file.parent) == ["drainwise.prom"]
@@ -204,7 +205,7 @@ def test_the_documentation_names_every_metric_and_its_kind() -> None:
     page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
     documented = set(re.findall(r"(?m)^\| `(\w+)` \| (\w+) \|", page))
     metrics = Metrics()
-    metrics.observe(cycle(decided(), Outcome(())))
+    metrics.observe(cycle(decided(), CycleOutcome(())))
     families = text_string_to_metric_families(generate_latest(metrics.registry).decode())
     kinds = {(family.name + ("_total" if family.type == "counter" else ""), family.type) for family in families}
     assert documented == {(name, kind) for name, kind in kinds if not name.endswith(("_created", "_created_total"))}

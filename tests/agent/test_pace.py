@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.pace import rest
+from drainwise.agent.loop import rest
 
 
 def test_a_cycle_begins_each_period() -> None:

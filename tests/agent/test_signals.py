@@ -1,4 +1,4 @@
-"""Signals set a mark and end the sleep; none is lost and none cuts an act in two."""
+"""AgentSignals set a mark and end the sleep; none is lost and none cuts an act in two."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from drainwise.agent.signals import Signals
+from drainwise.agent.signals import AgentSignals
 
 
 @pytest.fixture
-def signals() -> Iterator[Signals]:
-    made = Signals()
+def signals() -> Iterator[AgentSignals]:
+    made = AgentSignals()
     made.install()
     yield made
     made.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_term_and_int_end_the_sleep(signals: Signals, number: signal.Signals) -> None:
+def test_term_and_int_end_the_sleep(signals: AgentSignals, number: signal.Signals) -> None:
     assert not signals.stopping
     os.kill(os.getpid(), number)
     began = time.monotonic()
@@ -30,14 +30,14 @@ def test_term_and_int_end_the_sleep(signals: Signals, number: signal.Signals) ->
     assert signals.stopping
 
 
-def test_a_second_int_ends_at_once(signals: Signals) -> None:
+def test_a_second_int_ends_at_once(signals: AgentSignals) -> None:
     os.kill(os.getpid(), signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(5)
 
 
-def test_hup_asks_for_a_reload_once(signals: Signals) -> None:
+def test_hup_asks_for_a_reload_once(signals: AgentSignals) -> None:
     os.kill(os.getpid(), signal.SIGHUP)
     os.kill(os.getpid(), signal.SIGHUP)
     assert signals.sleep(30)
@@ -45,7 +45,7 @@ def test_hup_asks_for_a_reload_once(signals: Signals) -> None:
     assert not signals.sleep(0.01)
 
 
-def test_so_many_signals_as_you_like(signals: Signals) -> None:
+def test_so_many_signals_as_you_like(signals: AgentSignals) -> None:
     for _ in range(70_000):
         signals.reload()
     while signals.sleep(0):
@@ -54,7 +54,7 @@ def test_so_many_signals_as_you_like(signals: Signals) -> None:
 
 
 def test_afterwards_they_do_what_they_did() -> None:
-    made = Signals()
+    made = AgentSignals()
     made.install()
     made.close()
     assert signal.getsignal(signal.SIGTERM) == signal.getsignal(signal.SIGHUP) == signal.SIG_DFL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drainwise.agent.cycle import Cycle
-from drainwise.agent.state import State, StateTold, state_of
+from drainwise.agent.state import AgentState, StateLog, state_of
 from drainwise.journal.event import BACKING_OFF, DRY_RUN, OK, PAUSED
 
 from .memory_pool import NOW, Lines
@@ -36,14 +36,14 @@ def test_the_state_after_a_cycle(fault: str, kill_switch: str, wanted: bool, nam
 def test_each_change_is_said_once_and_written_down() -> None:
     said: list[str] = []
     journal = Lines()
-    told = StateTold(said.append, journal)
+    told = StateLog(said.append, journal)
     for state in (
-        State(OK, "fine"),
-        State(OK, "fine"),
-        State(BACKING_OFF, "its last round was 11 s ago"),
-        State(BACKING_OFF, "its last round was 71 s ago"),
-        State(BACKING_OFF, "no daemon serves it"),
-        State(OK, "fine"),
+        AgentState(OK, "fine"),
+        AgentState(OK, "fine"),
+        AgentState(BACKING_OFF, "its last round was 11 s ago"),
+        AgentState(BACKING_OFF, "its last round was 71 s ago"),
+        AgentState(BACKING_OFF, "no daemon serves it"),
+        AgentState(OK, "fine"),
     ):
         told.tell(state, NOW)
     assert said == [
@@ -62,5 +62,5 @@ def test_each_change_is_said_once_and_written_down() -> None:
 
 def test_a_journal_that_cannot_be_written_does_not_hide_the_line() -> None:
     said: list[str] = []
-    StateTold(said.append, Lines(room=0)).tell(State(BACKING_OFF, "the journal cannot be written"), NOW)
+    StateLog(said.append, Lines(room=0)).tell(AgentState(BACKING_OFF, "the journal cannot be written"), NOW)
     assert said == ["backing off: the journal cannot be written"]

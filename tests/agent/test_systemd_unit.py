@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.agent.systemd_unit import keeper_of, systemd_keeper
+from drainwise.agent.health import service_manager_of, systemd_manager
 
 RUNS = {
     "LoadState": "loaded",
@@ -21,7 +21,7 @@ NOW = 5000.0
 
 def fault(**changed: str) -> str | None:
     """The fault of a unit with these properties; None when it is nobody's keeper."""
-    keeper = keeper_of("".join(f"{name}={value}\n" for name, value in {**RUNS, **changed}.items()), NOW)
+    keeper = service_manager_of("".join(f"{name}={value}\n" for name, value in {**RUNS, **changed}.items()), NOW)
     return None if keeper is None else keeper.fault
 
 
@@ -60,4 +60,4 @@ def test_a_unit_that_is_not_used_keeps_nobody(changed: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("program", ["/does/not/exist", "false"])
 def test_a_machine_without_systemd(program: str) -> None:
-    assert systemd_keeper(program) is None
+    assert systemd_manager(program) is None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from drainwise.cli import agent_place, pool_options
-from drainwise.errors import ActionRefused, PoolUnreachable
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.htcondor.system import HTCondor
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool import Ending, Pilot, Principal, Snapshot
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from memory_pool import MemoryPool
 
 
 def pilot(number: int, now: int, begun: int, used: float | None, user: str = "alice@pool") -> Pilot:
@@ -33,55 +35,37 @@ def pilot(number: int, now: int, begun: int, used: float | None, user: str = "al
     return Pilot(run, f"slot1_{number}@node1", "node1", "group_a", user, 8, start, report=report)
 
 
-class MemoryPool:
-    """A batch system in memory that remembers what it was asked."""
+class AlicesPool(MemoryPool):
+    """Four pilots of alice's, as of the snapshot's time."""
 
     def __init__(self, wanted: float = 16.0, user: str = "alice@pool") -> None:
+        super().__init__()
         self.wanted, self.user = wanted, user
-        self.asked: dict[str, int] = {}
-        self.refusing = self.unreachable = self.cannot_tend = False
-        self.left_to_do: list[str] = []
-        self.ended: dict[str, Ending] = {}
         self.now = int(time.time())
 
     def snapshot(self, now: int) -> Snapshot:
-        if self.unreachable:
-            raise PoolUnreachable("the collector did not answer within 8 s")
+        self.called("snapshot")
         pilots = tuple(pilot(n, now, self.now, used, self.user) for n, used in enumerate((7.0, 2.0, 5.0, None), 1))
         accounts = (
-            Principal("group_a", 32.0, 16.0, 0.0, 900.0),
-            Principal("group_b", 0.0, 16.0, self.wanted, 500.0, 8.0),
+            Account("group_a", 32.0, 16.0, 0.0, 900.0),
+            Account("group_b", 0.0, 16.0, self.wanted, 500.0, 8.0),
         )
         return Snapshot(now, pilots, accounts, 0.0, {self.user: 900.0})
 
-    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
-        if self.refusing:
-            raise ActionRefused("node1 refused the order")
-        self.asked[pilot.name] = deadline
-
-    def take_back(self, pilot: Pilot, reason: str) -> None:
-        if self.refusing:
-            raise ActionRefused("node1 refused to take the order back")
-        self.asked.pop(pilot.name, None)
-
-    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
-        if self.unreachable:
-            raise PoolUnreachable("the records cannot be had")
-        return {run: ending for run, ending in self.ended.items() if run in runs and ending.ended <= now}
-
-    def tend(self, snapshot: Snapshot) -> list[str]:
-        if self.cannot_tend:
-            raise PoolUnreachable("slurmctld did not tell its jobs")
-        left, self.left_to_do = self.left_to_do, []
-        return left
+    def go_away(self) -> None:
+        """Answer nothing any more."""
+        self.fail(PoolUnreachable("the collector did not answer within 8 s"), "snapshot")
+        self.fail(PoolUnreachable("the records cannot be had"), "endings")
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[MemoryPool]:
+def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AlicesPool]:
     """The pool that the commands open as `htcondor`; no site file of this machine counts."""
-    memory = MemoryPool()
-    monkeypatch.setitem(pool_options.POOLS, "htcondor", lambda: memory)
-    monkeypatch.setattr(pool_options, "missing_of_htcondor", lambda: "")
+    memory = AlicesPool()
+    monkeypatch.setattr(HTCondor, "open_pool", lambda *_: memory)
+    monkeypatch.setattr(HTCondor, "missing", lambda *_: "")
+    monkeypatch.setattr(HTCondor, "ask_ahead", lambda *_: None)
+    monkeypatch.setattr(HTCondor, "require", lambda *_: None)
     monkeypatch.setattr(agent_place, "lock_path", lambda *_: str(tmp_path / "agent.lock"))
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -11,7 +11,7 @@ import pytest
 
 from drainwise.cli import reclaim
 from drainwise.cli.agent_place import journal_path, lock_of, named_journal, setup_of, to_log
-from drainwise.cli.pool_options import CONDOR_CONFIG
+from drainwise.htcondor.system import CONDOR_CONFIG
 
 
 def parsed(*words: str) -> argparse.Namespace:

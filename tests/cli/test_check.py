@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import check
-from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 
@@ -20,10 +20,13 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 def test_a_node_of_slurm_is_checked_with_the_standard_library_alone() -> None:
     """The modules that `check slurm` imports; -I and -S leave out whatever is installed beside it."""
     modules = (
-        "cli.check cli.check_agent slurm.check slurm.check_facts slurm.check_hooks slurm.check_orders slurm.check_space"
+        "agent.health cli.agent_place slurm.setup.check slurm.setup.check_facts "
+        "slurm.setup.check_node slurm.setup.check_orders"
     )
     imports = "; ".join(f"import drainwise.{name}" for name in modules.split())
-    program = f"import sys; sys.path.insert(0, {str(PLUGINS)!r}); {imports}"
+    parsed = "p = argparse.ArgumentParser(); check.add_parser(p.add_subparsers()); p.parse_args(['check', 'slurm'])"
+    program = f"import argparse, sys; sys.path.insert(0, {str(PLUGINS)!r}); {imports}; "
+    program += f"from drainwise.cli import check; {parsed}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -108,4 +111,6 @@ def test_how_far_the_questions_have_come_is_shown_on_a_terminal_alone(
         check.show_progress(asked, 2)
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err == ("\r0 of 2 daemons asked\r1 of 2 daemons asked\r2 of 2 daemons asked\r\x1b[K" * terminal)
+    assert shown.err == (
+        "\r0 of 2 daemons answered\r1 of 2 daemons answered\r2 of 2 daemons answered\r\x1b[K" * terminal
+    )

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.cli.config import example, markdown
 from drainwise.cli.main import main
-from drainwise.htcondor.render import render
+from drainwise.htcondor.setup.render import render
 from drainwise.siteconfig import load
-from drainwise.siteconfig.documentation import example, markdown
-from drainwise.slurm.render import render as render_slurm
+from drainwise.slurm.setup.render import render as render_slurm
 
 
 @pytest.fixture

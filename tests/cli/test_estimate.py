@@ -50,7 +50,7 @@ def test_a_plain_python_prints_the_tables(records: str) -> None:
     rows = {tuple(line.split()[:2]): line.split() for line in shown.stdout.splitlines() if line}
     assert rows["sim", "cpuTime"][2:] == ["-", "432", "(5)", "-", "HS06sPerEvent"]
     assert rows["sim", "ramCount"][2:5] == ["-", "1127", "(5)"]
-    assert rows["sim", "12"][2:] == ["0", "1h16m", "9.97×", "/", "9.97×", "1×", "/", "1×", "7"]
+    assert rows["sim", "12"][2:] == ["0", "1h18m", "9.97×", "/", "9.97×", "1×", "/", "1×", "7"]
     assert "new: no estimate yet, 3 finished jobs are missing" in shown.stdout
     assert shown.stderr == "drainwise: 1 skipped: 1 not JSON\n"
 

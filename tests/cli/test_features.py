@@ -17,11 +17,10 @@ import pytest
 
 import drainwise
 from drainwise.cli import features
-from drainwise.errors import FeatureError, UsageError
-from drainwise.features.facts import HostFacts, JobFacts
+from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
 from drainwise.features.read import open_features
 from drainwise.features.server import FeatureServer
-from drainwise.features.values import job_values, machine_values
 from drainwise.features.write import write_directory
 
 Run = Callable[..., int]

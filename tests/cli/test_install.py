@@ -9,12 +9,12 @@ import pytest
 
 from drainwise.cli import install
 from drainwise.cli.main import main
-from drainwise.errors import DrainwiseError, UsageError
-from drainwise.htcondor.render import render as htcondor_render
+from drainwise.facts.errors import DrainwiseError, UsageError
+from drainwise.htcondor.setup.render import render as htcondor_render
+from drainwise.install.edited_files import signed
+from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 from drainwise.siteconfig import HTCondorSection, SiteConfig, SlurmSection
-from drainwise.siteconfig.edited_files import signed
-from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
-from drainwise.slurm.render import render as slurm_render
+from drainwise.slurm.setup.render import render as slurm_render
 
 FILES = (
     RenderedFile("/etc/condor/config.d/50-drainwise-execute.conf", "A = 1\n"),

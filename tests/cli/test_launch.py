@@ -11,17 +11,16 @@ import sqlite3
 import subprocess
 import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from drainwise.cli.launch import BACKENDS
 from drainwise.cli.main import main
-from drainwise.launch.local_backend import LocalBackend
-from drainwise.launch.local_process import KILL_WAIT
-from drainwise.launch.store import OpenStart, Store
+from drainwise.launch.run.store import OpenStart, Store
+from drainwise.launch.this_machine.backend import LocalBackend
+from drainwise.launch.this_machine.process import KILL_WAIT
+from drainwise.slurm.system import Slurm
 
 pytestmark = pytest.mark.daemons  # it runs real launches
 
@@ -85,6 +84,14 @@ def write(file: Path, *jobs: dict[str, object], **more: object) -> str:
 
 def job(name: str, line: str, *after: str, **more: object) -> dict[str, object]:
     return {"name": name, "command": line, "after": list(after), **more}
+
+
+def test_a_launch_whose_lock_was_removed_starts_nothing_more(file: Path) -> None:
+    """Its lock keeps nobody out any more: a second launch beside it would start each job twice."""
+    path = write(file, job("a", f'mkdir once && rm "{file}.launch/lock" || true'), job("b", "echo x > b", "a"))
+    assert "another launch could run beside this one" in launched(path, code=1).stderr
+    assert not (file.parent / "b").exists()
+    assert set(states(path).values()) == {"done"}
 
 
 def test_to_the_end_and_a_second_run_has_nothing_to_do(file: Path) -> None:
@@ -247,12 +254,9 @@ def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(
     with contextlib.closing(Store(f"{path}.launch")) as store:
         tag = f"{store.fact('state', '')}-left"
     left = subprocess.Popen(["sleep", "60"], env={**ENVIRONMENT, "DRAINWISE_LAUNCH_TAG": tag})
-    elsewhere = types.ModuleType("elsewhere")
     (file.parent / "scratch").mkdir()
     system = LocalBackend({"cpu": 1, "mem": 10, "tmp": 10}, str(file.parent / "scratch"))
-    monkeypatch.setattr(elsewhere, "open_backend", lambda *_: system, raising=False)
-    monkeypatch.setitem(sys.modules, "elsewhere", elsewhere)
-    monkeypatch.setitem(BACKENDS, "slurm", "elsewhere")
+    monkeypatch.setattr(Slurm, "open_backend", lambda *_: system)
     write(file, job("a", "touch ran", backend="slurm"))
     assert main(["launch", path]) == 0 and (file.parent / "ran").exists()
     assert left.wait(PATIENCE) == -signal.SIGKILL
@@ -355,7 +359,7 @@ def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> N
         ([job("a", "true", resources={"unknown": 3})], "there is no resource unknown here"),
         ([job("a", "true", resources={"cpu": 1_000_000})], "it can never run in local: cpu = 1000000"),
         ([job("a", "true", resources={"cpu": 0})], "cpu = 0: expected"),
-        ([job("a", "true", backend="pbs")], "expected one of local, slurm, sge, htcondor"),
+        ([job("a", "true", backend="pbs")], "expected one of htcondor, slurm, sge, local-batch, local"),
     ],
 )
 def test_what_cannot_be_launched_is_refused_before_anything_starts(

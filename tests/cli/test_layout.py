@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.cli.layout import Heading, Paper, cells, cut, table
@@ -24,7 +24,6 @@ def test_names_are_cut_before_columns_are_left_out() -> None:
     assert (lines[1], missing) == ("xxxxxxxxxxxx~      8", ["report"])
 
 
-@settings(max_examples=60)
 @given(
     rows=st.lists(st.tuples(st.text(max_size=60), st.integers(0, 10**9).map(str), st.text(max_size=20)), max_size=5),
     width=st.integers(1, 100),
@@ -34,6 +33,33 @@ def test_no_line_is_wider_than_the_window(rows: list[tuple[str, str, str]], widt
     lines, _ = table(HEADINGS, rows, Paper(width=width))
     assert len(lines) == len(rows) + 1
     assert all(cells(line) <= width and line.isprintable() for line in lines)
+
+
+FOLDED = (Heading("pilot"), Heading("cores", number=True), Heading("because", folded=True))
+
+
+def test_a_long_last_cell_is_folded_and_nothing_is_cut() -> None:
+    """Where there is no window it stays one line."""
+    rows = [("slot1@a", "8", "one two three four five six seven eight nine"), ("b", "16", "x" * 40)]
+    lines, missing = table(FOLDED, rows, Paper(width=50))
+    assert missing == []
+    assert lines == [
+        "pilot    cores  because",
+        "slot1@a      8  one two three four five six seven",
+        "                eight nine",
+        f"b           16  {'x' * 40}",
+    ]
+    assert table(FOLDED, rows, Paper())[0][1].endswith("seven eight nine")
+
+
+@given(words=st.lists(st.text("ab日", max_size=12), max_size=30), width=st.integers(1, 120))
+def test_folding_loses_no_word(words: list[str], width: int) -> None:
+    text = " ".join(words)
+    lines, _ = table(FOLDED, [("p", "1", text)], Paper(width=width))
+    shown = " ".join(
+        line.replace("p", "", 1).replace("1", "", 1) if not number else line for number, line in enumerate(lines[1:])
+    )
+    assert shown.split() == text.split()
 
 
 def test_a_wide_letter_is_never_cut_in_half() -> None:

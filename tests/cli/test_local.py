@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.cli.local_directory import default_directory
 from drainwise.cli.main import main
-from drainwise.local.ledger import Ledger
+from drainwise.local.daemon_store import DaemonStore
+from drainwise.local.system import default_directory
 
 
 @pytest.fixture(autouse=True)
@@ -63,8 +63,8 @@ def test_jobs_are_kept_while_no_daemon_runs(
     table = said(capsys, "queue").splitlines()
     assert table[0].split()[:5] == ["job", "account", "user", "cores", "state"]
     assert re.fullmatch(r" +1 +alice +al +8 +waiting +run --fast", table[1])
-    with Ledger(default_directory()) as ledger:
-        job = ledger.job(1)
+    with DaemonStore(default_directory()) as store:
+        job = store.job(1)
         assert job is not None and dict(job.request.environment) == {"HERE": "there", "A": "b=c"}
 
 
@@ -84,11 +84,11 @@ def test_how_a_job_ended_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "account", "alice", "--quota", "32")
     said(capsys, "submit", "--account", "alice", "--count", "3", "--", "true")
     now = int(time.time())
-    with Ledger(default_directory()) as ledger:
+    with DaemonStore(default_directory()) as store:
         for job_id, code, signal, note in ((1, 0, None, ""), (2, 3, None, ""), (3, None, 9, "its wall limit is over")):
-            job = ledger.begin_start(job_id, "node1", now - 90)
+            job = store.begin_start(job_id, "node1", now - 90)
             assert job is not None
-            ledger.ended(job, now, code, signal, note)
+            store.ended(job, now, code, signal, note)
     ends = [re.split("  +", line.strip())[-1] for line in said(capsys, "queue", "--all").splitlines()[1:]]
     assert ends == ["ended with 0", "ended with 3", "ended by SIGKILL: its wall limit is over"]
     assert said(capsys, "wait", "1") == ""

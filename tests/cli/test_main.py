@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import os
 import subprocess
 import sys
 import types
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
 import drainwise
-from drainwise import errors
-from drainwise.cli import main as command_line
 from drainwise.cli.main import COMMANDS, main
+from drainwise.facts import errors
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 SYSTEM_PYTHON = "/usr/bin/python3"
-
-
-def ran(*words: str, python: str = sys.executable, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
-    argv = [python, *options, "-m", "drainwise", *words]
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=60)
+ENVIRONMENT = {"PATH": os.defpath, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def command(monkeypatch: pytest.MonkeyPatch, what: object) -> None:
@@ -38,26 +34,29 @@ def command(monkeypatch: pytest.MonkeyPatch, what: object) -> None:
         subparsers.add_parser("status").add_argument("--pool")
 
     module = types.SimpleNamespace(add_parser=add_parser, run=run)
-    monkeypatch.setattr(command_line.importlib, "import_module", lambda name: module)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "drainwise.cli.status", module)
 
 
-def test_help_lists_every_command() -> None:
-    shown = ran("--help")
-    assert shown.returncode == 0
-    assert all(f"    {name} " in shown.stdout for name in COMMANDS)
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(f"    {name} " in shown for name in COMMANDS)
 
 
-def test_version() -> None:
-    assert ran("--version").stdout == f"drainwise {drainwise.__version__}\n"
+def test_the_package_is_a_program() -> None:
+    argv = [sys.executable, "-m", "drainwise", "--version"]
+    assert subprocess.check_output(argv, env=ENVIRONMENT, text=True) == f"drainwise {drainwise.__version__}\n"
 
 
 @pytest.mark.parametrize(
     "words", [(), ("nonsense",), ("status", "--nonsense"), ("reclaim",), ("status", "--pool", "x")]
 )
-def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
-    shown = ran(*words)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert "drainwise" in shown.stderr.splitlines()[-1]
+def test_wrong_usage_ends_with_2(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        sys.exit(main(words))
+    out, err = capsys.readouterr()
+    assert out == "" and "drainwise" in err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", ["features", "shutdown", "pilot"])
@@ -73,17 +72,17 @@ def test_commands_of_a_worker_node_need_the_standard_library_alone(name: str) ->
     shown = subprocess.run([SYSTEM_PYTHON, "-I", "-c", program], capture_output=True, text=True, check=True)
     code, *modules = shown.stderr.split()
     assert code == "0"
-    for pool_side in ("rich", "htcondor2", "classad2", "jinja2", "drainwise.reclaim", "drainwise.siteconfig"):
+    for pool_side in ("numpy", "htcondor2", "classad2", "jinja2", "drainwise.reclaim", "drainwise.siteconfig"):
         assert pool_side not in modules
 
 
 @pytest.mark.parametrize(
     ("words", "package", "extras"),
     [
-        (("--pool", "slurm"), "rich.table", ("slurm",)),
+        (("--pool", "slurm"), "numpy.core", ("slurm",)),
         (("--pool=slurm",), "jinja2", ("slurm",)),
-        (("--pool", "htcondor"), "rich", ("htcondor",)),
-        ((), "rich", ("htcondor", "slurm")),
+        (("--pool", "htcondor"), "numpy", ("htcondor",)),
+        ((), "numpy", ("htcondor", "slurm")),
         ((), "htcondor2", ("htcondor",)),
     ],
 )
@@ -99,6 +98,22 @@ def test_a_missing_package_is_named_with_what_installs_it(
     assert main(["status", *words]) == 1
     installs = " or ".join(f"pip install 'drainwise[{extra}]'" for extra in extras)
     assert capsys.readouterr().err == f"drainwise: this command needs the Python package {package}: {installs}\n"
+
+
+def test_where_pip_has_not_installed_drainwise_its_extras_are_not_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after `drainwise install`: the package lies in a directory of its own, and the Python is the system's."""
+
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    command(monkeypatch, ModuleNotFoundError("No module named 'htcondor2'", name="htcondor2"))
+    assert main(["status"]) == 1
+    said = capsys.readouterr().err
+    assert "pip install 'drainwise" not in said
+    assert said.endswith(f": install htcondor for {sys.executable}, from the distribution or by pip\n")
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +156,6 @@ def test_a_commands_exit_code_is_the_programs(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     """`drainwise … | head`: no traceback, nothing said."""
-    environment = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as closed:
@@ -152,26 +166,22 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
             "sys.exit(m.main(['status']))"
         )
         shown = subprocess.run(
-            [sys.executable, "-c", program], env=environment, stdout=closed, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-c", program], env=ENVIRONMENT, stdout=closed, stderr=subprocess.PIPE, check=False
         )
     assert (shown.returncode, shown.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize(
-    "words", [("config", "keys"), ("--version",), ("shutdown", "--file", "/nowhere/at/all"), ("--help",)]
-)
+@pytest.mark.parametrize("words", [("config", "keys"), ("shutdown", "--file", "/nowhere/at/all"), ("--help",)])
 def test_an_output_that_is_full_or_closed_is_one_line_and_1(words: tuple[str, ...]) -> None:
     """No traceback, whatever was to be printed, by a command or by the parser itself."""
-    environment = {"PATH": os.defpath, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
     for redirection, why in ((">/dev/full", "No space left on device"), (">&-", "it is closed")):
         line = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "drainwise", *words]
-        shown = subprocess.run(line, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        shown = subprocess.run(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, check=False)
         assert (shown.returncode, shown.stderr) == (1, f"drainwise: standard output cannot be written: {why}\n")
 
 
 def test_without_standard_error_output_is_what_was_asked_for() -> None:
     """What goes to standard error is not printed among it."""
-    environment = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
     line = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "drainwise", "shutdown", "--cancel", "--force"]
-    shown = subprocess.run(line, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    shown = subprocess.run(line, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=False)
     assert (shown.returncode, shown.stdout) == (0, "no shutdown is planned\n")

@@ -11,7 +11,7 @@ import pytest
 
 import drainwise
 from drainwise.cli import pilot
-from drainwise.pilot.settings import Settings
+from drainwise.pilot.decide.settings import PilotSettings
 
 PROGRAM = f"import sys; sys.path.append({str(Path(drainwise.__file__).parents[1])!r}); sys.dont_write_bytecode = True; "
 PROGRAM += "from drainwise.cli.main import main; sys.exit(main())"
@@ -57,7 +57,7 @@ def test_the_defaults_are_the_settings() -> None:
     parser = argparse.ArgumentParser()
     pilot.add_parser(parser.add_subparsers())
     args = vars(parser.parse_args(["pilot", "run", "--queue", "x"]))
-    assert {name: args[name] for name in vars(Settings())} == vars(Settings())
+    assert {name: args[name] for name in vars(PilotSettings())} == vars(PilotSettings())
 
 
 def test_no_two_pilots_have_one_name() -> None:

@@ -11,25 +11,25 @@ import pytest
 from drainwise.cli.main import main
 
 if TYPE_CHECKING:
-    from .conftest import MemoryPool
+    from .conftest import AlicesPool
 
 
-def test_chosen_and_spared_each_with_its_reason(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan"]) == 0
     shown = capsys.readouterr().out
     assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 1.11 core-h" in shown
-    lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith(" slot1_")}
-    assert "ask, 42m45s left" in lines["slot1_1@node1"]
-    assert "gone by itself in 16m40s, 0.278 core-h idle until then; in the least wasteful set" in lines["slot1_1@node1"]
+    lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("slot1_")}
+    assert "drain, 42m45s left" in lines["slot1_1@node1"]
+    assert "leaves by itself in 16m40s, 0.278 core-h idle until then; in the least wasteful" in lines["slot1_1@node1"]
     assert "spare" in lines["slot1_4@node1"]
-    assert "ask, 42m45s left" in lines["slot1_3@node1"]
-    assert "not needed; asking it would waste 1.67 core-h" in lines["slot1_2@node1"]
-    assert "not needed; asking it would waste 30.7 core-h" in lines["slot1_4@node1"]
-    assert pool.asked == {}
+    assert "drain, 42m45s left" in lines["slot1_3@node1"]
+    assert "not needed; draining it would waste 1.67 core-h" in lines["slot1_2@node1"]
+    assert "not needed; draining it would waste 30.7 core-h" in lines["slot1_4@node1"]
+    assert pool.orders == []
 
 
 def test_a_pilot_is_killed_only_where_the_site_says_so(
-    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Although ending it at once would waste less."""
     site = tmp_path / "site.ini"
@@ -37,13 +37,13 @@ def test_a_pilot_is_killed_only_where_the_site_says_so(
     assert main(["plan", "--site", str(site)]) == 0
     shown = capsys.readouterr().out
     assert "2 pilots give back 16 of 16 cores at an expected waste of 0.611 core-h" in shown
-    [line] = [line for line in shown.splitlines() if line.startswith(" slot1_2@node1")]
+    [line] = [line for line in shown.splitlines() if line.startswith("slot1_2@node1")]
     assert "vacate, 0s left" in line
     assert "killed: 0.333 core-h of running payloads lost; in the least wasteful set" in line
 
 
 def test_a_policy_to_compare_with_kills_in_a_plan_and_nowhere_else(
-    pool: MemoryPool, capsys: pytest.CaptureFixture[str]
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def kinds(*words: str) -> set[str]:
         assert main([*words, "--json", "--policy", "youngest-first"]) == 0
@@ -52,28 +52,28 @@ def test_a_policy_to_compare_with_kills_in_a_plan_and_nowhere_else(
     assert kinds("plan") == {"kill"}
     assert "kill" not in kinds("reclaim", "--once")
     assert "kill" not in kinds("reclaim", "--once", "--act")
-    assert len(pool.asked) == 2
+    assert len(pool.orders) == 2
 
 
-def test_the_policy_can_be_named(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_policy_can_be_named(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--policy", "paper"]) == 0
     assert "least draining waste of those that can go away within 2h" in capsys.readouterr().out
 
 
-def test_json(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert [order["name"] for order in shown["users"][0]["orders"]] == ["slot1_1@node1", "slot1_3@node1"]
-    assert pool.asked == {}
+    assert pool.orders == []
 
 
-def test_a_pool_that_does_not_answer_is_one_line(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
-    pool.unreachable = True
+def test_a_pool_that_does_not_answer_is_one_line(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+    pool.go_away()
     assert main(["plan", "--json"]) == 1
     assert capsys.readouterr() == ("", "drainwise: the collector did not answer within 8 s\n")
 
 
-def test_an_impossible_site_file_ends_with_2(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_impossible_site_file_ends_with_2(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--site", "/nonexistent.ini"]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -10,16 +10,17 @@ import pytest
 
 from drainwise.cli import pool_options
 from drainwise.cli.pool_options import add_pool_options, settings_of
-from drainwise.errors import ConfigurationError, UsageError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.htcondor import system as htcondor
+from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.local.pool import LocalPool
-from drainwise.pool import Pool
-from drainwise.reclaim.settings import Settings, Trust
+from drainwise.pool.facts import Pool
+from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.pool import SlurmPool
+from drainwise.slurm.pool.pool import SlurmPool
 
 
-def settings(*words: str) -> Settings:
+def settings(*words: str) -> ReclaimSettings:
     parser = argparse.ArgumentParser()
     add_pool_options(parser)
     return settings_of(parser.parse_args(words))
@@ -29,7 +30,7 @@ def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch)
     """Each default stands once in the table of keys and once where a bound is explained: they agree."""
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     defaults = SiteConfig()
-    assert settings("--pool", "local") == Settings(
+    assert settings("--pool", "local") == ReclaimSettings(
         policy=defaults.reclaim.policy,
         horizon=defaults.reclaim.horizon,
         grace=defaults.reclaim.grace,
@@ -38,7 +39,7 @@ def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch)
         max_cores=defaults.reclaim.max_cores_per_cycle,
         max_cores_per_user=defaults.reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=defaults.reclaim.max_cores_per_user_per_hour,
-        told=1,
+        order_latency=1,
     )
 
 
@@ -78,7 +79,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
     file.write_text(SITE)
     condor = ("--pool", "htcondor")
     read = settings("--site", str(file), *condor)
-    assert read == Settings(
+    assert read == ReclaimSettings(
         "paper",
         horizon=3600,
         grace=5400,
@@ -90,7 +91,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         margin=600,
         notice=1200,
         vacate=480,
-        told=125,
+        order_latency=125,
         min_age=120,
         min_between_acts=300,
         retry_after=180,
@@ -109,12 +110,16 @@ def test_when_a_pilot_hears_of_an_order_and_is_ended_is_a_matter_of_its_batch_sy
     file = tmp_path / "site.ini"
     file.write_text(SITE)
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))
-    times = {pool: (it.vacate, it.told) for pool in ("htcondor", "slurm", "local") if (it := settings("--pool", pool))}
+    times = {
+        pool: (it.vacate, it.order_latency)
+        for pool in ("htcondor", "slurm", "local")
+        if (it := settings("--pool", pool))
+    }
     assert times == {"htcondor": (480, 125), "slurm": (0, 20), "local": (0, 1)}
     file.write_text("")
     assert settings("--pool", "htcondor").vacate == 600
-    monkeypatch.setattr(pool_options, "missing_of_htcondor", lambda: "")
-    assert settings().told == 65, "the pool that would be opened counts"
+    monkeypatch.setattr(htcondor.HTCondor, "missing", lambda *_: "")
+    assert settings().order_latency == 65, "the pool that would be opened counts"
 
 
 def test_a_site_file_that_was_named_must_be_there() -> None:
@@ -132,7 +137,7 @@ def test_without_htcondor_the_local_batch_system_takes_over_and_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CONDOR_CONFIG", raising=False)
-    monkeypatch.setattr(pool_options, "CONDOR_FILES", ("/nonexistent/condor_config",))
+    monkeypatch.setattr(htcondor, "CONDOR_FILES", ("/nonexistent/condor_config",))
     monkeypatch.setenv("DRAINWISE_LOCAL", "/nonexistent/state")
     assert isinstance(opened(), LocalPool)
     warned = "drainwise: no HTCondor here: using the local batch system in /nonexistent/state\n"
@@ -157,12 +162,12 @@ def test_htcondor_is_taken_where_it_is_configured_or_asked_for(
 ) -> None:
     (tmp_path / "condor_config").write_text("")
     monkeypatch.delenv("CONDOR_CONFIG", raising=False)
-    monkeypatch.setattr(pool_options, "CONDOR_FILES", ("/nonexistent/condor_config",))
+    monkeypatch.setattr(htcondor, "CONDOR_FILES", ("/nonexistent/condor_config",))
     assert isinstance(opened("--pool", "htcondor"), HTCondorPool)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(pool_options, "CONDOR_FILES", (str(tmp_path / "condor_config"),))
+    monkeypatch.setattr(htcondor, "CONDOR_FILES", (str(tmp_path / "condor_config"),))
     assert isinstance(opened(), HTCondorPool)
-    monkeypatch.setattr(pool_options, "CONDOR_FILES", ())
+    monkeypatch.setattr(htcondor, "CONDOR_FILES", ())
     monkeypatch.setenv("CONDOR_CONFIG", "/wherever")
     assert isinstance(opened(), HTCondorPool)
     assert capsys.readouterr() == ("", "")
@@ -173,7 +178,7 @@ def test_slurm_is_taken_where_it_is_configured_or_asked_for(
 ) -> None:
     """By the site file's word on where it lies; HTCondor comes first where both are there."""
     monkeypatch.delenv("CONDOR_CONFIG", raising=False)
-    monkeypatch.setattr(pool_options, "CONDOR_FILES", ())
+    monkeypatch.setattr(htcondor, "CONDOR_FILES", ())
     site = tmp_path / "site.ini"
     site.write_text(f"[slurm]\nconfig_dir = {tmp_path}\nbin_dir = {tmp_path}\n")
     assert isinstance(opened("--pool", "slurm", "--site", str(site)), SlurmPool)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import doctest
 import json
 import os
 import time
@@ -16,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.cli import shutdown
-from drainwise.cli.shutdown import duration, parse_time
-from drainwise.errors import FeatureError, UsageError
+from drainwise.cli.shutdown import parse_time
+from drainwise.facts.errors import FeatureError, UsageError
 
 NOW = 1795249000
 Run = Callable[..., int]
@@ -204,12 +203,3 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 def test_an_iso_time_with_its_zone_is_exact(moment: datetime.datetime) -> None:
     aware = moment.replace(microsecond=0, tzinfo=datetime.timezone.utc)
     assert parse_time(aware.isoformat(), NOW) == int(aware.timestamp())
-
-
-@pytest.mark.parametrize(("secs", "text"), [(1, "1 s"), (59, "59 s"), (60, "1 min"), (3600, "1 h 00 min")])
-def test_a_duration_is_told_in_hours_and_minutes(secs: int, text: str) -> None:
-    assert duration(secs) == text
-
-
-def test_the_examples_in_the_docstrings_are_true() -> None:
-    assert doctest.testmod(shutdown) == (0, 1)

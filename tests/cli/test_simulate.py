@@ -91,7 +91,7 @@ def test_options_reach_the_scenario(few: str, capsys: pytest.CaptureFixture[str]
     told = {
         "lease": 172800,
         "reclaimed": 0.1,
-        "beliefs": "requests",
+        "estimates": "requests",
         "error": 0.5,
         "cores": 64,
         "moments": 1,
@@ -106,12 +106,12 @@ def test_options_reach_the_scenario(few: str, capsys: pytest.CaptureFixture[str]
 def test_the_demand_may_be_jobs_of_the_log(few: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A group's own; times are then those for which they waited, and a group that is not there is named."""
     words = ["simulate", few, "--cores", "64", "--replications", "1", "--processes", "1", "--period", "1h"]
-    assert main([*words, "--policies", "least-waste", "--comers", "1"]) == 0
+    assert main([*words, "--policies", "least-waste", "--arrivals", "1"]) == 0
     shown = capsys.readouterr().out
     assert "the jobs of 1, who is owed 25 % of the cores, are the demand" in shown and "came as jobs waited" in shown
     assert "policies run apart here" in shown and "in 1 replication," in shown
-    assert main([*words, "--comers", "nobody"]) == 2
-    assert "comers = 'nobody': expected a group" in capsys.readouterr().err
+    assert main([*words, "--arrivals", "nobody"]) == 2
+    assert "arrivals = 'nobody': expected a group" in capsys.readouterr().err
 
 
 SHARES = [("--reclaim", "0"), ("--reclaim", "1.5"), ("--stuck", "-0.1"), ("--liars", "nan"), ("--silent", "x")]
@@ -134,8 +134,8 @@ SHARES = [("--reclaim", "0"), ("--reclaim", "1.5"), ("--stuck", "-0.1"), ("--lia
         ("--grace", "-5", "expected"),
         ("--error", "-1", "expected a number from 0 to 10"),
         ("--error", "1e9", "expected a number from 0 to 10"),
-        ("--policies", "best", "expected some of least-waste"),
-        ("--policies", "", "expected some of least-waste"),
+        ("--policies", "best", "no policy is called 'best'"),
+        ("--policies", "", "no policy is called ''"),
         ("--replications", "0", "expected a whole number from 1"),
         ("--moments", "many", "expected a whole number from 1"),
         ("--seed", "-1", "expected a whole number from 0"),
@@ -189,12 +189,14 @@ def test_what_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], few: str, tmp_path: Path
 ) -> None:
     """With the extra that brings it."""
-    for module in [name for name in sys.modules if name.startswith(("matplotlib", "drainwise.simulate.p"))]:
+    for module in [
+        name for name in sys.modules if name.startswith(("jinja2", "drainwise.simulate.p", "drainwise.page"))
+    ]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     assert main(["simulate", few, *QUICK, "--html", str(tmp_path / "page.html")]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "drainwise: this command needs the Python package matplotlib: pip install 'drainwise[simulate]'"
+    assert last == "drainwise: this command needs the Python package jinja2: pip install 'drainwise[simulate]'"
 
 
 def test_a_terminal_sees_how_far_it_is(few: str) -> None:
@@ -214,7 +216,10 @@ def test_the_documented_commands(
 ) -> None:
     """Those of docs/simulate.md, on the first jobs of each log and at one moment, for the sake of time."""
     commands = [
-        line for fence in re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL) for line in fence.splitlines()
+        line
+        for fence in re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+        for line in fence.splitlines()
+        if line.startswith("drainwise ")
     ]
     logs = {word for command in commands for word in shlex.split(command) if word.endswith(".swf.gz")}
     assert len(commands) > 4

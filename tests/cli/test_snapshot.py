@@ -11,16 +11,16 @@ import pytest
 from drainwise.cli.main import main
 
 if TYPE_CHECKING:
-    from .conftest import MemoryPool
+    from .conftest import AlicesPool
 
 
 @pytest.fixture
-def saved(pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def saved(pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """A file that `drainwise snapshot` wrote; the pool itself does not answer any more."""
     assert main(["snapshot"]) == 0
     file = tmp_path / "snapshot.json"
     file.write_text(capsys.readouterr().out)
-    pool.unreachable = True
+    pool.go_away()
     return str(file)
 
 
@@ -34,13 +34,13 @@ def asked(plan: Any) -> list[str]:
 
 
 def test_a_plan_from_a_snapshot_is_the_plan_of_the_pool(
-    pool: MemoryPool, saved: str, capsys: pytest.CaptureFixture[str]
+    pool: AlicesPool, saved: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = planned(capsys, "--snapshot", saved)
-    pool.unreachable = False
+    pool.faults.clear()
     now = planned(capsys)
     assert asked(again) == asked(now) == ["slot1_1@node1", "slot1_3@node1"]
-    assert pool.asked == {}
+    assert pool.orders == []
 
 
 def test_what_if_so_many_cores_were_needed(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,14 +89,14 @@ def test_a_number_that_is_none_is_wrong_usage(words: list[str], capsys: pytest.C
     assert end.value.code == 2
 
 
-def test_a_pool_that_does_not_answer_is_one_line(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pool_that_does_not_answer_is_one_line(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """HOSTILE 54."""
-    pool.unreachable = True
+    pool.go_away()
     assert main(["snapshot"]) == 1
     assert capsys.readouterr() == ("", "drainwise: the collector did not answer within 8 s\n")
 
 
-def test_names_cannot_speak_to_the_terminal(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_cannot_speak_to_the_terminal(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """HOSTILE 41: what a user wrote is escaped."""
     pool.user = "al\x1b]0;x\x07\u202e@pool"
     assert main(["snapshot"]) == 0

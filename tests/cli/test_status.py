@@ -20,21 +20,21 @@ from drainwise.cli.columns import BY_NAME
 from drainwise.cli.main import main
 from drainwise.journal.file import journal_line
 from drainwise.journal.unmet import unmet_event
-from drainwise.reclaim.unmet_demand import Unmet
+from drainwise.reclaim.unmet_demand import UnmetDemand
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .conftest import MemoryPool
+    from .conftest import AlicesPool
 
 
 @pytest.fixture(autouse=True)
-def time_stands_still(pool: MemoryPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def time_stands_still(pool: AlicesPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the moment of the pool's facts, so that figures do not grow while a test looks at them."""
     monkeypatch.setattr(time, "time", lambda: float(pool.now))
 
 
-def test_the_tables_are_complete_in_a_pipe(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_are_complete_in_a_pipe(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is cut, however long a name is."""
     pool.user = "alice-" + "x" * 200 + "@pool"
     assert main(["status"]) == 0
@@ -48,7 +48,7 @@ def test_the_tables_are_complete_in_a_pipe(pool: MemoryPool, capsys: pytest.Capt
     assert silent[2:] == ["8", "?", "silent", "?", "?", "16.0", "core-h", "?", "running"]
 
 
-def test_json_has_the_figures_in_base_units(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_figures_in_base_units(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert [account["name"] for account in shown["accounts"]] == ["group_a", "group_b"]
@@ -58,10 +58,12 @@ def test_json_has_the_figures_in_base_units(pool: MemoryPool, capsys: pytest.Cap
 
 
 def test_paused_demand_is_shown_and_counts_as_none(
-    pool: MemoryPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`status` and `plan`, from the journal that the site names and from the agent's own beside its lock."""
-    paused = Unmet("group_b", failed=2, vain=32.0, since=pool.now - 60, until=pool.now + 840, held=16.0, held_jobs=2.0)
+    paused = UnmetDemand(
+        "group_b", failed=2, vain=32.0, since=pool.now - 60, until=pool.now + 840, held=16.0, held_jobs=2.0
+    )
     (tmp_path / "agent.journal").write_text(journal_line(unmet_event(paused, pool.now - 60)))
     (tmp_path / "site.ini").write_text(f"[journal]\nfile = {tmp_path}/agent.journal\n")
     for options in ([], ["--site", f"{tmp_path}/site.ini"]):
@@ -76,12 +78,12 @@ def test_paused_demand_is_shown_and_counts_as_none(
     for command in ("plan", "status"):
         assert main([command, "--json"]) == 0
         [one] = json.loads(capsys.readouterr().out)["paused_demand"]
-        assert (one["principal"], one["cores"], one["until"]) == ("group_b", 16.0, pool.now + 840)
+        assert (one["account"], one["cores"], one["until"]) == ("group_b", 16.0, pool.now + 840)
     assert main(["plan", "--cores", "8"]) == 0
     assert "1 pilot gives back 8 of 8 cores" in capsys.readouterr().out
 
 
-def test_names_cannot_speak_to_the_terminal(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_cannot_speak_to_the_terminal(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """HOSTILE 41, 45: no escape sequence, no new line, no markup."""
     pool.user = "al\x1b]0;x\x07\r\nice[bold]\u202e@pool"
     assert main(["status"]) == 0
@@ -90,15 +92,15 @@ def test_names_cannot_speak_to_the_terminal(pool: MemoryPool, capsys: pytest.Cap
     assert all(line.isprintable() for line in shown.splitlines())
 
 
-def test_a_pool_that_does_not_answer_is_one_line(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pool_that_does_not_answer_is_one_line(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """HOSTILE 54."""
-    pool.unreachable = True
+    pool.go_away()
     assert main(["status"]) == 1
     assert capsys.readouterr() == ("", "drainwise: the collector did not answer within 8 s\n")
 
 
 def test_a_narrow_window_folds_and_loses_nothing(
-    pool: MemoryPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     assert main(["plan"]) == 0
@@ -107,7 +109,7 @@ def test_a_narrow_window_folds_and_loses_nothing(
         assert whole in words
 
 
-def test_format_gives_named_columns_as_single_words(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_format_gives_named_columns_as_single_words(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     pool.user = "alice smith@pool"
     assert main(["status", "--format", "name,USER,cores,killwaste,drainwaste,remaining"]) == 0
     heading, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -116,7 +118,7 @@ def test_format_gives_named_columns_as_single_words(pool: MemoryPool, capsys: py
     assert rows[3] == ["slot1_4@node1", "alice_smith@pool", "8", "57600", "?", "?"]
 
 
-def test_every_column_can_be_asked_for(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_column_can_be_asked_for(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """Alone, without a heading, one word per pilot; and each is explained by --help."""
     for name in BY_NAME:
         assert main(["status", "--noheader", "--format", name, "--sort", f"{name}:desc"]) == 0
@@ -128,9 +130,9 @@ def test_every_column_can_be_asked_for(pool: MemoryPool, capsys: pytest.CaptureF
     assert all(f"\n  {name} " in explained for name in BY_NAME)
 
 
-def test_a_wrong_column_is_refused_with_the_list(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_column_is_refused_with_the_list(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """Before the pool is asked."""
-    pool.unreachable = True
+    pool.go_away()
     for words in (["--format", "name,color"], ["--sort", "color"]):
         assert main(["status", *words]) == 2
         assert f"no column is called 'color'; there are {', '.join(BY_NAME)}" in capsys.readouterr().err
@@ -138,13 +140,13 @@ def test_a_wrong_column_is_refused_with_the_list(pool: MemoryPool, capsys: pytes
     assert "expected COLUMN, COLUMN:asc or COLUMN:desc" in capsys.readouterr().err
 
 
-def test_sorted_by_a_column_with_the_unknown_last(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sorted_by_a_column_with_the_unknown_last(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     for order, expected in (("drainwaste", "1324"), ("drainwaste:desc", "2314"), ("name:desc", "4321")):
         assert main(["status", "--sort", order, "--format", "name", "--noheader"]) == 0
         assert "".join(line[6] for line in capsys.readouterr().out.splitlines()) == expected
 
 
-def test_only_the_users_asked_for(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_users_asked_for(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     """With or without the domain; the accounts stay whole."""
     for user, count in (("alice", 4), ("alice@pool", 4), ("bob", 0), ("alic", 0)):
         assert main(["status", "--json", "--user", "carol", "--user", user]) == 0
@@ -153,7 +155,7 @@ def test_only_the_users_asked_for(pool: MemoryPool, capsys: pytest.CaptureFixtur
 
 
 def test_no_line_is_wider_than_the_window(
-    pool: MemoryPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names are cut first and say so, then columns are left out and named."""
     pool.user = "alice-" + "x" * 200 + "@pool"
@@ -168,7 +170,7 @@ def test_no_line_is_wider_than_the_window(
         assert any(line.startswith("(left out") for line in lines) == (width < 100)
 
 
-def test_no_box_and_no_colour_where_there_is_no_terminal(pool: MemoryPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_box_and_no_colour_where_there_is_no_terminal(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status"]) == 0
     assert capsys.readouterr().out.isascii()
 
@@ -193,7 +195,7 @@ def on_a_terminal(words: list[str], monkeypatch: pytest.MonkeyPatch, **environme
     return shown.decode()
 
 
-def test_colour_on_a_terminal_and_none_with_no_color(pool: MemoryPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_on_a_terminal_and_none_with_no_color(pool: AlicesPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a name says cannot colour anything in either."""
     pool.user = "al\x1b[31mice@pool"
     coloured = on_a_terminal(["status"], monkeypatch)
@@ -202,3 +204,12 @@ def test_colour_on_a_terminal_and_none_with_no_color(pool: MemoryPool, monkeypat
     assert "\x1b" not in plain
     assert re.sub(r"\x1b\[\d*m", "", coloured) == plain
     assert max(len(line) for line in plain.splitlines()) <= 80
+
+
+def test_a_user_without_pilots_is_named_as_plan_names_it(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not an empty table, which could mean anything; nothing has failed."""
+    assert main(["status", "--user", "nobody"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert "no user with pilots is called 'nobody'; there is alice@pool" in shown
+    assert main(["plan", "--user", "nobody", "--cores", "8"]) == 2
+    assert "no user with pilots is called 'nobody'; there is alice@pool" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Names of users and nodes cannot speak to a terminal."""
+"""JSON on a terminal holds no control character."""
 
 from __future__ import annotations
 
@@ -8,28 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.cli.text import json_text, printable
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("alice@pool", "alice@pool"),
-        ("al\x1b[2Jice\r\n", "al[2Jice"),
-        ("\x9b31m", "31m"),
-        ("a\u202eb\u2066", "ab"),
-        ("žluťoučký kůň", "žluťoučký kůň"),
-        ("\x7f\x00", ""),
-    ],
-)
-def test_what_is_not_printable_is_left_out(text: str, shown: str) -> None:
-    """HOSTILE 15, 41."""
-    assert printable(text) == shown
-
-
-@given(st.text())
-def test_the_result_is_one_printable_line(text: str) -> None:
-    assert printable(text).isprintable()
+from drainwise.cli.text import json_text
 
 
 @given(st.dictionaries(st.text(), st.text()))

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli.main import main
-from drainwise.estimate import validation_machine as machine
-from drainwise.estimate.validation_file import load_request
-from drainwise.estimate.validation_state import text_of
-from drainwise.local.job import Account, Node
-from drainwise.local.store import Store
-from drainwise.written_file import toml_reader
+from drainwise.common.written_file import toml_reader
+from drainwise.local.job import AccountQuota, LocalNode
+from drainwise.local.store import LocalStore
+from drainwise.validate import machine
+from drainwise.validate.request import load_request
+from drainwise.validate.state import text_of
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = str(ROOT / "plugins")
@@ -41,9 +41,9 @@ def request_file(tmp_path: Path) -> str:
 @pytest.fixture
 def batch(tmp_path: Path) -> str:
     """A local batch system of one node of 4 cores, without a daemon."""
-    with Store(str(tmp_path / "batch"), create=True) as store:
-        store.set_nodes([Node("node1", 4)])
-        store.set_account(Account("alice", 4))
+    with LocalStore(str(tmp_path / "batch"), create=True) as store:
+        store.set_nodes([LocalNode("node1", 4)])
+        store.set_account(AccountQuota("alice", 4))
         return store.directory
 
 
@@ -71,7 +71,7 @@ def test_what_can_never_run_is_refused_before_anything_starts(
     said = refused(capsys, 2, request_file, "--directory", batch, "--account", "alice")
     assert "the run on 8 cores can never start: the largest node has 4 cores; `cores` in the request" in said
     assert "there is no account bob" in refused(capsys, 2, request_file, "--directory", batch, "--account", "bob")
-    with Store(batch) as store:
+    with LocalStore(batch) as store:
         assert store.jobs(ended=True) == []
 
 
@@ -101,8 +101,8 @@ def test_without_htcondors_bindings_it_says_what_installs_them(request_file: str
     program = f"import sys; sys.path.append({PLUGINS!r}); from drainwise.cli.main import main; sys.exit(main())"
     words = ["/usr/bin/python3", "-I", "-S", "-B", "-c", program, "validate", request_file, "--backend", "htcondor"]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
-    needs = "this command needs the Python package htcondor2: pip install 'drainwise[htcondor]'"
-    assert (ran.returncode, ran.stderr) == (1, f"drainwise: {needs}\n")
+    needs = "this command needs the Python package htcondor2: install htcondor for /usr/bin/python3, from the"
+    assert (ran.returncode, ran.stderr) == (1, f"drainwise: {needs} distribution or by pip\n")
 
 
 def test_a_state_file_that_is_none(request_file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +142,7 @@ def test_a_batch_system_that_is_not_there_is_no_reason_to_run_elsewhere(
         ({"slurm": {"resources": {"cpu": 2}}}, "slurm", "[backends.slurm] resources: cpu = 2"),
         ({"pbs": {}}, "local", "[backends] pbs = 'a table': expected one of slurm, sge"),
         ({"htcondor": {}}, "htcondor", "[backends] htcondor = "),
-        ({"slurm": 3}, "local", "backends = "),
+        ({"slurm": 3}, "local", "backends.slurm = "),
         ([], "local", "backends = '[]': expected tables"),
     ],
 )
@@ -161,7 +161,7 @@ def test_an_account_is_for_batch_systems_that_know_them_here(
 ) -> None:
     """It would be passed over in silence."""
     said = refused(capsys, 2, request_file, "--backend", "slurm", "--account", "alice")
-    assert "--account goes with local and htcondor; slurm is told by [backends.slurm] of the request" in said
+    assert "--account goes with local and htcondor; slurm is set by [backends.slurm] of the request" in said
 
 
 def test_other_tables_make_no_other_request(request_file: str, capsys: pytest.CaptureFixture[str]) -> None:

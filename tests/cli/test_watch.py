@@ -17,10 +17,10 @@ import pytest
 from drainwise.cli.layout import Paper
 from drainwise.cli.main import main
 from drainwise.cli.watch import Watch, on_screen
-from drainwise.errors import PoolUnreachable
+from drainwise.facts.errors import PoolUnreachable
 
 if TYPE_CHECKING:
-    from .conftest import MemoryPool
+    from .conftest import AlicesPool
 
 PIPE, WINDOW = Paper(), Paper(width=40, height=5, terminal=True)
 
@@ -76,15 +76,15 @@ def rounds(monkeypatch: pytest.MonkeyPatch, *between: Callable[[], None]) -> Non
 
 
 def test_blocks_one_after_the_other_until_ctrl_c(
-    pool: MemoryPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a terminal no escape sequence; Ctrl-C is the orderly end."""
 
     def away() -> None:
-        pool.unreachable = True
+        pool.go_away()
 
     def back() -> None:
-        pool.unreachable = False
+        pool.faults.clear()
 
     rounds(monkeypatch, away, back)
     assert main(["status", "--watch", "3"]) == 0
@@ -94,12 +94,12 @@ def test_blocks_one_after_the_other_until_ctrl_c(
 
 
 def test_json_is_one_document_per_line(
-    pool: MemoryPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault goes to standard error, so that a program reads documents alone."""
 
     def away() -> None:
-        pool.unreachable = True
+        pool.go_away()
 
     rounds(monkeypatch, lambda: None, away)
     assert main(["status", "--json", "--watch"]) == 0
@@ -109,7 +109,7 @@ def test_json_is_one_document_per_line(
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
-def test_a_time_that_makes_no_sense_is_wrong_usage(seconds: str, pool: MemoryPool) -> None:
+def test_a_time_that_makes_no_sense_is_wrong_usage(seconds: str, pool: AlicesPool) -> None:
     with pytest.raises(SystemExit) as end:
         main(["status", "--watch", seconds])
     assert end.value.code == 2

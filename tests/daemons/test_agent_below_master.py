@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from condor_pool import CondorPool
-from drainwise.htcondor.render import render
+from drainwise.htcondor.setup.render import render
+from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig.schema import AgentSection
 
 SITE = SiteConfig(agent=AgentSection(condor_master="yes"))

@@ -1,4 +1,4 @@
-"""The agent killed again and again on the local batch system: nobody is asked twice for one reason, nobody forgotten.
+"""The agent killed again and again on the local batch system: no pilot gets two orders for one reason, none is lost.
 
 The demand goes up and down; each change of it is one reason. While it stands the agent is killed at random points of
 its cycles, at a line of its own code or at a moment. What it did is read from the batch system's own record.
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.local.job import RUNNING
-from drainwise.local.store import Store
+from drainwise.local.store import LocalStore
 from killed_command import Killer
 from local_batch import Batch, until
 
@@ -25,7 +25,7 @@ SEED = 20261121
 LEFT_HALF_DONE = 2
 KILLS_FOR_ONE_REASON = 10
 EVERY_LINE = 1 << 30  # counts the lines, kills at none
-ASKED, TAKEN_BACK = "asked to be gone by", "not asked to leave any more"
+ORDERED, WITHDRAWN = "ordered to end by", "order withdrawn"
 SITE = """\
 [reclaim]
 min_age = 0s
@@ -64,7 +64,7 @@ class Play:
     def demand(self, jobs: int) -> None:
         """Let bob wait for so many jobs as large as a pilot; one such number is one reason to ask, or to take back."""
         if jobs < len(self.waiting):
-            with Store(self.batch.directory) as store:
+            with LocalStore(self.batch.directory) as store:
                 store.remove(self.waiting[jobs:], time.time())
             self.waiting = self.waiting[:jobs]
         elif jobs > len(self.waiting):
@@ -77,9 +77,9 @@ class Play:
 
     def record(self) -> list[tuple[int, str]]:
         """What was done to which pilot, by the batch system's own record."""
-        with Store(self.batch.directory) as store:
+        with LocalStore(self.batch.directory) as store:
             events = [event for job_id in self.pilots for event in store.events(job_id)]
-        known = [(event, act) for event in events for act in (ASKED, TAKEN_BACK) if event.text.startswith(act)]
+        known = [(event, act) for event in events for act in (ORDERED, WITHDRAWN) if event.text.startswith(act)]
         return [(event.job_id, act) for event, act in known]
 
     def forget(self) -> None:
@@ -152,9 +152,9 @@ def one_reason(play: Play, killer: Killer, jobs: int, cycle: Callable[[], object
         new = Counter(play.record()) - seen
         assert all(times == 1 for times in new.values()), f"twice for one reason: {new}"
         acts = {act for _, act in new}
-        assert acts <= {ASKED if wanted > 0 else TAKEN_BACK}, f"{wanted} more were wanted: {new}"
+        assert acts <= {ORDERED if wanted > 0 else WITHDRAWN}, f"{wanted} more were wanted: {new}"
         assert len(new) <= abs(wanted), f"{wanted} more were wanted: {new}"
-        assert all((job_id in before) == (act == TAKEN_BACK) for job_id, act in new)
+        assert all((job_id in before) == (act == WITHDRAWN) for job_id, act in new)
         return new
 
     acts_before = 0
@@ -187,16 +187,16 @@ def written(play: Play, event: str) -> Counter[int]:
 def journal_is_true(play: Play) -> None:
     """Every order stands in the journal once, also where the agent died before it could write it down.
 
-    What was taken back does so, too, unless the journal with its order was lost.
+    What was withdrawn does so, too, unless the journal with its order was lost.
     """
     record = play.record()
-    assert written(play, "order") == Counter(job_id for job_id, act in record if act == ASKED)
-    taken_back = Counter(job_id for job_id, act in record if act == TAKEN_BACK)
-    assert not written(play, "cancel") - taken_back
-    assert play.journals or written(play, "cancel") == taken_back
+    assert written(play, "order") == Counter(job_id for job_id, act in record if act == ORDERED)
+    withdrawn = Counter(job_id for job_id, act in record if act == WITHDRAWN)
+    assert not written(play, "withdrawal") - withdrawn
+    assert play.journals or written(play, "withdrawal") == withdrawn
 
 
-def test_an_agent_killed_at_200_points_asks_nobody_twice_and_forgets_nobody(play: Play, killer: Killer) -> None:
+def test_an_agent_killed_at_200_points_orders_nobody_twice_and_forgets_nobody(play: Play, killer: Killer) -> None:
     """The journal is lost now and then, too: it is no more than the memory of limits and of trust."""
     settle(play, killer)
     while play.kills < KILLS:
@@ -208,8 +208,8 @@ def test_an_agent_killed_at_200_points_asks_nobody_twice_and_forgets_nobody(play
     assert play.halves >= LEFT_HALF_DONE, "hardly one kill came between two acts: the test shows less than it says"
 
 
-def test_a_loop_killed_again_and_again_asks_nobody_twice_and_forgets_nobody(play: Play, killer: Killer) -> None:
-    """The next one takes over at once; a request is taken back when two of its cycles found the reason gone."""
+def test_a_loop_killed_again_and_again_orders_nobody_twice_and_forgets_nobody(play: Play, killer: Killer) -> None:
+    """The next one takes over at once; a request is withdrawn when two of its cycles found the reason gone."""
     settle(play, killer)
     while play.kills < KILLS_OF_THE_LOOP:
         one_reason(play, killer, another_demand(play), lambda: play.kill_loop(killer))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.local.job import RUNNING
-from drainwise.local.store import Store
+from drainwise.local.store import LocalStore
 from local_batch import ENVIRONMENT, Batch, until
 
 SITE = "[reclaim]\nmin_age = 0s\n[agent]\nperiod = 1s\nlongest_pause = 2s\nkill_switch = {0}/kill-switch\n{1}"
@@ -68,7 +68,7 @@ class Agent:
     def ends(self, number: signal.Signals) -> int:
         """Send the signal; the exit code, which must come soon."""
         self.process.send_signal(number)
-        return self.process.wait(10)
+        return self.process.wait(60)
 
     def close(self) -> None:
         """Leave nothing."""
@@ -105,10 +105,10 @@ class Play:
 
     def bob_leaves(self, jobs: list[int]) -> None:
         """He needs nothing any more."""
-        with Store(self.batch.directory) as store:
+        with LocalStore(self.batch.directory) as store:
             store.remove(jobs, time.time())
 
-    def asked(self) -> set[int]:
+    def under_order(self) -> set[int]:
         """The pilots that are under order."""
         return {job_id for job_id in self.pilots if self.batch.job(job_id).deadline is not None}
 
@@ -133,32 +133,32 @@ def test_it_serves_until_term_and_tells_systemd(play: Play) -> None:
     agent = play.agent("a", "--act")
     agent.await_told("READY=1")
     jobs = play.bob_waits()
-    until(lambda: len(play.asked()) == 2 and play.told_to_go() == play.asked(), "two pilots that are told")
+    until(lambda: len(play.under_order()) == 2 and play.told_to_go() == play.under_order(), "two pilots that are told")
     agent.await_told("STATUS=ok: ")
     play.bob_leaves(jobs)
-    until(lambda: not play.asked() and not play.told_to_go(), "pilots that may go on")
+    until(lambda: not play.under_order() and not play.told_to_go(), "pilots that may go on")
     began = len([message for message in agent.told() if "WATCHDOG=1" in message])
-    until(lambda: sum("WATCHDOG=1" in message for message in agent.told()) > began + 5, "signs of life", 10)
+    until(lambda: sum("WATCHDOG=1" in message for message in agent.told()) > began + 5, "signs of life")
     assert agent.ends(signal.SIGTERM) == 0
     assert agent.told()[-1].startswith("STOPPING=1")
     events = [json.loads(line) for line in (play.place / "journal").read_text().splitlines()]
     kinds = [event["event"] for event in events]
-    assert (kinds.count("order"), kinds.count("cancel"), kinds.count("state")) == (2, 2, 1)
+    assert (kinds.count("order"), kinds.count("withdrawal"), kinds.count("state")) == (2, 2, 1)
 
 
 def test_hup_takes_new_settings_and_refuses_broken_ones(play: Play) -> None:
     agent = play.agent("a")
-    agent.await_said("dry run: nobody is asked")
+    agent.await_said("dry run: no order is given")
     play.settle("act = yes\nperiode = 1s\n")
     agent.process.send_signal(signal.SIGHUP)
     agent.await_said("the new settings are refused and the old ones stay:")
     assert "[agent] periode = '1s': expected a known key, perhaps period" in agent.said()
     play.bob_waits()
     agent.await_told("give back 8 of 8 cores")
-    assert not play.asked(), "the old settings hold: a dry run"
+    assert not play.under_order(), "the old settings hold: a dry run"
     play.settle("act = yes\n")
     agent.process.send_signal(signal.SIGHUP)
-    until(lambda: len(play.asked()) == 2, "the new settings act")
+    until(lambda: len(play.under_order()) == 2, "the new settings act")
     agent.await_told("RELOADING=1")
     assert agent.said().count("refused") == 1 and agent.ends(signal.SIGINT) == 0
 
@@ -167,36 +167,36 @@ def test_the_kill_switch_stops_the_acts_while_it_is_there(play: Play) -> None:
     switch = play.place / "kill-switch"
     switch.touch()
     agent = play.agent("a", "--act")
-    agent.await_said(f"paused by kill switch: nobody is asked while {switch} is there")
+    agent.await_said(f"paused by kill switch: no order is given while {switch} is there")
     play.bob_waits()
     agent.await_told("paused by kill switch: 2 pilots give back 8 of 8 cores")
-    assert not play.asked()
+    assert not play.under_order()
     switch.unlink()
-    until(lambda: len(play.asked()) == 2, "it acts again")
+    until(lambda: len(play.under_order()) == 2, "it acts again")
     assert agent.said().count("paused") == 1
 
 
-def test_when_it_is_killed_another_takes_over_at_once_and_asks_nobody_twice(play: Play) -> None:
+def test_when_it_is_killed_another_takes_over_at_once_and_orders_nobody_twice(play: Play) -> None:
     """HOSTILE 51; a third one, which does not stand by, is refused all the while."""
     first = play.agent("first", "--act")
     first.await_told("STATUS=ok")
     second = play.agent("second", "--act", "--standby")
     second.await_said(f"stands by: another agent acts (pid {first.process.pid})")
     play.bob_waits()
-    until(lambda: len(play.asked()) == 2, "the first one acts")
-    before = play.asked()
+    until(lambda: len(play.under_order()) == 2, "the first one acts")
+    before = play.under_order()
     third = play.agent("third", "--act")
     assert third.process.wait(30) == 1
     assert f"another agent acts on this pool (pid {first.process.pid})" in third.said()
     first.process.kill()
     killed = time.monotonic()
     second.await_said("begins: a cycle every 1s")
-    assert time.monotonic() - killed < 5, "no time has to run out"
+    assert time.monotonic() - killed < 20, "no time has to run out"
     second.await_told("STATUS=ok: enough cores are free or on their way out")
-    assert play.asked() == before
+    assert play.under_order() == before
     play.bob_waits(1)
-    until(lambda: len(play.asked()) == 3, "the second one acts")
-    assert before < play.asked()
+    until(lambda: len(play.under_order()) == 3, "the second one acts")
+    assert before < play.under_order()
 
 
 def test_it_backs_off_while_the_batch_system_is_down_and_goes_on_by_itself(play: Play) -> None:
@@ -207,9 +207,9 @@ def test_it_backs_off_while_the_batch_system_is_down_and_goes_on_by_itself(play:
     agent.await_said("backing off: no daemon serves the local batch system")
     agent.await_told("next in 2s")
     play.bob_waits()
-    assert not play.asked()
+    assert not play.under_order()
     play.batch.start(cores=PILOTS * CORES)
-    until(lambda: len(play.asked()) == 2, "it acts again")
+    until(lambda: len(play.under_order()) == 2, "it acts again")
     agent.await_said("ok: ", times=2)
     assert agent.said().count("backing off") == 1
 

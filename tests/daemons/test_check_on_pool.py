@@ -13,10 +13,10 @@ import pytest
 
 from condor_pool import DOMAIN, CommandError, CondorPool, obtain_root
 from condor_pool.layout import CENTRAL, PORT
-from drainwise.htcondor.check_accounts import LINES
-from drainwise.htcondor.render import ROLES, render
+from drainwise.htcondor.setup.check import LINES
+from drainwise.htcondor.setup.render import ROLES, render
+from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig, load
-from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig.schema import AgentSection
 from real_daemons.furnish import write_file
 
@@ -136,8 +136,9 @@ def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPo
     )
     run = f"{slot.text('GlobalJobId')}@{slot.integer('JobStart')}"
     program = (
-        "import sys; from drainwise.htcondor.order_road import give_order; from drainwise.htcondor.orders import Order;"
-        "list(give_order(Order(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4]))"
+        "import sys; from drainwise.htcondor.pool.order_channel import give_order;"
+        "from drainwise.htcondor.pool.orders import OrderEntry;"
+        "list(give_order(OrderEntry(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4]))"
     )
     deadline = str(int(time.time()) + 1800)  # beyond MachineMaxVacateTime: else the run ends at once
     environment = {"CONDOR_CONFIG": f"{pool.root}/srv/clients/root/condor_config", "PYTHONPATH": str(PLUGINS)}
@@ -260,15 +261,15 @@ def test_an_agent_that_dies_below_condor_master_is_told(pool: CondorPool, token:
 def test_bindings_that_are_too_old_are_one_line(pool: CondorPool) -> None:
     """Debian's own, of HTCondor 23.9: what a look, an agent's start and the check say, instead of an AttributeError."""
     programs = [
-        "from drainwise.htcondor.pool import HTCondorPool; HTCondorPool().snapshot(0)",
-        "from drainwise.htcondor.pool import HTCondorPool; HTCondorPool().require_bindings()",
-        "import drainwise.htcondor.collector",
+        "from drainwise.htcondor.pool.pool import HTCondorPool; HTCondorPool().snapshot(0)",
+        "from drainwise.htcondor.pool.pool import HTCondorPool; HTCondorPool().require_bindings()",
+        "import drainwise.htcondor.pool.collector",
     ]
     for program in programs:
         environment = {"PYTHONPATH": "/usr/share/drainwise"}
         ran = pool.run(["python3", "-B", "-c", program], environment=environment, check=False)
         last = ran.stderr.splitlines()[-1]
         assert last.startswith(
-            "drainwise.errors.UsageError: HTCondor's Python bindings here are too old: version 23.9.6"
+            "drainwise.facts.errors.UsageError: HTCondor's Python bindings here are too old: version 23.9.6"
         )
         assert "pip install 'drainwise[htcondor]'" in last

@@ -14,14 +14,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import drainwise
+from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
-from drainwise.clocks import CLOCKS_DIFFER
-from drainwise.htcondor.slots import TOLD_NOTHING
-from scenario import stage
+from drainwise.htcondor.pool.slots import NO_UPDATE_HOOK
+from drainwise.pool.clocks import CLOCKS_DIFFER
+from scenario import condor_site
 
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 CORES, JOB_CORES = 8, 4
@@ -31,25 +33,12 @@ GROUP_QUOTA_group_alice = 16
 GROUP_QUOTA_group_bob = 8
 GROUP_ACCEPT_SURPLUS = True
 """
-# An access point of its own limit; jobs of the parallel universe need a dedicated scheduler, which is none here.
-JOBS = """\
-executable = /bin/sleep
-transfer_executable = False
-arguments = 3000
-request_cpus = {cores}
-request_memory = 64
-request_disk = 1MB
-should_transfer_files = YES
-when_to_transfer_output = ON_EXIT
-{more}
-queue {count}
-"""
 # Takes snapshots in one process, as a loop does: prints the first; when it is told to go on, why each following one is
 # refused, and the next that is believed.
 LOOP = """
 import json, sys, time
-from drainwise.errors import PoolError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import PoolError
+from drainwise.htcondor.pool.pool import HTCondorPool
 pool, end = HTCondorPool(), time.time() + 90
 def look():
     try:
@@ -84,19 +73,19 @@ def pool(release: str) -> Iterator[CondorPool]:
 
 def install(pool: CondorPool) -> None:
     """As a site does that cannot restart its startds: the files, then a reconfig."""
-    pool.copy_in(stage.PACKAGE, "/usr/share/drainwise/drainwise")
+    pool.copy_in(condor_site.PACKAGE, "/usr/share/drainwise/drainwise")
     with tempfile.TemporaryDirectory() as place:
         site = f"{place}/site.ini"
-        Path(site).write_text(stage.SITE_FILE.format(negotiator_policy="none", state_dir="/var/lib/drainwise"))
+        Path(site).write_text(condor_site.SITE_FILE.format(negotiator_policy="none", state_dir="/var/lib/drainwise"))
         tree = f"{place}/tree"
-        stage.command(["config", "htcondor", "--role", "execute", "--site", site, "--out", tree])
-        stage.place_tree(pool, tree, pool.node_names)
+        condor_site.command(["config", "htcondor", "--role", "execute", "--site", site, "--out", tree])
+        condor_site.place_tree(pool, tree, pool.node_names)
     pool.configure("execute", "90-interval.conf", "UPDATE_INTERVAL = 3\n")
     pool.reconfigure("execute")
 
 
 def submit(pool: CondorPool, count: int, more: str, cores: int = JOB_CORES, user: str = "alice") -> int:
-    return pool.submit(JOBS.format(cores=cores, more=more, count=count), user=user)
+    return pool.submit(described(3000, TRANSFERRED, more, cores=cores, count=count), user=user)
 
 
 def busy(pool: CondorPool) -> list[str]:
@@ -112,8 +101,8 @@ def snapshot(pool: CondorPool) -> dict[str, object]:
 
 
 def account(seen: dict[str, object], name: str) -> dict[str, object]:
-    principals: list[dict[str, object]] = seen.get("principals", [])  # type: ignore[assignment]
-    return next((one for one in principals if one["name"] == name), {})
+    accounts: list[dict[str, object]] = seen.get("accounts", [])  # type: ignore[assignment]
+    return next((one for one in accounts if one["name"] == name), {})
 
 
 def notices(seen: dict[str, object]) -> str:
@@ -138,7 +127,7 @@ def processes(pool: CondorPool, node: str) -> list[str]:
 def test_what_is_older_than_the_hooks_is_named_and_what_is_silent_is_not(pool: CondorPool) -> None:
     """None of the six says anything; the two of before the installation cannot be told, the four others can."""
     pilots: list[dict[str, object]] = snapshot(pool)["pilots"]  # type: ignore[assignment]
-    assert [one["node"] for one in pilots if one["cannot"] == TOLD_NOTHING] == ["node1.pool.test"] * 2
+    assert [one["node"] for one in pilots if one["cannot"] == NO_UPDATE_HOOK] == ["node1.pool.test"] * 2
     assert len(pilots) == 6
 
 
@@ -156,8 +145,9 @@ def test_demand_that_cannot_start_is_none(pool: CondorPool) -> None:
 
         def told() -> dict[str, object]:
             found = snapshot(pool)
-            said = notices(found) if found else ""
-            return found if "largest slot has 8" in said and "-setceil" in said else {}
+            kinds: list[dict[str, Any]] = found.get("kinds") or []  # type: ignore[assignment]
+            nowhere = [one["needs"]["cores"] for one in kinds if not one["classes"]]
+            return found if nowhere == [64] and "-setceil" in notices(found) else {}
 
         found = pool.wait_for(told, 40, "what is not counted")
         assert account(found, "group_alice")["cores_wanted"] == 0

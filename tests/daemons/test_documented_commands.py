@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from condor_pool import CondorPool
-from scenario import stage
+from scenario import condor_site
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -51,6 +51,9 @@ ON_A_MACHINE_OF_THE_POOL = {
     "condor_status -af Name PilotRemaining PilotDrainingWaste PilotKillWaste",
     "condor_status -af Name 'PilotLastMaxJobEnd - time()'",
     "condor_status -print-format /etc/drainwise/pilots.cpf",
+}
+THE_DRAINS = {  # test_defrag_htcondor.py
+    "condor_status -print-format /etc/drainwise/nodes.cpf -sort 'real(sum(ChildPilotDrainPrice))'",
 }
 ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
 IN_A_JOB = {"drainwise features show", "drainwise features check"}
@@ -90,6 +93,17 @@ THE_AGENT = {  # test_agent_process.py, test_agent_below_master.py
     "condor_reconfig",
     "condor_off -daemon DRAINWISE_AGENT",
 }
+ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/cli/test_on_request.py
+    "drainwise plan --cores 64 --by +2h",
+    "drainwise reclaim --cores 64 --by +2h",
+    'drainwise reclaim --cores 64 --by +2h --reason "the power" --act',
+    "drainwise reclaim --cores 16 --user alice --by 2026-12-01T18:00 --act",
+    "drainwise drain 'rack7-[01-12]' --by 2026-12-01T08:00 --reason \"new disks\" --act",
+    "drainwise drain @broken-nodes --by +6h",
+    "drainwise drain --list",
+    "drainwise drain NODE --by +2h",
+    "drainwise drain --cancel 20261121-081640",
+}
 A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
 THE_JOURNAL = {  # tests/cli/test_journal_commands.py
     "drainwise explain 1234.0",
@@ -107,6 +121,17 @@ THE_ESTIMATE = {  # tests/cli/test_estimate.py
     "drainwise estimate records.jsonl --task sim --json --plot times.html",
     "drainwise pilot run --queue /data/queue --estimate /data/queue/records.jsonl",
 }
+ON_WHOLE_LOGS = {  # how figures of docs/estimate.md were measured; on an excerpt in tests/cli/test_estimate.py
+    "drainwise estimate --swf LCG-2005-1.swf.gz",
+    "drainwise estimate --swf wagap-2013.swf.gz",
+}
+A_POOL_OF_ONES_OWN = {  # tests/systems/test_own_pool.py
+    "drainwise status --pool drop",
+    "drainwise plan --pool drop",
+    "drainwise reclaim --once --act --pool drop",
+    "drainwise reclaim --loop --act --pool drop",
+    "drainwise explain 17",
+}
 THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate traces/lcg-cnaf.swf.gz --cores 192",
     "drainwise simulate traces/wagap.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
@@ -118,11 +143,12 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
 }
+THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
 THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_validation_launched.py
     "drainwise validate request.toml --backend htcondor",
     "drainwise validate request.toml --backend slurm",
     "drainwise validate request.toml --backend sge",
-    "condor_q -af ClusterId DrainwiseValidationRun JobStatus",
+    "condor_q -af ClusterId JobDescription JobStatus",
     "drainwise local start --nodes 1x16",
     "drainwise local account physics --quota 16",
     "drainwise validate request.toml --account physics",
@@ -138,8 +164,28 @@ THE_LAUNCH = {  # tests/launch/test_page.py
     "drainwise launch night.toml prepare",
 }
 ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
-ALL |= A_NODE_WITH_JOBS | THE_AGENT | THE_JOURNAL | THE_VALIDATION | THE_ESTIMATE | THE_SIMULATION | THE_LAUNCH
-ALL |= ELSEWHERE | ON_SLURM | ON_A_NODE | IN_A_JOB | AS_A_PILOT | IN_THE_LOCAL_BATCH_SYSTEM
+ALL |= (
+    A_NODE_WITH_JOBS
+    | THE_AGENT
+    | ON_REQUEST
+    | THE_JOURNAL
+    | THE_VALIDATION
+    | THE_ESTIMATE
+    | THE_SIMULATION
+    | THE_LAUNCH
+)
+ALL |= (
+    ELSEWHERE
+    | ON_WHOLE_LOGS
+    | THE_ROOM
+    | A_POOL_OF_ONES_OWN
+    | ON_SLURM
+    | THE_DRAINS
+    | ON_A_NODE
+    | IN_A_JOB
+    | AS_A_PILOT
+    | IN_THE_LOCAL_BATCH_SYSTEM
+)
 
 IN_JOB = """\
 executable = /bin/sh
@@ -173,7 +219,8 @@ def documented() -> set[str]:
         "drainwise shutdown",
     }
     named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
-    named |= {"drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
+    named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
+    named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 
 
@@ -196,10 +243,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def site_pool(release: str) -> Iterator[CondorPool]:
     """A pool with drainwise on every machine and pilots in it."""
-    with CondorPool(nodes=stage.NODES, cpus=stage.CPUS, release=release) as pool:
-        stage.install(pool)
-        clusters = stage.submit_pilots(pool)
-        pool.wait_for(lambda: stage.all_pilots_report(pool, len(clusters)), 90, "nine pilots that report")
+    with CondorPool(nodes=condor_site.NODES, cpus=condor_site.CPUS, release=release) as pool:
+        condor_site.install(pool)
+        clusters = condor_site.submit_pilots(pool)
+        pool.wait_for(lambda: condor_site.all_pilots_report(pool, len(clusters)), 90, "nine pilots that report")
         yield pool
 
 
@@ -224,7 +271,7 @@ def test_commands_of_the_pools_machines(site_pool: CondorPool) -> None:
     """HTCondor's own tools show the waste of all nine pilots; a node's shutdown is planned and cancelled."""
     for command in sorted(ON_A_MACHINE_OF_THE_POOL):
         shown = site_pool.run(shlex.split(command), user="bob").stdout
-        assert len(re.findall(r"^slot1_\d@node\d", shown, re.MULTILINE)) == len(stage.MIXES), shown
+        assert len(re.findall(r"^slot1_\d@node\d", shown, re.MULTILINE)) == len(condor_site.MIXES), shown
     for command in ("drainwise shutdown --at +6h", "drainwise shutdown --cancel"):
         words = ["python3", "-m", *shlex.split(command)]
         ran = site_pool.run(words, node="node1", environment={"PYTHONPATH": "/usr/share/drainwise"})

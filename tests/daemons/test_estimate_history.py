@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from condor_pool import CondorPool
-from drainwise.estimate.formats import read_as
-from drainwise.estimate.records import Finished, lines_in
+from drainwise.estimate.records.formats import read_as
+from drainwise.estimate.records.record import Finished, lines_in
 from slurm_cluster import SlurmCluster
 
 BURN = "import time\nwhile time.process_time() < 6: pass\n"

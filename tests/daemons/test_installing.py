@@ -17,7 +17,7 @@ import pytest
 import drainwise
 from clean_machine import RELEASES, CleanMachine, wheels_for
 from made_up_node import ad_text, job_attributes, machine_attributes
-from made_up_slurm_node import SlurmJob
+from made_up_slurm_node import MadeUpJob
 from real_daemons.furnish import copy_tree, write_file
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ README = (ROOT / "README.md").read_text()
 CLONE = ("plugins", "condor_config.d", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")
 OLDER = "0.0.9"
 # No cluster is here that could be asked what it has.
-NEW_CLUSTER = "--live none " if '"--live"' in (ROOT / "plugins/drainwise/cli/config.py").read_text() else ""
+NEW_CLUSTER = "--live none "
 # As a site whose central machine has a network finds them in an index.
 INDEX = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/srv/wheels", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 LIBRARY = "/usr/share/drainwise"
@@ -152,7 +152,7 @@ def condor_hook(node: CleanMachine) -> tuple[str, str]:
 
 def slurm_task(node: CleanMachine) -> subprocess.CompletedProcess[str]:
     """The task prolog of a job of alice's."""
-    job = SlurmJob(7, node.uid("alice"), node="node1", node_list="node1", cpus_per_node="4")
+    job = MadeUpJob(7, node.uid("alice"), node="node1", node_list="node1", cpus_per_node="4")
     node.run(["/etc/slurm/prolog.d/50-drainwise"], environment=job.environment())
     return node.run(["/usr/libexec/drainwise/slurm-task-prolog"], user="alice", environment=job.environment())
 

@@ -16,11 +16,12 @@ from dataclasses import replace
 
 import pytest
 
+from condor_jobs import scripted
 from condor_pool import Ad, CondorPool
-from drainwise.htcondor.render import render
+from drainwise.htcondor.setup.render import render
+from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import HTCondorSection, SiteConfig
-from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
-from scenario.stage import PACKAGE, place_tree
+from scenario.condor_site import PACKAGE, place_tree
 
 SITE = SiteConfig(htcondor=HTCondorSection(cron_period=1, update_interval=2, initial_update_interval=1))
 HOOKS = "/usr/local/libexec/site"
@@ -52,32 +53,17 @@ printf 'Environment = "%s SITE_VARIABLE=1"\\n' "$old"
 """
 BEFORE = "#!/bin/sh\ncat >/dev/null; touch $_CONDOR_SCRATCH_DIR/.site-before\n"
 UPDATE = "#!/bin/sh\ngrep GlobalJobId > $_CONDOR_SCRATCH_DIR/.new && cd $_CONDOR_SCRATCH_DIR && mv .new .site-update\n"
-JOB = """\
-executable = /bin/sh
-transfer_executable = False
-arguments = "-c '{script}'"
-requirements = Machine == "{node}.pool.test"
-request_cpus = 2
-request_memory = 64
-request_disk = 1MB
-should_transfer_files = YES
-when_to_transfer_output = ON_EXIT
-environment = "MINE=1"
-output = out.$(Cluster)
-{more}
-queue
-"""
 # Prints the pilots and notices of a snapshot; arguments: a slot whose pilot is asked, the seconds of its deadline.
 LOOK = """
 import json, sys, time
-from drainwise.errors import PoolError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import PoolError
+from drainwise.htcondor.pool.pool import HTCondorPool
 pool, answer = HTCondorPool(), ""
 seen = pool.snapshot(int(time.time()))
 for pilot in seen.pilots:
     if pilot.name in sys.argv[1:]:
         try:
-            pool.ask_to_leave(pilot, int(time.time()) + int(sys.argv[2]), "test")
+            pool.give_order(pilot, int(time.time()) + int(sys.argv[2]), "test")
             answer = "asked"
         except PoolError as fault:
             answer = str(fault)
@@ -122,7 +108,8 @@ def install(pool: CondorPool, site: SiteConfig, node: str) -> None:
 
 def submit(pool: CondorPool, script: str, node: str, more: str = "", user: str = "alice") -> int:
     """Submit a shell script (without single quotes) to one node; returns the cluster."""
-    return pool.submit(JOB.format(script=script.replace('"', '""'), node=node, more=more), user=user)
+    own = ('environment = "MINE=1"', "output = out.$(Cluster)", more)
+    return pool.submit(scripted(script, node, *own, cores=2), user=user)
 
 
 def running(pool: CondorPool, cluster: int) -> None:
@@ -173,13 +160,13 @@ def test_a_reconfig_installs_features_and_view_and_no_orders(pool: CondorPool, o
     assert run_in(pool, "slot1_1@node1.pool.test") == old_run
     pilots, notices, _ = look(pool)
     run, cannot, _, _ = pilots["slot1_1@node1.pool.test"]
-    assert (run, cannot) == (old_run, "it started before its node had the hooks that tell it of an order")
+    assert (run, cannot) == (old_run, "it started before its node had the hooks by which an order reaches it")
     [restart] = [one for one in notices if "condor_restart -peaceful -startd" in one]
     assert restart.startswith("1 node takes no orders until the startd is restarted")
     assert "node1.pool.test" in restart
 
 
-def test_a_node_that_is_asked_too_early_says_why_it_refuses(pool: CondorPool, old_run: str) -> None:
+def test_a_node_that_gets_an_order_too_early_says_why_it_refuses(pool: CondorPool, old_run: str) -> None:
     """Nothing happens to the pilot."""
     _, _, answer = look(pool, "slot1_1@node1.pool.test", "600")
     assert "ENABLE_RUNTIME_CONFIG was not yet true when its startd started" in answer
@@ -241,7 +228,7 @@ def test_attributes_that_a_user_sets_neither_give_nor_hide_an_order(pool: Condor
     pool.reconfigure("node1")
     try:
         soon = int(time.time()) + 3
-        forged = f'PilotReclaimOrders = "{mine}={soon}"\nPilotReclaimDeadline = {soon}\nPilotReclaimTakenBack = false\n'
+        forged = f'PilotReclaimOrders = "{mine}={soon}"\nPilotReclaimDeadline = {soon}\nPilotReclaimWithdrawn = false\n'
         assert push(pool, forged, "node1") == ""
         shown = f'Name == "{slot}" && PilotReclaimDeadline == {soon}'
         pool.wait_for(lambda: pool.slots(shown, ["Name"]), WAIT_SECS, "the forged order")
@@ -253,7 +240,7 @@ def test_attributes_that_a_user_sets_neither_give_nor_hide_an_order(pool: Condor
 
         job, _, start = mine.rpartition("@")
         other = f'GlobalJobId = "x{job}"\nJobStart = {int(start) - 9}\n'
-        push(pool, f'PilotReclaimOrders = ""\nPilotReclaimDeadline = 0\nPilotReclaimTakenBack = true\n{other}', "node1")
+        push(pool, f'PilotReclaimOrders = ""\nPilotReclaimDeadline = 0\nPilotReclaimWithdrawn = true\n{other}', "node1")
         assert look(pool, slot, "8")[2] == "asked"
         pool.wait_for(lambda: run_in(pool, slot) != mine, WAIT_SECS, "the end of the run")
     finally:

@@ -17,7 +17,7 @@ import pytest
 import drainwise
 import slurm_cluster.layout
 from condor_pool.roots import recipe_of as condor_recipe
-from launch_scene import USER, Table
+from launch_on_site import USER, Table
 from real_daemons.furnish import write_file
 from real_daemons.namespaces import Enclosure
 from real_daemons.roots import Recipe
@@ -26,7 +26,7 @@ from sge_cluster.recipe import SGE_ROOT
 from sge_cluster.recipe import recipe_of as sge_recipe
 from slurm_cluster.recipe import recipe_of as slurm_recipe
 
-PATIENCE = 30.0
+PATIENCE = 50.0
 """Seconds until it is given up at the latest."""
 PACKAGES = "/srv/plugins"
 SGE = {"bin": "/usr/lib/gridengine", "root": SGE_ROOT}

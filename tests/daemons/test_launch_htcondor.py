@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-import launch_play as play
+import launch_checks as checks
 from condor_pool import CondorPool
-from launch_scene import USER, Accounted, LaunchScene, job
+from launch_on_site import USER, Accounted, LaunchOnSite, job
 
 ONE_RELEASE = pytest.mark.parametrize("release", ["trixie"], indirect=True)
 SPOOL = "/srv/central/spool/condor"
@@ -60,8 +60,8 @@ def own_pool(release: str) -> Iterator[CondorPool]:
 
 
 @pytest.fixture(scope="module")
-def scene(own_pool: CondorPool) -> Iterator[LaunchScene]:
-    made = LaunchScene(HTCondor(own_pool))
+def launcher(own_pool: CondorPool) -> Iterator[LaunchOnSite]:
+    made = LaunchOnSite(HTCondor(own_pool))
     yield made
     made.close()
 
@@ -74,13 +74,13 @@ def _no_job_left(own_pool: CondorPool) -> Iterator[None]:
 
 
 @ONE_RELEASE
-def test_two_hundred_jobs(scene: LaunchScene) -> None:
+def test_two_hundred_jobs(launcher: LaunchOnSite) -> None:
     """5 buckets, never more than n_max_queued_jobs of one idle, begun by pressure; one fails, one is removed."""
-    play.two_hundred(scene)
+    checks.two_hundred(launcher)
 
 
 @ONE_RELEASE
-def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, own_pool: CondorPool) -> None:
+def test_a_job_that_vanishes_is_started_once_more(launcher: LaunchOnSite, own_pool: CondorPool) -> None:
     """A schedd whose queue is restored from older days knows nothing of younger jobs."""
 
     def prepare() -> None:
@@ -94,16 +94,16 @@ def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, own_pool: 
         own_pool.configure("node2", "60-licence.conf", LICENCE.format(True))
         own_pool.run(["condor_reconfig"], node="node2")
 
-    play.vanished(scene, "licence", prepare, lose)
+    checks.vanished(launcher, "licence", prepare, lose)
 
 
 @ONE_RELEASE
-def test_the_schedd_goes_away_and_comes_back(scene: LaunchScene, own_pool: CondorPool) -> None:
+def test_the_schedd_goes_away_and_comes_back(launcher: LaunchOnSite, own_pool: CondorPool) -> None:
     def leave() -> None:
         own_pool.run(["condor_off", "-daemon", "schedd"])
         schedd_gone(own_pool)
 
-    play.away(scene, "away", leave, lambda: own_pool.run(["condor_on", "-daemon", "schedd"]))
+    checks.away(launcher, "away", leave, lambda: own_pool.run(["condor_on", "-daemon", "schedd"]))
 
 
 def schedd_gone(pool: CondorPool) -> None:
@@ -111,32 +111,32 @@ def schedd_gone(pool: CondorPool) -> None:
 
 
 @ONE_RELEASE
-def test_the_schedd_hangs(scene: LaunchScene, own_pool: CondorPool) -> None:
+def test_the_schedd_hangs(launcher: LaunchOnSite, own_pool: CondorPool) -> None:
     schedd = own_pool.run(["pgrep", "-x", "condor_schedd"]).stdout.split()
-    play.hangs(scene, int(schedd[0]), ["condor_q"])
+    checks.hangs(launcher, int(schedd[0]), ["condor_q"])
 
 
 @ONE_RELEASE
-def test_the_next_launcher_takes_up_what_a_killed_one_left(scene: LaunchScene) -> None:
-    play.launcher_killed(scene)
+def test_the_next_launcher_takes_up_what_a_killed_one_left(launcher: LaunchOnSite) -> None:
+    checks.launcher_killed(launcher)
 
 
 @ONE_RELEASE
-def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
-    play.interrupted(scene)
+def test_ctrl_c_ends_what_was_started(launcher: LaunchOnSite) -> None:
+    checks.interrupted(launcher)
 
 
 @ONE_RELEASE
-def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, own_pool: CondorPool) -> None:
+def test_new_priorities_count_for_those_that_wait(launcher: LaunchOnSite, own_pool: CondorPool) -> None:
     where = 'Machine == "node1.pool.test"'
     text = f"executable = /bin/sleep\narguments = 300\nrequest_cpus = 16\nrequirements = {where}\nqueue\n"
     blocker = own_pool.submit(text, "bob")
     own_pool.wait_for(lambda: own_pool.queue(f"ClusterId == {blocker} && JobStatus == 2"), 30, "all cores to be in use")
     resources: dict[str, object] = {"cpu": 16, "requirements": where}
-    play.reprioritised(scene, resources, lambda: own_pool.run(["condor_rm", str(blocker)]))
+    checks.reprioritised(launcher, resources, lambda: own_pool.run(["condor_rm", str(blocker)]))
 
 
-def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_pool: CondorPool) -> None:
+def test_what_a_job_is_told_and_what_htcondor_has_not(launcher: LaunchOnSite, own_pool: CondorPool) -> None:
     """Requirements; names, words and a place with the signs of shells and macros; refused, on hold, run once more."""
     evil = "a'b\"c $(id) `id` ;|&<> $(Cluster) $$(Cpus) x"
     twice = 'test -e "$HOME/once" || { touch "$HOME/once"; exec sleep 300; }'
@@ -152,11 +152,11 @@ def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_po
         {**job("held", ["sleep", "100"]), "wall_limit": 1},
         job("twice", ["sh", "-c", twice]),
     ]
-    code, _none, said = scene.launch("text", [job("text", ["true"], colour="red")]).end()
+    code, _none, said = launcher.launch("text", [job("text", ["true"], colour="red")]).end()
     assert code == 2 and "HTCondor counts its resources" in said
-    launched = scene.launch("it's $(Cluster), #1", jobs)
+    launched = launcher.launch("it's $(Cluster), #1", jobs)
     own_pool.wait_for(lambda: os.path.exists(f"{own_pool.root}/home/{USER}/once"), 30, "the job to run")
-    own_pool.run(["condor_vacate_job", "-fast", scene.number("twice", waiting=False)], user=USER)
+    own_pool.run(["condor_vacate_job", "-fast", launcher.number("twice", waiting=False)], user=USER)
     code, ended, said = launched.end()
     assert code == 1, said
     states = {name: (one["state"], one["code"]) for name, one in ended.items()}
@@ -178,10 +178,10 @@ def test_what_a_job_is_told_and_what_htcondor_has_not(scene: LaunchScene, own_po
     own_pool.wait_for(lambda: not own_pool.queue(), 20, "the job on hold to be gone")
 
 
-def test_a_limit_on_jobs_and_a_lost_log(scene: LaunchScene, own_pool: CondorPool) -> None:
+def test_a_limit_on_jobs_and_a_lost_log(launcher: LaunchOnSite, own_pool: CondorPool) -> None:
     """What the schedd does not take waits and keeps its place, which is said once; without the log the queue tells."""
     own_pool.configure("central", "60-limit.conf", f"MAX_JOBS_PER_OWNER = {LIMIT}\n")
-    own_pool.run(["condor_reconfig"])
+    own_pool.reconfigure("central")  # which waits until the schedd has read it
     state = f"/home/{USER}/limit.json.launch"
     first = job("first", ["sh", "-c", f"rm {state}/htcondor-events.log; exit 5"], expected=1000.0)
     others = [job(f"limited-{place}", ["true"], expected=900.0 - 100 * place) for place in range(5)]
@@ -193,7 +193,7 @@ def test_a_limit_on_jobs_and_a_lost_log(scene: LaunchScene, own_pool: CondorPool
         return {}
 
     try:
-        launched = scene.launch("limit", [*reversed(others), first])
+        launched = launcher.launch("limit", [*reversed(others), first])
         code, ended, said = launched.end(look)
     finally:
         own_pool.configure("central", "60-limit.conf", "")
@@ -202,5 +202,5 @@ def test_a_limit_on_jobs_and_a_lost_log(scene: LaunchScene, own_pool: CondorPool
     assert ended.pop("first")["code"] == 5, ended
     assert len(ended) == len(others) and {str(one["state"]) for one in ended.values()} == {"done"}, ended
     assert 1 <= most <= LIMIT
-    numbers = {name: record.number for name, record in scene.system.accounted()}
+    numbers = {name: record.number for name, record in launcher.system.accounted()}
     assert sorted(ended, key=lambda name: numbers[name]) == [one["name"] for one in others]

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-import launch_play as play
-from launch_scene import USER, Accounted, LaunchScene, job
+import launch_checks as checks
+from launch_on_site import USER, Accounted, LaunchOnSite, job
 from real_daemons.furnish import write_file
 from real_daemons.traces import host_state, namespace_of, processes_in
 from real_daemons.waiting import wait_for
@@ -55,8 +55,8 @@ class GridEngine:
 
 
 @pytest.fixture(scope="module")
-def scene(sge: SgeCluster) -> Iterator[LaunchScene]:
-    made = LaunchScene(GridEngine(sge))
+def launcher(sge: SgeCluster) -> Iterator[LaunchOnSite]:
+    made = LaunchOnSite(GridEngine(sge))
     yield made
     made.close()
 
@@ -67,12 +67,12 @@ def _no_job_left(sge: SgeCluster) -> Iterator[None]:
     sge.cancel_all()
 
 
-def test_two_hundred_jobs(scene: LaunchScene) -> None:
+def test_two_hundred_jobs(launcher: LaunchOnSite) -> None:
     """5 buckets, never more than n_max_queued_jobs of one waiting, begun by pressure; one fails, one is deleted."""
-    play.two_hundred(scene)
+    checks.two_hundred(launcher)
 
 
-def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, sge: SgeCluster) -> None:
+def test_a_job_that_vanishes_is_started_once_more(launcher: LaunchOnSite, sge: SgeCluster) -> None:
     """A waiting job that an administrator deletes is in no accounting of Grid Engine's."""
     blockers = []
 
@@ -84,10 +84,10 @@ def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, sge: SgeCl
         sge.run(["qdel", number])
         sge.run(["qdel", str(blockers[0])])
 
-    play.vanished(scene, "licence", prepare, lose)
+    checks.vanished(launcher, "licence", prepare, lose)
 
 
-def test_qmaster_goes_away_and_comes_back(scene: LaunchScene, sge: SgeCluster) -> None:
+def test_qmaster_goes_away_and_comes_back(launcher: LaunchOnSite, sge: SgeCluster) -> None:
     """The host learns of it when qmaster is back: one that asks a moment too early asks again after half a minute."""
     execd = str(sge.daemon_pid("sge_execd"))
 
@@ -111,29 +111,29 @@ def test_qmaster_goes_away_and_comes_back(scene: LaunchScene, sge: SgeCluster) -
         sge.start_daemon("sge_qmaster")
         sge.run(["kill", "-CONT", execd])
 
-    play.away(scene, "away", leave, come_back)
+    checks.away(launcher, "away", leave, come_back)
 
 
-def test_qmaster_hangs(scene: LaunchScene, sge: SgeCluster) -> None:
-    play.hangs(scene, sge.daemon_pid("sge_qmaster"), ["qstat"])
+def test_qmaster_hangs(launcher: LaunchOnSite, sge: SgeCluster) -> None:
+    checks.hangs(launcher, sge.daemon_pid("sge_qmaster"), ["qstat"])
 
 
-def test_the_next_launcher_takes_up_what_a_killed_one_left(scene: LaunchScene) -> None:
-    play.launcher_killed(scene)
+def test_the_next_launcher_takes_up_what_a_killed_one_left(launcher: LaunchOnSite) -> None:
+    checks.launcher_killed(launcher)
 
 
-def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
-    play.interrupted(scene)
+def test_ctrl_c_ends_what_was_started(launcher: LaunchOnSite) -> None:
+    checks.interrupted(launcher)
 
 
-def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, sge: SgeCluster) -> None:
+def test_new_priorities_count_for_those_that_wait(launcher: LaunchOnSite, sge: SgeCluster) -> None:
     blocker = sge.submit("sleep 300", "bob", ["-N", "blocker", "-l", "cpu_r=16"])
     sge.wait_for(lambda: blocker in sge.numbers("r"), 20, "all cores to be in use")
-    play.reprioritised(scene, {"cpu": 16}, lambda: sge.run(["qdel", str(blocker)]))
+    checks.reprioritised(launcher, {"cpu": 16}, lambda: sge.run(["qdel", str(blocker)]))
 
 
 def test_what_grid_engine_has_not_is_refused_and_what_it_will_not_start_is_told(
-    scene: LaunchScene, sge: SgeCluster
+    launcher: LaunchOnSite, sge: SgeCluster
 ) -> None:
     """An unknown resource; names and words with shell characters; exit codes that Grid Engine takes for orders."""
     evil = "a'b\"c $(id) `id` ;|&<> #$ -N x"
@@ -147,7 +147,7 @@ def test_what_grid_engine_has_not_is_refused_and_what_it_will_not_start_is_told(
         {**job("no directory", ["true"]), "cwd": "/nowhere"},
         job("soft", ["true"], hard="-q main -l arch=lx*", soft="-l arch=none"),
     ]
-    code, ended, said = scene.launch("odd", jobs).end()
+    code, ended, said = launcher.launch("odd", jobs).end()
     assert code == 1, said
     assert {name: (one["state"], one["code"]) for name, one in ended.items() if name != "unknown"} == {
         "ninety-nine": ("failed", 99),
@@ -163,41 +163,41 @@ def test_what_grid_engine_has_not_is_refused_and_what_it_will_not_start_is_told(
 
 
 def test_a_user_s_own_files_for_the_commands_make_no_other_jobs_and_hide_none(
-    scene: LaunchScene, sge: SgeCluster
+    launcher: LaunchOnSite, sge: SgeCluster
 ) -> None:
     """What qsub is to do by ~/.sge_request, and what qstat hides by ~/.sge_qstat: a job still runs once."""
-    before = len(scene.system.accounted())
+    before = len(launcher.system.accounted())
     files = {".sge_request": "-b y -now y -p -9 -soft -l arch=none", ".sge_qstat": "-l arch=none"}
     for name, line in files.items():
         write_file(sge.root, f"/home/{USER}/{name}", line + "\n")
     try:
         jobs = [job("longer", ["sleep", "4"]), job("after", ["true"], after=["longer"])]
-        code, ended, said = scene.launch("hidden", jobs).end()
+        code, ended, said = launcher.launch("hidden", jobs).end()
     finally:
         sge.run(["rm", *(f"/home/{USER}/{name}" for name in files)])
     assert code == 0 and not said, (ended, said)
-    scene.done(before + 2)
-    assert len(scene.system.accounted()) == before + 2
+    launcher.done(before + 2)
+    assert len(launcher.system.accounted()) == before + 2
 
 
-def test_a_limit_on_jobs_that_is_reached_delays_them(scene: LaunchScene, sge: SgeCluster) -> None:
-    before = len(scene.system.accounted())
+def test_a_limit_on_jobs_that_is_reached_delays_them(launcher: LaunchOnSite, sge: SgeCluster) -> None:
+    before = len(launcher.system.accounted())
     sge.configure({"max_u_jobs": "2"})
     try:
-        code, ended, said = scene.launch("full", [job(f"full-{place}", ["true"]) for place in range(5)]).end()
+        code, ended, said = launcher.launch("full", [job(f"full-{place}", ["true"]) for place in range(5)]).end()
     finally:
         sge.configure({"max_u_jobs": "0"})
     assert code == 0 and said.count("2 jobs are allowed per user") == 1, (ended, said)
-    scene.done(before + 5)
-    assert len(scene.system.accounted()) == before + 5
+    launcher.done(before + 5)
+    assert len(launcher.system.accounted()) == before + 5
 
 
-def test_a_job_in_error_is_cleared_away(scene: LaunchScene, sge: SgeCluster) -> None:
+def test_a_job_in_error_is_cleared_away(launcher: LaunchOnSite, sge: SgeCluster) -> None:
     """Grid Engine keeps a job that its prolog refuses in the queue until somebody clears it: it has failed."""
     write_file(sge.root, "/srv/refuse", "#!/bin/sh\nexit 100\n", 0o755)
     sge.run(["qconf", "-mattr", "queue", "prolog", "/srv/refuse", "main"])
     try:
-        code, ended, said = scene.launch("error", [job("stuck", ["true"])]).end()
+        code, ended, said = launcher.launch("error", [job("stuck", ["true"])]).end()
     finally:
         sge.run(["qconf", "-mattr", "queue", "prolog", "NONE", "main"])
     assert code == 1, said

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-import launch_play as play
-from launch_scene import USER, Accounted, LaunchScene, job
+import launch_checks as checks
+from launch_on_site import USER, Accounted, LaunchOnSite, job
 from slurm_cluster import SlurmCluster
 
 FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+:(.+)\.[A-Za-z0-9_-]+")
@@ -74,8 +74,8 @@ def cluster(slurm_release: str) -> Iterator[SlurmCluster]:
 
 
 @pytest.fixture(scope="module")
-def scene(cluster: SlurmCluster) -> Iterator[LaunchScene]:
-    made = LaunchScene(Slurm(cluster))
+def launcher(cluster: SlurmCluster) -> Iterator[LaunchOnSite]:
+    made = LaunchOnSite(Slurm(cluster))
     yield made
     made.close()
 
@@ -87,26 +87,26 @@ def _no_job_left(cluster: SlurmCluster) -> Iterator[None]:
 
 
 @BOTH_RELEASES
-def test_two_hundred_jobs(scene: LaunchScene, cluster: SlurmCluster) -> None:
+def test_two_hundred_jobs(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     """5 buckets, never more than n_max_queued_jobs of one waiting, begun by pressure; one fails, one is cancelled."""
-    play.two_hundred(scene)
+    checks.two_hundred(launcher)
 
 
 @ONE_RELEASE
-def test_the_next_launcher_takes_up_what_a_killed_one_left(scene: LaunchScene) -> None:
-    play.launcher_killed(scene)
+def test_the_next_launcher_takes_up_what_a_killed_one_left(launcher: LaunchOnSite) -> None:
+    checks.launcher_killed(launcher)
 
 
 @BOTH_RELEASES
-def test_new_priorities_count_for_those_that_wait(scene: LaunchScene, cluster: SlurmCluster) -> None:
+def test_new_priorities_count_for_those_that_wait(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     blocker = cluster.submit("sleep 300", "bob", ["--nodelist=node1", "--cpus-per-task=8"])
     cluster.wait_for(lambda: cluster.job(blocker).state == "RUNNING", 20, "all cores to be in use")
     resources: dict[str, object] = {"cpu": 8, "nodes": "node1"}
-    play.reprioritised(scene, resources, lambda: cluster.run(["scancel", str(blocker)]))
+    checks.reprioritised(launcher, resources, lambda: cluster.run(["scancel", str(blocker)]))
 
 
 @BOTH_RELEASES
-def test_attributes_are_slurm_s_own(scene: LaunchScene, cluster: SlurmCluster) -> None:
+def test_attributes_are_slurm_s_own(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     """Licences that Slurm declares, a heterogeneous job, names with shell characters; what Slurm has not is refused.
 
     All under a limit on submitted jobs, and as if the launcher ran in a job itself.
@@ -124,7 +124,7 @@ def test_attributes_are_slurm_s_own(scene: LaunchScene, cluster: SlurmCluster) -
         *(job(f"more-{place}", ["true"]) for place in range(2)),
     ]
     cluster.run(["sacctmgr", "-i", "modify", "user", USER, "set", "MaxSubmitJobs=3"])
-    code, ended, said = scene.launch("odd", jobs, repo_key="odd one:").end()
+    code, ended, said = launcher.launch("odd", jobs, repo_key="odd one:").end()
     cluster.run(["sacctmgr", "-i", "modify", "user", USER, "set", "MaxSubmitJobs=-1"])
     assert code == 1, said
     assert said.count("AssocMaxSubmitJobLimit") == 1, said
@@ -146,7 +146,7 @@ def test_attributes_are_slurm_s_own(scene: LaunchScene, cluster: SlurmCluster) -
 
 
 @ONE_RELEASE
-def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, cluster: SlurmCluster) -> None:
+def test_a_job_that_vanishes_is_started_once_more(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     """A controller that is restored from an older state knows nothing of younger jobs, and gives their numbers anew:
     to a job of this user's own (HOSTILE 48), which is left alone."""
     blockers = []
@@ -169,16 +169,16 @@ def test_a_job_that_vanishes_is_started_once_more(scene: LaunchScene, cluster: S
         others.append(int(number))
 
     others: list[int] = []
-    play.vanished(scene, "tool", prepare, lose)
+    checks.vanished(launcher, "tool", prepare, lose)
     assert cluster.job(others[0]).state == "RUNNING"
 
 
 @BOTH_RELEASES
-def test_a_job_whose_node_fails_is_started_once_more(scene: LaunchScene, cluster: SlurmCluster) -> None:
+def test_a_job_whose_node_fails_is_started_once_more(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     """It says nothing about the job; submitted with --no-requeue, Slurm itself would leave it at that."""
     again = "test -e twice || { touch twice; exec sleep 300; }"
-    launched = scene.launch("fails", [job("unlucky", ["sh", "-c", again], nodes="node2", account="atlas")])
-    scene.number("unlucky", waiting=False)
+    launched = launcher.launch("fails", [job("unlucky", ["sh", "-c", again], nodes="node2", account="atlas")])
+    launcher.number("unlucky", waiting=False)
     cluster.run(["scontrol", "update", "NodeName=node2", "State=DOWN", "Reason=test"])
 
     def is_back() -> bool:
@@ -192,7 +192,7 @@ def test_a_job_whose_node_fails_is_started_once_more(scene: LaunchScene, cluster
 
 
 @ONE_RELEASE
-def test_slurmctld_goes_away_comes_back_and_hangs(scene: LaunchScene, cluster: SlurmCluster) -> None:
+def test_slurmctld_goes_away_comes_back_and_hangs(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     def launched() -> int:
         return sum(cluster.log(node).count("Launching batch job") for node in cluster.node_names)
 
@@ -211,9 +211,9 @@ def test_slurmctld_goes_away_comes_back_and_hangs(scene: LaunchScene, cluster: S
         cluster.run(["kill", "-CONT", number])
 
     before = launched()
-    play.away(scene, "away", leave, come_back)
+    checks.away(launcher, "away", leave, come_back)
 
 
 @ONE_RELEASE
-def test_ctrl_c_ends_what_was_started(scene: LaunchScene) -> None:
-    play.interrupted(scene)
+def test_ctrl_c_ends_what_was_started(launcher: LaunchOnSite) -> None:
+    checks.interrupted(launcher)

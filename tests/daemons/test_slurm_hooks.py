@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common.wake import Wake
 from drainwise.features.write import update_directory
 from drainwise.siteconfig import FeaturesSection, SiteConfig, SlurmSection
-from drainwise.slurm.host_list import hosts
-from drainwise.slurm.job_tree import mark_complete
-from drainwise.slurm.render import fragment_path, render
-from drainwise.slurm.wake import open_wake
+from drainwise.slurm.node.host_list import hosts
+from drainwise.slurm.node.job_tree import mark_complete
+from drainwise.slurm.setup.render import fragment_path, render
 from slurm_cluster import Job, SlurmCluster
 
 PACKAGE = Path(__file__).parents[2] / "plugins" / "drainwise"
@@ -191,11 +191,11 @@ def test_the_agent_fills_in_what_the_prolog_cannot_know(site: Site) -> None:
     node = "node2"
     runtime = site.cluster.seen_on(node, "/run/drainwise")
     os.makedirs(runtime, mode=0o755, exist_ok=True)
-    fifo = open_wake(runtime)
-    os.set_blocking(fifo, True)
+    fifo = Wake(f"{runtime}/agent.wake")
+    os.set_blocking(fifo.fileno(), True)
 
     def agent() -> None:
-        os.read(fifo, 100)
+        os.read(fifo.fileno(), 100)
         [job] = [name for name in site.trees(node) if name.isdigit()]
         tree = f"{runtime}/{node}/{job}"
         update_directory(f"{tree}/.jobfeatures", {"max_rss_bytes": "16000000000"})
@@ -208,9 +208,9 @@ def test_the_agent_fills_in_what_the_prolog_cannot_know(site: Site) -> None:
     try:
         assert site.run(f"echo {key('max_rss_bytes')}", f"--nodelist={node}") == ["16000000000"]
     finally:
-        os.write(fifo, b"\n")
+        fifo.call()
         playing.join(DEADLINE)
-        os.close(fifo)
+        fifo.close()
         os.unlink(f"{runtime}/agent.wake")
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.slurm.pyslurm_transport import mismatch
-from slurm_cluster import SlurmCluster
+from drainwise.slurm.pool.pyslurm_transport import mismatch
+from slurm_cluster import SlurmCluster, mixed_cluster
 
 LIBRARY, PYSLURM = "/srv/lib", "/srv/pyslurm"
 pytestmark = pytest.mark.skipif(
@@ -31,27 +31,27 @@ STUBBORN = "trap '' TERM\nwhile :; do sleep 1; done"
 # Run inside the cluster, by its own Python, as the agent would be.
 BOTH = """
 import dataclasses, json, sys, time
-from drainwise.siteconfig.schema import SlurmSection
-from drainwise.slurm.pool import SlurmPool
+from drainwise.siteconfig import SlurmSection
+from drainwise.slurm.pool.pool import SlurmPool
 
 pools = {name: SlurmPool(SlurmSection(transport=name)) for name in ("pyslurm", "commands")}
 asked = sys.argv[1]
 if asked:
     (one,) = (one for one in pools["pyslurm"].snapshot(int(time.time())).pilots if one.name == asked)
-    pools["pyslurm"].ask_to_leave(one, int(time.time()) + 600, "test")
+    pools["pyslurm"].give_order(one, int(time.time()) + 600, "test")
 now = int(time.time())
 found = {}
 for name, pool in pools.items():
     facts = dataclasses.asdict(pool.snapshot(now))
     facts["pilots"] = {pilot["name"]: pilot for pilot in facts["pilots"]}
     found[name] = facts
-print(json.dumps(found))
+print(json.dumps(found, default=sorted))
 """
 FAULT = """
 import sys, time
-from drainwise.errors import PoolUnreachable
-from drainwise.siteconfig.schema import SlurmSection
-from drainwise.slurm.pool import SlurmPool
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.siteconfig import SlurmSection
+from drainwise.slurm.pool.pool import SlurmPool
 
 begin = time.monotonic()
 try:
@@ -60,8 +60,8 @@ except PoolUnreachable as fault:
     print(f"{time.monotonic() - begin:.1f} {fault}")
 """
 CHOICE = """
-from drainwise.slurm.commands import SlurmCommands
-from drainwise.slurm.pyslurm_transport import choice_of
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.pool.pyslurm_transport import choice_of
 
 print(*(choice_of("auto", SlurmCommands(), 30.0).__dict__.values()), sep="|")
 """
@@ -76,16 +76,21 @@ def matching(version: str) -> str:
     return ""
 
 
-@pytest.fixture
-def cluster(slurm: SlurmCluster) -> Iterator[SlurmCluster]:
-    """The shared cluster with drainwise and a pyslurm for its own Python; it is left without jobs."""
-    version = ".".join(map(str, slurm.version))
+def furnish(cluster: SlurmCluster) -> None:
+    """Put drainwise and a pyslurm for the cluster's own Python into it."""
+    version = ".".join(map(str, cluster.version))
     directory = matching(version)
     if not directory:
         pytest.skip(f"no pyslurm for Slurm {version} in $DRAINWISE_PYSLURM")
-    if not Path(slurm.root + PYSLURM).exists():
-        slurm.copy_in(os.path.dirname(os.path.abspath(drainwise.__file__)), f"{LIBRARY}/drainwise")
-        slurm.copy_in(directory, PYSLURM)
+    if not Path(cluster.root + PYSLURM).exists():
+        cluster.copy_in(os.path.dirname(os.path.abspath(drainwise.__file__)), f"{LIBRARY}/drainwise")
+        cluster.copy_in(directory, PYSLURM)
+
+
+@pytest.fixture
+def cluster(slurm: SlurmCluster) -> Iterator[SlurmCluster]:
+    """The shared cluster with a pyslurm; it is left without jobs."""
+    furnish(slurm)
     yield slurm
     if not slurm.is_running("slurmctld"):
         slurm.start_daemon("slurmctld")
@@ -99,7 +104,7 @@ def python(cluster: SlurmCluster, script: str, *arguments: str, **environment: s
 
 
 def put_up(cluster: SlurmCluster) -> int:
-    """Jobs of every kind; the number of one to be asked to leave."""
+    """Jobs of every kind; the number of one to be ordered to end."""
     asked = cluster.submit(SLEEP, "alice", ["--cpus-per-task=2"])
     options = (
         ["--cpus-per-task=4", "--job-name=é\n|"],
@@ -128,10 +133,49 @@ def test_the_snapshot_by_pyslurm_is_that_by_commands(cluster: SlurmCluster) -> N
     found = json.loads(python(cluster, BOTH, str(asked)))
     ours, theirs = found["pyslurm"], found["commands"]
     assert ours == theirs
-    assert len(ours["pilots"]) == 7
+    assert len(ours["pilots"]) == 10
     assert {name for name, one in ours["pilots"].items() if one["deadline"]} == {str(asked)}
     assert [one["leaving"] for one in ours["pilots"].values()].count(True) == 1
-    assert {one["name"]: one["cores_wanted"] for one in ours["principals"]}["cms"] >= 16
+    assert {one["name"]: one["cores_wanted"] for one in ours["accounts"]}["cms"] >= 16
+
+
+def test_room_by_pyslurm_is_that_by_commands(slurm_release: str) -> None:
+    """Kinds, places, closures and what runs hold, on unlike nodes: GPUs however they were asked for, lists of nodes."""
+    with mixed_cluster(slurm_release) as cluster:
+        furnish(cluster)
+        cluster.submit(
+            SLEEP, "alice", ["--ntasks=1", "--nodelist=node3", "--cpus-per-task=6", "--gres=gpu:a100:1,fpga:1"]
+        )
+        cluster.submit(SLEEP, "alice", ["--ntasks=1", "--nodelist=node3", "--cpus-per-task=2", "--gpus=1"])
+        for node, memory in {"node1": 16000, "node2": 3000, "node5": 16000}.items():
+            options = ["--ntasks=1", f"--nodelist={node}", "--cpus-per-task=8", f"--mem={memory}"]
+            cluster.submit(SLEEP, "alice", options)
+        cluster.wait_for(lambda: {job.state for job in cluster.jobs()} == {"RUNNING"}, 30, "all to run")
+        words = ["StartTime=now+2hours", "Duration=60", "Nodes=node5", "Users=root", "Flags=MAINT,IGNORE_JOBS"]
+        cluster.run(["scontrol", "create", "reservation", "ReservationName=repair", *words])
+        waiting = (
+            ["--ntasks=1", "--gpus=2"],
+            ["--ntasks=2", "--gpus-per-task=a100:1"],
+            ["--ntasks=1", "--gres=gpu:1,fpga:2"],
+            ["--ntasks=1", "--constraint=fast&rack2"],
+            ["--ntasks=1", "--exclude=node[1-2]"],
+            ["--ntasks=1", "--nodelist=node2"],
+            ["--ntasks=12"],
+            ["--ntasks=1", "--time=150"],
+        )
+        for options in waiting:
+            cluster.run(["sbatch", *options, "--mem-per-cpu=100", f"--wrap={SLEEP}"], user="bob", check=False)
+        cluster.wait_for(
+            lambda: {job.reason for job in cluster.jobs("--states=pending")} <= {"Resources", "Priority"},
+            60,
+            "all to wait",
+        )
+        found = json.loads(python(cluster, BOTH, ""))
+        ours, theirs = found["pyslurm"], found["commands"]
+        assert ours == theirs
+        assert len(ours["kinds"]) >= 7
+        assert len(ours["places"]) == 5
+        assert [one["name"] for one in ours["closures"]] == ["repair"]
 
 
 def test_check_sees_that_it_is_used(cluster: SlurmCluster) -> None:
@@ -154,7 +198,7 @@ def test_libslurm_ends_a_process_of_its_own_and_not_the_agent(cluster: SlurmClus
     """It calls exit() where slurm.conf cannot be read."""
     cluster.write("/srv/spoilt.conf", "ClusterName=test\nNoSuchKey=1\n")
     spoilt = {"SLURM_CONF": "/srv/spoilt.conf"}
-    reader = f"{LIBRARY}/drainwise/slurm/pyslurm_reader.py"
+    reader = f"{LIBRARY}/drainwise/slurm/pool/pyslurm_reader.py"
     ended = cluster.run(["python3", "-I", reader, PYSLURM, "jobs"], environment=spoilt, check=False)
     assert ended.returncode != 0
     assert "jobs" not in ended.stdout

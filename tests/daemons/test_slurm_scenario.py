@@ -14,7 +14,7 @@ import pytest
 
 import drainwise
 from drainwise.siteconfig import SiteConfig
-from scenario.stage import CHEAPEST, CPUS, MIXES, NODES, PILOT_CORES
+from scenario.condor_site import CHEAPEST, CPUS, MIXES, NODES, PILOT_CORES
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 from use_case_document import commands_of
@@ -30,7 +30,7 @@ margin = 20s
 min_age = 5s
 """
 WHOLE = (f"--cpus-per-task={PILOT_CORES}", "--ntasks=1")
-LATE = 45  # seconds: slurmctld looks at time limits every half minute, then KillWait passes
+LATE = 75  # seconds: slurmctld looks at time limits every half minute, then KillWait passes
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 
 
@@ -81,7 +81,7 @@ def test_the_cheapest_pilots_give_their_cores_back(site: SlurmSite, tmp_path: Pa
     assert {int(line.split("\t")[0]) for line in shown} == set(numbers.values()), "the query of docs/use-cases.md"
     first_runs = runs(site)
     assert set(first_runs) == set(numbers.values())
-    assert orders(command(site, site_file, "plan")) == {}, "nobody waits yet, so nobody is asked"
+    assert orders(command(site, site_file, "plan")) == {}, "nobody waits yet, so nobody is ordered"
 
     waiting = [cluster.submit("sleep 10", "bob", WHOLE) for _ in range(3)]
     cluster.wait_for(lambda: len(orders(command(site, site_file, "plan"))) == 3, 60, "a plan for three pilots")
@@ -89,10 +89,10 @@ def test_the_cheapest_pilots_give_their_cores_back(site: SlurmSite, tmp_path: Pa
     assert not [job for job in cluster.jobs() if job.id in first_runs and job.end - job.start < 7200], "a dry run acted"
 
     acted = command(site, site_file, "reclaim", "--once", "--act")
-    asked = orders(acted)
-    assert {names[number] for number in asked} == CHEAPEST, acted
+    ordered = orders(acted)
+    assert {names[number] for number in ordered} == CHEAPEST, acted
     assert [act["outcome"] for act in acted["acts"]] == ["done"] * 3
-    assert orders(command(site, site_file, "plan")) == {}, "what is on its way out is not asked for again"
+    assert orders(command(site, site_file, "plan")) == {}, "what is on its way out is not ordered again"
 
     for name in ("short-1", "short-2"):
         assert site.end_of(numbers[name]).state == "COMPLETED"
@@ -100,8 +100,8 @@ def test_the_cheapest_pilots_give_their_cores_back(site: SlurmSite, tmp_path: Pa
         assert ".site.ad" in seen["drain"]["source"]
         assert seen["core_seconds"]["lost"] == seen["core_seconds"]["failed"] == seen["requeued"] == 0
         assert seen["done"] >= 1
-    deadline = asked[str(numbers["deaf"])]
-    cluster.wait_for(lambda: numbers["deaf"] not in runs(site), 60 + LATE, "the deaf one's end")
+    deadline = ordered[str(numbers["ignores-orders"])]
+    cluster.wait_for(lambda: numbers["ignores-orders"] not in runs(site), 60 + LATE, "the last one's end")
     assert time.time() <= deadline + LATE
     for number in waiting:
         assert site.end_of(number).state == "COMPLETED"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import drainwise
+from condor_jobs import described, node_config
 from condor_pool import CondorPool, DeadlineError
-from drainwise.htcondor.render import drop_in_path, render
-from drainwise.siteconfig import SiteConfig, load
+from drainwise.siteconfig import load
+from useful_orders import Stage, asked, give_a_large_pilot_for_a_small_job, pause_the_demand_of_a_job_that_cannot_start
 
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -25,28 +25,11 @@ slot_update_interval = 3s
 [reclaim]
 drain_only = no
 min_age = 2s
-time_to_start = 8s
+time_to_start = 20s
 demand_pause = 1h
 [agent]
 state_dir = {state}
 """
-JOBS = """\
-executable = /bin/sleep
-transfer_executable = False
-arguments = 3000
-request_cpus = {cores}
-request_memory = 64
-request_disk = 1MB
-requirements = {needs}
-queue {count}
-"""
-
-
-def node_config(site: SiteConfig) -> str:
-    """What the execute node's drop-in says of orders; hooks and cron, whose files are not there, are left out."""
-    [drop_in] = [file.text for file in render(site, "execute") if file.path == drop_in_path("execute")]
-    foreign = ("HOOK", "STARTD_CRON", "STARTER_")
-    return "\n".join(line for line in drop_in.splitlines() if not any(word in line for word in foreign))
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +43,15 @@ def site_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 def full_pool(site_file: str) -> Iterator[CondorPool]:
     """Two nodes of 16 cores without group quotas: alice has four pilots of 8 there, and more of them wait."""
     own = "\nCLAIM_WORKLIFETIME = 0\n"
-    with CondorPool(nodes=2, cpus=16, config={"execute": node_config(load(site_file)) + own}) as pool:
+    config = {"execute": node_config(load(site_file)) + own, "central": "SPENT_LIMIT = 0\n"}
+    with CondorPool(nodes=2, cpus=16, config=config) as pool:
         submit(pool, "alice", 8, 12)
         pool.wait_for(lambda: len(running(pool, "alice")) == 4, 60, "four pilots")
         yield pool
 
 
-def submit(pool: CondorPool, user: str, cores: int, count: int = 1, needs: str = "True") -> None:
-    pool.submit(JOBS.format(cores=cores, count=count, needs=needs), user=user)
+def submit(pool: CondorPool, user: str, cores: int, count: int = 1, *more: str) -> int:
+    return pool.submit(described(3000, *more, cores=cores, count=count), user=user)
 
 
 def running(pool: CondorPool, user: str) -> set[str]:
@@ -76,56 +60,38 @@ def running(pool: CondorPool, user: str) -> set[str]:
     return {ad.text("GlobalJobId") for ad in ads if ad.text("RemoteOwner").partition("@")[0] == user}
 
 
-def cycles(pool: CondorPool, site_file: str, seconds: float, stop: Any) -> list[Any]:
-    """Single cycles that act, as cron starts them, until `stop` is true of one: what each decided."""
-    done: list[Any] = []
+def waits(pool: CondorPool, user: str) -> bool:
+    """Decide whether the collector knows that a user's jobs wait."""
+    said = pool.run(["condor_status", "-submitters", "-af", "Name", "IdleJobs"]).stdout.splitlines()
+    return any(line.split()[0].partition("@")[0] == user and line.split()[1] != "0" for line in said)
 
-    def cycle() -> bool:
-        argv = [sys.executable, "-m", "drainwise", "reclaim", "--once", "--act", "--json", "--site", site_file]
-        answer = pool.run_outside(argv, environment=ENVIRONMENT, check=False)
+
+@pytest.fixture
+def stage(full_pool: CondorPool, site_file: str) -> Stage:
+    def command(*words: str) -> str:
+        argv = [sys.executable, "-m", "drainwise", *words, "--site", site_file]
+        answer = full_pool.run_outside(argv, environment=ENVIRONMENT, check=False)
         assert answer.returncode in {0, 1}, answer.stderr
-        done.append(json.loads(answer.stdout))
-        return bool(stop(done[-1]))
+        return answer.stdout
 
-    try:
-        pool.wait_for(cycle, seconds, "the end of the cycles")
-    except DeadlineError as error:
-        raise DeadlineError(f"{error}\n{[(one['summary'], one['acts'], one['cores']) for one in done]}") from None
-    return done
+    return Stage(partial(submit, full_pool), partial(running, full_pool), command, full_pool.wait_for, DeadlineError)
 
 
-def asked(cycle: Any) -> int:
-    return sum(act["outcome"] == "done" for act in cycle["acts"])
+def test_a_small_job_gets_its_cores_from_a_large_pilot(stage: Stage) -> None:
+    give_a_large_pilot_for_a_small_job(stage)
 
 
-def test_a_small_job_gets_its_cores_from_a_large_pilot(full_pool: CondorPool, site_file: str) -> None:
-    """bob wants 4 cores and uses none of his 16: one of alice's pilots of 8 goes, and his next job takes the rest."""
-    submit(full_pool, "bob", 4)
-    done = cycles(full_pool, site_file, 60, lambda _: running(full_pool, "bob"))
-    [first] = [one for one in done if asked(one)]
-    assert first["summary"].startswith("1 pilot gives back 8 of 4 cores")
-    submit(full_pool, "bob", 4)
-    later = cycles(full_pool, site_file, 60, lambda _: len(running(full_pool, "bob")) == 2)
-    assert sum(map(asked, later)) == 0
-    assert len(running(full_pool, "alice")) == 3
-
-
-def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full_pool: CondorPool, site_file: str) -> None:
-    """bob's job needs what no node has; alice's next pilot starts where one has gone. His next job is served."""
-    submit(full_pool, "bob", 8, needs="TARGET.HasNoNode =?= True")
-    done = cycles(full_pool, site_file, 120, lambda cycle: cycle.get("paused_demand"))
-    assert sum(map(asked, done)) == 2, [(one["taken"], one["summary"], one["acts"], one["cores"]) for one in done]
-    [paused] = done[-1]["paused_demand"]
-    assert (paused["principal"], paused["cores"], paused["failed"]) == ("bob@pool.test", 8.0, 2)
+def test_a_job_that_no_node_can_run_costs_nobody_anything(full_pool: CondorPool, stage: Stage) -> None:
+    """bob's job needs what no node has: it is no demand, and it does not hold up his next one."""
+    cluster = submit(full_pool, "bob", 8, 1, "requirements = TARGET.HasNoNode =?= True")
+    full_pool.wait_for(lambda: waits(full_pool, "bob"), 30, "bob's submitter ad")
     quiet = iter(range(4))
-    after = cycles(full_pool, site_file, 60, lambda _: next(quiet) == 3)
-    assert [asked(cycle) for cycle in after] == [0, 0, 0, 0]
-    assert after[-1]["summary"] == "only demand that is paused waits: nothing to give back"
-    for command in ("plan", "status"):
-        argv = [sys.executable, "-m", "drainwise", command, "--site", site_file]
-        shown = full_pool.run_outside(argv, environment=ENVIRONMENT).stdout
-        assert "bob@pool.test waits for 8 cores that do not count from" in shown
-    before = running(full_pool, "bob")
-    submit(full_pool, "bob", 8)
-    served = cycles(full_pool, site_file, 60, lambda _: running(full_pool, "bob") - before)
-    assert sum(map(asked, served)) == 1
+    assert [asked(cycle) for cycle in stage.cycles(60, lambda _: next(quiet) == 3)] == [0, 0, 0, 0]
+    full_pool.run(["condor_rm", str(cluster)])
+    full_pool.wait_for(lambda: not waits(full_pool, "bob"), 30, "nothing that waits")
+
+
+def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full_pool: CondorPool, stage: Stage) -> None:
+    """bob's job needs a concurrency limit that is used up; alice's next pilot starts where one has gone."""
+    submit(full_pool, "bob", 8, 1, "concurrency_limits = spent")
+    pause_the_demand_of_a_job_that_cannot_start(stage, "bob@pool.test", 8)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import drainwise
 from slurm_cluster import DeadlineError, SlurmCluster
+from useful_orders import Stage, give_a_large_pilot_for_a_small_job, pause_the_demand_of_a_job_that_cannot_start
 
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -23,19 +24,22 @@ vacate = cancel
 [reclaim]
 drain_only = no
 min_age = 0s
-time_to_start = 6s
+time_to_start = 20s
 demand_pause = 1h
 [agent]
 state_dir = {state}
 """
 SLEEP = "exec sleep 1000"
+OLDER = 3  # seconds; starts are whole ones
 
 
 @pytest.fixture
 def full(slurm: SlurmCluster) -> Iterator[SlurmCluster]:
-    """alice, who has two thirds, has a pilot on each of four nodes of 8 cores, the oldest on node1."""
-    submit(slurm, "alice", 8, "--nodelist=node1")
-    slurm.wait_for(lambda: running(slurm, "alice"), 30, "the first pilot")
+    """alice, who has two thirds, has a pilot on each of four nodes of 8 cores, the oldest on node1: it costs most."""
+    first = submit(slurm, "alice", 8, "--nodelist=node1")
+    slurm.wait_for(lambda: first in running(slurm, "alice"), 30, "the first pilot")
+    start = slurm.job(first).start
+    slurm.wait_for(lambda: time.time() > start + OLDER, 10, "an older pilot")
     submit(slurm, "alice", 8, "--array=1-3")
     slurm.wait_for(lambda: len(running(slurm, "alice")) == 4, 30, "four pilots")
     yield slurm
@@ -59,57 +63,22 @@ def running(cluster: SlurmCluster, user: str) -> set[int]:
     return {job.id for job in cluster.jobs() if job.state == "RUNNING" and job.user == user}
 
 
-def drainwise_command(cluster: SlurmCluster, site_file: str, *words: str) -> str:
-    argv = [sys.executable, "-m", "drainwise", *words, "--pool", "slurm", "--site", site_file]
-    return cluster.run_outside(argv, environment=ENVIRONMENT).stdout
+@pytest.fixture
+def stage(full: SlurmCluster, site_file: str) -> Stage:
+    def command(*words: str) -> str:
+        argv = [sys.executable, "-m", "drainwise", *words, "--pool", "slurm", "--site", site_file]
+        return full.run_outside(argv, environment=ENVIRONMENT).stdout
+
+    return Stage(partial(submit, full), partial(running, full), command, full.wait_for, DeadlineError)
 
 
-def cycles(cluster: SlurmCluster, site_file: str, seconds: float, stop: Callable[[Any], object]) -> list[Any]:
-    """Single cycles that act, as cron starts them, until `stop` is true of one: what each decided."""
-    done: list[Any] = []
-
-    def cycle() -> bool:
-        done.append(json.loads(drainwise_command(cluster, site_file, "reclaim", "--once", "--act", "--json")))
-        return bool(stop(done[-1]))
-
-    try:
-        cluster.wait_for(cycle, seconds, "the end of the cycles")
-    except DeadlineError as error:
-        raise DeadlineError(f"{error}\n{[(one['summary'], one['acts'], one['cores']) for one in done]}") from None
-    return done
+def test_a_small_job_gets_its_cores_from_a_large_pilot(stage: Stage) -> None:
+    give_a_large_pilot_for_a_small_job(stage)
 
 
-def asked(cycle: Any) -> int:
-    return sum(act["outcome"] == "done" for act in cycle["acts"])
-
-
-def test_a_small_job_gets_its_cores_from_a_large_pilot(full: SlurmCluster, site_file: str) -> None:
-    """bob wants 4 cores and uses none of his third: a pilot of 8 goes, and his next job takes the rest."""
-    submit(full, "bob", 4)
-    done = cycles(full, site_file, 60, lambda _: running(full, "bob"))
-    [first] = [one for one in done if asked(one)]
-    assert first["summary"].startswith("1 pilot gives back 8 of 4 cores")
-    submit(full, "bob", 4)
-    later = cycles(full, site_file, 60, lambda _: len(running(full, "bob")) == 2)
-    assert sum(map(asked, later)) == 0
-    assert len(running(full, "alice")) == 3
-
-
-def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full: SlurmCluster, site_file: str) -> None:
-    """bob's job needs node1, whose pilot costs most; alice's next one starts where one has gone. His next is served."""
+def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full: SlurmCluster, stage: Stage) -> None:
+    """bob's job needs node1, whose pilot costs most; alice's next one starts where one has gone."""
     submit(full, "alice", 8, "--array=1-9")
-    submit(full, "bob", 8, "--nodelist=node1")
-    done = cycles(full, site_file, 120, lambda cycle: cycle.get("paused_demand"))
-    assert sum(map(asked, done)) == 2, [(one["taken"], one["summary"], one["acts"], one["cores"]) for one in done]
-    [paused] = done[-1]["paused_demand"]
-    assert (paused["principal"], paused["cores"], paused["failed"]) == ("cms", 8.0, 2)
-    quiet = iter(range(4))
-    after = cycles(full, site_file, 60, lambda _: next(quiet) == 3)
-    assert [asked(cycle) for cycle in after] == [0, 0, 0, 0]
-    assert after[-1]["summary"] == "only demand that is paused waits: nothing to give back"
-    for command in ("plan", "status"):
-        assert "cms waits for 8 cores that do not count from" in drainwise_command(full, site_file, command)
-    full.run(["scancel", "--user=alice", "--state=PENDING"])  # here who came first is first, whatever its share
-    submit(full, "bob", 2)
-    served = cycles(full, site_file, 60, lambda _: running(full, "bob"))
-    assert sum(map(asked, served)) == 1
+    submit(full, "bob", 8, "--nodelist=node1", "--nice=1000000")  # alice is first, whatever both have used before
+    clear = partial(full.run, ["scancel", "--user=alice", "--state=PENDING"])
+    pause_the_demand_of_a_job_that_cannot_start(stage, "cms", 2, clear)

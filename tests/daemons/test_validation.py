@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common.written_file import toml_reader
 from drainwise.local.job import ENDED
-from drainwise.local.store import Store
-from drainwise.written_file import toml_reader
+from drainwise.local.store import LocalStore
 from local_batch import ENVIRONMENT, Batch, until
 from made_up_request import EVENT, made_up_request
 
@@ -55,7 +55,7 @@ class Validations:
 
     def names(self) -> list[str]:
         """The runs that the batch system was ever given, by their own names."""
-        with Store(self.batch.directory) as store:
+        with LocalStore(self.batch.directory) as store:
             jobs = store.jobs(ended=True)
         return [job.request.environment["DRAINWISE_VALIDATION_RUN"].split("-", 3)[-1] for job in jobs]
 
@@ -107,7 +107,7 @@ def test_more_cores_run_at_the_same_time(validations: Validations) -> None:
     """The three leases overlap: the last of them starts before the first ends."""
     validations.write()
     validations.run()
-    with Store(validations.batch.directory) as store:
+    with LocalStore(validations.batch.directory) as store:
         jobs = [job for job in store.jobs(ended=True) if job.cores > 1]
     assert sorted(job.cores for job in jobs) == [2, 4, 8]
     assert max(job.started for job in jobs) <= min(float(job.ended or 0) for job in jobs)

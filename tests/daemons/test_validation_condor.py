@@ -18,7 +18,7 @@ from made_up_request import EVENT, made_up_request
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = "/opt/validation"
-NAME = "DrainwiseValidationRun"
+TAG = "DrainwiseLaunchTag"
 PATIENCE = 120.0
 
 
@@ -57,9 +57,10 @@ class Validations:
 
     def jobs(self, identifier: str) -> dict[str, dict[str, object]]:
         """The jobs of a validation, in the queue or gone, by their steps. No step has two."""
-        mine = f'isString({NAME}) && substr({NAME}, 0, {len(identifier) + 1}) == "{identifier}-"'
-        found = [dict(ad) for ad in (*self.pool.queue(mine), *self.pool.history(mine))]
-        named = {str(job[NAME]).removeprefix(f"{identifier}-"): job for job in found}
+        mine = f"validation:{identifier}-"
+        begun = f'isString({TAG}) && substr(JobDescription, 0, {len(mine)}) == "{mine}"'
+        found = [dict(ad) for ad in (*self.pool.queue(begun), *self.pool.history(begun))]
+        named = {str(job["JobDescription"]).removeprefix(mine): job for job in found}
         assert len(named) == len(found)
         return named
 
@@ -74,8 +75,8 @@ def validations_on(pool: CondorPool) -> Iterator[Validations]:
     try:
         yield Validations(pool, place)
     finally:
-        pool.run(["condor_rm", "-constraint", f"isString({NAME})"], check=False)
-        pool.wait_for(lambda: not pool.queue(f"isString({NAME})"), 60, "the end of all runs")
+        pool.run(["condor_rm", "-constraint", f"isString({TAG})"], check=False)
+        pool.wait_for(lambda: not pool.queue(f"isString({TAG})"), 60, "the end of all runs")
         pool.run(["rm", "-rf", place])
 
 
@@ -91,7 +92,7 @@ def test_killed_in_its_first_run_it_comes_to_its_end_on_the_pool(validations: Va
     Every run is one job, with its cores and memory; those of more cores are all there before the first of them ends.
     """
     validations.write("--memory", "40", time_per_event=EVENT / 4, size_per_event=30)
-    begun = f"isString({NAME}) && JobStatus == 2"
+    begun = f"isString({TAG}) && JobStatus == 2"
     killed = validations.command("--backend", "htcondor", before=validations.until(begun))
     assert killed.returncode == 137, killed.stderr
     assert [one["state"] for one in validations.run("--show")["steps"]] == ["started"]
@@ -112,8 +113,9 @@ def test_killed_in_its_first_run_it_comes_to_its_end_on_the_pool(validations: Va
         assert 0 < measured["wall_seconds"] <= wall + 1 and measured["cpu_seconds"] < measured["wall_seconds"]
         assert measured["size_per_event"] == 20 and 40 * (1 + 0.1 * step["cores"]) <= measured["peak_rss"] < 200
     assert report["steps"][0]["adjusted"]["size_per_event"] == (3 * 20 + 30) / 4
-    shown = validations.pool.run(["condor_q", "-af", "ClusterId", NAME, "JobStatus"], user="alice").stdout
-    assert len(re.findall(rf" {report['identifier']}-[0-9]c-[0-9] 4$", shown, re.MULTILINE)) == len(jobs)
+    words = ["condor_history", "-af", "ClusterId", "JobDescription", "JobStatus"]
+    shown = validations.pool.run(words, user="alice").stdout
+    assert len(re.findall(rf" validation:{report['identifier']}-[0-9]c-[0-9] 4$", shown, re.MULTILINE)) == len(jobs)
     more = [jobs[label] for label in ("2c-1", "4c-1", "8c-1")]
     # None waited for another's end; on a busy machine a short one may be over before the last is submitted.
     assert max(int(str(job["QDate"])) for job in more) <= min(int(str(job["CompletionDate"])) for job in more) + 3
@@ -124,7 +126,7 @@ def test_killed_in_its_first_run_it_comes_to_its_end_on_the_pool(validations: Va
 def test_killed_between_submitting_and_writing_it_down(validations: Validations) -> None:
     """The state as it is before a start: the job of that name is found in the queue, and no second one is made."""
     validations.write(can_thread=False)
-    validations.command("--backend", "htcondor", before=validations.until(f"isString({NAME})"))
+    validations.command("--backend", "htcondor", before=validations.until(f"isString({TAG})"))
     state = json.loads(validations.pool.run(["cat", f"{validations.file}.state"]).stdout)
     [step] = state["steps"]
     step.update(state="planned", handle="")
@@ -137,17 +139,17 @@ def test_killed_between_submitting_and_writing_it_down(validations: Validations)
 def test_a_run_that_the_pool_holds_or_removes_is_told_and_does_not_stay(validations: Validations) -> None:
     """A hold ends the validation with HTCondor's own reason, and so does a removal; no job stays in the queue."""
     for act, reason, why in (
-        ("condor_hold", ["-reason", "no such license"], "held: no such license"),
+        ("condor_hold", ["-reason", "no such license"], "on hold: no such license"),
         ("condor_rm", ["-reason", "quota"], "removed: quota"),
     ):
         validations.write("--wall", "1000")
-        going = f"isString({NAME}) && JobStatus == 2"
+        going = f"isString({TAG}) && JobStatus == 2"
         validations.command("--backend", "htcondor", "--again", before=validations.until(going))
         validations.pool.run([act, *reason, "-constraint", going], user="alice")
         report = validations.run(code=1)
         assert (report["state"], report["submission"]) == ("failed", None)
         assert why in report["reason"], report["reason"]
-        validations.pool.wait_for(lambda: not validations.pool.queue(f"isString({NAME})"), 30, "an empty queue")
+        validations.pool.wait_for(lambda: not validations.pool.queue(f"isString({TAG})"), 30, "an empty queue")
 
 
 def test_the_wall_limit_and_a_program_that_is_not_there(validations: Validations) -> None:
@@ -165,12 +167,12 @@ def test_the_wall_limit_and_a_program_that_is_not_there(validations: Validations
 def test_cancelled_it_leaves_nothing_in_the_queue(validations: Validations) -> None:
     """--cancel removes what runs; --again on another batch system needs a word."""
     validations.write("--wall", "1000")
-    validations.command("--backend", "htcondor", before=validations.until(f"isString({NAME}) && JobStatus == 2"))
+    validations.command("--backend", "htcondor", before=validations.until(f"isString({TAG}) && JobStatus == 2"))
     refused = validations.command("--backend", "local")
     assert refused.returncode == 2 and "its runs are in htcondor, not in local" in refused.stderr
     report = validations.run("--cancel", code=1)
     assert (report["state"], report["reason"]) == ("failed", "cancelled")
-    validations.pool.wait_for(lambda: not validations.pool.queue(f"isString({NAME})"), 30, "an empty queue")
+    validations.pool.wait_for(lambda: not validations.pool.queue(f"isString({TAG})"), 30, "an empty queue")
 
 
 def test_what_the_pool_cannot_do_is_told_before_anything_runs(validations: Validations) -> None:
@@ -181,13 +183,13 @@ def test_what_the_pool_cannot_do_is_told_before_anything_runs(validations: Valid
     ran = validations.command("--backend", "htcondor", "--account", "no such group")
     assert ran.returncode == 2 and "expected an accounting group" in ran.stderr
     validations.write()
-    ran = validations.command("--backend", "htcondor", environment={"_CONDOR_DEFAULT_UNIVERSE": "none"})
+    ran = validations.command("--backend", "htcondor", environment={"_CONDOR_APPEND_REQUIREMENTS": "(("})
     assert ran.returncode == 1 and "it cannot be started: the schedd refused: " in ran.stdout, ran.stderr
     validations.pool.run(["rm", f"{validations.file}.state"])
     nowhere = {"_CONDOR_SCHEDD_HOST": "nobody@nowhere.test", "_CONDOR_SCHEDD_ADDRESS_FILE": "/none"}
     ran = validations.command("--backend", "htcondor", environment=nowhere)
     assert ran.returncode == 1 and ran.stderr.count("\n") == 1 and "the schedd" in ran.stderr, ran.stderr
-    assert not validations.pool.queue(f"isString({NAME})")
+    assert not validations.pool.queue(f"isString({TAG})")
 
 
 def test_a_schedd_that_is_restarted_meanwhile_loses_nothing(release: str) -> None:

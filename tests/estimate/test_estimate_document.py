@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from drainwise.estimate import exhausted
-from drainwise.estimate.formats import READERS
 from drainwise.estimate.parameters import JEDI_NAMES, parameters_from
-from drainwise.estimate.records import KEYS, Finished, finished_of
+from drainwise.estimate.records.formats import READERS
+from drainwise.estimate.records.record import KEYS, Finished, finished_of
 from drainwise.estimate.settings import Settings
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "estimate.md").read_text()

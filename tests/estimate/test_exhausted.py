@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.estimate import exhausted
-from drainwise.estimate.exhausted import RULES, Evidence, Verdict, is_exhausted, verdicts
+from drainwise.estimate.exhausted import RULES, Evidence, TaskVerdict, is_exhausted, verdicts
 from drainwise.estimate.learning import Task
 from drainwise.estimate.parameters import Parameters
 from drainwise.estimate.quantities import KB, MB
-from drainwise.estimate.records import Finished
+from drainwise.estimate.records.record import Finished
+from drainwise.estimate.run_times import RunTimes
 from drainwise.estimate.scouts import Sample
 from drainwise.estimate.settings import Settings
 
@@ -32,7 +33,7 @@ def evidence(*done: Finished, task: Parameters, failed: int = 0, external: int =
 
 def spoken(
     *done: Finished, task: Parameters | None = None, settings: Settings = DEFAULTS, failed: int = 0, external: int = 0
-) -> dict[str, Verdict]:
+) -> dict[str, TaskVerdict]:
     """The rules that speak."""
     known = task or Parameters()
     found = verdicts(evidence(*done, task=known, failed=failed, external=external), known, settings)
@@ -83,8 +84,8 @@ def test_high_failure_rate() -> None:
 def test_few_failures_that_cost_most_of_the_work() -> None:
     """A failed job weighs what it cost: its time on its cores, at their power."""
 
-    def judged(seconds: float, cores: int, power: float) -> dict[str, Verdict]:
-        task = Task("a", Parameters(), DEFAULTS)
+    def judged(seconds: float, cores: int, power: float) -> dict[str, TaskVerdict]:
+        task = Task("a", Parameters(), DEFAULTS, RunTimes())
         for _ in range(9):
             task.add(job(seconds=1000, cores=1, core_power=10))
         task.add(job(seconds=seconds, cores=cores, core_power=power, good=False))
@@ -177,7 +178,6 @@ def test_cpus_that_were_not_allocated() -> None:
     assert not spoken(job(100, cores=2, cpu_seconds=401), settings=Settings(abuse_factor=3))
 
 
-@settings(max_examples=40)
 @given(st.lists(jobs(), max_size=8), st.integers(0, 9), st.booleans())
 def test_every_verdict_names_its_rule_and_its_figures(done: list[Finished], failed: int, presets: bool) -> None:
     """Whatever the jobs: nothing raises, each rule speaks at most once, and its figures have a number in them."""

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import UsageError
+from drainwise.common.faults import Faults
 from drainwise.estimate import followed
-from drainwise.estimate.followed import FollowedRecords
-from drainwise.estimate.node_power import core_power_here
-from drainwise.pilot.log import Faults
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.records import Records
+from drainwise.estimate.followed import FollowedRecords, core_power_here
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.queues.records import Records
 
 from .jobs import T0, as_lines, record
 
@@ -29,8 +28,13 @@ def ended(records: Records, name: str, seconds: float, task: str = "fit") -> Non
     records.add("done", name, T0 + seconds, code=0, seconds=seconds)
 
 
+def about(seconds: float) -> object:
+    """Ages are told apart by a tenth."""
+    return pytest.approx(seconds, rel=0.1)
+
+
 def test_what_ends_is_learned_at_the_next_look(tmp_path: Path) -> None:
-    """The queue's own records: unknown at first, then the median, and half a line waits for its other half."""
+    """The queue's own records: unknown at first, then what three in four keep to; half a line waits for the rest."""
     path, said = tmp_path / "records.jsonl", list[str]()
     known = follow(path, said)
     known.look(T0)
@@ -49,36 +53,45 @@ def test_what_ends_is_learned_at_the_next_look(tmp_path: Path) -> None:
         stream.write(line[20:])
     known.look(T0)
     known.look(T0)
-    assert known.run_time("fit", 1, 0, 0) == 30
-    assert known.run_time("fit", 1, 0, 35) == 45
-    assert known.run_time("fit", 1, 0, 50) is None and known.run_time("other", 1, 0, 0) is None
+    assert known.run_time("fit", 1, 0, 0) == about(40)
+    assert 40 <= (known.run_time("fit", 1, 0, 35) or 0) <= 50 * 1.1
+    assert (known.run_time("fit", 1, 0, 55) or 0) > 55 and known.run_time("other", 1, 0, 0) is None
     assert not said and not known.skips
 
 
 def test_what_runs_is_told_by_the_file(tmp_path: Path) -> None:
-    """Of many that started five short ones have ended, whichever pilot they are in: a payload is one of the others."""
+    """Of many that started nine short ones have ended, whichever pilot they are in: a payload is one of the others."""
     path = tmp_path / "records.jsonl"
     first, second = Records(str(path), "pilot-1", print), Records(str(path), "pilot-2", print)
     for number in range(10):
-        ended(first, f"p{number}", 10 if number < 5 else 4000)
+        ended(first, f"p{number}", 10 if number < 9 else 4000)
     known = follow(path, [])
     known.look(T0)
-    assert known.run_time("fit", 1, 0, 0) == 2005
+    assert known.run_time("fit", 1, 0, 0) == about(10)
     for number in range(30):
         second.started(Payload(f"q{number}", 1, ("true",), 50, 5000, task="fit"), T0)
     known.look(T0 + 500)
-    assert known.run_time("fit", 1, 0, 0) == 4000 and known.run_time("fit", 1, 0, 4000) is None
+    assert known.run_time("fit", 1, 0, 0) == about(4000)
     # Some end; a payload that is past its maximum does not run any more, nor does one that went back to the queue.
     for number in range(5):
         second.add("requeued", f"q{number}", T0 + 600, seconds=600)
     known.look(T0 + 700)
-    assert known.run_time("fit", 1, 0, 0) == 4000
+    assert known.run_time("fit", 1, 0, 0) == about(4000)
     known.look(T0 + 5000)
-    assert known.run_time("fit", 1, 0, 0) == 2005
+    assert known.run_time("fit", 1, 0, 0) == about(10)
     for number in range(5, 30):
         second.add("done", f"q{number}", T0 + 20, code=0, seconds=20)
     known.look(T0 + 700)
-    assert known.run_time("fit", 1, 0, 0) == 20 and not known.skips
+    assert known.run_time("fit", 1, 0, 0) == about(20) and not known.skips
+
+
+def test_a_new_task_is_like_its_user_s_others(tmp_path: Path) -> None:
+    """Whose name says so; a task that stands alone is told by its own jobs."""
+    path = tmp_path / "records"
+    path.write_bytes(as_lines(*[record(task="alice/sim", events=None)] * 6))
+    known = follow(path, [])
+    assert known.run_time("alice/new", 1, 0, 0) == about(100)
+    assert known.run_time("bob/new", 1, 0, 0) is None and known.run_time("new", 1, 0, 0) is None
 
 
 def test_odd_starts_run_nowhere(tmp_path: Path) -> None:
@@ -102,7 +115,7 @@ def test_events_and_the_power_of_this_node_count(tmp_path: Path) -> None:
     path.write_bytes(as_lines(*[one] * 5))
     assert follow(path, [], 20.0).run_time("sim", 1, 1000, 0) == pytest.approx(2600)
     assert follow(path, [], 10.0).run_time("sim", 1, 2000, 0) == pytest.approx(8600)
-    assert follow(path, [], 20.0).run_time("sim", 1, 0, 0) == 4600
+    assert follow(path, [], 20.0).run_time("sim", 1, 0, 0) == about(4600)
     # Without powers on either side all nodes count as this one.
     path.write_bytes(as_lines(*[{key: value for key, value in one.items() if key != "core_power"}] * 5))
     assert follow(path, [], 20.0).run_time("sim", 1, 1000, 0) == pytest.approx(4600)
@@ -114,12 +127,12 @@ def test_another_file_is_read_from_its_beginning(tmp_path: Path) -> None:
     path = tmp_path / "records"
     path.write_bytes(as_lines(*[record(events=None)] * 6))
     known = follow(path, [])
-    assert known.run_time("t", 1, 0, 0) == 100
+    assert known.run_time("t", 1, 0, 0) == about(100)
     new = tmp_path / "new"
     new.write_bytes(as_lines(*[record(events=None, end=T0 + 7)] * 5))
     os.replace(new, path)
     known.look(T0)
-    assert known.run_time("t", 1, 0, 0) == 7
+    assert known.run_time("t", 1, 0, 0) == about(7)
     path.write_bytes(as_lines(record(events=None)))
     known.look(T0)
     assert known.run_time("t", 1, 0, 0) is None
@@ -146,7 +159,7 @@ def test_of_a_large_file_the_end_is_read(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "records"
     path.write_bytes(as_lines(*[record(events=None)] * 1000, *[record(events=None, end=T0 + 9)] * 20))
     known = follow(path, [])
-    assert known.run_time("t", 1, 0, 0) == 9 and not known.skips
+    assert known.run_time("t", 1, 0, 0) == about(9) and not known.skips
     assert known._survey.tasks["t"].ended < 20
 
 
@@ -158,7 +171,7 @@ def test_garbage_is_counted(tmp_path: Path) -> None:
         good + b"\0\0\n[1]\nnan\n" + b"x" * (3 << 20) + b"\n{}\n" + json.dumps({"event": 7}).encode() + b"\n" + good
     )
     known = follow(path, [])
-    assert known.run_time("t", 1, 0, 0) == 100 and sum(known.skips.values()) == 6
+    assert known.run_time("t", 1, 0, 0) == about(100) and sum(known.skips.values()) == 6
 
 
 def test_what_cannot_be_followed(tmp_path: Path) -> None:
@@ -176,7 +189,7 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
     os.mkfifo(path)
     known.look(T0)
     known.look(T0)
-    assert known.run_time("t", 1, 0, 0) == 100
+    assert known.run_time("t", 1, 0, 0) == about(100)
     assert said == ["estimate: expected a regular file"]
 
 

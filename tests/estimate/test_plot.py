@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.plot import HEIGHT, WIDTH, page, scatter
+from drainwise.estimate.plot import page, scatter
+from drainwise.page.svg import WIDTH
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -27,7 +28,7 @@ def test_whatever_is_plotted_it_is_xml_within_the_frame(points: list[tuple[str, 
     """HOSTILE 15, 41: names with anything in them; no point at all; times of 0."""
     found = circles(scatter(points))
     assert len(found) == len(points)
-    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in found)
+    assert all(0 <= x <= WIDTH and 0 <= y <= 480 for x, y in found)
 
 
 def test_names_are_no_markup() -> None:

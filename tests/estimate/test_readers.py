@@ -11,17 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.estimate import formats, pilot_records
-from drainwise.estimate.formats import HISTORY_JSON, HISTORY_LONG, JSON_LINES, PILOT, READERS, SACCT, read_as
-from drainwise.estimate.records import NOT_A_ROW, NOT_JSON, TOO_MANY_OPEN, UNFINISHED, Finished, lines_in
-from drainwise.estimate.sacct import moment_of, seconds_of, size_of
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.records import Records
+from drainwise.estimate.records import formats, pilot_records
+from drainwise.estimate.records.formats import HISTORY_JSON, HISTORY_LONG, JSON_LINES, PILOT, READERS, SACCT, read_as
+from drainwise.estimate.records.record import (
+    NOT_A_ROW,
+    NOT_JSON,
+    TOO_MANY_OPEN,
+    UNFINISHED,
+    Finished,
+    lines_in,
+)
+from drainwise.estimate.records.sacct import moment_of, seconds_of, size_of
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.queues.records import Records
 
 from .jobs import T0, as_lines, record
 
-RECORDED = Path(__file__).parents[1] / "slurm" / "recorded" / "catalogue"
+RECORDED = Path(__file__).parents[1] / "slurm" / "recorded"
 
 
 def parsed(text: bytes, name: str = "auto") -> tuple[list[Finished], Counter[str]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.estimate import quantities
-from drainwise.estimate.expected_end import wall_time
+from drainwise.estimate.learning import wall_time
 from drainwise.estimate.parameters import Parameters
 from drainwise.estimate.quantities import GB, KB, MB
-from drainwise.estimate.records import Finished
+from drainwise.estimate.records.record import Finished
 from drainwise.estimate.scouts import KEPT_FIXED, KEPT_PRESET, Figure, Sample, figure_called
 from drainwise.estimate.settings import Settings
 
@@ -145,7 +145,6 @@ def test_what_was_assumed_is_said() -> None:
     assert found.note == "1 of 2 jobs taken as 10 HS06 per core"
 
 
-@settings(max_examples=40)
 @given(st.lists(jobs(), max_size=12))
 def test_every_figure_is_finite_and_says_from_how_many(done: list[Finished]) -> None:
     """Whatever sound jobs there are: no NaN, nothing negative, and never from more jobs than there are."""

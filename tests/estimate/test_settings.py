@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.errors import ConfigurationError
 from drainwise.estimate.parameters import JEDI_NAMES, Parameters, parameters_from
 from drainwise.estimate.settings import Settings, settings_from
+from drainwise.facts.errors import ConfigurationError
 
 
 def test_jedi_names_are_known() -> None:
@@ -76,5 +76,5 @@ def test_a_wrong_parameter_is_named(key: str, value: object) -> None:
 
 def test_parameters_are_an_object() -> None:
     """A list or a number under a task's name is refused."""
-    with pytest.raises(ConfigurationError, match="an object of task parameters"):
+    with pytest.raises(ConfigurationError, match="expected a table"):
         parameters_from([1], "tasks.json", "task7")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.records import NOT_A_ROW, lines_in
+from drainwise.estimate.records.record import NOT_A_ROW, lines_in
+from drainwise.estimate.records.swf_rows import NO_REQUEST, NO_RUN_TIME
 from drainwise.estimate.swf import AFTER, LoggedJob, compare, read_swf
-from drainwise.estimate.swf_rows import NO_REQUEST, NO_RUN_TIME
 
 EXCERPT = Path(__file__).parents[2] / "scripts" / "local_demo" / "lcg-excerpt.swf"
 
@@ -73,7 +73,7 @@ def test_those_that_run_are_known() -> None:
     start = compare([*[short] * 5, *[long] * 30, long._replace(start=3000)])[0]
     assert start.estimated.jobs == 36
     best = start.estimated.ratio(0.01)
-    assert best is not None and best < 2
+    assert best is not None and best < 8, "by the short ones alone it would be 83, by the request 18"
 
 
 @given(

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.estimate.records import END_BEFORE_START
-from drainwise.estimate.swf_rows import (
+from drainwise.estimate.records.record import END_BEFORE_START
+from drainwise.estimate.records.swf_rows import (
     COLUMNS,
     MOST_CORES,
     NO_REQUEST,
     NO_RUN_TIME,
     PART_OF_A_JOB,
-    Row,
+    SwfRow,
     Wrong,
     reason_to_skip,
     row_of,
@@ -32,15 +32,15 @@ def line(**cells: object) -> bytes:
     return (" ".join(row) + "\n").encode()
 
 
-def sound(**cells: object) -> Row:
+def sound(**cells: object) -> SwfRow:
     row = row_of(line(**cells))
-    assert isinstance(row, Row), row
+    assert isinstance(row, SwfRow), row
     return row
 
 
 def test_what_a_row_says() -> None:
     """Each fact comes from its column; what follows the 18th does no harm, not even an underscore."""
-    assert sound() == Row(7, 1000.0, -1.0, 60.0, 4, 600.0, 1, "12", "3")
+    assert sound() == SwfRow(7, 1000.0, -1.0, 60.0, 4, 600.0, 1, "12", "3")
     assert row_of(line()[:-1] + b" {1,2} q_1d 1:ppn=2:x86_64\n") == sound()
     assert row_of(b"  " + line().replace(b" ", b"\t")) == sound()
     assert sound(c3=5, c4="1.5").run == 1.5
@@ -109,7 +109,7 @@ def test_why_a_sound_row_is_of_no_use(cells: dict[str, object], reason: str) -> 
 def test_any_bytes_are_a_row_or_wrong(data: bytes) -> None:
     """HOSTILE: no bytes make it fail, and what it lets through is finite."""
     found = row_of(data)
-    if isinstance(found, Row):
+    if isinstance(found, SwfRow):
         assert all(map(math.isfinite, (found.submit, found.wait, found.run, found.requested))) and found.cores >= 0
     else:
         assert str(found).isprintable()

@@ -9,13 +9,21 @@ from pathlib import Path
 import pytest
 
 from drainwise.features.check import MOST_UNKNOWN, check
-from drainwise.features.check_key import PROBE_ERRORS, PROBE_WARNINGS
-from drainwise.features.facts import HostFacts, JobFacts
+from drainwise.features.check_key import (
+    ABSENT,
+    ERROR,
+    INFO,
+    OK,
+    PROBE_ERRORS,
+    PROBE_WARNINGS,
+    WARNING,
+    KeyVerdict,
+    worst,
+)
+from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
 from drainwise.features.keys import KEYS
 from drainwise.features.read import open_features
 from drainwise.features.server import FeatureServer
-from drainwise.features.values import deadline_values, job_values, machine_values
-from drainwise.features.verdict import ABSENT, ERROR, INFO, OK, WARNING, Verdict, worst
 from drainwise.features.write import write_directory
 
 NOW = 1795249000
@@ -55,7 +63,7 @@ class Site:
                 if text is not None:
                     os.utime(directory / key, (set_at, set_at))
 
-    def check(self) -> list[Verdict]:
+    def check(self) -> list[KeyVerdict]:
         return check(open_features(str(self.machine)), open_features(str(self.job)), NOW)
 
     def found(self, key: str) -> set[tuple[str, str]]:
@@ -148,7 +156,7 @@ def test_a_broken_rule_is_named(site: Site, key: str, content: str, level: str, 
 def test_a_verdict_carries_value_and_reason(site: Site) -> None:
     site.put("allocated_cpu", "25\n")
     verdict = next(verdict for verdict in site.check() if verdict.rule == "allocated<=total")
-    assert verdict == Verdict(
+    assert verdict == KeyVerdict(
         "job", "allocated_cpu", ERROR, "allocated<=total", "more than total_cpu, which is 24", "25"
     )
 
@@ -273,4 +281,7 @@ def test_a_server_that_is_down_is_one_error_per_directory(tmp_path: Path) -> Non
 
 def test_the_worst_of_nothing_is_ok() -> None:
     assert worst([]) == OK
-    assert worst([Verdict("job", "", INFO, "x"), Verdict("job", "", ERROR, "y"), Verdict("job", "", OK, "z")]) == ERROR
+    assert (
+        worst([KeyVerdict("job", "", INFO, "x"), KeyVerdict("job", "", ERROR, "y"), KeyVerdict("job", "", OK, "z")])
+        == ERROR
+    )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.features.facts import HostFacts, JobFacts
-from drainwise.features.values import job_values, machine_values
+from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
 
 ANYTHING = st.one_of(
     st.none(),
@@ -38,7 +37,7 @@ JOB_FIELDS = [
 def test_facts_cannot_be_changed() -> None:
     host = HostFacts(total_cpu=8)
     with pytest.raises(AttributeError, match="total_cpu"):
-        host.total_cpu = 9
+        setattr(host, "total_cpu", 9)  # noqa: B010 - which mypy refuses, too
     with pytest.raises(AttributeError, match="total_cpu"):
         del host.total_cpu
     assert host.total_cpu == 8
@@ -86,7 +85,6 @@ def test_the_ids_of_real_batch_systems_pass() -> None:
         assert JobFacts(job_id=job_id).job_id == job_id
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(st.sampled_from(HOST_FIELDS), ANYTHING),
     st.dictionaries(st.sampled_from(JOB_FIELDS), ANYTHING),

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.errors import FeatureError
-from drainwise.features.local_file import create_file, read_small, replace_file, shown, split_path
+from drainwise.common.local_file import create_file, read_small, replace_file, shown, split_path
+from drainwise.facts.errors import FeatureError
 
 if TYPE_CHECKING:
     from tests.features.conftest import Attack

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.errors import FeatureError, UsageError
+from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.planned_shutdown import cancel, expire, plan, read
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import FeatureError, UsageError
+from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.read import open_features
 from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
 from drainwise.features.server import FeatureServer

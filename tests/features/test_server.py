@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drainwise.features.server
-from drainwise.errors import FeatureError
+from drainwise.facts.errors import FeatureError
 from drainwise.features.keys import BY_NAME
 from drainwise.features.server import FeatureServer, path_of
 from drainwise.features.write import write_directory

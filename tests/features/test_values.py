@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import drainwise.features.values
-from drainwise.features.facts import HostFacts, JobFacts
-from drainwise.features.keys import JOB, MACHINE, keys_of
-from drainwise.features.values import (
+import drainwise.features.facts
+from drainwise.features.facts import (
+    HostFacts,
+    JobFacts,
     deadline_values,
     earlier_deadline,
     job_values,
     machine_values,
     plain,
-    respects_grace,
     scaled_down,
 )
+from drainwise.features.keys import JOB, MACHINE, keys_of
 
 HOST = HostFacts(
     total_cpu=24,
@@ -190,15 +190,5 @@ def test_a_published_deadline_is_always_ahead_and_one_of_the_planned(
         assert all(time is None or time <= now for time in (machine, job))
 
 
-@pytest.mark.parametrize(
-    ("proposed", "planned", "fine"),
-    [(4600, None, True), (4599, None, False), (4599, 4599, True), (4599, 9999, False), (500, 500, True)],
-)
-def test_a_shutdown_time_is_set_or_changed_only_with_the_grace_ahead(
-    proposed: int, planned: int | None, fine: bool
-) -> None:
-    assert respects_grace(proposed, now=1000, grace_secs=3600, planned=planned) is fine
-
-
 def test_the_examples_in_the_docstrings_are_true() -> None:
-    assert doctest.testmod(drainwise.features.values) == (0, 2)
+    assert doctest.testmod(drainwise.features.facts) == (0, 2)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.errors import FeatureError
+from drainwise.facts.errors import FeatureError
 from drainwise.features.write import update_directory, write_directory
 
 if TYPE_CHECKING:

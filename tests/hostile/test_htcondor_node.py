@@ -25,9 +25,9 @@ import classad2
 import pytest
 
 import drainwise
-from drainwise.htcondor.startd_cron import remembered
+from drainwise.facts.waste import classad_expressions
+from drainwise.htcondor.node.cron_record import remembered
 from drainwise.pilotad.attributes import ATTRIBUTES
-from drainwise.waste import classad_expressions
 from made_up_node import (
     HOST,
     Job,
@@ -325,7 +325,7 @@ def test_a_file_system_over_the_job(node: Node, programs: Programs, alice: Job, 
 # answers over its directory (the second) after the round has looked for such mounts; options of it: the third.
 _MOUNTED_MEANWHILE = """
 import ctypes, os, sys
-from drainwise.htcondor import startd_cron
+from drainwise.htcondor.node import startd_cron
 daemon, target, options, *arguments = sys.argv[1:]
 fd = os.open("/dev/fuse", os.O_RDWR)
 given = f"fd={fd},rootmode=40755,user_id=54321,group_id=54321{options}"

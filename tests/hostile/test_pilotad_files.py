@@ -24,14 +24,14 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import RefusedFile
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
-from drainwise.pilotad.mounts import fuse_mounts_below
+from as_user import answer_of, become
+from drainwise.common.mounts import fuse_mounts_below
+from drainwise.facts.errors import RefusedFile
+from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.node_reader import PILOT_AD_LIMIT, read_report
-from drainwise.pilotad.patience import Patience
 from drainwise.pilotad.pilot_ad import pilot_ad_text, write_pilot_ad
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.safe_open import open_dir, read_file
+from drainwise.pilotad.safe_open import Patience, open_dir, read_file
 
 pytestmark = [
     pytest.mark.daemons,  # attacks take their time
@@ -128,36 +128,6 @@ def running(work: Callable[[], object], uid: int = 0) -> Iterator[int]:
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-
-
-def answer_of(work: Callable[[], str], uid: int = 0) -> str:
-    """What `work` says in a process of `uid`, within 10 s."""
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            become(uid)
-            said = work()
-        except BaseException as error:  # the parent shows whatever it was
-            said = repr(error)
-        os.write(theirs, said.encode())
-        os._exit(0)
-    os.close(theirs)
-    try:
-        assert select.select([ours], [], [], 10)[0], "no answer in 10 s"
-        return os.read(ours, 65536).decode()
-    finally:
-        os.close(ours)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-
-
-def become(uid: int) -> None:
-    """Give up root for good."""
-    if uid:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
@@ -519,8 +489,7 @@ def test_17_truncated_and_written_line_by_line(fast_job: Job) -> None:
 
     def trickle(number: int) -> None:
         with open(fast_job.ad, "wb", buffering=0) as stream:
-            for line in pilot_ad_text(numbered(number % 1000), 8).splitlines(keepends=True):
-                stream.write(line)
+            stream.writelines(pilot_ad_text(numbered(number % 1000), 8).splitlines(keepends=True))
 
     for report in read_while(fast_job, trickle, 20):
         dates = {report.last_job_start, report.first_exp_job_end, report.last_exp_job_end, report.last_max_job_end}

@@ -9,7 +9,6 @@ import ctypes
 import fcntl
 import os
 import resource
-import select
 import shutil
 import signal
 import struct
@@ -20,15 +19,15 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import FeatureError, RefusedFile
+from as_user import answer_of
+from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.pilotad.attributes import ATTRIBUTES
-from drainwise.pilotad.jobstatus import read_jobstatus
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
-from drainwise.pilotad.parse import parse_pilot_ad
-from drainwise.pilotad.pilot_ad import write_pilot_ad
+from drainwise.pilotad.jobstatus import read_jobstatus, write_jobstatus
+from drainwise.pilotad.pilot_ad import parse_pilot_ad, write_pilot_ad
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import open_dir, read_file
 from drainwise.pilotad.site_ad import SiteAd, read_site_ad, remove_site_ad, write_site_ad
+from worked_example import numbered
 
 pytestmark = pytest.mark.daemons  # attacks take their time
 
@@ -36,31 +35,6 @@ DEADLINE = 1_795_256_200
 ALICE = 12345
 UID = os.geteuid()
 needs_root = pytest.mark.skipif(UID != 0, reason="needs another user and mounts")
-
-
-def answer_of(work: Callable[[], str], uid: int = 0) -> str:
-    """What `work` says in a process of `uid`, within 10 s."""
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if uid:
-                os.setgroups([])
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
-            said = work()
-        except BaseException as error:  # the parent shows whatever it was
-            said = repr(error)
-        os.write(theirs, said.encode())
-        os._exit(0)
-    os.close(theirs)
-    try:
-        assert select.select([ours], [], [], 10)[0], "no answer in 10 s"
-        return os.read(ours, 65536).decode()
-    finally:
-        os.close(ours)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def killed_while(work: Callable[[int], object], after: float) -> None:
@@ -104,22 +78,6 @@ def made_in(place: str | None) -> Iterator[Path]:
         os.chown(path, ALICE, ALICE)
     yield path
     shutil.rmtree(path)
-
-
-def numbered(number: int) -> PilotReport:
-    """A report in which every value is made of one number."""
-    date = 1_795_000_000 + number
-    return PilotReport(
-        0,
-        used_cpu=number,
-        last_job_start=date,
-        first_exp_job_end=date,
-        last_exp_job_end=date,
-        last_max_job_end=date,
-        add_uncom_time=number,
-        add_final_exp_waste=number,
-        priority_factor=number,
-    )
 
 
 def numbers_in(report: PilotReport) -> set[float | None]:

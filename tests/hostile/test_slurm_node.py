@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.foreign_tree import Removal
-from drainwise.htcondor import acl
+from drainwise.common.foreign_tree import Removal
+from drainwise.htcondor.node import acl
 from drainwise.siteconfig import FeaturesSection, SiteConfig
-from drainwise.slurm.status_mount import unmount
+from drainwise.slurm.node.status_mount import unmount
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write
-from made_up_slurm_node import SlurmJob, SlurmNode, install
+from made_up_slurm_node import MadeUpJob, SlurmNode, install
 
 pytestmark = [
     pytest.mark.daemons,  # attacks take their time
@@ -33,7 +33,7 @@ pytestmark = [
 
 PACKAGE = str(Path(__file__).parents[2] / "plugins" / "drainwise")
 ALICE, BOB = 54321, 54322
-JOB, NEIGHBOUR, NEXT = SlurmJob(17, ALICE), SlurmJob(18, BOB), SlurmJob(19, ALICE)
+JOB, NEIGHBOUR, NEXT = MadeUpJob(17, ALICE), MadeUpJob(18, BOB), MadeUpJob(19, ALICE)
 HOOK_SECS = 3.0  # 2 s, and the start of an interpreter on a busy machine
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
@@ -90,7 +90,7 @@ def seen(place: str) -> dict[str, object]:
     return found
 
 
-def status_of(node: SlurmNode, job: SlurmJob = JOB) -> str:
+def status_of(node: SlurmNode, job: MadeUpJob = JOB) -> str:
     """The $JOBSTATUS of a job."""
     return f"{node.tree(job)}/.jobstatus"
 
@@ -524,7 +524,7 @@ def test_44_values_that_would_lead_elsewhere(node: SlurmNode) -> None:
 def test_44_a_list_of_hosts_without_end(node: SlurmNode) -> None:
     """20, 44: refused in no time."""
     for text in ("n[0-999999999]", "n[" * 40_000, "[1-1000]" * 9, "n[1-60000]," * 9000):
-        job = SlurmJob(19, ALICE, node_list=text)
+        job = MadeUpJob(19, ALICE, node_list=text)
         assert "not known" in in_time(lambda job=job: node.prolog(job))  # type: ignore[misc]
 
 
@@ -553,7 +553,7 @@ def test_51_killed_at_any_moment(node: SlurmNode) -> None:
 def test_48_the_tree_of_an_earlier_job_is_never_the_next_ones(node: SlurmNode) -> None:
     """48: the number comes back for bob while alice's processes are still in their directory."""
     inside = os.open(status_of(node), os.O_RDONLY)
-    theirs = SlurmJob(JOB.number, BOB)
+    theirs = MadeUpJob(JOB.number, BOB)
     assert in_time(lambda: node.prolog(theirs)) == ""
     assert os.stat(status_of(node)).st_uid == BOB
     write_again = f"import os; os.open('used_CPU', os.O_CREAT | os.O_WRONLY, dir_fd={inside})"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import classad2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.ad_text import literal, literals, raw_values, string, whole
+from drainwise.htcondor.node.ad_text import literal, literals, raw_values, string, whole
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True).filter(
     lambda name: name.lower() not in {"true", "false", "undefined", "error", "is", "isnt", "parent", "my", "target"}
@@ -18,7 +18,6 @@ reals = st.floats(-1e300, 1e300)  # beyond, the library's own text reads back as
 values = st.one_of(texts, st.integers(-(2**63) + 1, 2**63 - 1), st.booleans(), reals)
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(names, values, max_size=8))
 def test_htcondors_own_long_form_is_read(attributes: dict[str, object]) -> None:
     """Every literal that the real library writes comes back with its value and its type."""
@@ -39,7 +38,6 @@ def test_htcondors_own_long_form_is_read(attributes: dict[str, object]) -> None:
             assert type(found[name]) is type(expected)
 
 
-@settings(max_examples=80)
 @given(st.text(st.characters(max_codepoint=126, min_codepoint=32), max_size=40))
 def test_never_another_value_than_htcondors(text: str) -> None:
     """Whatever stands right of `=`: unknown, or what the real library evaluates it to."""
@@ -95,7 +93,6 @@ def test_a_value_is_not_a_line() -> None:
     assert raw_values(b'A = "x Name = \\"slot1_2@node\\""\n', ("Name",)) == {}
 
 
-@settings(max_examples=50)
 @given(st.binary(max_size=200))
 def test_any_bytes_can_be_read(data: bytes) -> None:
     """An ad of garbage costs its values and nothing else."""

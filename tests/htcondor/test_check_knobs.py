@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.finding import DANGEROUS, MISSING, OK, Finding
-from drainwise.htcondor.check import judge
-from drainwise.htcondor.check_facts import DaemonFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.check_knobs import expected_knobs
+from drainwise.htcondor.setup.check import judge
+from drainwise.htcondor.setup.check_facts import DaemonFacts, PoolFacts, SlotFacts
+from drainwise.htcondor.setup.check_knobs import expected_knobs
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import HTCondorSection, ReclaimSection, SiteConfig
 
 SITE = SiteConfig(htcondor=HTCondorSection(negotiator_policy="least-waste"), reclaim=ReclaimSection(grace=7200))
@@ -182,7 +182,7 @@ def test_a_policy_without_groups_is_not_in_force(configured: PoolFacts) -> None:
 
 
 def test_a_daemon_that_does_not_answer_and_an_old_one_are_told(configured: PoolFacts) -> None:
-    """Half an answer is no clean bill."""
+    """Incomplete answer is no clean bill."""
     first, second, *rest = configured.daemons
     silent = dataclasses.replace(first, knobs={}, fault="the daemon did not answer within 10 s")
     old = dataclasses.replace(second, version=(10, 0, 9))

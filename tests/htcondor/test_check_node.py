@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.finding import DANGEROUS, MISSING, OK
-from drainwise.htcondor.check_facts import FileFacts, PoolFacts, SlotFacts
-from drainwise.htcondor.check_node import judge_closed, judge_files, judge_slots
-from drainwise.htcondor.collect_facts import file_facts, paths_on_node
-from drainwise.htcondor.render import drop_in_path, render
+from drainwise.htcondor.setup.check import judge_closed, judge_files, judge_slots
+from drainwise.htcondor.setup.check_facts import FileFacts, PoolFacts, SlotFacts
+from drainwise.htcondor.setup.collect_facts import file_facts, paths_on_node
+from drainwise.htcondor.setup.render import drop_in_path, render
+from drainwise.install.rendered_tree import write_tree
+from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import HTCondorSection, SiteConfig
-from drainwise.siteconfig.rendered_tree import write_tree
 
 NOW = 1795260000
 SITE = SiteConfig(htcondor=HTCondorSection(cron_period=60))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from drainwise.finding import DANGEROUS, MISSING, OK, Finding
-from drainwise.htcondor.check_facts import DaemonFacts, OrderTrial
-from drainwise.htcondor.check_knobs import expected_knobs
-from drainwise.htcondor.check_orders import judge_orders, judge_writers
+from drainwise.htcondor.setup.check_facts import DaemonFacts, OrderTrial
+from drainwise.htcondor.setup.check_knobs import expected_knobs
+from drainwise.htcondor.setup.check_orders import judge_orders, judge_writers
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 
 SITE = SiteConfig()

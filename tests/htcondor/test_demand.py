@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.demand import Demand, demand_of
-from drainwise.htcondor.shares import Account
+from drainwise.htcondor.demand.demand import Demand, DemandLimits, demand_of
+from drainwise.htcondor.pool.shares import AccountingRecord, rooms
 
 BOB = "bob@pool.test"
 
@@ -21,10 +21,10 @@ def schedd(most: object, running: object) -> dict[str, object]:
 def asked(
     *ads: dict[str, object],
     schedds: tuple[dict[str, object], ...] = (),
-    account: tuple[Account, ...] = (),
+    account: tuple[AccountingRecord, ...] = (),
     largest: int | None = 24,
 ) -> Demand:
-    return demand_of(ads, schedds, account, {}, 1.0, largest)
+    return demand_of(ads, schedds, DemandLimits({}, 1.0, largest, rooms(account)))
 
 
 def test_what_waits_is_jobs_and_cores() -> None:
@@ -59,7 +59,7 @@ def test_a_schedd_that_does_not_say_its_limit_has_none(odd: dict[str, object]) -
 @pytest.mark.parametrize(("used", "cores"), [(6, 0), (16, 0), (0, 2), (1, 1)])
 def test_a_submitter_at_its_ceiling_wants_no_cores(used: float, cores: float) -> None:
     """condor_userprio -setceil; the accountant's ad shows it as `Ceiling`."""
-    account = Account(BOB, False, 0.0, 500.0, 1000.0, used, used, ceiling=2)
+    account = AccountingRecord(BOB, False, 0.0, 500.0, 1000.0, used, used, ceiling=2)
     found = asked(waits(10, 10), account=(account,))
     assert found.waiting == {BOB: (cores, cores)}
     assert "ceiling" in found.notices[0]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.endings import Place, endings_in, in_question, places_of, with_who_asked
-from drainwise.htcondor.orders import Order
-from drainwise.htcondor.pool_ads import Ad
-from drainwise.pool import Ending
+from drainwise.htcondor.ads.values import Ad
+from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.orders import OrderEntry
+from drainwise.pool.facts import Ending
 
 JOB, START, DEADLINE, VACATE = "central.pool.test#7.0#1795280229", 1795280231, 1795280263, 3
 RUN = f"{JOB}@{START}"
-ORDER = Order(RUN, DEADLINE)
+ORDER = OrderEntry(RUN, DEADLINE)
 
 
 def kept(ended: int, preempted: bool = True, **more: object) -> Ad:
@@ -20,8 +20,8 @@ def kept(ended: int, preempted: bool = True, **more: object) -> Ad:
     return {**ad, "RemoteUserCpu": 0.0, "RemoteSysCpu": 0.0, "BadputCausedByPreemption": preempted, **more}
 
 
-def ending(*ads: Ad, order: Order = ORDER) -> Ending | None:
-    return endings_in(ads, Place("node1", "<127.0.0.1:9618>", VACATE, (order,))).get(RUN)
+def ending(*ads: Ad, order: OrderEntry = ORDER) -> Ending | None:
+    return endings_in(ads, OrderedNode("node1", "<127.0.0.1:9618>", VACATE, (order,))).get(RUN)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_who_had_a_job_removed_or_held_tells_its_access_point(job: dict[str, obj
     """A user's own removal is the user's own doing: it counts as before."""
     ad: Ad = {"GlobalJobId": JOB, "Owner": "alice", "EnteredCurrentStatus": WHEN - 2, **job}
     ended = Ending(RUN, WHEN, True)
-    assert with_who_asked(ended, [ad]).by_others is by_others
+    assert with_who_ended(ended, [ad]).by_others is by_others
 
 
 def test_only_who_was_ended_before_its_time_by_nobody_known_is_asked_for() -> None:
-    place = Place("node1", "<127.0.0.1:9618>", VACATE, (ORDER,))
+    place = OrderedNode("node1", "<127.0.0.1:9618>", VACATE, (ORDER,))
     early, due = Ending(RUN, WHEN, True), Ending(RUN, DEADLINE - VACATE, True)
     assert in_question([early], [place]) == [early]
     for other in (due, Ending(RUN, WHEN, False), Ending(RUN, WHEN, True, by_others=True)):
@@ -109,8 +109,8 @@ def test_another_run_of_the_job_and_another_job_are_passed_over() -> None:
     assert ending(kept(1795280254, CompletionDate="soon"), kept(1795280254, RemoteWallClockTime=-5)) is None
 
 
-def test_an_order_that_was_taken_back_has_no_deadline_to_have_been_ended_by() -> None:
-    found = ending(kept(1795280261, ExitBySignal=False), order=Order(RUN, 0))
+def test_an_order_that_was_withdrawn_has_no_deadline_to_have_been_ended_by() -> None:
+    found = ending(kept(1795280261, ExitBySignal=False), order=OrderEntry(RUN, 0))
     assert found is not None and not found.vacated
 
 
@@ -128,6 +128,6 @@ def test_a_node_is_found_by_its_orders() -> None:
         {"Machine": "node2", "MyAddress": "<2>", "PilotReclaimOrders": ""},
         {"Machine": 7, "PilotReclaimOrders": f"{RUN}={DEADLINE}"},
     ]
-    assert places_of(slots, [RUN, other]) == (Place("node1", "<1>", VACATE, (ORDER,)),)
+    assert places_of(slots, [RUN, other]) == (OrderedNode("node1", "<1>", VACATE, (ORDER,)),)
     assert places_of(slots, [other]) == ()
     assert places_of(slots, []) == ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.group_tree import owed_in_trees
+from drainwise.htcondor.pool.shares import owed_in_trees
 
 # As a real negotiator (25.14.1) told it: two static quotas, one dynamic one of a half, and another tree.
 QUOTAS = {"group_alice": 100.0, "group_alice.prod": 30.0, "group_alice.prod.deep": 15.0, "group_bob": 20.0}
@@ -63,7 +63,6 @@ def test_a_group_without_quota_has_what_the_others_leave() -> None:
 NAMES = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=4).map(".".join)
 
 
-@settings(max_examples=80)
 @given(
     st.dictionaries(NAMES, st.floats(0, 1000), min_size=1, max_size=8),
     st.dictionaries(NAMES, st.floats(0, 1000), max_size=8),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import classad2
 import htcondor2  # noqa: F401 - it registers HTCondor's own ClassAd functions
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.ad_text import raw_values
-from drainwise.htcondor.job_environment import assignment, from_old_syntax, with_variables
+from drainwise.htcondor.node.ad_text import raw_values
+from drainwise.htcondor.node.prepare_hook import assignment, from_old_syntax, with_variables
 
 # A newline cannot stand in a job's attribute (HTCondor refuses it), a NUL in no environment.
 letters = st.characters(max_codepoint=126, exclude_characters="\n\r\0")
@@ -66,7 +66,6 @@ def raw(environment: str) -> str:
     return raw_values(ad.printOld().encode("latin-1"), ("Environment",))["Environment"]
 
 
-@settings(max_examples=80)
 @given(environments, environments)
 def test_users_variables_survive_and_ours_win(users: dict[str, str], ours: dict[str, str]) -> None:
     """HOSTILE 46: whatever the user set is there as it was, except where we set the same name."""
@@ -95,7 +94,6 @@ def test_the_users_own_quoting_is_kept(written: str) -> None:
     assert set_by(line) == {**split(written), "JOBFEATURES": "/x"}
 
 
-@settings(max_examples=60)
 @given(st.text(letters, max_size=40))
 def test_the_old_syntax_means_what_it_meant(text: str) -> None:
     """The old `Env` becomes the same variables that HTCondor's own conversion makes of it."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from drainwise.htcondor.check_knobs import expected_knobs
-from drainwise.htcondor.knobs import Knob, knobs
+from drainwise.htcondor.setup.check_knobs import expected_knobs
+from drainwise.htcondor.setup.knobs import Knob, knobs
 from drainwise.siteconfig import FeaturesSection, HTCondorSection, SiteConfig
 
 SITES = [

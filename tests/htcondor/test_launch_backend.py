@@ -5,18 +5,21 @@ The schedd is a list of ads here: HTCondor's own ClassAds say for which of them 
 
 from __future__ import annotations
 
+import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import classad2
 import pytest
 
-from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.htcondor import launch_backend, launch_schedd
-from drainwise.htcondor.launch_backend import CondorBackend, open_backend
-from drainwise.htcondor.launch_submission import TAG
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Place, Start, State
-from drainwise.launch.resources import Resources
+from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
+from drainwise.htcondor.launch import backend as launch_backend
+from drainwise.htcondor.launch import schedd as launch_schedd
+from drainwise.htcondor.launch.backend import CondorBackend, open_backend
+from drainwise.htcondor.launch.submission import TAG
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Start
+from drainwise.launch.choice.resources import Resources
 
 IDLE, RUNS, HELD = 1, 2, 5
 KINDS = ("Run Remote", "Run Local", "Total Remote", "Total Local")
@@ -98,7 +101,9 @@ def opened(schedd: Schedd, tmp_path: Path) -> Iterator[Opener]:
     backends: list[CondorBackend] = []
 
     def open_it() -> CondorBackend:
-        backend = open_backend({"history_seconds": 0, "check_seconds": 1}, "", Place("f", "key", str(tmp_path), "st"))
+        backend = open_backend(
+            {"history_seconds": 0, "check_seconds": 1}, "", LaunchPlace("f", "key", str(tmp_path), "st")
+        )
         assert isinstance(backend, CondorBackend)
         backends.append(backend)
         return backend
@@ -167,8 +172,21 @@ def test_what_is_on_hold_has_failed_and_is_removed(schedd: Schedd, opened: Opene
     number = backend.start(job("a"))
     schedd.queue[0]["JobStatus"] = HELD
     schedd.write(1, "012", "Job was held.\n\tno such slot\n\tCode 13 Subcode 2")
-    assert backend.poll([number]) == {number: State(DONE, 1, why="on hold: no such slot")}
+    assert backend.poll([number]) == {number: JobState(DONE, 1, why="on hold: no such slot")}
     assert not schedd.queue
+
+
+@pytest.mark.parametrize(("fails", "expected"), [(False, WAITING), (True, DONE)])
+def test_what_its_owner_holds_waits_unless_that_is_a_failure(
+    schedd: Schedd, tmp_path: Path, fails: bool, expected: str
+) -> None:
+    backend = open_backend({"fail_held": fails}, "", LaunchPlace("f", "key", str(tmp_path), "st"))
+    number = backend.start(job("a"))
+    schedd.queue[0]["JobStatus"] = HELD
+    schedd.write(1, "012", "Job was held.\n\tmine (by user alice)\n\tCode 1 Subcode 0")
+    state = backend.poll([number])[number]
+    assert (state.state, state.why) == (expected, "on hold: mine (by user alice)")
+    assert len(schedd.queue) == (not fails)
 
 
 def test_a_stranger_with_the_number_of_one_of_ours_is_left_alone(schedd: Schedd, opened: Opener) -> None:
@@ -241,3 +259,59 @@ def test_a_script_that_cannot_be_written_is_no_failure_of_the_job(
     (tmp_path / "htcondor-scripts").rmdir()
     with pytest.raises(PoolUnreachable, match="cannot be written"):
         backend.start(job("a"))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "resources", "why"),
+    [
+        ([(8, 4000), (2, 9000)], Resources(8, 4000), ""),
+        (
+            [(8, 4000), (2, 9000)],
+            Resources(3, 5000),
+            "no slot has 3 cores and 5000 MiB; the largest has 8 and 4000 MiB",
+        ),
+        ([], Resources(), "the pool has no slots now"),
+    ],
+)
+def test_what_no_slot_can_hold_is_refused_where_that_is_asked_for(
+    schedd: Schedd,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: list[tuple[int, int]],
+    resources: Resources,
+    why: str,
+) -> None:
+    """Else it waits: a pool may get larger slots."""
+    monkeypatch.setattr(launch_schedd, "slot_sizes", lambda _: sizes)
+    place = LaunchPlace("f", "key", str(tmp_path), "st")
+    assert open_backend({"check_slots": True}, "", place).fits(resources) == why
+    assert open_backend({}, "", place).fits(resources) == ""
+
+
+def test_files_below_a_name_that_htcondor_cannot_use_are_not_carried(opened: Opener) -> None:
+    with pytest.raises(ActionRefused, match="cannot use a directory"):
+        opened().start(Start("n", "st-a", ("true",), '/a"b', Resources(), '/a"b/out', outputs=("c",)))
+
+
+@pytest.mark.daemons  # it waits for what never answers
+def test_a_pool_that_never_answers_is_given_up(
+    in_a_silent_pool: Callable[[str], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """HOSTILE 54: the real bindings against a real socket that takes connections and says nothing."""
+    began = time.monotonic()
+    ran = in_a_silent_pool(
+        "from drainwise.common.bounded_call import within\n"
+        "from drainwise.facts.errors import PoolUnreachable\n"
+        "from drainwise.htcondor.launch.backend import open_backend\n"
+        "from drainwise.htcondor.launch.schedd import slot_sizes\n"
+        "from drainwise.launch.backend import LaunchPlace\n"
+        f"place = LaunchPlace('f', 'k', '{tmp_path}/runs', 'v-')\n"
+        "for ask in (lambda: open_backend({'command_seconds': 1}, '', place),\n"
+        "            lambda: within(1, lambda: slot_sizes(''), 'the collector')):\n"
+        "    try:\n        ask()\n        print('answered')\n"
+        "    except PoolUnreachable as fault:\n        print(fault)\n"
+    )
+    assert ran.stdout.splitlines() == [f"the {name} did not answer within 1 s" for name in ("schedd", "collector")], (
+        ran.stderr
+    )
+    assert time.monotonic() - began < 20

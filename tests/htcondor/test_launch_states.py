@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.launch_states import Courses, Event, ended, is_held, number_of, queued
-from drainwise.launch.backend import DONE, RUNNING, WAITING, State
+from drainwise.htcondor.launch.states import Event, EventLogJobs, ended, is_held, number_of, queued
+from drainwise.launch.backend import DONE, RUNNING, WAITING, JobState
 
 USAGE = {"TotalRemoteUsage": "Usr 0 00:01:00, Sys 0 00:00:02"}
 DONE_3 = {"TerminatedNormally": True, "ReturnValue": 3, **USAGE}
@@ -13,8 +13,8 @@ KILLED = {"TerminatedNormally": False, "TerminatedBySignal": 9, **USAGE}
 REASON = "Transfer input files failure"
 
 
-def courses(*events: tuple[str, float, dict[str, object]]) -> Courses:
-    made = Courses()
+def courses(*events: tuple[str, float, dict[str, object]]) -> EventLogJobs:
+    made = EventLogJobs()
     for kind, time, values in events:
         made.take(Event("1.0", kind, time, values))
     return made
@@ -28,31 +28,32 @@ EXECUTE: tuple[str, float, dict[str, object]] = ("EXECUTE", 20.0, {})
     ("events", "state"),
     [
         ([], None),
-        ([SUBMIT], State(WAITING)),
-        ([SUBMIT, EXECUTE], State(RUNNING)),
-        ([SUBMIT, EXECUTE, ("IMAGE_SIZE", 21.0, {"Size": 1})], State(RUNNING)),
-        ([SUBMIT, EXECUTE, ("JOB_EVICTED", 30.0, {})], State(WAITING)),
-        ([SUBMIT, EXECUTE, ("SHADOW_EXCEPTION", 30.0, {})], State(WAITING)),
-        ([SUBMIT, EXECUTE, ("JOB_SUSPENDED", 30.0, {})], State(RUNNING)),
-        ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3)], State(DONE, 3, 75.0, 62.0)),
-        ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, KILLED)], State(DONE, 137, 75.0, 62.0)),
+        ([SUBMIT], JobState(WAITING)),
+        ([SUBMIT, EXECUTE], JobState(RUNNING)),
+        ([SUBMIT, EXECUTE, ("IMAGE_SIZE", 21.0, {"Size": 1})], JobState(RUNNING)),
+        ([SUBMIT, EXECUTE, ("JOB_EVICTED", 30.0, {})], JobState(WAITING)),
+        ([SUBMIT, EXECUTE, ("SHADOW_EXCEPTION", 30.0, {})], JobState(WAITING)),
+        ([SUBMIT, EXECUTE, ("JOB_SUSPENDED", 30.0, {})], JobState(RUNNING)),
+        ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3)], JobState(DONE, 3, 75.0, 62.0)),
+        ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, KILLED)], JobState(DONE, 137, 75.0, 62.0)),
         ([SUBMIT, EXECUTE, ("JOB_EVICTED", 30.0, {}), ("EXECUTE", 90.0, {}), ("JOB_TERMINATED", 95.0, DONE_3)],
-         State(DONE, 3, 5.0, 62.0)),
-        ([SUBMIT, ("JOB_ABORTED", 30.0, {"Reason": "via condor_rm"})], State(DONE, 143, why="removed: via condor_rm")),
+         JobState(DONE, 3, 5.0, 62.0)),
+        ([SUBMIT, ("JOB_ABORTED", 30.0, {"Reason": "via condor_rm"})],
+         JobState(DONE, 143, why="removed: via condor_rm")),
         ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReason": REASON, "HoldReasonCode": 13})],
-         State(DONE, 1, why=f"on hold: {REASON}")),
+         JobState(DONE, 1, why=f"on hold: {REASON}")),
         ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReason": "via condor_hold", "HoldReasonCode": 1})],
-         State(WAITING, why="on hold: via condor_hold")),
+         JobState(WAITING, why="on hold: via condor_hold")),
         ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReason": REASON, "HoldReasonCode": 13}), ("JOB_ABORTED", 31.0, {})],
-         State(DONE, 1, why=f"on hold: {REASON}")),
-        ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReasonCode": 13}), ("JOB_RELEASED", 31.0, {})], State(WAITING)),
+         JobState(DONE, 1, why=f"on hold: {REASON}")),
+        ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReasonCode": 13}), ("JOB_RELEASED", 31.0, {})], JobState(WAITING)),
         ([SUBMIT, ("JOB_HELD", 30.0, {"HoldReasonCode": 1}), ("JOB_ABORTED", 31.0, {})],
-         State(DONE, 143, why="removed")),
+         JobState(DONE, 143, why="removed")),
         ([EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3)], None),
-        ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3), ("JOB_ABORTED", 96.0, {})], State(DONE, 3, 75.0, 62.0)),
+        ([SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3), ("JOB_ABORTED", 96.0, {})], JobState(DONE, 3, 75.0, 62.0)),
     ],
 )  # fmt: skip
-def test_the_course_of_a_job(events: list[tuple[str, float, dict[str, object]]], state: State | None) -> None:
+def test_the_course_of_a_job(events: list[tuple[str, float, dict[str, object]]], state: JobState | None) -> None:
     assert courses(*events).state("1.0", "T1") == state
 
 
@@ -62,7 +63,7 @@ def test_the_course_of_a_job(events: list[tuple[str, float, dict[str, object]]],
 def test_a_number_that_is_given_anew_is_another_job_s(notes: dict[str, object]) -> None:
     """48: what the first one did is not what the second one does, and nobody takes either for the other."""
     told = courses(SUBMIT, EXECUTE, ("JOB_TERMINATED", 95.0, DONE_3), ("SUBMIT", 99.0, notes))
-    assert told.state("1.0", "T2") == State(WAITING)
+    assert told.state("1.0", "T2") == JobState(WAITING)
     assert told.state("1.0", "T1") is None
     assert told.numbers({"T1", "T2"}) == {"T2": "1.0"} and told.tag("1.0") == "T2"
     told.forget("1.0")
@@ -80,13 +81,13 @@ def test_the_queue(status: int | None, state: str | None) -> None:
 @pytest.mark.parametrize(
     ("ad", "state"),
     [
-        ({"JobStatus": 4, "ExitCode": 3, "ExitBySignal": False, "RemoteWallClockTime": 7.0}, State(DONE, 3, 7.0)),
-        ({"JobStatus": 4, "ExitBySignal": True, "ExitSignal": 9, "RemoteUserCpu": 2.5}, State(DONE, 137, None, 2.5)),
-        ({"JobStatus": 3, "RemoveReason": "x\ny"}, State(DONE, 143, why="removed: x y")),
-        ({"JobStatus": 4}, State(DONE, 1)),
+        ({"JobStatus": 4, "ExitCode": 3, "ExitBySignal": False, "RemoteWallClockTime": 7.0}, JobState(DONE, 3, 7.0)),
+        ({"JobStatus": 4, "ExitBySignal": True, "ExitSignal": 9, "RemoteUserCpu": 2.5}, JobState(DONE, 137, None, 2.5)),
+        ({"JobStatus": 3, "RemoveReason": "x\ny"}, JobState(DONE, 143, why="removed: x y")),
+        ({"JobStatus": 4}, JobState(DONE, 1)),
     ],
 )
-def test_the_history(ad: dict[str, object], state: State) -> None:
+def test_the_history(ad: dict[str, object], state: JobState) -> None:
     assert ended(ad) == state
 
 
@@ -95,6 +96,6 @@ def test_a_number() -> None:
 
 
 def test_on_hold_is_told_from_removed() -> None:
-    assert is_held(queued({"JobStatus": 5, "HoldReasonCode": 13}) or State(WAITING))
-    assert not is_held(queued({"JobStatus": 5, "HoldReasonCode": 1}) or State(DONE))
+    assert is_held(queued({"JobStatus": 5, "HoldReasonCode": 13}) or JobState(WAITING))
+    assert not is_held(queued({"JobStatus": 5, "HoldReasonCode": 1}) or JobState(DONE))
     assert not is_held(ended({"JobStatus": 3, "RemoveReason": "x"}))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import ConfigurationError, UsageError
-from drainwise.htcondor.launch_settings import CondorLaunchSettings, condor_settings
-from drainwise.htcondor.launch_submission import (
+from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.htcondor.launch.settings import CondorLaunchSettings, condor_settings
+from drainwise.htcondor.launch.submission import (
     MOST_MB,
     PRIORITY_ORIGIN,
     TAG,
@@ -20,7 +20,7 @@ from drainwise.htcondor.launch_submission import (
     unfit,
 )
 from drainwise.launch.backend import Start
-from drainwise.launch.resources import Amount, Resources
+from drainwise.launch.choice.resources import Amount, Resources
 
 
 def told(resources: Resources = Resources(), **rest: object) -> dict[str, str]:  # noqa: B008 - it is frozen
@@ -157,3 +157,20 @@ def test_a_wrong_value_is_named(key: str, value: object) -> None:
 def test_other_options_are_refused(options: str) -> None:
     with pytest.raises(UsageError, match="options for htcondor"):
         condor_settings({}, options, "f")
+
+
+def test_files_of_a_job_are_carried() -> None:
+    """It runs in the directory of the node, prints where HTCondor has it print, and its files come back to its own."""
+    words = told(cwd="/w $(x)", stdout="/w/out", inputs=("a", "b"), outputs=("c",))
+    assert (
+        words.items()
+        >= {
+            "initialdir": "/w $(DOLLAR)(x)",
+            "output": "/w/out",
+            "transfer_input_files": "a, b",
+            "transfer_output_files": "c",
+        }.items()
+    )
+    script = script_of(Start("n", "T1", ("true",), "/w", Resources(), "/w/out", outputs=("c",)))
+    assert "/w" not in script and "exec 2>&1\n" in script
+    assert told()["transfer_output_files"] == '""' and "output" not in told()

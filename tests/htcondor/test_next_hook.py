@@ -21,7 +21,7 @@ OURS = """\
 import sys
 
 sys.path.append({library!r})
-from drainwise.htcondor.{module} import main
+from drainwise.htcondor.node.{module} import main
 {before}
 main({settings!r}, [{site!r}, *sys.argv[1:]])
 """
@@ -92,7 +92,7 @@ def test_process_directory_arguments_environment_and_signals_are_as_before(
 @ONE_LAYOUT
 def test_it_runs_whatever_becomes_of_our_part(job: Job, hooked: Hooked) -> None:
     """Ours fails, or is not done in its time: one line, and the site's hook has the ad as it came."""
-    start = "import drainwise.htcondor.prepare_hook as hook\nimport drainwise.node.hook as limits, time\n"
+    start = "import drainwise.htcondor.node.prepare_hook as hook\nimport drainwise.node.hook as limits, time\n"
     broken = start + "def broken(path):\n    raise RuntimeError('no')\nhook.prepare = broken"
     slow = start + "limits.TIME_LIMIT = 0.2\nhook.prepare = lambda path: time.sleep(60)"
     for before, said in ((broken, b"RuntimeError: no"), (slow, b"not done after")):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.node_knobs import (
+from drainwise.htcondor.node.knobs import (
     ALWAYS,
     NEVER,
     START_SECONDS,

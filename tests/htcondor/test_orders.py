@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import ActionRefused
-from drainwise.htcondor.orders import KEPT, Order, order_of, orders_text, parse_orders, run_name, with_order
-from drainwise.htcondor.retirement import TAKEN_BACK
+from drainwise.facts.errors import ActionRefused
+from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of
+from drainwise.htcondor.pool.orders import KEPT, OrderEntry, orders_text, parse_orders, run_name, with_order
 
 JOB, START, DEADLINE = "ce01.example.org#12.0#1795249000", 1795249100, 1795260000
 RUN = f"{JOB}@{START}"
 NOW = DEADLINE - 600
 OTHER = "schedd@ce01.example.org#7.3#1795240000@1795240009"
-order = Order(RUN, DEADLINE)
+order = OrderEntry(RUN, DEADLINE)
 
 
 def test_an_order_names_job_start_and_deadline() -> None:
-    assert orders_text([order, Order(OTHER, DEADLINE + 1)]) == f"{RUN}={DEADLINE} {OTHER}={DEADLINE + 1}"
+    assert orders_text([order, OrderEntry(OTHER, DEADLINE + 1)]) == f"{RUN}={DEADLINE} {OTHER}={DEADLINE + 1}"
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(10**8, 10**10 - 1)), max_size=5))
 def test_what_is_written_reads_back_the_same(rows: list[tuple[int, int]]) -> None:
-    orders = tuple(Order(f"a.b#{number}.0#1795249000@1795249100", deadline) for number, deadline in rows)
+    orders = tuple(OrderEntry(f"a.b#{number}.0#1795249000@1795249100", deadline) for number, deadline in rows)
     assert parse_orders(orders_text(orders)) == orders
 
 
@@ -54,23 +54,23 @@ def test_a_job_id_that_is_not_htcondors_is_no_run_and_never_an_order(job: str) -
     """HOSTILE 31, 32, 36, 44: blanks, quotes, macros, patterns and newlines would be more than an order."""
     assert run_name(job, START) is None
     with pytest.raises(ActionRefused):
-        orders_text([Order(f"{job}@{START}", DEADLINE)])
+        orders_text([OrderEntry(f"{job}@{START}", DEADLINE)])
 
 
 @given(st.text(max_size=60))
 def test_only_orders_are_ever_written(text: str) -> None:
     try:
-        written = orders_text([Order(text, DEADLINE)])
+        written = orders_text([OrderEntry(text, DEADLINE)])
     except ActionRefused:
         return
-    assert parse_orders(written) == (Order(text, DEADLINE),)
+    assert parse_orders(written) == (OrderEntry(text, DEADLINE),)
     assert " " not in written
 
 
 @pytest.mark.parametrize("deadline", [-1, 1, 10**12])
 def test_a_deadline_that_is_no_time_of_this_century_is_refused(deadline: int) -> None:
     with pytest.raises(ActionRefused):
-        orders_text([Order(RUN, deadline)])
+        orders_text([OrderEntry(RUN, deadline)])
 
 
 @given(st.text())
@@ -85,52 +85,52 @@ def test_what_is_no_order_is_passed_over() -> None:
 def test_zeros_before_a_deadline_mean_nothing_and_hinder_no_other_order() -> None:
     """As the execute node's expressions read them; a deadline of 1970 is none, and the list can still be written."""
     present = parse_orders(f"{OTHER}=0{DEADLINE} {OTHER}=00 {OTHER}=0012345678 {OTHER}=000{DEADLINE + 9}")
-    assert present == (Order(OTHER, DEADLINE), Order(OTHER, TAKEN_BACK), Order(OTHER, DEADLINE + 9))
+    assert present == (OrderEntry(OTHER, DEADLINE), OrderEntry(OTHER, WITHDRAWN), OrderEntry(OTHER, DEADLINE + 9))
     assert orders_text(with_order(present[:1], order, {RUN, OTHER}, NOW)) == f"{OTHER}={DEADLINE} {RUN}={DEADLINE}"
 
 
 @given(st.text(alphabet="0123456789= \t#@.-ab\u0661", max_size=80), st.sampled_from([RUN, OTHER]))
 def test_whatever_the_list_has_another_order_can_be_written(text: str, run: str) -> None:
     present = parse_orders(f"{text} {OTHER}={text} {OTHER}=0{DEADLINE - 1}")
-    new = Order(run, DEADLINE - 2)
-    assert order_of(run, parse_orders(orders_text(with_order(present, new, {OTHER}, NOW)))) == new
+    new = OrderEntry(run, DEADLINE - 2)
+    assert deadline_of(run, orders_text(with_order(present, new, {OTHER}, NOW))) == new.deadline
 
 
 def test_orders_of_runs_that_have_ended_are_dropped() -> None:
     """The list stays about as short as the node's list of jobs: an hour after its deadline nobody asks any more."""
-    ended = Order(OTHER, DEADLINE)
+    ended = OrderEntry(OTHER, DEADLINE)
     assert with_order([ended], order, {RUN}, DEADLINE + KEPT + 1) == (order,)
     assert with_order([ended], order, {RUN}, DEADLINE + KEPT) == (ended, order)
     assert with_order([ended], order, {RUN, OTHER}, DEADLINE + KEPT + 1) == (ended, order)
-    assert with_order([Order(OTHER, TAKEN_BACK)], order, {RUN}, DEADLINE - 7200) == (order,)
+    assert with_order([OrderEntry(OTHER, WITHDRAWN)], order, {RUN}, DEADLINE - 7200) == (order,)
 
 
 def test_the_latest_deadline_stands_last() -> None:
     """The node's CLAIM_WORKLIFE takes it from there."""
-    later = Order(OTHER, DEADLINE + 60)
+    later = OrderEntry(OTHER, DEADLINE + 60)
     assert with_order([later], order, {RUN, OTHER}, NOW) == (order, later)
-    assert with_order([later], Order(RUN, TAKEN_BACK), {RUN, OTHER}, NOW)[-1] == later
+    assert with_order([later], OrderEntry(RUN, WITHDRAWN), {RUN, OTHER}, NOW)[-1] == later
 
 
-def test_an_order_is_taken_back_and_may_be_given_anew() -> None:
+def test_an_order_is_withdrawn_and_may_be_given_anew() -> None:
     """Whoever need not go may be asked for any deadline; the entry that took it back stays until then."""
-    withdrawn = Order(RUN, TAKEN_BACK)
+    withdrawn = OrderEntry(RUN, WITHDRAWN)
     assert orders_text([withdrawn]) == f"{RUN}=0"
     assert parse_orders(f"{RUN}=0 {RUN}=1") == (withdrawn,)
     assert with_order([order], withdrawn, {RUN}, NOW) == (withdrawn,)
     assert with_order([withdrawn], withdrawn, {RUN}, NOW) == (withdrawn,)
-    later = Order(RUN, DEADLINE + 500)
+    later = OrderEntry(RUN, DEADLINE + 500)
     assert with_order([withdrawn], later, {RUN}, NOW) == (later,)
-    assert order_of(RUN, [order, withdrawn, Order(OTHER, DEADLINE)]) == withdrawn
-    assert order_of(OTHER, [order]) is None
+    assert deadline_of(RUN, f"{order} {withdrawn} {OTHER}={DEADLINE}") == WITHDRAWN
+    assert deadline_of(OTHER, str(order)) is None
 
 
 def test_a_deadline_may_come_nearer() -> None:
-    nearer = Order(RUN, DEADLINE - 100)
+    nearer = OrderEntry(RUN, DEADLINE - 100)
     assert with_order([order], nearer, {RUN}, NOW) == (nearer,)
     assert with_order([order], order, {RUN}, NOW) == (order,)
 
 
 def test_a_deadline_is_never_put_off() -> None:
-    with pytest.raises(ActionRefused, match=f"was asked to be gone by {DEADLINE} already"):
-        with_order([order], Order(RUN, DEADLINE + 1), {RUN}, NOW)
+    with pytest.raises(ActionRefused, match=f"already ordered to end by {DEADLINE}"):
+        with_order([order], OrderEntry(RUN, DEADLINE + 1), {RUN}, NOW)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable, RunEnded
-from drainwise.htcondor import pool as module
-from drainwise.htcondor.pool import HTCondorPool
-from drainwise.htcondor.pool_ads import Others
-from drainwise.pool import Snapshot
+from drainwise.facts.errors import PoolUnreachable, RunEnded
+from drainwise.htcondor.ads.values import Others
+from drainwise.htcondor.pool import pool as module
+from drainwise.htcondor.pool.pool import HTCondorPool
+from drainwise.pool.facts import Snapshot
 
 NOW = 1795249000
 
@@ -84,3 +86,15 @@ def test_the_garbage_collector_is_afterwards_as_it_was(questions: Path, collects
         assert gc.isenabled() is collects
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_collector_that_never_answers_holds_nobody(
+    in_a_silent_pool: Callable[[str], subprocess.CompletedProcess[str]],
+) -> None:
+    """HOSTILE 54: the real bindings against a real socket that takes connections and says nothing."""
+    began = time.monotonic()
+    ran = in_a_silent_pool(
+        "from drainwise.htcondor.pool.pool import HTCondorPool; HTCondorPool(snapshot_seconds=0.3).snapshot(0)"
+    )
+    assert ran.stderr.splitlines()[-1].endswith("PoolUnreachable: the collector did not answer within 0.3 s")
+    assert time.monotonic() - began < 8

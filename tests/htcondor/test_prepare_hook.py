@@ -11,16 +11,27 @@ import classad2
 import pytest
 
 from drainwise.features.check import check
+from drainwise.features.check_key import ERROR
 from drainwise.features.read import open_features
-from drainwise.features.verdict import ERROR
-from drainwise.htcondor.prepare_hook import host_facts, job_facts
+from drainwise.htcondor.node.prepare_hook import host_side, job_side
 from drainwise.node.settings import NodeSettings
-from made_up_node import PYTHON, Node, Programs, Ran, ad_text, machine_attributes, make_directory, run_as, write
+from made_up_node import (
+    PYTHON,
+    Node,
+    Programs,
+    Ran,
+    ad_text,
+    contents,
+    machine_attributes,
+    make_directory,
+    run_as,
+    write,
+)
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 if TYPE_CHECKING:
-    from drainwise.htcondor.ad_text import Literal
+    from drainwise.htcondor.node.ad_text import Literal
 
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
@@ -35,15 +46,6 @@ def environment(ran: Ran) -> str:
     text = classad2.parseOne(line)["Environment"]
     assert isinstance(text, str)
     return text
-
-
-def contents(directory: str) -> dict[str, str]:
-    """What stands in a features directory."""
-    found = {}
-    for name in os.listdir(directory):
-        with open(f"{directory}/{name}", encoding="ascii") as stream:
-            found[name] = stream.read()
-    return found
 
 
 def cat(uid: int, path: str) -> bool:
@@ -142,9 +144,9 @@ def test_limits_that_the_site_states_come_before_those_of_the_slot() -> None:
     """The tightest run time counts; a limit that nobody states is unknown."""
     slot: dict[str, Literal] = {"Cpus": 4, "Memory": 1000, "Disk": 2048}
     site = NodeSettings({"wall_limit_secs": "5000", "cpu_limit_secs_per_core": "4000", "scratch_limit_bytes": "9"})
-    found = job_facts({"AllowedJobDuration": 6000}, slot, site, NOW)
+    found = job_side({"AllowedJobDuration": 6000}, slot, site, NOW)
     assert (found.wall_limit_secs, found.cpu_limit_secs, found.scratch_limit_bytes) == (5000, 16000, 9)
-    found = job_facts({}, slot, NodeSettings(), NOW)
+    found = job_side({}, slot, NodeSettings(), NOW)
     assert (found.wall_limit_secs, found.cpu_limit_secs, found.jobstart_secs) == (None, None, NOW)
     assert found.scratch_limit_bytes == 2048 * 1024
 
@@ -153,7 +155,7 @@ def test_limits_that_the_site_states_come_before_those_of_the_slot() -> None:
 def test_cores_of_the_host(physical: int, logical: int, told: tuple[int, int]) -> None:
     """Without hyper-threading the logical cores are 0, the draft's way of saying so."""
     slot: dict[str, Literal] = {"DetectedPhysicalCpus": physical, "DetectedCpus": logical, "TotalCpus": 24.0}
-    found = host_facts(slot, NodeSettings())
+    found = host_side(slot, NodeSettings())
     assert (found.phys_cores, found.log_cores) == told
     assert (found.total_cpu, found.jobslots) == (24, 24)
 
@@ -310,7 +312,7 @@ def hook_program(programs: Programs, settings: str, before: str = "") -> list[st
     """The hook as it is installed, with other settings or something done before."""
     library = f"{os.path.dirname(programs.directory)}/library"
     text = f"import sys; sys.path.append({library!r})\n{before}\n"
-    text += f"from drainwise.htcondor.prepare_hook import main; main({settings!r})"
+    text += f"from drainwise.htcondor.node.prepare_hook import main; main({settings!r})"
     return [PYTHON, "-I", "-S", "-c", text]
 
 

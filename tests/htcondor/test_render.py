@@ -11,44 +11,36 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import classad2
 import htcondor2  # noqa: F401 - with it, MY. is bound in an ad as it is in the daemons
-import jinja2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import ConfigurationError, UsageError
-from drainwise.htcondor import render
-from drainwise.htcondor.knobs import knobs
-from drainwise.htcondor.node_knobs import options, orders_possible
-from drainwise.htcondor.render import ROLES, drop_in_path, template_dir
-from drainwise.htcondor.retirement import ENDLESS
+import rendered_site
+from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.features import SHUTDOWN_FILE
+from drainwise.htcondor.node.knobs import options, orders_possible
+from drainwise.htcondor.node.order_list import ENDLESS
+from drainwise.htcondor.setup import render
+from drainwise.htcondor.setup.knobs import knobs
+from drainwise.htcondor.setup.render import ROLES, drop_in_path
+from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.node import settings as node_settings
-from drainwise.siteconfig import FeaturesSection, HTCondorSection, PilotSection, SiteConfig
-from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree
-
-PLUGINS = Path(__file__).parents[2] / "plugins"
-SITE = SiteConfig(file="/etc/drainwise/site.ini")
-FULL = replace(
+from drainwise.siteconfig import FeaturesSection, HTCondorSection, SiteConfig
+from rendered_site import (
+    PLUGINS,
     SITE,
-    features=FeaturesSection(
-        hs06=Decimal("380.50"),
-        hs23=Decimal(391),
-        cpufactor_lrms=Decimal("0.000001"),
-        wall_limit=36000,
-        cpu_limit_per_core=35000,
-        max_swap=4 << 30,
-        scratch_limit=20 * 10**9,
-        jobslots=24,
-        shutdown_command="/usr/sbin/poweroff",
-        grace=3600,
-        grace_job=1800,
-    ),
-    pilot=PilotSection(heartbeat_limit=1800),
+    read_on_node,
+    require_comment_only,
+    require_no_empty_value,
+    require_own_templates,
+)
+
+FULL = replace(
+    rendered_site.FULL,
     htcondor=HTCondorSection(negotiator_policy="least-waste", retirement=600, max_vacate_time=60, state_dir="/srv/dw"),
 )
 
@@ -114,13 +106,7 @@ def test_hooks_and_cron_are_what_the_files_are() -> None:
 
 def test_node_settings_are_what_the_node_reads() -> None:
     """The reader on the node finds every value of the site file, in seconds and bytes."""
-    read = node_settings.parse(text_of(FULL, "execute", "node.conf"), "node.conf")
-    assert (read.decimal("hs06"), read.decimal("hs23"), read.decimal("cpufactor_lrms")) == (380.5, 391, 1e-06)
-    assert (read.whole("wall_limit_secs"), read.whole("cpu_limit_secs_per_core")) == (36000, 35000)
-    assert (read.whole("max_swap_bytes"), read.whole("scratch_limit_bytes")) == (4 << 30, 20 * 10**9)
-    assert (read.whole("jobslots"), read.text("shutdown_command")) == (24, "/usr/sbin/poweroff")
-    assert (read.whole("grace_secs"), read.whole("grace_secs_job")) == (3600, 1800)
-    assert (read.heartbeat_limit, read.shutdown_file) == (1800, "/srv/dw/shutdowntime")
+    read_on_node(text_of(FULL, "execute", "node.conf"))
 
 
 def test_what_the_site_leaves_out_stays_unknown_on_the_node() -> None:
@@ -128,42 +114,23 @@ def test_what_the_site_leaves_out_stays_unknown_on_the_node() -> None:
     read = node_settings.parse(text_of(SITE, "execute", "node.conf"), "node.conf")
     assert read.decimal("hs06") is None
     assert read.whole("wall_limit_secs") is None
-    assert read.shutdown_file == node_settings.DEFAULT_SHUTDOWN_FILE
+    assert read.shutdown_file == SHUTDOWN_FILE
 
 
 @pytest.mark.parametrize("name", ["a\nEVIL = 1", 'a"""\nimport os', "a\\", "ü", "a\x1b[0m", "$(EVIL)"])
 def test_the_name_of_the_site_file_is_only_a_comment(name: str) -> None:
-    """Hostile cases 15 and 41: the one text that no kind has checked adds no line and no code to any file."""
-    for file, plain in zip(render.render(replace(SITE, file=name), "all"), render.render(SITE, "all")):
-        assert file.text.isascii()
-        assert len(file.text.splitlines()) == len(plain.text.splitlines())
-        assert "EVIL =" not in file.text
-        assert "$(EVIL)" not in file.text
+    """Hostile cases 15 and 41: it adds no line and no code to any file."""
+    require_comment_only(render, name, "EVIL =", "$(EVIL)")
 
 
 def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A slip in a template never becomes an empty value."""
-    shutil.copytree(template_dir(), tmp_path / "templates")
-    (tmp_path / "templates" / "node.conf.j2").write_text("hs06 = {{ features.hs60 }}\n")
-    monkeypatch.setattr(render, "template_dir", lambda: str(tmp_path / "templates"))
-    with pytest.raises(jinja2.UndefinedError, match="hs60"):
-        render.render(SITE, "execute")
+    require_no_empty_value(render, "execute", monkeypatch, tmp_path)
 
 
 def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
-    shutil.copytree(PLUGINS / "drainwise", tmp_path / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(template_dir(), tmp_path / "drainwise" / "condor_config.d")
-    shutil.copytree(PLUGINS.parent / "systemd", tmp_path / "drainwise" / "systemd_templates")
-    program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from drainwise.htcondor.render import render, template_dir\n"
-        "from drainwise.siteconfig import SiteConfig\n"
-        "print(template_dir()); print(len(render(SiteConfig(), 'all')))"
-    )
-    command = [sys.executable, "-B", "-c", program]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
-    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/condor_config.d", "11"]
+    require_own_templates(render, "condor_config.d", 11, tmp_path)
 
 
 # ---- the scripts on the node ----
@@ -229,7 +196,7 @@ def test_a_script_takes_nothing_from_its_users_environment(name: str) -> None:
 def deadline(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Callable[[str, dict[str, object]], object]:
     """PilotReclaimDeadline on a slot under a list of orders, resolved and evaluated by HTCondor's own libraries."""
     lines = "\n".join(f"{name} = {text}" for name, text in drop_in(SITE, "execute").items())
-    names = ["PilotReclaimDeadline", "PilotReclaimOrders", "PilotReclaimTakenBack", "PREEMPT"]
+    names = ["PilotReclaimDeadline", "PilotReclaimOrders", "PilotReclaimWithdrawn", "PREEMPT"]
     resolved = answers(f"{lines}\nPILOT_RECLAIM = {ORDERS}\n", names)
     assert resolved["pilotreclaimorders"] == f'"{ORDERS}"'
 
@@ -239,7 +206,7 @@ def deadline(answers: Callable[[str, Iterable[str]], dict[str, str]]) -> Callabl
         ad["Preempt"] = with_orders(resolved["preempt"], orders)
         value = ad.eval("PilotReclaimDeadline")
         assert ad.eval("Preempt") is (type(value) is int)
-        ad["Back"] = with_orders(resolved["pilotreclaimtakenback"], orders)
+        ad["Back"] = with_orders(resolved["pilotreclaimwithdrawn"], orders)
         last = f"{slot.get('GlobalJobId')}@{slot.get('JobStart')}=0"
         assert ad.eval("Back") is (orders.rsplit(" ", maxsplit=1)[-1] == last)
         return value
@@ -307,7 +274,6 @@ def test_a_slot_without_a_sound_run_has_no_order(
 @given(
     cluster=st.integers(1, 10**6), proc=st.integers(0, 99), start=st.integers(10**9, 2**31), others=st.integers(0, 5)
 )
-@settings(max_examples=50)
 def test_exactly_the_ordered_run_is_found_among_its_like(
     cluster: int, proc: int, start: int, others: int, deadline: Callable[[str, dict[str, object]], object]
 ) -> None:
@@ -371,11 +337,11 @@ def test_while_orders_stand_a_claim_ends_with_its_job(
         ({"Draining": True}, 600),
         ({"PreemptingUser": "bob@pool"}, 600),
         ({"JobStart": 1795258514}, 600),
-        ({"PilotReclaimDeadline": 5000, "PilotReclaimTakenBack": False, "PilotReclaimOrders": ""}, ENDLESS),
+        ({"PilotReclaimDeadline": 5000, "PilotReclaimWithdrawn": False, "PilotReclaimOrders": ""}, ENDLESS),
         ({"MemoryExceeded": True}, 600),
     ],
 )
-def test_a_run_whose_order_was_taken_back_retires_for_ever_unless_others_want_its_slot(
+def test_a_run_whose_order_was_withdrawn_retires_for_ever_unless_others_want_its_slot(
     wanted: dict[str, object], value: int, answers: Callable[[str, Iterable[str]], dict[str, str]]
 ) -> None:
     site = replace(SITE, htcondor=HTCondorSection(retirement=600))
@@ -728,8 +694,8 @@ def test_a_full_disk_leaves_the_tree_as_it_was(tmp_path: Path) -> None:
     write_tree([RenderedFile("/a", "old"), RenderedFile("/b", "old")], str(tmp_path))
     program = (
         f"import resource, signal, sys; sys.path.insert(0, {str(PLUGINS)!r})\n"
-        "from drainwise.siteconfig.rendered_tree import RenderedFile, write_tree\n"
-        "from drainwise.errors import ConfigurationError, UsageError\n"
+        "from drainwise.install.rendered_tree import RenderedFile, write_tree\n"
+        "from drainwise.facts.errors import ConfigurationError, UsageError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "try:\n"
         f"    write_tree([RenderedFile('/a', 'new'), RenderedFile('/b', 'x' * 200)], {str(tmp_path)!r})\n"

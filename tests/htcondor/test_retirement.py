@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.render import drop_in_path, render
-from drainwise.htcondor.retirement import why_at_once
+from drainwise.htcondor.pool.orders import why_at_once
+from drainwise.htcondor.setup.render import drop_in_path, render
 from drainwise.siteconfig import SiteConfig
 
 PLAIN = "restart its startd if a drain was cancelled there, else install the drop-in, after what sets"

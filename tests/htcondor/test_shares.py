@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.shares import (
-    Account,
+from drainwise.htcondor.pool.shares import (
+    AccountingRecord,
     Use,
     account_of,
+    accounting_record,
     endless,
     fair_shares,
     groups,
     new_user_priority,
-    principal_of,
 )
 
 
-def account(name: str, quota: float = 0.0, is_group: bool = True, factor: float = 1000.0) -> Account:
-    return Account(name, is_group, quota, 500.0, factor, 0.0, 0.0)
+def account(name: str, quota: float = 0.0, is_group: bool = True, factor: float = 1000.0) -> AccountingRecord:
+    return AccountingRecord(name, is_group, quota, 500.0, factor, 0.0, 0.0)
 
 
 GROUPS = groups(
@@ -42,10 +42,10 @@ GROUPS = groups(
     ],
 )
 def test_a_submitter_belongs_to_its_longest_group_or_to_itself(submitter: str, name: str) -> None:
-    assert principal_of(submitter, GROUPS) == name
+    assert account_of(submitter, GROUPS) == name
 
 
-def test_groups_without_any_quota_are_no_principals() -> None:
+def test_groups_without_any_quota_are_no_accounts() -> None:
     """The pool then shares by priority among users, as the negotiator does."""
     assert groups([account("<none>"), account("group_a"), account("group_b")]) == {}
 
@@ -112,7 +112,7 @@ def test_nobody_is_owed_less_than_its_own_share_or_its_need(cores: float, wanted
 
 @pytest.mark.parametrize("ad", [{}, {"Name": "x"}, {"Name": 7, "Priority": 1.0}])
 def test_an_ad_without_name_or_priority_is_no_account(ad: dict[str, object]) -> None:
-    assert account_of(ad) is None
+    assert accounting_record(ad) is None
 
 
 @pytest.mark.parametrize("group", [True, False])
@@ -131,30 +131,30 @@ def test_an_ad_without_name_or_priority_is_no_account(ad: dict[str, object]) -> 
 )
 def test_a_number_that_cannot_be_is_none(name: str, value: object, unsure: str, group: bool) -> None:
     """Without its quota nobody can say what a group is owed, nor without its priority what a user is."""
-    account = account_of({"Name": "g", "Priority": 5, "IsAccountingGroup": group, name: value})
+    account = accounting_record({"Name": "g", "Priority": 5, "IsAccountingGroup": group, name: value})
     priority = 500.0 if name == "Priority" else 5
     kind = "group" if group else "user"
-    assert account == Account("g", group, 0.0, priority, 1000.0, 0.0, 0.0, odd=name, unsure=kind == unsure)
+    assert account == AccountingRecord("g", group, 0.0, priority, 1000.0, 0.0, 0.0, odd=name, unsure=kind == unsure)
 
 
 @pytest.mark.parametrize("priority", [math.inf, 1e308])
 def test_a_priority_worse_than_all_is_the_worst(priority: float) -> None:
     """As a negotiator makes it for whoever uses slots of an endless weight."""
-    account = account_of({"Name": "alice@pool.test", "Priority": priority})
+    account = accounting_record({"Name": "alice@pool.test", "Priority": priority})
     assert account is not None
     assert (account.priority, account.odd) == (1e15, "")
 
 
 def test_a_quota_beyond_all_pools_is_a_whole_pool() -> None:
     """A site may say so of a group that shall have no limit."""
-    account = account_of({"Name": "g", "Priority": 5, "EffectiveQuota": 1e300})
+    account = accounting_record({"Name": "g", "Priority": 5, "EffectiveQuota": 1e300})
     assert account is not None
     assert (account.quota, account.odd) == (1e9, "")
 
 
 @pytest.mark.parametrize(("policy", "surplus"), [("no", False), ("byquota", True), ("regroup", True), (None, True)])
 def test_whether_a_group_is_given_more_than_its_quota(policy: object, surplus: bool) -> None:
-    account = account_of({"Name": "g", "Priority": 5, "SurplusPolicy": policy})
+    account = accounting_record({"Name": "g", "Priority": 5, "SurplusPolicy": policy})
     assert account is not None
     assert account.surplus is surplus
 
@@ -162,6 +162,6 @@ def test_whether_a_group_is_given_more_than_its_quota(policy: object, surplus: b
 @pytest.mark.parametrize(("ceiling", "most"), [(2, 2), (0, 0), (-1, None), (None, None)])
 def test_a_submitter_may_have_a_ceiling(ceiling: object, most: float | None) -> None:
     """-1 is HTCondor's word for none."""
-    account = account_of({"Name": "alice@pool.test", "Priority": 5, "Ceiling": ceiling})
+    account = accounting_record({"Name": "alice@pool.test", "Priority": 5, "Ceiling": ceiling})
     assert account is not None
     assert account.ceiling == most

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drainwise.htcondor.shown_orders import MOST, to_be_asked, with_knobs
-from drainwise.pool import Pilot, Snapshot
+from drainwise.htcondor.pool.orders import MOST, to_be_asked, with_knobs
+from drainwise.pool.facts import Pilot, Snapshot
 
 NOW = 1795259000
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable
 import classad2
 import htcondor2  # noqa: F401 - without it ClassAds lack HTCondor's own functions
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor import render
-from drainwise.htcondor.render import drop_in_path
-from drainwise.htcondor.slots import TOLD_NOTHING, pilot_of, slot_of
-from drainwise.pool import Pilot
+from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of
+from drainwise.htcondor.node.update_hook import ordered_deadline
+from drainwise.htcondor.pool.slots import NO_UPDATE_HOOK, pilot_of, slot_of
+from drainwise.htcondor.setup import render
+from drainwise.htcondor.setup.render import drop_in_path
+from drainwise.pool.facts import Pilot
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import FeaturesSection
 
@@ -71,16 +73,26 @@ runs = st.sampled_from(
         f"{JOB}1@{START}",
     )
 )
-deadlines = st.integers(NOW - 10_000, NOW + 400_000) | st.just(0)
+deadlines = st.integers(NOW - 10_000, NOW + 400_000) | st.sampled_from([0, "00", f"00{NOW + 90}", "soon", ""])
 lists = st.lists(st.builds("{}={}".format, runs, deadlines), max_size=5).map(" ".join)
 
 
-@settings(max_examples=50)
 @given(orders=lists)
 def test_deadline_and_lease_are_those_that_the_node_enforces(node: Node, orders: str) -> None:
-    """HOSTILE 50: of the last entry for exactly this run, and none where that was taken back."""
+    """HOSTILE 50: of the last entry for exactly this run, none where that was withdrawn; the hook reads the same."""
     pilot = agent(orders)
     assert (pilot.deadline, pilot.lease_end) == node(orders)
+    assert (
+        ordered_deadline({"GlobalJobId": JOB, "JobStart": START, "PilotReclaimOrders": orders}) or None
+    ) == pilot.deadline
+
+
+def test_an_order_whose_withdrawal_follows_is_none(node: Node) -> None:
+    """For the expressions, the hook and the agent alike."""
+    run = f"{JOB}@{START}"
+    assert node(f"{run}=1795259000 {run}=0")[0] is agent(f"{run}=1795259000 {run}=0").deadline is None
+    assert deadline_of(run, f"{run}=1795259000 {run}=0") == WITHDRAWN
+    assert node(f"{run}=0 {run}=1795259000")[0] == deadline_of(run, f"{run}=0 {run}=1795259000") == 1795259000
 
 
 @pytest.mark.parametrize("limit", [None, "2d", -1, 1e300, 2**62, True])
@@ -106,4 +118,4 @@ def test_a_run_older_than_the_hooks_cannot_be_told(more: dict[str, object], sinc
     assert slot is not None
     pilot = pilot_of(slot, "group_a", NOW, since)
     assert pilot is not None
-    assert (pilot.cannot != TOLD_NOTHING) is can
+    assert (pilot.cannot != NO_UPDATE_HOOK) is can

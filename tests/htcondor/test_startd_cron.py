@@ -1,4 +1,4 @@
-"""The cron: one ad per pilot that reports, aimed at exactly its slot and job, and taken back when it has gone."""
+"""The cron: one ad per pilot that reports, aimed at exactly its slot and job, and withdrawn when it has gone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.job_directories import JobDirectory
-from drainwise.htcondor.node_files import UNUSABLE
-from drainwise.htcondor.startd_cron import literal, marks_of, output, remembered, report_ad, slot_ad
+from drainwise.facts.waste import classad_expressions
+from drainwise.htcondor.node import UNUSABLE
+from drainwise.htcondor.node.cron_record import remembered
+from drainwise.htcondor.node.job_directories import JobSandbox
+from drainwise.htcondor.node.startd_cron import literal, marks_of, output, report_ad, slot_ad
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
-from drainwise.waste import classad_expressions
 from made_up_node import (
     HOST,
     Job,
@@ -195,7 +196,7 @@ def test_only_a_change_is_pushed(node: Node, programs: Programs, pilot: Job) -> 
     assert reports(programs.cron(node))[f"slot1_1@{HOST}"].push
 
 
-def test_what_has_gone_is_taken_back_once(node: Node, programs: Programs, pilot: Job) -> None:
+def test_what_has_gone_is_withdrawn_once(node: Node, programs: Programs, pilot: Job) -> None:
     """A tag that is no longer printed would keep its values for ever."""
     programs.cron(node)
     os.unlink(f"{pilot.scratch}/.pilot.ad")
@@ -205,7 +206,7 @@ def test_what_has_gone_is_taken_back_once(node: Node, programs: Programs, pilot:
     assert reports(programs.cron(node)) == {}
 
 
-def test_a_job_that_has_ended_is_taken_back(node: Node, programs: Programs, pilot: Job) -> None:
+def test_a_job_that_has_ended_is_withdrawn(node: Node, programs: Programs, pilot: Job) -> None:
     """And the next job in its slot inherits nothing."""
     programs.cron(node)
     top = f"{node.execute}/{next(part for part in pilot.scratch.split('/') if part.startswith('dir_'))}"
@@ -377,7 +378,7 @@ def test_a_claim_with_another_vacate_time_shows_it(node: Node, programs: Program
     assert node_word(node, programs, *KNOBS, "--vacate", "30")[1] == {aimed_at(pilot): 600}
     arguments = [*node.cron_arguments(programs.settings), *KNOBS, "--vacate", "600"]
     gone = programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/")
-    assert f"- vacate-slot1_1@{HOST} update:true" in gone.stdout.decode(), "taken back"
+    assert f"- vacate-slot1_1@{HOST} update:true" in gone.stdout.decode(), "withdrawn"
 
 
 @ONE_LAYOUT
@@ -493,7 +494,7 @@ def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
 
     An unprotected pilot's kill waste is cores × elapsed, its other metrics are unknown.
     """
-    job = JobDirectory(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW_HERE - 1000)
+    job = JobSandbox(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW_HERE - 1000)
     text = slot_ad(report_ad(report, job, NOW_HERE, 3600), job)
     ad = classad2.parseOne(text + "".join(f"{name} = {live}\n" for name, live in classad_expressions(3600).items()))
     assert set(ad) == {"SlotMergeConstraint", *OURS}

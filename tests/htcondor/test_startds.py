@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.htcondor.slots import Slot, slot_of
-from drainwise.htcondor.startds import Startds
+from drainwise.htcondor.pool.slots import Slot, slot_of
+from drainwise.htcondor.pool.startds import Startds
 
 NOW = 1795249000
 NODE = "node1.pool.test"

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.orders import order_of, parse_orders
-from drainwise.htcondor.retirement import ENDLESS
-from drainwise.htcondor.update_hook import JITTER, job_deadline, ordered_deadline, slot_deadline
+from drainwise.htcondor.node.order_list import ENDLESS
+from drainwise.htcondor.node.update_hook import JITTER, job_deadline, ordered_deadline, slot_deadline
 from drainwise.pilotad.site_ad import SiteAd
 from made_up_node import PYTHON, Job, Node, Programs, make_directory, run_as, write
 
@@ -64,7 +63,7 @@ def test_a_list_of_orders_that_somebody_set_is_not_obeyed(activity: str, deadlin
     ("activity", "left", "deadline"),
     [("Busy", 0, None), ("Retiring", ENDLESS - 5000, None), ("Retiring", 300, NOW + 300)],
 )
-def test_an_order_that_was_taken_back_says_nothing(activity: str, left: int, deadline: int | None) -> None:
+def test_an_order_that_was_withdrawn_says_nothing(activity: str, left: int, deadline: int | None) -> None:
     """Though the slot still retires; one that somebody else drains by now has that deadline."""
     orders = f"central#7.0#1795240000@1795241000={NOW + 600} central#7.0#1795240000@1795241000=0"
     slot = {**RUNNING, "Activity": activity, "RetirementTimeRemaining": left}
@@ -94,15 +93,6 @@ def test_an_order_that_was_taken_back_says_nothing(activity: str, left: int, dea
 def test_an_order_for_another_run_is_none(orders: str) -> None:
     """HOSTILE 36, 50: another run of the same job, another job, a deadline that is no time."""
     assert ordered_deadline({**RUNNING, "PilotReclaimOrders": orders}) is None
-
-
-@given(st.lists(st.sampled_from(["=0", f"={NOW + 60}", f"=00{NOW + 90}", "=00", "=soon", f"1={NOW}"]), max_size=5))
-def test_the_hook_and_the_agent_read_the_same_order(ends: list[str]) -> None:
-    """Of several entries for one run the last counts, as in the node's expressions."""
-    run = "central#7.0#1795240000@1795241000"
-    orders = " ".join(f"{run}{end}" for end in ends)
-    found = order_of(run, parse_orders(orders))
-    assert ordered_deadline({**RUNNING, "PilotReclaimOrders": orders}) == (None if found is None else found.deadline)
 
 
 def test_no_order_for_a_slot_without_a_run() -> None:
@@ -141,7 +131,7 @@ def test_a_deadline_that_trembles_is_told_once(deadline: int, said: int) -> None
 
 
 @pytest.mark.parametrize("slot", [{}, {"State": "Claimed"}, {"Activity": "Busy"}, {**RUNNING, "State": 7}])
-def test_while_the_slots_ad_is_missing_nothing_is_taken_back(slot: dict[str, str | int | float | bool]) -> None:
+def test_while_the_slots_ad_is_missing_nothing_is_withdrawn(slot: dict[str, str | int | float | bool]) -> None:
     """Half an ad says nothing: an order stands until the slot itself says otherwise."""
     assert job_deadline(slot, SiteAd(True, NOW + 60), NOW) == NOW + 60
     assert job_deadline(slot, SiteAd(False, NOW + 60), NOW) is None
@@ -196,6 +186,22 @@ def test_an_order_comes_changes_and_goes(node: Node, programs: Programs, job: Jo
         ({}, {}),
     ):
         node.refresh(job, **change)
+        ran = programs.update(job)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+        assert told(job) == expected
+
+
+def test_the_last_entry_of_a_run_is_the_one_that_counts(node: Node, programs: Programs, job: Job) -> None:
+    """An order whose withdrawal follows is none, though its slot still retires; one that follows a withdrawal is."""
+    deadline = int(time.time()) + 600
+    run, endless = f"{job.job_id}@{job.started}", {"RetirementTimeRemaining": ENDLESS - 1000}
+    for orders, left, expected in (
+        (f"{run}={deadline} {run}=0", endless, {}),
+        (f"{run}={deadline - 60} {run}=0 {run}={deadline}", {}, asked(deadline)),
+        (f"{run}={deadline - 60} {run}={deadline} {run}=0", endless, {}),
+        (f"{run}=0 {run}={deadline}", {}, asked(deadline)),
+    ):
+        node.refresh(job, **{**order(job, deadline), "PilotReclaimOrders": orders, **left})
         ran = programs.update(job)
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
         assert told(job) == expected
@@ -330,8 +336,8 @@ def test_closed_descriptors(node: Node, programs: Programs, job: Job) -> None:
 # The hook, which its user stops when it is about to write.
 _STOPS = """
 import os, signal, sys
-from drainwise.htcondor import update_hook
-update_hook.tell = lambda *_: os.kill(os.getpid(), signal.SIGSTOP)
+from drainwise.htcondor.node import update_hook
+update_hook.give_notice = lambda *_: os.kill(os.getpid(), signal.SIGSTOP)
 update_hook.main(sys.argv[1])
 """
 
@@ -343,7 +349,9 @@ def test_hooks_that_their_user_stops_do_not_pile_up(node: Node, programs: Progra
     library = {"PYTHONPATH": f"{os.path.dirname(programs.directory)}/library"}
     first = subprocess.Popen(
         [PYTHON, "-c", _STOPS, programs.settings],
-        **{"user": USER, "group": USER, "extra_groups": []},  # type: ignore[call-overload]
+        user=USER,
+        group=USER,
+        extra_groups=[],
         env={**job.environment(), **library},
         cwd=job.scratch,
     )

@@ -10,13 +10,14 @@ from drainwise.journal.event import DONE, Event
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.plan import Plan, make_plan
-from drainwise.reclaim.settings import Settings, Trust
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.settings import ReclaimSettings, Trust
 
 NOW = 1795249000  # 2026-11-21 08:16:40Z
 STARTED = NOW - 20_000
-RULES = Settings(
+RULES = ReclaimSettings(
     policy="least-waste",
     horizon=7200,
     grace=7200,
@@ -54,8 +55,8 @@ def snapshot(*pilots: Pilot, deficit: int = 16, taken: int = NOW) -> Snapshot:
     """Bob is owed `deficit` cores in jobs of 8; by so many alice is over."""
     held = sum(one.cores for one in pilots)
     accounts = (
-        Principal("group_a", held, max(0, held - deficit), 0.0, 900.0),
-        Principal("group_b", 0.0, deficit, deficit, 500.0, 8.0),
+        Account("group_a", held, max(0, held - deficit), 0.0, 900.0),
+        Account("group_b", 0.0, deficit, deficit, 500.0, 8.0),
     )
     return Snapshot(taken, pilots, accounts, 0.0, {"alice": 900.0})
 
@@ -78,7 +79,7 @@ class Lines:
         return "".join(journal_line(event) for event in self.events)
 
 
-def plan_of(facts: Snapshot = BEFORE, settings: Settings = RULES, now: int = NOW) -> Plan:
+def plan_of(facts: Snapshot = BEFORE, settings: ReclaimSettings = RULES, now: int = NOW) -> Plan:
     return make_plan(facts, now, settings)
 
 
@@ -98,6 +99,6 @@ def remembering(*events: Event) -> Memory:
     return memory
 
 
-def asked(one: Pilot, deadline: int = NOW + 2900) -> Pilot:
+def ordered(one: Pilot, deadline: int = NOW + 2900) -> Pilot:
     """The same pilot as the pool shows it after an order."""
     return dataclasses.replace(one, deadline=deadline)

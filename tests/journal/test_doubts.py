@@ -8,11 +8,10 @@ import pytest
 
 from drainwise.journal.event import DENIED, DONE, FAILED, NOT_DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE, Event
 from drainwise.journal.memory import Memory, ended_events
-from drainwise.pool import Pilot
-from drainwise.reclaim.doubt import IN_DOUBT
-from drainwise.reclaim.record import Asked, NodeFault
+from drainwise.pool.facts import Pilot
+from drainwise.reclaim.history import IN_DOUBT, NodeFault, PastOrder
 
-from .facts import FIRST, NOW, RULES, SECOND, THIRD, asked, orders, remembering, snapshot
+from .facts import FIRST, NOW, RULES, SECOND, THIRD, ordered, orders, remembering, snapshot
 
 DEADLINE = orders()[0]["deadline"]
 
@@ -30,11 +29,11 @@ def one_unanswered() -> Memory:
     return remembering(*orders(snapshot(FIRST, deficit=8), outcome=UNANSWERED))
 
 
-def test_it_counts_as_asked_and_as_on_its_way_until_something_tells() -> None:
+def test_it_counts_as_ordered_and_as_on_its_way_until_something_tells() -> None:
     memory = one_unanswered()
-    record = memory.record(NOW, RULES)
-    assert record.asked == (Asked(NOW, "alice", 8),)
-    assert (record.unanswered, record.failed) == ({FIRST.run: DEADLINE}, {})
+    history = memory.history(NOW, RULES)
+    assert history.orders == (PastOrder(NOW, "alice", 8),)
+    assert (history.unanswered, history.failed) == ({FIRST.run: DEADLINE}, {})
     assert memory.open_orders() == {}
 
 
@@ -44,8 +43,8 @@ def test_two_looks_that_are_apart_and_show_no_deadline_tell_that_it_was_not_done
     assert [look(memory, NOW + seconds) for seconds in (60, 89)] == [[], []]
     [event] = look(memory, NOW + 90)
     assert (event["event"], event["outcome"], event["run"], event["time"]) == ("order", NOT_DONE, FIRST.run, NOW)
-    record = memory.record(NOW + 90, RULES)
-    assert (record.asked, record.unanswered, record.failed, record.nodes) == ((), {}, {}, {})
+    history = memory.history(NOW + 90, RULES)
+    assert (history.orders, history.unanswered, history.failed, history.nodes) == ((), {}, {}, {})
     assert look(memory, NOW + 200) == [], "once"
 
 
@@ -55,15 +54,15 @@ def test_where_its_deadline_shows_it_was_given(before: tuple[int, ...]) -> None:
     memory = one_unanswered()
     for seconds in before:
         look(memory, NOW + seconds)
-    [found] = look(memory, NOW + 120, asked(FIRST), SECOND)
+    [found] = look(memory, NOW + 120, ordered(FIRST), SECOND)
     assert (found["outcome"], found["run"], found["time"], found["found"]) == (DONE, FIRST.run, NOW, NOW + 120)
     assert set(memory.open_orders()) == {FIRST.run}
-    record = memory.record(NOW + 120, RULES)
-    assert (record.asked, record.unanswered) == ((Asked(NOW, "alice", 8),), {})
-    assert look(memory, NOW + 130, asked(FIRST), SECOND) == []
+    history = memory.history(NOW + 120, RULES)
+    assert (history.orders, history.unanswered) == ((PastOrder(NOW, "alice", 8),), {})
+    assert look(memory, NOW + 130, ordered(FIRST), SECOND) == []
 
 
-def test_a_pilot_that_was_to_be_ended_at_once_and_is_being_ended_was_asked() -> None:
+def test_a_pilot_that_was_to_be_ended_at_once_and_is_being_ended_was_ordered() -> None:
     [event] = orders(snapshot(FIRST, deficit=8), outcome=UNANSWERED)
     leaving = dataclasses.replace(FIRST, leaving=True)
     [found] = look(remembering({**event, "kind": "kill"}), NOW + 60, leaving)
@@ -77,10 +76,10 @@ def test_a_node_that_is_not_heard_of_tells_nothing_for_a_bounded_time() -> None:
     stopped = dataclasses.replace(FIRST, heard=NOW - 5)
     for seconds in range(60, IN_DOUBT + 1, 60):
         assert look(memory, NOW + seconds, stopped, SECOND) == []
-    assert memory.record(NOW + IN_DOUBT, RULES).unanswered == {FIRST.run: DEADLINE}
+    assert memory.history(NOW + IN_DOUBT, RULES).unanswered == {FIRST.run: DEADLINE}
     [event] = look(memory, NOW + IN_DOUBT + 1, stopped, SECOND)
     assert event["outcome"] == NOT_DONE
-    [found] = look(memory, NOW + 900, dataclasses.replace(asked(FIRST), heard=NOW + 890), SECOND)
+    [found] = look(memory, NOW + 900, dataclasses.replace(ordered(FIRST), heard=NOW + 890), SECOND)
     assert found["outcome"] == DONE, "it was carried out when the node went on"
 
 
@@ -95,28 +94,28 @@ def test_a_node_that_took_no_order_is_remembered_until_it_takes_one(outcome: str
     [event] = orders(snapshot(FIRST, deficit=8), outcome=outcome)
     memory = remembering({**event, "only": FIRST.node})
     fault = NodeFault(NOW, 1, outcome == DENIED)
-    assert memory.record(NOW + 5, RULES).nodes == {FIRST.node: fault}
+    assert memory.history(NOW + 5, RULES).nodes == {FIRST.node: fault}
     memory.note({**event, "only": FIRST.node, "time": NOW + 9})
-    assert memory.record(NOW + 9, RULES).nodes == {FIRST.node: dataclasses.replace(fault, time=NOW + 9, count=2)}
+    assert memory.history(NOW + 9, RULES).nodes == {FIRST.node: dataclasses.replace(fault, time=NOW + 9, count=2)}
     memory.note({**event, "outcome": SKIPPED})
-    assert len(memory.record(NOW + 9, RULES).nodes) == 1
+    assert len(memory.history(NOW + 9, RULES).nodes) == 1
     memory.note({**event, "outcome": DONE})
-    assert memory.record(NOW + 9, RULES).nodes == {}
+    assert memory.history(NOW + 9, RULES).nodes == {}
 
 
 @pytest.mark.parametrize("outcome", [DENIED, UNREACHABLE])
 def test_a_batch_system_that_takes_no_order_is_no_fault_of_a_pilot_or_a_node(outcome: str) -> None:
-    record = remembering(*orders(outcome=outcome)).record(NOW + 1, RULES)
-    assert (record.asked, record.failed, record.unanswered, record.nodes) == ((), {}, {}, {})
+    history = remembering(*orders(outcome=outcome)).history(NOW + 1, RULES)
+    assert (history.orders, history.failed, history.unanswered, history.nodes) == ((), {}, {}, {})
 
 
 @pytest.mark.parametrize("outcome", [REFUSED, FAILED])
 def test_what_was_refused_for_a_run_is_remembered_as_long_as_it_runs(outcome: str) -> None:
     """FAILED is what older journals say."""
     memory = remembering(*orders(snapshot(FIRST, deficit=8), outcome=outcome))
-    assert memory.record(NOW + 60, RULES).failed == {FIRST.run: NOW}
+    assert memory.history(NOW + 60, RULES).failed == {FIRST.run: NOW}
     look(memory, NOW + 60, SECOND)
-    assert memory.record(NOW + 60, RULES).failed == {}
+    assert memory.history(NOW + 60, RULES).failed == {}
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_for_longer() -> None:

@@ -5,32 +5,31 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from drainwise.journal.entries import MOST_SPARED, decision_event, order_event, state_event, tended_event
+from drainwise.journal.entries import MOST_SPARED, decision_event, followup_event, order_event, state_event
 from drainwise.journal.event import DONE
 from drainwise.journal.file import journal_line
-from drainwise.reclaim.candidates import assess
-from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.record import Record
+from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.history import History, TrustFigures
 from drainwise.reclaim.settings import Trust
-from drainwise.reclaim.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
-from drainwise.reclaim.trust import TrustFigures
+from one_pilot import assess
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, decision, orders, pilot, report, snapshot
 
 
 def test_each_line_begins_with_kind_version_and_time() -> None:
     """A reader passes over the lines that it does not need by their beginning."""
-    for event in (decision(), *orders(), tended_event("job 7 has ended", NOW), state_event("ok", "", NOW)):
-        assert journal_line(event).startswith(f'{{"event":"{event["event"]}","version":1,"time":{NOW},')
+    for event in (decision(), *orders(), followup_event("job 7 has ended", NOW), state_event("ok", "", NOW)):
+        assert journal_line(event).startswith(f'{{"event":"{event["event"]}","version":2,"time":{NOW},')
 
 
 def test_a_decision_says_who_waits_who_gives_and_who_is_spared() -> None:
     event = decision()
-    assert (event["acting"], event["deficit"], event["waiting"]) == (True, 16, [{"principal": "group_b", "cores": 16}])
+    assert (event["acting"], event["deficit"], event["waiting"]) == (True, 16, [{"account": "group_b", "cores": 16}])
     assert [one["run"] for one in event["chosen"]] == [FIRST.run, SECOND.run]  # type: ignore[attr-defined]
     [spared] = event["spared"]  # type: ignore[misc]
     assert (spared["run"], event["spared_count"]) == (THIRD.run, 1)  # type: ignore[has-type]
-    assert event["spared_runs"] == [{"principal": "group_a", "user": "alice", "runs": [THIRD.run]}]
+    assert event["spared_runs"] == [{"account": "group_a", "user": "alice", "runs": [THIRD.run]}]
 
 
 def test_of_very_many_spared_pilots_the_next_ones_are_written() -> None:
@@ -39,15 +38,15 @@ def test_of_very_many_spared_pilots_the_next_ones_are_written() -> None:
     facts = snapshot(*pilots, deficit=8)
     bare = dataclasses.replace(RULES, trust=Trust(spared=0))
     event = decision_event(make_plan(facts, NOW, bare), facts, True, NOW)
-    spared = [(one["waste_if_asked"], one["name"]) for one in event["spared"]]  # type: ignore[attr-defined]
+    spared = [(one["waste_if_drained"], one["name"]) for one in event["spared"]]  # type: ignore[attr-defined]
     assert (len(spared), event["spared_count"], "spared_runs" in event) == (MOST_SPARED, 398, False)
     assert [waste for waste, _ in spared] == sorted(waste for waste, _ in spared)
 
 
 def test_an_order_keeps_what_its_pilot_promised_itself() -> None:
     """Its user's claims are moved for want of trust: the promise is what will be held against the truth."""
-    record = Record(trust={"alice": TrustFigures(9, 100, 100_000, 99_900, 199_800)})
-    plan = make_plan(BEFORE, NOW, RULES, record)
+    history = History(trust={"alice": TrustFigures(9, 100, 100_000, 99_900, 199_800)})
+    plan = make_plan(BEFORE, NOW, RULES, history)
     order = plan.orders[-1]
     word = {way.kind: way.waste for way in assess(order.pilot, NOW, RULES).options}
     assert order.waste > order.promised

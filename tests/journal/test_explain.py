@@ -1,4 +1,4 @@
-"""Why was my pilot asked to go? Answered from the journal, by any of the names that a user knows."""
+"""Why was my pilot ordered to go? Answered from the journal, by any of the names that a user knows."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.journal.entries import cancel_event
+from drainwise.facts.units import clock
+from drainwise.journal.entries import withdrawal_event
 from drainwise.journal.event import DENIED, DONE, FAILED, NOT_DONE, UNANSWERED
 from drainwise.journal.explain import explain, in_words, names_of
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
-from drainwise.pool import Ending
-from drainwise.reclaim.cancel import Cancel
-from drainwise.reclaim.words import clock
+from drainwise.pool.facts import Ending
+from drainwise.reclaim.withdrawal import Withdrawal
 
-from .facts import BEFORE, FIRST, NOW, SECOND, THIRD, Lines, asked, decision, orders, remembering, snapshot
+from .facts import BEFORE, FIRST, NOW, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> str:
-    """The first pilot was asked and left, the second was asked and went on; the order before had failed."""
+    """The first pilot was ordered and left, the second was ordered and went on; the order before had failed."""
     lines, given = Lines(), orders(now=NOW + 60)
     refused = orders(snapshot(FIRST, deficit=8), outcome=FAILED)
     memory = remembering(*given)
-    after = snapshot(asked(FIRST), asked(SECOND), THIRD)
+    after = snapshot(ordered(FIRST), ordered(SECOND), THIRD)
     ended = ended_events(memory, {FIRST.run: Ending(FIRST.run, NOW + 2060, False)}, after, NOW + 2100)
-    gone = cancel_event(Cancel(asked(SECOND), 5, "nobody waits for these cores any more"), DONE, "", NOW + 900)
+    gone = withdrawal_event(
+        Withdrawal(ordered(SECOND), 5, "nobody waits for these cores any more"), DONE, "", NOW + 900
+    )
     for event in (decision(), *refused, decision(now=NOW + 60), *given, gone, *ended):
         lines.write(event)
     path = tmp_path / "journal"
@@ -42,9 +44,9 @@ def words(journal: str, called: str) -> str:
 @pytest.mark.parametrize(
     ("outcome", "head"),
     [
-        (UNANSWERED, "; nobody answered, and the order may have been carried out"),
-        (NOT_DONE, ", and was not asked"),
-        (DENIED, ", and was not asked"),
+        (UNANSWERED, "ordered to end by {}; nobody answered, and the order may have been carried out"),
+        (NOT_DONE, "not ordered; it was to end by {}"),
+        (DENIED, "not ordered; it was to end by {}"),
     ],
 )
 def test_an_order_that_nobody_answered_is_said_once_with_what_became_of_it(
@@ -55,12 +57,12 @@ def test_an_order_that_nobody_answered_is_said_once_with_what_became_of_it(
     later = [] if outcome == UNANSWERED else [{**event, "outcome": outcome, "found": NOW + 90}]
     path.write_text("".join(journal_line(one) for one in (decision(), event, *later)))
     lines = words(str(path), FIRST.run).splitlines()
-    assert [line for line in lines if "to be gone by" in line] == [
-        f"  {clock(NOW)}  was to be gone by {clock(NOW + 2900)} (48m20s){head}"
+    assert [line for line in lines if "to end by" in line] == [
+        f"  {clock(NOW)}  {head.format(f'{clock(NOW + 2900)} (48m20s)')}"
     ]
     path.write_text(path.read_text() + journal_line({**event, "outcome": DONE, "found": NOW + 120}))
-    assert f"  {clock(NOW)}  asked to be gone by {clock(NOW + 2900)} (48m20s)" in words(str(path), FIRST.run)
-    assert words(str(path), FIRST.run).count("to be gone by") == 1
+    assert f"  {clock(NOW)}  ordered to end by {clock(NOW + 2900)} (48m20s)" in words(str(path), FIRST.run)
+    assert words(str(path), FIRST.run).count("to end by") == 1
 
 
 def test_it_says_who_waited_and_which_figures_decided(journal: str) -> None:
@@ -71,23 +73,23 @@ def test_it_says_who_waited_and_which_figures_decided(journal: str) -> None:
     ]
     assert "owed cores: group_b (16); 0 were free, 0 on their way already" in said
     assert "group_a is over its quota, alice gives back 16 of it" in said
-    assert "least-waste: gone by itself in 32m20s, 0.000 core-h idle until then" in said
+    assert "least-waste: leaves by itself in 32m20s, 0.000 core-h idle until then" in said
     assert "leaving by itself by 2026-11-21 09:05:00Z wastes 0.000 core-h; being killed by" in said
-    assert "2 asked and 1 spared in the same decision; the next would have been slot1_3@node1: not needed" in said
+    assert "2 ordered and 1 spared in the same decision; the next would have been slot1_3@node1: not needed" in said
 
 
 def test_it_tells_every_time_and_how_it_ended(journal: str) -> None:
     said = words(journal, "slot1_1@node1")
-    assert "2026-11-21 08:16:40Z  was to be gone by 2026-11-21 09:05:00Z (48m20s), and was not asked" in said
+    assert "2026-11-21 08:16:40Z  not ordered; it was to end by 2026-11-21 09:05:00Z (48m20s)" in said
     assert "note    said failed" in said
-    assert "2026-11-21 08:17:40Z  asked to be gone by 2026-11-21 09:05:00Z (47m20s)" in said
-    assert "2026-11-21 08:51:00Z  gone by itself, 14m before its deadline, 33m20s after it was asked" in said
+    assert "2026-11-21 08:17:40Z  ordered to end by 2026-11-21 09:05:00Z (47m20s)" in said
+    assert "2026-11-21 08:51:00Z  left by itself, 14m before its deadline, 33m20s after its order" in said
     assert "wasted  0.133 core-h; 0.000 core-h promised; at most 49.0 core-h could be lost" in said
-    assert "the request was taken back: nobody waits for these cores any more" in words(journal, "slot1_2@node1")
+    assert "the order was withdrawn: nobody waits for these cores any more" in words(journal, "slot1_2@node1")
 
 
 def test_a_pilot_that_was_only_spared_is_explained_too(journal: str) -> None:
-    assert "2026-11-21 08:17:40Z  spared (2 times in all): not needed; asking it would waste" in words(journal, "3.0")
+    assert "2026-11-21 08:17:40Z  spared (2 times in all): not needed; draining it would waste" in words(journal, "3.0")
 
 
 @pytest.mark.parametrize("called", ["slot1_1@node1", "1.0", "1", FIRST.run, FIRST.run.rpartition("@")[0]])

@@ -14,18 +14,20 @@ from hypothesis import strategies as st
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import unmet_event, unmet_in, unmet_of
-from drainwise.pool import Snapshot
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.unmet_demand import Part, Unmet
+from drainwise.pool.facts import Snapshot
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 
 NOW = 1795249000
 cores = st.floats(0, 1e6).map(lambda value: round(value, 6))
 times = st.integers(0, 1 << 40)
-PAUSED = Unmet("b", failed=2, vain=16.0, since=NOW - 60, until=NOW + 840, held=8.0, held_jobs=1.0)
+PAUSED = UnmetDemand("b", failed=2, vain=16.0, since=NOW - 60, until=NOW + 840, held=8.0, held_jobs=1.0)
 unmet = st.builds(
-    Unmet,
+    UnmetDemand,
     st.text(max_size=20),
-    st.dictionaries(st.text(max_size=20), st.builds(Part, st.text(max_size=9), st.integers(1, 999), cores), max_size=4),
+    st.dictionaries(
+        st.text(max_size=20), st.builds(AccountPart, st.text(max_size=9), st.integers(1, 999), cores), max_size=4
+    ),
     times,
     cores,
     times,
@@ -52,7 +54,7 @@ unmet = st.builds(
 
 
 @given(unmet)
-def test_what_is_written_is_read_back(one: Unmet) -> None:
+def test_what_is_written_is_read_back(one: UnmetDemand) -> None:
     assert unmet_of(json.loads(journal_line(unmet_event(one, NOW)))) == one
 
 
@@ -61,7 +63,7 @@ def changed(**values: object) -> dict[str, Any]:
 
 
 ODD = [
-    changed(principal=7),
+    changed(account=7),
     changed(runs={}),
     changed(runs=[{"run": "x", "node": "n", "cores": 1.0}]),
     changed(until=-5),
@@ -86,9 +88,9 @@ def written(path: Path, *events: dict[str, Any]) -> list[str]:
 
 def test_the_last_sound_event_of_an_account_counts(tmp_path: Path) -> None:
     """For the agent's memory and for who only looks; one of which nothing is to be remembered is forgotten."""
-    other = unmet_event(dataclasses.replace(PAUSED, principal="c"), NOW)
-    paths = written(tmp_path / "journal", other, changed(failed=1), changed(), *ODD, unmet_event(Unmet("c"), NOW))
-    assert unmet_in(paths) == {"b": PAUSED, "c": Unmet("c")}
+    other = unmet_event(dataclasses.replace(PAUSED, account="c"), NOW)
+    paths = written(tmp_path / "journal", other, changed(failed=1), changed(), *ODD, unmet_event(UnmetDemand("c"), NOW))
+    assert unmet_in(paths) == {"b": PAUSED, "c": UnmetDemand("c")}
     assert Memory.load(paths, NOW)._unmet == {"b": PAUSED}
 
 
@@ -100,7 +102,7 @@ def test_a_journal_of_before_is_read(tmp_path: Path) -> None:
 def test_of_an_account_that_pauses_only_changes_are_written(tmp_path: Path) -> None:
     memory = Memory.load(written(tmp_path / "journal", changed()), NOW)
     seen = Snapshot(NOW, (), (), 0.0)
-    settings = Settings("least-waste", 7200, 7200, 86400, 3600, 1000, 1000, 1000)
+    settings = ReclaimSettings("least-waste", 7200, 7200, 86400, 3600, 1000, 1000, 1000)
     [gone] = memory.watched(seen, NOW, settings)  # the account is not there any more: it waits for nothing
     assert (gone["held"], gone["until"]) == (0.0, PAUSED.until)
     assert memory.watched(seen, NOW + 60, settings) == []

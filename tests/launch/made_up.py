@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Start, State
-from drainwise.launch.bucket import bucket_of
-from drainwise.launch.resources import Resources
+from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, Start
+from drainwise.launch.choice.resources import Resources, bucket_of
 
 
 class MadeUpSystem:
@@ -37,7 +36,7 @@ class MadeUpSystem:
         self.lost: Counter[str] = Counter()
         self.jobs: dict[str, Start] = {}
         self.began: dict[str, float] = {}
-        self.ended: dict[str, State] = {}
+        self.ended: dict[str, JobState] = {}
         self.priorities: dict[str, float] = {}
         self.order: list[str] = []
         self.submitted: list[str] = []
@@ -87,23 +86,23 @@ class MadeUpSystem:
         self._answer()
         return {tag: tag for tag in tags if tag in self.jobs}
 
-    def poll(self, ids: Collection[str]) -> Mapping[str, State]:
+    def poll(self, ids: Collection[str]) -> Mapping[str, JobState]:
         self._answer()
         return {each: self._state(each) for each in ids}
 
-    def _state(self, tag: str) -> State:
+    def _state(self, tag: str) -> JobState:
         if tag in self.ended:
             return self.ended[tag]
         if tag in self.began:
-            return State(RUNNING, wall=self.now - self.began[tag])
-        return State(WAITING)
+            return JobState(RUNNING, wall=self.now - self.began[tag])
+        return JobState(WAITING)
 
     def kill(self, ids: Collection[str]) -> None:
         self._answer()
         if self.keeps:
             raise ActionRefused("you may not end jobs")
         for each in ids:
-            self.ended.setdefault(each, State(DONE, 143, why="killed"))
+            self.ended.setdefault(each, JobState(DONE, 143, why="killed"))
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         self._answer()
@@ -118,9 +117,9 @@ class MadeUpSystem:
             if tag not in self.ended and self.now >= began + float(job.argv[-1]):
                 if self.lost[job.name]:
                     self.lost[job.name] -= 1
-                    self.ended[tag] = State(VANISHED, why="no record of it")
+                    self.ended[tag] = JobState(VANISHED, why="no record of it")
                 else:
-                    self.ended[tag] = State(DONE, self.codes.get(job.name, 0), wall=float(job.argv[-1]))
+                    self.ended[tag] = JobState(DONE, self.codes.get(job.name, 0), wall=float(job.argv[-1]))
         running = sum(tag not in self.ended for tag in self.began)
         for tag in self._waiting()[: max(0, self.slots - running)]:
             self.began[tag] = self.now

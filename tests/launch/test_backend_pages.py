@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.htcondor.launch_settings import CondorLaunchSettings, condor_settings
-from drainwise.htcondor.launch_submission import unfit as condor_unfit
-from drainwise.launch.file import load_launch
+from drainwise.common.written_file import toml_reader
+from drainwise.htcondor.launch.settings import CondorLaunchSettings, condor_settings
+from drainwise.htcondor.launch.submission import unfit as condor_unfit
+from drainwise.launch.files.launch_file import load_launch
 from drainwise.sge.settings import SgeSettings, sge_settings
 from drainwise.sge.submission import unfit as sge_unfit
-from drainwise.slurm.launch_settings import OPTIONS, SlurmLaunchSettings, slurm_settings
-from drainwise.slurm.launch_submission import ATTRIBUTES
-from drainwise.slurm.launch_submission import unfit as slurm_unfit
-from drainwise.written_file import toml_reader
+from drainwise.slurm.launch.settings import OPTIONS, SlurmLaunchSettings, slurm_settings
+from drainwise.slurm.launch.submission import ATTRIBUTES
+from drainwise.slurm.launch.submission import unfit as slurm_unfit
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {

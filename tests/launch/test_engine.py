@@ -6,15 +6,24 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.launch.bucket import bucket_of
-from drainwise.launch.engine import Engine
-from drainwise.launch.expected_time import MovingAverage
-from drainwise.launch.resources import Resources
-from drainwise.launch.work import BLOCKED, DONE, FAILED, OVER, READY, SKIPPED, STARTED, Job, Work
+from drainwise.facts.errors import UsageError
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.resources import Resources, bucket_of
+from drainwise.launch.choice.work import (
+    BLOCKED,
+    DONE,
+    FAILED,
+    OVER,
+    READY,
+    SKIPPED,
+    STARTED,
+    LaunchJob,
+    MovingAverage,
+    Work,
+)
 
 
 def work(name: str, *after: str, expected: float = 1.0, cpu: int = 1, **more: object) -> Work:
@@ -28,7 +37,7 @@ def engine_of(*works: Work) -> Engine:
     return engine
 
 
-def anything(_: Resources, __: Job) -> bool:
+def anything(_: Resources, __: LaunchJob) -> bool:
     return True
 
 
@@ -258,14 +267,13 @@ def graphs(largest: int = 25) -> st.SearchStrategy[list[Work]]:
 def plain_pressures(engine: Engine) -> dict[str, float]:
     """The definition, without memory."""
 
-    def of(job: Job) -> float:
+    def of(job: LaunchJob) -> float:
         later = [of(after) for after in job.dependants or () if after.state not in OVER]
         return job.ete + max(later, default=0.0)
 
     return {job.name: of(job) for job in engine.graph.jobs if job.state not in OVER}
 
 
-@settings(max_examples=60)
 @given(graphs(14), st.randoms(use_true_random=False), st.integers(1, 32))
 def test_any_graph_runs_in_order_and_never_beyond_what_there_is(
     works: list[Work], dice: random.Random, cores: int
@@ -277,7 +285,7 @@ def test_any_graph_runs_in_order_and_never_beyond_what_there_is(
     cut = dice.randrange(len(works) + 1)
     engine.add(works[:cut])
     rest = works[cut:]
-    running: list[Job] = []
+    running: list[LaunchJob] = []
     for _ in range(20 * len(works)):
         free = cores - sum(job.reserved.cpu for job in running)
         if engine.stale:
@@ -289,7 +297,7 @@ def test_any_graph_runs_in_order_and_never_beyond_what_there_is(
                 assert request.pressure(job) == pytest.approx(known[job.name])
         chosen = engine.choose("local", lambda _, job, free=free: job.reserved.cpu <= free)  # type: ignore[misc]
         ready = [job for job in engine.graph.jobs if job.state == READY]
-        heads: dict[Resources, Job] = {}
+        heads: dict[Resources, LaunchJob] = {}
         for job in sorted(ready, key=lambda job: (-(request.pressure(job) or 0), job.index)):
             heads.setdefault(bucket_of(job.reserved), job)
         fitting = [job for job in heads.values() if job.reserved.cpu <= free]

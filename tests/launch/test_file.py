@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.launch.engine import Engine
-from drainwise.launch.file import load_launch
-from drainwise.launch.job_reader import JobReader
-from drainwise.launch.resources import Resources
-from drainwise.launch.work import Work
-from drainwise.written_file import toml_reader
+from drainwise.common.written_file import toml_reader
+from drainwise.facts.errors import UsageError
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.choice.work import Work
+from drainwise.launch.files.job_reader import JobReader
+from drainwise.launch.files.launch_file import load_launch
 
 TOML = """
 backend = "slurm"
@@ -92,7 +92,7 @@ def test_the_same_in_json_as_a_list_and_as_lines(tmp_path: Path) -> None:
         ("{}", "jobs = 'nothing': expected a list of jobs"),
         ('{"job": []}', "job = .*expected one of backend, backends, rules, jobs, requests"),
         ('{"jobs": [], "jobs": []}', "the key once"),
-        ('[3]', "job 1 = 3: expected a table with the keys of a job"),
+        ("[3]", "job 1 = 3: expected a table with the keys of a job"),
         ('[{"command": "x"}]', "job 1: name = None"),
         ('[{"name": "", "command": "x"}]', "job 1: name = ''"),
         ('[{"name": "a\\u001b[2J", "command": "x"}]', r"job 1: name = 'a\\x1b"),

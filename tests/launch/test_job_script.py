@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drainwise.errors import ActionRefused
+from drainwise.facts.errors import ActionRefused
 from drainwise.launch.backend import Start
+from drainwise.launch.choice.resources import Resources
 from drainwise.launch.job_script import NOT_BEGUN, job_script
-from drainwise.launch.resources import Resources
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"
 SHELLS = [shell for shell in (("/bin/sh",), ("/bin/bash", "--posix")) if Path(shell[0]).exists()]

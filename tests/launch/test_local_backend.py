@@ -18,13 +18,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drainwise.errors import ActionRefused, ConfigurationError, PoolFull, UsageError
-from drainwise.launch import local_backend, local_process, scratch
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, Place, Start, State
-from drainwise.launch.local_backend import LocalBackend, open_backend
-from drainwise.launch.local_pool import alone, enough, found_here, mapped, misfit
-from drainwise.launch.resources import Resources
-from drainwise.launch.stray import TAG, end_strays
+from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolFull, UsageError
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, JobState, LaunchPlace, Start
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.this_machine import backend as local_backend
+from drainwise.launch.this_machine import process as local_process
+from drainwise.launch.this_machine import scratch
+from drainwise.launch.this_machine.backend import LocalBackend, open_backend
+from drainwise.launch.this_machine.process import TAG, end_escaped
+from drainwise.launch.this_machine.slots import alone, enough, found_here, mapped, misfit
 from made_up_node import public_directory
 
 pytestmark = pytest.mark.daemons  # it runs real processes
@@ -68,7 +70,7 @@ class Machine:
             )
         )
 
-    def end_of(self, job: str) -> State:
+    def end_of(self, job: str) -> JobState:
         deadline = time.monotonic() + PATIENCE
         while (state := self.backend.poll([job])[job]).state == RUNNING:
             assert time.monotonic() < deadline
@@ -271,7 +273,7 @@ def test_nothing_of_a_job_outlives_it(tmp_path: Path, flight: str, monkeypatch: 
         machine.end_of(stays)
         machine.backend.close()
         until(lambda: not is_there((tmp_path / "stays").read_text()))
-        assert end_strays(f"test-{os.getpid()}") == 0
+        assert end_escaped(f"test-{os.getpid()}") == 0
     finally:
         machine.backend.close()
 
@@ -290,8 +292,8 @@ def test_what_fled_is_found_behind_a_megabyte_of_variables() -> None:
     process = subprocess.Popen(["sleep", "60"], env={**large, TAG: f"{begin}-a-b"})
     try:
         until(lambda: b"sleep" in Path(f"/proc/{process.pid}/cmdline").read_bytes())
-        assert end_strays(begin, {f"{begin}-a-b"}) == end_strays(begin[:-1]) == 0
-        assert end_strays(begin) == 1 and process.wait(PATIENCE) == -signal.SIGKILL
+        assert end_escaped(begin, {f"{begin}-a-b"}) == end_escaped(begin[:-1]) == 0
+        assert end_escaped(begin) == 1 and process.wait(PATIENCE) == -signal.SIGKILL
     finally:
         process.kill()
         process.wait()
@@ -355,7 +357,7 @@ def test_without_handles_on_processes_their_end_is_seen_by_looking(
     def none(_: int) -> int:
         raise OSError
 
-    monkeypatch.setattr(os, "pidfd_open", none)
+    monkeypatch.setattr("posix.pidfd_open", none)
     assert machine.end_of(machine.start("sh", "-c", "exit 5")).code == 5
 
 
@@ -485,7 +487,7 @@ def test_what_a_killed_launcher_left_is_ended_by_the_next(tmp_path: Path) -> Non
     orphan = subprocess.Popen(["sleep", "60"], env={TAG: f"{state}-a-b"}, start_new_session=True)
     other = subprocess.Popen(["sleep", "60"], env={"X": f"{TAG}={state}-a-b", TAG: "else"}, start_new_session=True)
     try:
-        open_backend({}, "", Place("f", "k", str(tmp_path), state)).close()
+        open_backend({}, "", LaunchPlace("f", "k", str(tmp_path), state)).close()
         assert orphan.wait(PATIENCE) == -signal.SIGKILL and other.poll() is None
     finally:
         for process in (orphan, other):
@@ -496,7 +498,7 @@ def test_what_a_killed_launcher_left_is_ended_by_the_next(tmp_path: Path) -> Non
 def test_the_pool_is_what_is_here_and_what_the_user_says(tmp_path: Path) -> None:
     here = found_here(str(tmp_path))
     assert here["cpu"] == len(os.sched_getaffinity(0)) and here["mem"] > 100 and here["tmp"] > 0
-    backend = open_backend({"cpu": 64, "licence": "2"}, "", Place("f", "k", str(tmp_path)))
+    backend = open_backend({"cpu": 64, "licence": "2"}, "", LaunchPlace("f", "k", str(tmp_path)))
     assert backend.free() == {**here, "cpu": 64, "licence": 2, "tmp": pytest.approx(here["tmp"], rel=0.1)}
     backend.close()
     for wrong, kind in (
@@ -505,9 +507,9 @@ def test_the_pool_is_what_is_here_and_what_the_user_says(tmp_path: Path) -> None
         ({"mem": 0}, ConfigurationError),
     ):
         with pytest.raises(kind):
-            open_backend(wrong, "", Place("f", "k", str(tmp_path)))
+            open_backend(wrong, "", LaunchPlace("f", "k", str(tmp_path)))
     with pytest.raises(UsageError, match="has none"):
-        open_backend({}, "-p 3", Place("f", "k", str(tmp_path)))
+        open_backend({}, "-p 3", LaunchPlace("f", "k", str(tmp_path)))
 
 
 amounts = st.builds(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.launch.expected_time import WEIGHT
-from drainwise.launch.job_reader import _JOB
-from drainwise.written_file import toml_reader
+from drainwise.common.written_file import toml_reader
+from drainwise.launch.choice.work import WEIGHT
+from drainwise.launch.files.job_reader import _JOB
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "launch.md").read_text()

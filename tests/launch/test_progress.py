@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.launch.engine import Engine
-from drainwise.launch.progress import Progress
-from drainwise.launch.work import Work
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.work import Work
+from drainwise.launch.run.progress import Progress
 
 
 def engine_of(count: int, targets: list[str] | None = None) -> Engine:

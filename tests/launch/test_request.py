@@ -7,18 +7,18 @@ import random
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.launch.engine import Engine
-from drainwise.launch.resources import Resources
-from drainwise.launch.work import DONE, FAILED, SKIPPED, Job, Work
+from drainwise.facts.errors import UsageError
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.choice.work import DONE, FAILED, SKIPPED, LaunchJob, Work
 
 
-def needed(targets: Iterable[Job]) -> dict[int, Job]:
+def needed(targets: Iterable[LaunchJob]) -> dict[int, LaunchJob]:
     """The definition: what is not done of the targets and all before them, whoever else has failed."""
-    found: dict[int, Job] = {}
+    found: dict[int, LaunchJob] = {}
     left = list(targets)
     while left:
         job = left.pop()
@@ -28,10 +28,10 @@ def needed(targets: Iterable[Job]) -> dict[int, Job]:
     return {index: job for index, job in found.items() if job.state != SKIPPED}
 
 
-def pressures(jobs: dict[int, Job]) -> dict[int, float]:
+def pressures(jobs: dict[int, LaunchJob]) -> dict[int, float]:
     known: dict[int, float] = {}
 
-    def of(job: Job) -> float:
+    def of(job: LaunchJob) -> float:
         if job.index not in known:
             behind = [of(after) for after in job.dependants or () if after.index in jobs]
             known[job.index] = job.ete + max(behind, default=0.0)
@@ -84,7 +84,7 @@ class Play:
         elif engine.stale:
             engine.reckon()
 
-    def end(self, job: Job, how: float) -> None:
+    def end(self, job: LaunchJob, how: float) -> None:
         if how < 0.5:
             self.engine.succeeded(job, self.dice.choice([None, 3.0, 30.0]))
         elif how < 0.7:
@@ -95,7 +95,6 @@ class Play:
             self.engine.runs(job, self.now)
 
 
-@settings(max_examples=80)
 @given(st.randoms(use_true_random=False))
 def test_whatever_happens_each_request_knows_what_it_needs(dice: random.Random) -> None:
     """Also after failures, dependencies that are added, and jobs that are started again; it ends when all is over."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.launch.resources import Resources, parse_resources
+from drainwise.facts.errors import UsageError
+from drainwise.launch.choice.resources import Resources, parse_resources
 
 
 def test_amounts_texts_and_units() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable, UsageError
+from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.launch.backend import Backend
-from drainwise.launch.local_backend import LocalBackend
-from drainwise.launch.resources import Resources
-from drainwise.launch.route import Routes
-from drainwise.launch.work import Work
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.choice.work import Work
+from drainwise.launch.run.route import Routes
+from drainwise.launch.this_machine.backend import LocalBackend
 
 from .made_up import MadeUpSystem
 

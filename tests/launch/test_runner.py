@@ -11,23 +11,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drainwise.errors import PoolError
-from drainwise.launch import handover
+from drainwise.facts.errors import PoolError
 from drainwise.launch.backend import DONE as BACKEND_DONE
-from drainwise.launch.backend import Start, State
-from drainwise.launch.engine import Engine
-from drainwise.launch.memory import recall
-from drainwise.launch.resources import Resources
-from drainwise.launch.runner import Pace, Runner
-from drainwise.launch.starts import Starts
-from drainwise.launch.store import Store
-from drainwise.launch.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
+from drainwise.launch.backend import JobState, Start
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.choice.work import DONE, FAILED, READY, SKIPPED, STARTED, Work
+from drainwise.launch.run import takeover as handover
+from drainwise.launch.run.additions import recall
+from drainwise.launch.run.runner import Intervals, LaunchRunner
+from drainwise.launch.run.starts import Starts
+from drainwise.launch.run.store import Store
 
 from .made_up import MadeUpSystem
 
 pytestmark = pytest.mark.daemons  # launches killed at every moment take their time
 
-FAST = Pace(poll=0, priorities=0, least_move=0.5, expect=0, look=1.0)
+FAST = Intervals(poll=0, priorities=0, least_move=0.5, expect=0, look=1.0)
 
 
 def work(name: str, *after: str, seconds: float = 3, mem: int = 0, rule: str = "") -> Work:
@@ -48,14 +48,14 @@ class Launch:
         self.earlier = recall(self.engine, self.store, self.engine.graph.jobs)
         self.engine.request()
         starts = Starts({}, str(directory / "out"), str(directory / "jobs.jsonl"))
-        self.runner = Runner(
+        self.runner = LaunchRunner(
             self.engine,
             {"made-up": system},
             self.store,
             starts,
             "state",
             self.said.append,
-            pace=FAST,
+            intervals=FAST,
             clock=lambda: system.now,
             take_up=take_up,
         )
@@ -64,7 +64,7 @@ class Launch:
         """Some looks, then nothing more: as if killed."""
         if not self.going:
             self.going = True
-            self.runner._hand_over.find_again(self.runner._desks, True)
+            self.runner._takeover.find_again(self.runner._states, True)
         for _ in range(count):
             self.runner.round(self.system.now)
             self.system.wait(1.0)
@@ -148,7 +148,7 @@ def test_a_daemon_that_goes_away_is_waited_for_and_nothing_is_lost_or_twice(tmp_
     system.away = True
     launch.rounds(200)
     assert len(launch.said) == 1 and "made-up: the daemon does not answer" in launch.said[0]
-    assert launch.runner._desks["made-up"]._asking.seconds == 60.0
+    assert launch.runner._states["made-up"]._asking.seconds == 60.0
     system.away = False
     assert set(launch.run().values()) == {DONE}
     assert len(system.submitted) == 12 and "made-up: answers again" in launch.said
@@ -162,7 +162,7 @@ def test_a_start_whose_answer_is_lost_is_found_and_not_made_again(tmp_path: Path
     assert sorted(system.submitted) == [f"j{n}" for n in range(5)]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(0, 3), st.integers(1, 4))
 def test_killed_at_any_moment_it_goes_on_and_starts_nothing_twice(
     tmp_path_factory: pytest.TempPathFactory, kills: list[int], deaf: int, cap: int
@@ -186,7 +186,7 @@ class Killed(BaseException):
     """SIGKILL, in the midst of anything."""
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=5),
     st.integers(0, 2),
@@ -310,7 +310,7 @@ def test_a_job_that_goes_elsewhere_now_is_ended_where_it_was(tmp_path: Path) -> 
     launch.crash()
     launch = Launch(tmp_path, system, [work("a", seconds=50)._replace(backend="other")])
     launch.runner._backends = {"made-up": system, "other": other}
-    launch.runner._open_desks()
+    launch.runner._open_states()
     for _ in range(60):
         launch.rounds(1)
         other.wait(1.0)
@@ -465,7 +465,7 @@ def test_a_limit_of_one_backend_is_none_of_another(tmp_path: Path) -> None:
     works = [work("a"), *(work(f"b{n}")._replace(backend="other") for n in range(8))]
     launch = Launch(tmp_path, system, works)
     launch.runner._backends = {"made-up": system, "other": other}
-    launch.runner._open_desks()
+    launch.runner._open_states()
     for _ in range(25):
         launch.rounds(1)
         other.wait(1.0)
@@ -515,7 +515,7 @@ def test_a_time_that_nobody_saw_is_not_learned(tmp_path: Path) -> None:
     launch = Launch(tmp_path, system, [work("a", seconds=1, rule="r")])
     launch.rounds(1)
     [tag] = system.jobs
-    system.ended[tag] = State(BACKEND_DONE, 0)
+    system.ended[tag] = JobState(BACKEND_DONE, 0)
     launch.rounds(1)
     a = launch.engine.graph.find("a")
     assert (a.state, a.seconds, a.last_success) == (DONE, None, None) and not launch.engine.rules

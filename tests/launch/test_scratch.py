@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.launch import scratch
-from drainwise.launch.scratch import ScratchSpace, Usage
+from drainwise.launch.this_machine import scratch
+from drainwise.launch.this_machine.scratch import ScratchSpace, Usage
 
 
 def put_file(path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import launching
-from drainwise.launch.resources import Resources
-from drainwise.launch.work import Job
+from drainwise.launch.choice.resources import Resources
+from drainwise.launch.choice.work import LaunchJob
 
 pytestmark = pytest.mark.daemons  # a hundred thousand jobs take their time
 
@@ -18,7 +18,7 @@ def test_a_choice_looks_at_one_job_of_each_bucket_however_many_wait(count: int) 
     """Nothing is asked of any other."""
     engine, asked = launching.engine_of(count), 0
 
-    def fits(_: Resources, job: Job) -> bool:
+    def fits(_: Resources, job: LaunchJob) -> bool:
         nonlocal asked
         asked += 1
         return job.reserved.cpu <= launching.FREE_CPUS

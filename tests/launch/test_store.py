@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolError, UsageError
-from drainwise.launch.expected_time import MovingAverage
-from drainwise.launch.state_directory import StateDirectory
-from drainwise.launch.store import FILE, Ended, OpenStart, Store
+from drainwise.facts.errors import PoolError, UsageError
+from drainwise.launch.choice.work import MovingAverage
+from drainwise.launch.run.state_directory import StateDirectory
+from drainwise.launch.run.store import FILE, EndedJob, OpenStart, Store
 
-ROW = Ended("a", b"digest", "done", 0, 1000.0, 2.5, 2.0, 2.5, "")
+ROW = EndedJob("a", b"digest", "done", 0, 1000.0, 2.5, 2.0, 2.5, "")
 
 
 def test_what_was_committed_is_there_again(tmp_path: Path) -> None:

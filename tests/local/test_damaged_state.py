@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drainwise.errors import PoolError
+from drainwise.common.processes import Process
+from drainwise.facts.errors import PoolError
+from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.database import STATE
-from drainwise.local.job import Account, JobRequest, Node
-from drainwise.local.ledger import Ledger
-from drainwise.local.processes import Process
-from drainwise.local.view import snapshot_of
+from drainwise.local.job import AccountQuota, JobRequest, LocalNode
+from drainwise.local.pool import snapshot_of
 from drainwise.pilotad.report import PilotReport
 
 NOW = 1795249000
@@ -52,58 +53,68 @@ JUNK = (
 )
 
 
-def made(directory: str) -> Ledger:
+def made(directory: str) -> DaemonStore:
     """One job that runs and reports, one that waits, one that has ended."""
-    Path(directory).chmod(0o700)
-    ledger = Ledger(directory, create=True)
-    ledger.set_account(Account("alice", 16))
-    ledger.set_nodes([Node("node1", 32)])
-    for number, job_id in enumerate(ledger.submit(REQUEST, NOW, 3)[:2]):
-        job = ledger.begin_start(job_id, "node1", NOW)
+    store = DaemonStore(directory, create=True)
+    store.set_account(AccountQuota("alice", 16))
+    store.set_nodes([LocalNode("node1", 32)])
+    for number, job_id in enumerate(store.submit(REQUEST, NOW, 3)[:2]):
+        job = store.begin_start(job_id, "node1", NOW)
         assert job is not None
-        ledger.started(job, Process(4242, 99), NOW)
-        ledger.set_reports({job.run: PilotReport(NOW, used_cpu=3.0)})
+        store.started(job, Process(4242, 99), NOW)
+        store.set_reports({job.run: PilotReport(NOW, used_cpu=3.0)})
         if number:
-            ledger.ended(job, NOW, 0, None, "")
-    return ledger
+            store.ended(job, NOW, 0, None, "")
+    return store
 
 
-def damage(ledger: Ledger, table: str, column: str, value: object, where: str = "1") -> None:
-    with sqlite3.connect(Path(ledger.directory) / STATE) as other:
+def damage(store: DaemonStore, table: str, column: str, value: object, where: str = "1") -> None:
+    with sqlite3.connect(Path(store.directory) / STATE) as other:
         other.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {where}", (value,))
     other.close()
 
 
-@settings(max_examples=150)
+@pytest.fixture
+def sound(volatile: Path) -> Path:
+    """A state that is closed: each example damages a copy of it."""
+    made(str(volatile / "sound")).close()
+    return volatile / "sound"
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_stands_in_whatever_column_no_reader_fails_without_saying_where(data: st.DataObject) -> None:
+def test_whatever_stands_in_whatever_column_no_reader_fails_without_saying_where(
+    sound: Path, data: st.DataObject
+) -> None:
     table = data.draw(st.sampled_from(sorted(COLUMNS)))
     column = data.draw(st.sampled_from(COLUMNS[table]))
-    with tempfile.TemporaryDirectory() as directory, made(directory) as ledger:
-        runs = [job.run for job in ledger.jobs(ended=True)]
-        damage(ledger, table, column, data.draw(JUNK))
-        for read in (
-            lambda: snapshot_of(ledger.state(NOW), NOW),
-            ledger.live,
-            lambda: ledger.jobs(ended=True),
-            lambda: ledger.ended_runs(runs),
-            lambda: ledger.begin_start(3, "node1", NOW),
-            lambda: ledger.order(runs[0], NOW + 60, NOW, "test"),
-            lambda: ledger.take_back(runs[0], NOW, "test"),
-        ):
-            try:
-                read()
-            except PoolError as fault:
-                assert str(fault)
+    with tempfile.TemporaryDirectory(dir=sound.parent) as directory:
+        shutil.copy(sound / STATE, directory)
+        with DaemonStore(directory) as store:
+            runs = [job.run for job in store.jobs(ended=True)]
+            damage(store, table, column, data.draw(JUNK))
+            for read in (
+                lambda: snapshot_of(store.state(NOW), NOW),
+                store.live,
+                lambda: store.jobs(ended=True),
+                lambda: store.ended_runs(runs),
+                lambda: store.begin_start(3, "node1", NOW),
+                lambda: store.order(runs[0], NOW + 60, NOW, "test"),
+                lambda: store.withdraw_order(runs[0], NOW, "test"),
+            ):
+                try:
+                    read()
+                except PoolError as fault:
+                    assert str(fault)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "7", "null", '{"heartbeat": "soon", "source": "x"}', '{"heartbeat": 7}', 7, b"\xff"]
 )
 def test_a_report_that_is_none_costs_itself_alone(tmp_path: Path, text: object) -> None:
-    with made(str(tmp_path)) as ledger:
-        damage(ledger, "reports", "report", text)
-        state = ledger.state(NOW)
+    with made(str(tmp_path)) as store:
+        damage(store, "reports", "report", text)
+        state = store.state(NOW)
         assert (state.reports, len(state.live), len(state.waiting)) == ({}, 1, 1)
 
 
@@ -112,10 +123,10 @@ def test_a_report_that_is_none_costs_itself_alone(tmp_path: Path, text: object) 
 def test_a_job_whose_command_cannot_be_read_holds_its_cores_and_cannot_be_started(
     tmp_path: Path, column: str, text: object
 ) -> None:
-    with made(str(tmp_path)) as ledger:
-        damage(ledger, "jobs", column, text)
-        assert [(job.job_id, job.cores) for job in ledger.live()] == [(1, 8)]
-        begun = ledger.begin_start(3, "node1", NOW)
+    with made(str(tmp_path)) as store:
+        damage(store, "jobs", column, text)
+        assert [(job.job_id, job.cores) for job in store.live()] == [(1, 8)]
+        begun = store.begin_start(3, "node1", NOW)
         assert begun is not None and begun.request.command == ()
 
 
@@ -123,7 +134,7 @@ def test_a_job_whose_command_cannot_be_read_holds_its_cores_and_cannot_be_starte
     ("column", "value"), [("cores", "many"), ("started", "soon"), ("keeper_pid", "x"), ("run", b"1")]
 )
 def test_a_value_that_cannot_be_is_named_with_its_place(tmp_path: Path, column: str, value: object) -> None:
-    with made(str(tmp_path)) as ledger:
-        damage(ledger, "jobs", column, value, "job_id = 1")
+    with made(str(tmp_path)) as store:
+        damage(store, "jobs", column, value, "job_id = 1")
         with pytest.raises(PoolError, match=f"damaged: job 1 in jobs: {column} = .* mend or delete that row"):
-            ledger.live()
+            store.live()

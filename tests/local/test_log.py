@@ -1,19 +1,11 @@
-"""A fault is one line, however long it lasts; the log does not grow for ever."""
+"""A line is printable and short; the log does not grow for ever."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from drainwise.local import log
-from drainwise.local.log import Faults, to_file
-
-
-def test_a_fault_is_said_once_and_once_when_it_ends() -> None:
-    said: list[str] = []
-    faults = Faults(said.append)
-    for text in ("", "full", "full", "read-only", "", ""):
-        faults.set("the disk", text)
-    assert said == ["the disk: full", "the disk: read-only", "the disk: in order again"]
+from drainwise.local.log import to_file
 
 
 def test_a_line_is_printable_and_short(tmp_path: Path) -> None:
@@ -33,4 +25,4 @@ def test_the_log_is_bounded(tmp_path: Path, monkeypatch: object) -> None:
 
 
 def test_where_nothing_can_be_written_the_daemon_goes_on(tmp_path: Path) -> None:
-    to_file(str(tmp_path / "gone"))("nobody hears this")
+    to_file(str(tmp_path / "gone"))("nobody reads this")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
-from drainwise.local.job import Account, JobRequest, Node
-from drainwise.local.ledger import Ledger
+from drainwise.common.processes import Process
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.local.daemon_lock import DaemonLock
+from drainwise.local.daemon_store import DaemonStore
+from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import LocalPool
-from drainwise.local.presence import DaemonLock
-from drainwise.local.processes import Process
 
 NOW = int(time.time())
 
@@ -22,13 +22,13 @@ NOW = int(time.time())
 def lock(tmp_path: Path) -> Iterator[DaemonLock]:
     """A state with one running pilot, and the lock that a daemon would hold."""
     tmp_path.chmod(0o700)
-    with Ledger(str(tmp_path), create=True) as ledger:
-        ledger.set_account(Account("alice", 4))
-        ledger.set_nodes([Node("node1", 8)])
-        ledger.submit(JobRequest("alice", "al", 8, ("pilot",), 3600), NOW)
-        job = ledger.begin_start(1, "node1", NOW)
+    with DaemonStore(str(tmp_path), create=True) as store:
+        store.set_account(AccountQuota("alice", 4))
+        store.set_nodes([LocalNode("node1", 8)])
+        store.submit(JobRequest("alice", "al", 8, ("pilot",), 3600), NOW)
+        job = store.begin_start(1, "node1", NOW)
         assert job is not None
-        ledger.started(job, Process(1, 1), NOW)
+        store.started(job, Process(1, 1), NOW)
     held = DaemonLock(str(tmp_path))
     yield held
     held.release()
@@ -38,7 +38,7 @@ def test_a_snapshot_is_what_the_state_says_while_the_daemon_works(lock: DaemonLo
     lock.stamp(time.time())
     snapshot = LocalPool(str(tmp_path)).snapshot(NOW)
     [pilot] = snapshot.pilots
-    assert (pilot.name, pilot.user, pilot.principal, pilot.cores) == ("1", "al", "alice", 8)
+    assert (pilot.name, pilot.user, pilot.account, pilot.cores) == ("1", "al", "alice", 8)
 
 
 def test_a_stuck_daemon_is_no_answer_and_takes_no_order(lock: DaemonLock, tmp_path: Path) -> None:
@@ -49,10 +49,10 @@ def test_a_stuck_daemon_is_no_answer_and_takes_no_order(lock: DaemonLock, tmp_pa
     with pytest.raises(PoolUnreachable, match="does not answer"):
         pool.snapshot(NOW)
     with pytest.raises(PoolUnreachable, match="does not answer"):
-        pool.ask_to_leave(pilot, NOW + 60, "reclaim")
+        pool.give_order(pilot, NOW + 60, "reclaim")
     lock.stamp(time.time())
     assert [one.deadline for one in pool.snapshot(NOW).pilots] == [None]
-    pool.ask_to_leave(pilot, NOW + 60, "reclaim")
+    pool.give_order(pilot, NOW + 60, "reclaim")
     assert [one.deadline for one in pool.snapshot(NOW).pilots] == [NOW + 60]
 
 

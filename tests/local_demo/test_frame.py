@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.candidates import assess
-from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.settings import Settings
-from local_demo.frame import ASKED, RUNS, SPARED, WAITS, job_row, pilot_row
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.settings import ReclaimSettings
+from local_demo.frame import ORDERED, RUNS, SPARED, WAITS, job_row, pilot_row
+from one_pilot import assess
 
 NOW = 1795249000
-SETTINGS = Settings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_age=0)
+SETTINGS = ReclaimSettings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_age=0)
 
 
 def pilot(name: str, idle: int) -> Pilot:
@@ -27,14 +27,14 @@ def pilot(name: str, idle: int) -> Pilot:
     return Pilot(name, name, "here", "alice", "alice", 8, NOW - 100, NOW + 9000, said)
 
 
-def test_asked_and_spared_with_their_figures() -> None:
+def test_ordered_and_spared_with_their_figures() -> None:
     pilots = (pilot("cheap", 1), pilot("dear", 5))
-    accounts = (Principal("alice", 16, 8, 0, 200.0), Principal("bob", 0, 8, 8, 0.0, 8))
+    accounts = (Account("alice", 16, 8, 0, 200.0), Account("bob", 0, 8, 8, 0.0, 8))
     plan = make_plan(Snapshot(NOW, pilots, accounts), NOW, SETTINGS)
     cheap, dear = (pilot_row(one.name, assess(one, NOW, SETTINGS), plan, NOW + 5) for one in pilots)
-    assert (cheap.mood, cheap.word) == (ASKED, "asked: gone by itself, would waste 20; 20 s to go")
+    assert (cheap.mood, cheap.word) == (ORDERED, "ordered: gone by itself, would waste 20; 20 s to go")
     assert (cheap.used, cheap.left, cheap.drain, cheap.kill) == (7.0, 20, 20, 70)
-    assert (dear.mood, dear.word) == (SPARED, "spared: asking would waste 100")
+    assert (dear.mood, dear.word) == (SPARED, "spared: draining would waste 100")
     before = pilot_row("cheap", assess(pilots[0], NOW, SETTINGS), None, NOW)
     assert (before.mood, before.word) == (RUNS, "")
 

@@ -1,4 +1,4 @@
-"""The table on a terminal says at a glance who is asked and why, in any window."""
+"""The table on a terminal says at a glance who is ordered to end and why, in any window."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import io
 import pytest
 from rich.console import Console
 
-from drainwise.pool import Principal
-from local_demo.frame import ASKED, GONE, SPARED, WAITS, Frame, Row
+from drainwise.pool.facts import Account
+from local_demo.frame import GONE, ORDERED, SPARED, WAITS, Frame, Row
 from local_demo.screen import Screen, picture
 from local_demo.timeline import Freed
 
 ROWS = (
-    Row("p1", "alice", 8, 6.0, 12, 24, 80, ASKED, "asked: gone by itself, would waste 24; 19 s to go"),
+    Row("p1", "alice", 8, 6.0, 12, 24, 80, ORDERED, "ordered: gone by itself, would waste 24; 19 s to go"),
     Row("p2", "alice", 16, 16.0, 130, 364, 28, SPARED, "spared: asking would waste 90"),
     Row("p3", "alice", 4, mood=GONE, word="gone after 5 s, wasted 3: 3 idle, 0 lost"),
     Row("b1", "bob", 8, mood=WAITS, word="waits for its cores"),
 )
-ACCOUNTS = (Principal("alice", 24, 16, 0, 150), Principal("bob", 0, 8, 8, 0, 8))
+ACCOUNTS = (Account("alice", 24, 16, 0, 150), Account("bob", 0, 8, 8, 0, 8))
 FRAME = Frame("the cheapest drain", 26.0, 32, ACCOUNTS, ROWS, (Freed(5.0, 4),), 12, 6.0, 24.0)
 
 
@@ -30,9 +30,9 @@ def drawn(width: int, frame: Frame = FRAME) -> list[str]:
 
 def test_all_is_seen_at_once() -> None:
     lines = drawn(120)
-    [asked] = [line for line in lines if line.startswith("p1")]
-    for words in ("6/8", "12 s", " 24 ", " 80 ", "asked: gone by itself, would waste 24; 19 s to go"):
-        assert words in asked
+    [ordered] = [line for line in lines if line.startswith("p1")]
+    for words in ("6/8", "12 s", " 24 ", " 80 ", "ordered: gone by itself, would waste 24; 19 s to go"):
+        assert words in ordered
     assert any("alice" in line and "24 cores, owed 16" in line and "waits for 8" in line for line in lines)
     assert any("4 of 12, 6 s of 24 s grace" in line and "▃" in line for line in lines)
 
@@ -46,9 +46,9 @@ def test_no_line_is_wider_than_the_window_and_none_is_folded(width: int) -> None
         assert any("6/8" in line and " 12 s " in line and " 24 " in line for line in lines)
 
 
-def test_before_anybody_is_asked_nothing_came_back() -> None:
+def test_before_anybody_is_ordered_nothing_came_back() -> None:
     lines = drawn(120, Frame("alice fills the pool", 3.0, 32, ACCOUNTS, ROWS[:1]))
-    assert any("nobody was asked yet" in line for line in lines)
+    assert any("no order was given yet" in line for line in lines)
 
 
 def test_the_cursor_comes_back(capsys: pytest.CaptureFixture[str]) -> None:

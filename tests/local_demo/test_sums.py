@@ -1,4 +1,4 @@
-"""The sums of the play: what was wasted, what youngest-first would have wasted on the same state, and who wins."""
+"""The sums: what was wasted, what youngest-first would have wasted on the same state, and who wins."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import asdict, replace
 import pytest
 
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.settings import Settings
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.sums import Rival, Sums, leave_of, leave_without_report, verdict, youngest_first
 from local_demo.timeline import Freed
 from local_demo.truth import Ran
 
 NOW = 1795249000
-SETTINGS = Settings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_age=0)
+SETTINGS = ReclaimSettings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_age=0)
 
 
 def pilot(name: str, age: int, cores: int = 8, end: int = 30) -> Pilot:
@@ -36,7 +36,7 @@ def pilot(name: str, age: int, cores: int = 8, end: int = 30) -> Pilot:
 
 def state(*pilots: Pilot, owed: int = 8) -> Snapshot:
     in_use = sum(one.cores for one in pilots)
-    accounts = (Principal("alice", in_use, in_use - owed, 0, 2.0), Principal("bob", 0, owed, owed, 1.0, 8.0))
+    accounts = (Account("alice", in_use, in_use - owed, 0, 2.0), Account("bob", 0, owed, owed, 1.0, 8.0))
     return Snapshot(NOW, pilots, accounts)
 
 
@@ -71,12 +71,12 @@ def test_realised_waste_is_the_sum_of_the_exit_reports() -> None:
     assert asdict(one)["ended"] == 150.0
 
 
-def test_a_pilot_that_nobody_asked_wasted_nothing_by_leaving() -> None:
+def test_a_pilot_that_nobody_ordered_wasted_nothing_by_leaving() -> None:
     assert leave_of("p1", {**REPORT, "drain": None}).wasted == 0
 
 
 def test_a_pilot_that_could_not_report_is_counted_from_the_records() -> None:
-    """From 100 to 150 on 4 cores, asked at 130: 2 × 40 done, 2 × 30 still running at the end, the rest idle."""
+    """From 100 to 150 on 4 cores, ordered at 130: 2 × 40 done, 2 × 30 still running at the end, the rest idle."""
     ran = [Ran("p1", "a", 2, 100.0, 140.0, "done"), Ran("p1", "b", 2, 120.0, None), Ran("p2", "c", 4, 0.0, None)]
     leave = leave_without_report("p1", 4, 100.0, 150.0, 130.0, ran)
     assert (leave.lease, leave.useful, leave.lost, leave.idle) == (200.0, 80.0, 60.0, 60.0)

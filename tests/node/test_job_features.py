@@ -9,7 +9,8 @@ import pytest
 
 from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.node import CONTAINER_PREFIXES
-from drainwise.node.job_features import make_features
+from drainwise.node.job_features import host_facts, job_facts, make_features
+from drainwise.node.settings import NodeSettings
 
 NOW = 1_795_249_000
 HOST = HostFacts(total_cpu=64, hs06=640)
@@ -70,3 +71,22 @@ def test_a_jobstatus_that_cannot_be_given_away_is_left_out(
     assert set(variables) & {"MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS"} == {"MACHINEFEATURES", "JOBFEATURES"}
     assert not (tmp_path / ".jobstatus").exists()
     assert "cannot be given to uid 0" in capfd.readouterr().err
+
+
+def test_facts_of_host_and_job_are_those_of_the_caller_and_the_site() -> None:
+    """A total that the job contradicts is left out; the site's limits come before what the caller found."""
+    assert host_facts(NodeSettings({"hs06": "380.5"}), 64, 32, 0, 8) == HostFacts(
+        total_cpu=64, jobslots=64, phys_cores=32, log_cores=0, hs06=380.5
+    )
+    assert host_facts(NodeSettings(), 4, 4, 0, 8) == HostFacts(phys_cores=4, log_cores=0)
+    site = NodeSettings({"wall_limit_secs": "500", "scratch_limit_bytes": "9"})
+    assert job_facts(site, "17", 8, NOW, (600, None), 1 << 30, 1 << 40) == JobFacts(
+        allocated_cpu=8,
+        jobstart_secs=NOW,
+        job_id="17",
+        wall_limit_secs=500,
+        cpu_limit_secs=4000,
+        max_rss_bytes=1 << 30,
+        scratch_limit_bytes=9,
+    )
+    assert job_facts(NodeSettings(), "17", 8, NOW, (), None, 1 << 40).scratch_limit_bytes == 1 << 40

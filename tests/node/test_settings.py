@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import ConfigurationError
-from drainwise.node.settings import DEFAULT_SHUTDOWN_FILE, NodeSettings, load, parse
+from drainwise.facts.errors import ConfigurationError
+from drainwise.features import SHUTDOWN_FILE
+from drainwise.node.settings import NodeSettings, load, parse
 
 
 def test_what_the_site_wrote() -> None:
@@ -27,7 +28,7 @@ def test_what_the_site_wrote() -> None:
 def test_defaults() -> None:
     """Without a file an hour and the usual place count."""
     assert NodeSettings().heartbeat_limit == 3600
-    assert NodeSettings().shutdown_file == DEFAULT_SHUTDOWN_FILE
+    assert NodeSettings().shutdown_file == SHUTDOWN_FILE
     assert parse("heartbeat_limit_secs = 0\n", "f").heartbeat_limit == 0
 
 
@@ -55,7 +56,6 @@ def test_a_wrong_line_is_named(line: str, key: str, expected: str) -> None:
     assert caught.value.key == key
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=200))
 def test_any_text_is_settings_or_an_error(text: str) -> None:
     """Nothing else comes out, and what comes out can be used."""

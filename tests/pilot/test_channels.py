@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from drainwise.pilot.channels import IMPATIENT, LOCK_TIMEOUT, Channels
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.workload import report_of, running_since
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.workload import report_of, running_since
 from drainwise.pilotad.node_reader import read_report
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import open_dir
@@ -39,7 +39,7 @@ def found(place: Path, jobstatus: str | None) -> tuple[PilotReport | None, tuple
 def values(read: PilotReport | None) -> tuple[object, ...]:
     """All but heartbeat and source."""
     assert read is not None
-    return tuple(getattr(read, name) for name in PilotReport.__slots__ if name not in {"heartbeat", "source"})
+    return tuple(getattr(read, name) for name in PilotReport.__match_args__ if name not in {"heartbeat", "source"})
 
 
 @pytest.fixture
@@ -153,15 +153,17 @@ def test_a_lock_that_is_held_for_ever(
     assert channels.publish(report())
 
 
-def test_faults_by_the_hundred_are_not_said_by_the_hundred(lines: list[str], place: Path) -> None:
+def test_faults_by_the_hundred_are_not_said_by_the_hundred(
+    lines: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fault that looks different each time cannot fill the log."""
     channels = Channels(str(place), None, CORES, lines.append)
-    for number in range(100):
-        os.environ["DRAINWISE_TEST_FAULT"] = str(number)
-        channels._attempt(".pilot.ad", _fail_differently)
-    del os.environ["DRAINWISE_TEST_FAULT"]
+    numbers = iter(range(100))
+
+    def fail_differently(*_: object) -> None:
+        raise OSError(str(next(numbers)))
+
+    monkeypatch.setattr("drainwise.pilot.channels.write_pilot_ad", fail_differently)
+    for _ in range(100):
+        assert not channels.publish(report())
     assert 1 < len(lines) <= 20
-
-
-def _fail_differently() -> None:
-    raise OSError(os.environ["DRAINWISE_TEST_FAULT"])

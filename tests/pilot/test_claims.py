@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import UsageError
-from drainwise.pilot.claims import Claims, put_back
-
-from .apart import wait_until
+from apart import wait_until
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.queues.claims import Claims, put_back
 
 
 def names(place: Path) -> set[str]:

@@ -5,31 +5,31 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.backlog import Backlog
-from drainwise.pilot.decide import BY_DEADLINE, BY_MAXIMUM, Decision, decide
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.orders import Orders
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.settings import DEADLINE, HOLES, NOTHING, WHILE_DRAINING, Settings
-from drainwise.pilot.workload import Running, Workload, running_since
+from drainwise.pilot.decide.backlog import Backlog
+from drainwise.pilot.decide.decision import BY_DEADLINE, BY_MAXIMUM, Decision, decide
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.orders import SiteOrders
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.settings import DEADLINE, HOLES, NOTHING, WHILE_DRAINING, PilotSettings
+from drainwise.pilot.decide.workload import RunningPayload, Workload, running_since
 
 from .work import T0, Job, jobs, no_orders, payload, payloads, play, workload_of, workloads
 
 LEASE = Lease(8, T0, T0 + 10_000)
-SETTINGS = Settings(margin=10)
+SETTINGS = PilotSettings(margin=10)
 FREE = no_orders(LEASE, SETTINGS, T0)
-LEAVE = Orders(leave=True, deadline=T0 + 5000, draining=True, source=".site.ad")
-SHORTER = Orders(leave=False, deadline=T0 + 5000, draining=True, source="shutdowntime_job")
+LEAVE = SiteOrders(leave=True, deadline=T0 + 5000, draining=True, source=".site.ad")
+SHORTER = SiteOrders(leave=False, deadline=T0 + 5000, draining=True, source="shutdowntime_job")
 
 
 def decided(
     workload: Workload,
     *waiting: Payload,
-    orders: Orders = FREE,
-    settings: Settings = SETTINGS,
+    orders: SiteOrders = FREE,
+    settings: PilotSettings = SETTINGS,
     now: float = T0,
     more: bool = True,
 ) -> Decision:
@@ -90,16 +90,16 @@ def test_until_the_deadline_while_leaving() -> None:
         payload("fits", 1, maximum=4990),
         payload("later", 1, maximum=4991),
         orders=LEAVE,
-        settings=Settings(margin=10, while_draining=DEADLINE),
+        settings=PilotSettings(margin=10, while_draining=DEADLINE),
     )
     assert names(chosen) == ["fits"]
 
 
 @pytest.mark.parametrize("orders", [LEAVE, SHORTER])
-def test_nothing_while_draining(orders: Orders) -> None:
+def test_nothing_while_draining(orders: SiteOrders) -> None:
     """Told so, the pilot starts nothing whatever the reason it drains for."""
     workload = workload_of(running_since(payload("long", 6, maximum=4000), T0))
-    told = Settings(while_draining=NOTHING)
+    told = PilotSettings(while_draining=NOTHING)
     assert names(decided(workload, payload("fits", 1, maximum=1), orders=orders, settings=told)) == []
 
 
@@ -112,7 +112,7 @@ def test_a_shorter_lease_is_used_to_its_end() -> None:
 def test_at_the_deadline_everything_is_stopped() -> None:
     """Not a second before deadline − margin, and then all; one that used up its maximum failed, the others are lost."""
     workload = workload_of(
-        Running(payload("a"), T0, T0 + 6000, T0 + 7000), Running(payload("b"), T0, T0 + 4000, T0 + 4990)
+        RunningPayload(payload("a"), T0, T0 + 6000, T0 + 7000), RunningPayload(payload("b"), T0, T0 + 4000, T0 + 4990)
     )
     assert decided(workload, orders=LEAVE, now=T0 + 4989.9).stop == ()
     stopped = decided(workload, payload("short", maximum=1), orders=LEAVE, now=T0 + 4990)
@@ -132,7 +132,7 @@ def test_a_maximum_is_a_promise() -> None:
 @pytest.mark.parametrize(
     ("orders", "now", "more", "waiting", "why"),
     [
-        (LEAVE, T0, True, [payload("p")], "asked to leave (.site.ad)"),
+        (LEAVE, T0, True, [payload("p")], "ordered to leave (.site.ad)"),
         (SHORTER, T0, True, [], "draining (shutdowntime_job)"),
         (FREE, T0 + 9990, True, [], "the lease is over"),
         (FREE, T0 + 9000, True, [payload("p")], "1000 s needed, 990 s left"),
@@ -140,7 +140,7 @@ def test_a_maximum_is_a_promise() -> None:
         (FREE, T0, False, [payload("huge", 9)], "no payload waits and none will come"),
     ],
 )
-def test_why_a_pilot_ends(orders: Orders, now: float, more: bool, waiting: list[Payload], why: str) -> None:
+def test_why_a_pilot_ends(orders: SiteOrders, now: float, more: bool, waiting: list[Payload], why: str) -> None:
     """An empty pilot with no future says why; one in which something runs never ends."""
     found = decided(Workload(T0), *waiting, orders=orders, now=now, more=more)
     assert found.done and why in found.why_done and found.wake is None
@@ -167,13 +167,13 @@ def test_a_pilot_with_an_empty_queue_cannot_postpone() -> None:
 
 def test_wake_is_the_next_thing_to_decide() -> None:
     """The next estimate that passes, the next maximum, the deadline less the margin, whichever is first."""
-    runs = Running(payload("p"), T0, T0 + 100, T0 + 300)
+    runs = RunningPayload(payload("p"), T0, T0 + 100, T0 + 300)
     assert decided(workload_of(runs)).wake == T0 + 100
     assert decided(workload_of(runs), now=T0 + 100).wake == T0 + 100  # an estimate that was not moved yet
-    moved = workload_of(Running(payload("p"), T0, T0 + 400, T0 + 300))
+    moved = workload_of(RunningPayload(payload("p"), T0, T0 + 400, T0 + 300))
     assert decided(moved, now=T0 + 100).wake == T0 + 300
     assert decided(moved, now=T0 + 350).wake == T0 + 400  # it is being stopped: its maximum wakes nobody again
-    long = workload_of(Running(payload("p"), T0, T0 + 20_000, T0 + 30_000))
+    long = workload_of(RunningPayload(payload("p"), T0, T0 + 20_000, T0 + 30_000))
     assert decided(long).wake == T0 + 9990
     assert decided(long, orders=LEAVE).wake == T0 + 4990
     assert decided(Workload(T0), payload("starts", maximum=50, expected=20)).wake == T0 + 20
@@ -183,9 +183,9 @@ def test_wake_is_the_next_thing_to_decide() -> None:
 
 
 any_orders = st.builds(
-    Orders, st.booleans(), st.none() | st.integers(T0, T0 + 20_000), st.booleans(), st.just("somebody")
+    SiteOrders, st.booleans(), st.none() | st.integers(T0, T0 + 20_000), st.booleans(), st.just("somebody")
 ).filter(lambda orders: orders.draining or not orders.leave)
-any_settings = st.builds(Settings, margin=st.floats(0, 100), while_draining=st.sampled_from(WHILE_DRAINING))
+any_settings = st.builds(PilotSettings, margin=st.floats(0, 100), while_draining=st.sampled_from(WHILE_DRAINING))
 queues = st.integers(0, 8).flatmap(lambda count: st.tuples(*(payloads(f"w{number}", 12) for number in range(count))))
 
 
@@ -193,7 +193,13 @@ queues = st.integers(0, 8).flatmap(lambda count: st.tuples(*(payloads(f"w{number
     workloads(whole=False), queues, any_orders, any_settings, st.floats(0, 12_000), st.integers(0, 12), st.booleans()
 )
 def test_every_decision_keeps_the_rules(
-    workload: Workload, queue: tuple[Payload, ...], orders: Orders, told: Settings, later: float, spare: int, more: bool
+    workload: Workload,
+    queue: tuple[Payload, ...],
+    orders: SiteOrders,
+    told: PilotSettings,
+    later: float,
+    spare: int,
+    more: bool,
 ) -> None:
     """Whatever runs, waits and is ordered: no core is given twice, nothing starts that may end too late, no maximum and
     no deadline is passed over, holes never postpone the departure, and the next look lies ahead."""
@@ -222,9 +228,8 @@ def test_every_decision_keeps_the_rules(
             assert one.cores > lease.cores - workload.used - sum(each.cores for each in rivals)
 
 
-@settings(max_examples=60)
 @given(jobs(), any_settings, st.integers(0, 6000), st.integers(0, 6000), st.integers(10, 16))
-def test_a_whole_life(work: list[Job], told: Settings, asked: int, grace: int, cores: int) -> None:
+def test_a_whole_life(work: list[Job], told: PilotSettings, asked: int, grace: int, cores: int) -> None:
     """With payloads that come and end as they like: never oversubscribed, all gone by deadline − margin, no maximum
     passed, nothing forgotten without a reason, and between two events the pilot may sleep."""
     deadline = T0 + min(10_000, asked + grace)
@@ -238,16 +243,15 @@ def test_a_whole_life(work: list[Job], told: Settings, asked: int, grace: int, c
     for name, (moment, reason) in played.stopped.items():
         assert reason == BY_MAXIMUM or moment >= deadline - told.margin, name
     waited = {each.payload.name for each in work} - played.started.keys()
-    assert not waited or "asked to leave" in played.why or "lease" in played.why
+    assert not waited or "ordered to leave" in played.why or "lease" in played.why
 
 
-@settings(max_examples=60)
 @given(jobs(faithful=True), st.integers(0, 4000), st.integers(10, 16))
 def test_holes_never_prolong_a_drain(work: list[Job], asked: int, cores: int) -> None:
     """With estimates that come true a pilot that fills holes is gone exactly when one that starts nothing is."""
     lease = Lease(cores, T0, T0 + 10_000)
     gone = {
-        way: play(work, lease, Settings(while_draining=way), T0 + asked, T0 + 9000).departure
+        way: play(work, lease, PilotSettings(while_draining=way), T0 + asked, T0 + 9000).departure
         for way in (HOLES, NOTHING)
     }
     assert gone[HOLES] == gone[NOTHING]

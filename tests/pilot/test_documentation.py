@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import pilot as command
-from drainwise.pilot.payload import parse_payload
+from drainwise.pilot.decide.payload import parse_payload
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "pilot.md").read_text()
 

@@ -8,19 +8,18 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apart import apart
 from drainwise.pilot.channels import Channels
-from drainwise.pilot.estimates import expected_run_time
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.overrun import move_overdue, next_estimate, renew
-from drainwise.pilot.payload import Payload
+from drainwise.pilot.decide.estimates import expected_run_time, move_overdue, next_estimate, renew
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.decide.workload import RunningPayload, running_since
 from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Processes
-from drainwise.pilot.runner import Runner
-from drainwise.pilot.settings import Settings
-from drainwise.pilot.watch import Watch
-from drainwise.pilot.workload import Running, running_since
+from drainwise.pilot.runner import PilotRunner
+from drainwise.pilot.site_notices import SiteNoticeReader
 
-from .apart import apart
 from .test_runner import Listed
 from .work import T0, workload_of
 
@@ -75,7 +74,7 @@ def test_never_in_the_past_and_never_past_the_maximum(
 ) -> None:
     """Whatever was learned: after now, and at most the maximum or a second away."""
     expected = max(1e-3, share * maximum)
-    workload = workload_of(Running(payload(expected, maximum), T0, T0 + expected, T0 + maximum))
+    workload = workload_of(RunningPayload(payload(expected, maximum), T0, T0 + expected, T0 + maximum))
     now, table = T0 + elapsed, Table(*seconds)
     renew(workload, now, table)
     move_overdue(workload, now, table)
@@ -91,23 +90,22 @@ def test_the_pilot_tells_what_was_learned(tmp_path: Path) -> None:
     clock = PilotClock(lambda: time["wall"], lambda: time["steady"])
     table = Table(600)
     queue = Listed(Payload("p", 1, ("sleep", "60"), 60, 900, task="t"))
-    runner = Runner(
+    runner = PilotRunner(
         "one",
         Lease(8, clock.now(), clock.now() + 2000),
-        Settings(),
+        PilotSettings(),
         queue,
         Processes(str(tmp_path), os.environ, "one", 0.5),
         Channels(str(tmp_path), None, 8, said.append),
-        Watch(str(tmp_path), {}, said.append),
+        SiteNoticeReader(str(tmp_path), {}, said.append),
         said.append,
         clock,
         estimates=table,
     )
-    runner._listen(0, clock.now())
+    until = runner.step()
     assert table.looks == 1
-    assert runner._act(runner._decide(clock.now()), clock.now()) and runner._again
-    runner._publish(True)
+    assert until is not None and until <= clock.now()
     ad = (tmp_path / ".pilot.ad").read_text()
     assert f"LAST_EXP_JOB_END = {T0 + 600}\n" in ad and f"LAST_MAX_JOB_END = {T0 + 905}\n" in ad
-    runner._end("the test is over")
+    runner.end("the test is over")
     assert said == ["payload p stopped after 0 s and requeued: the pilot ended"]

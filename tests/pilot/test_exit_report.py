@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from drainwise.pilot.account import CoreSeconds, Drain
-from drainwise.pilot.exit_report import ExitReport, write_exit_report
+from drainwise.pilot.decide.lease_use import Drain, LeaseCoreSeconds
+from drainwise.pilot.lease_record import ExitReport, write_exit_report
 
-SPENT = CoreSeconds(lease=1000.0, useful=700.0, failed=100.0, lost=50.0, idle=150.0)
+SPENT = LeaseCoreSeconds(lease=1000.0, useful=700.0, failed=100.0, lost=50.0, idle=150.0)
 REPORT = ExitReport("pilot-1", 4, 1000.0, 1250.0, "draining", 7, 1, 2, 12, 0.1, SPENT, None)
 
 
@@ -19,8 +19,8 @@ def test_the_line_for_a_person() -> None:
         "of 1000 core-s 700 useful (70.0 %), 100 failed, 50 lost, 150 idle"
     )
     asked = ExitReport(**{**vars(REPORT), "drain": Drain(1200.0, 50.04, ".site.ad", 20.0, 50.0)})
-    assert asked.as_line() == f"{REPORT.as_line()}; gone 50.0 s after .site.ad asked"
-    empty = CoreSeconds(0.0, 0.0, 0.0, 0.0, 0.0)
+    assert asked.as_line() == f"{REPORT.as_line()}; gone 50.0 s after the order (.site.ad)"
+    empty = LeaseCoreSeconds(0.0, 0.0, 0.0, 0.0, 0.0)
     assert "of 0 core-s 0 useful, 0 failed" in ExitReport(**{**vars(REPORT), "core_seconds": empty}).as_line()
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import FeatureError, UsageError
-from drainwise.pilot.lease import Lease, lease_from
+from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.pilot.decide.lease import Lease, lease_from
 
 from .work import T0
 

@@ -6,58 +6,58 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.orders import Orders, orders_from
-from drainwise.pilot.settings import Settings
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.orders import SiteOrders, orders_from
+from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilotad.site_ad import SiteAd
 
 from .work import T0
 
 LEASE = Lease(8, T0, T0 + 10_000)
 NOW = T0 + 1000
-SETTINGS = Settings(term_grace=25)
+SETTINGS = PilotSettings(term_grace=25)
 SOON, LATER = T0 + 2000, T0 + 5000
 
 
 def orders(
     ad: SiteAd | None = None, job: int | None = None, machine: int | None = None, terminated: float | None = None
-) -> Orders:
+) -> SiteOrders:
     """What holds when this was told."""
     return orders_from(ad, job, machine, terminated, LEASE, SETTINGS, NOW)
 
 
 def test_nothing_told() -> None:
     """No `.site.ad`, no shutdown, no signal: the lease as it is."""
-    assert orders() == Orders(leave=False, deadline=T0 + 10_000, draining=False, source="lease")
+    assert orders() == SiteOrders(leave=False, deadline=T0 + 10_000, draining=False, source="lease")
 
 
-def test_asked_to_leave() -> None:
+def test_ordered_to_leave() -> None:
     """VACATE_DESIRED: give the cores back, at the latest by the deadline told, or else by the end of the lease."""
-    assert orders(SiteAd(True, SOON)) == Orders(True, SOON, True, ".site.ad")
-    assert orders(SiteAd(True)) == Orders(True, T0 + 10_000, True, ".site.ad")
+    assert orders(SiteAd(True, SOON)) == SiteOrders(True, SOON, True, ".site.ad")
+    assert orders(SiteAd(True)) == SiteOrders(True, T0 + 10_000, True, ".site.ad")
 
 
 @pytest.mark.parametrize(("job", "machine", "source"), [(SOON, None, "shutdowntime_job"), (None, SOON, "shutdowntime")])
 def test_a_site_that_knows_only_the_features(job: int | None, machine: int | None, source: str) -> None:
     """Either shutdown file alone shortens the lease and makes the pilot drain, but not leave at once."""
-    assert orders(None, job, machine) == Orders(leave=False, deadline=SOON, draining=True, source=source)
+    assert orders(None, job, machine) == SiteOrders(leave=False, deadline=SOON, draining=True, source=source)
 
 
 def test_a_planned_shutdown_is_no_order_to_drain() -> None:
     """VACATE_DESIRED = False with a deadline shortens the lease, and the shutdown files that say so too do no more."""
-    assert orders(SiteAd(False, SOON)) == Orders(False, SOON, False, ".site.ad")
+    assert orders(SiteAd(False, SOON)) == SiteOrders(False, SOON, False, ".site.ad")
     told = orders(SiteAd(False, SOON), SOON, SOON)
     assert (told.leave, told.draining, told.deadline) == (False, False, SOON)
 
 
 def test_no_order_any_more() -> None:
     """VACATE_DESIRED going back to False gives the lease back."""
-    assert orders(SiteAd(False)) == Orders(False, T0 + 10_000, False, "lease")
+    assert orders(SiteAd(False)) == SiteOrders(False, T0 + 10_000, False, "lease")
 
 
 def test_sigterm() -> None:
     """Nobody told a deadline: there is only the grace after the signal."""
-    assert orders(terminated=NOW - 5) == Orders(True, NOW + 20, True, "SIGTERM")
+    assert orders(terminated=NOW - 5) == SiteOrders(True, NOW + 20, True, "SIGTERM")
 
 
 @pytest.mark.parametrize(("ad", "job"), [(SiteAd(True, SOON), None), (None, SOON), (SiteAd(True), SOON)])

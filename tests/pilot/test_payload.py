@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import PayloadError, UsageError
-from drainwise.pilot.payload import LONGEST, Payload, parse_payload, payload_text
+from drainwise.facts.errors import PayloadError, UsageError
+from drainwise.pilot.decide.payload import LONGEST, Payload, parse_payload, payload_text
 
 SOUND: dict[str, object] = {"name": "p1", "command": ["sleep", "10"], "maximum": 60}
 

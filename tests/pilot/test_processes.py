@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.process_tree import adopt_orphans, children
-from drainwise.pilot.processes import Ended, Processes
-
-from .apart import apart, wait_until
+from apart import apart, wait_until
+from drainwise.common.process_tree import adopt_orphans
+from drainwise.common.processes import children
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.processes import Processes
+from drainwise.pilot.queues.records import EndedPayload
 
 pytestmark = pytest.mark.daemons  # it runs real processes
 
@@ -28,9 +29,9 @@ def processes_in(place: Path) -> Processes:
     return Processes(str(place), {"PATH": os.environ["PATH"], "HOME": "/"}, "pilot-1", kill_wait=0.2)
 
 
-def all_ended(processes: Processes, count: int) -> list[Ended]:
+def all_ended(processes: Processes, count: int) -> list[EndedPayload]:
     """Wait for so many ends."""
-    found: list[Ended] = []
+    found: list[EndedPayload] = []
 
     def enough() -> bool:
         found.extend(processes.reap(time.time()))
@@ -104,7 +105,7 @@ def test_a_stopped_payloads_helpers_have_the_same_time(tmp_path: Path) -> None:
 
 
 @apart
-def test_a_suspended_payload_hears_term(tmp_path: Path) -> None:
+def test_a_suspended_payload_receives_term(tmp_path: Path) -> None:
     """One that was stopped with SIGSTOP is continued, so that it can end in order."""
     processes = processes_in(tmp_path)
     processes.start(shell("p", "trap 'exit 5' TERM; touch ready; kill -STOP $$; while :; do sleep 0.02; done"), 0.0)

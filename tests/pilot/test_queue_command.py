@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import UsageError
-from drainwise.pilot.payload import Payload, parse_payload
-from drainwise.pilot.process_tree import adopt_orphans, children
-from drainwise.pilot.queue_command import BAD_LINES, NAMED_LINES, READ_AHEAD, CommandQueue
-
-from .apart import PATIENCE, apart, wait_until
+from apart import PATIENCE, apart, wait_until
+from drainwise.common.process_tree import adopt_orphans
+from drainwise.common.processes import children
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.payload import Payload, parse_payload
+from drainwise.pilot.queues.command import BAD_LINES, NAMED_LINES, READ_AHEAD, CommandQueue
+from drainwise.pilot.queues.records import EndedPayload
 
 
 class Queue:
@@ -78,8 +79,8 @@ def test_a_payloads_way(tmp_path: Path) -> None:
     of = {payload.name: payload for payload in queue.view.waiting()}
     for name in ("done", "failed", "stopped", "unlucky"):
         assert queue.view.claim(of[name], 1.0)
-    queue.view.finished(of["done"], 0, 1.0, 2.0)
-    queue.view.finished(of["failed"], 1, 1.0, 2.0)
+    queue.view.finished(EndedPayload(of["done"], 0, 1.0), 2.0)
+    queue.view.finished(EndedPayload(of["failed"], 1, 1.0), 2.0)
     queue.view.requeue(of["stopped"], "deadline", 1.0, 2.0)
     queue.view.refuse(of["large"], "needs 3 cores", 2.0)
     queue.view.unclaim(of["unlucky"], "no space", 2.0)
@@ -133,7 +134,7 @@ def test_at_most_a_thousand_are_read_ahead(tmp_path: Path) -> None:
     assert len(queue.names()) == READ_AHEAD and queue.view.fileno() is None and queue.view.more_may_come()
     for payload in list(queue.view.waiting())[:10]:
         queue.view.claim(payload, 1.0)
-        queue.view.finished(payload, 0, 1.0, 1.0)
+        queue.view.finished(EndedPayload(payload, 0, 0.0), 1.0)
     assert queue.view.fileno() is not None
     queue.read()
     assert len(queue.names()) == READ_AHEAD

@@ -7,13 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.pilot import queue_directory
-from drainwise.pilot.payload import Payload, parse_payload
-from drainwise.pilot.queue_directory import PATIENCE, DirectoryQueue
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.payload import Payload, parse_payload
+from drainwise.pilot.queues import directory as queue_directory
+from drainwise.pilot.queues.directory import PATIENCE, DirectoryQueue
+from drainwise.pilot.queues.records import EndedPayload
 
 TIME = 2_000_000_000.0  # long after the files were written: the directory has settled
 
@@ -73,9 +74,9 @@ def test_a_payloads_way(queue: Queue) -> None:
     for name in list(claimed):
         assert queue.claim(name)
     assert queue.look() == [] and queue.folder("running/one") == {f"{name}.json" for name in claimed}
-    queue.view.finished(claimed["good"], 0, 4.0, queue.now)
-    queue.view.finished(claimed["bad"], 3, 4.0, queue.now)
-    queue.view.finished(claimed["late"], 0, 9.0, queue.now, "maximum")
+    queue.view.finished(EndedPayload(claimed["good"], 0, queue.now - 4.0), queue.now)
+    queue.view.finished(EndedPayload(claimed["bad"], 3, queue.now - 4.0), queue.now)
+    queue.view.finished(EndedPayload(claimed["late"], 0, queue.now - 9.0, "maximum"), queue.now)
     queue.view.requeue(claimed["stopped"], "deadline", 4.0, queue.now)
     queue.view.unclaim(claimed["unlucky"], "not started: no space", queue.now)
     assert queue.folder("done") == {"good.json"} and queue.folder("failed") == {"bad.json", "late.json"}
@@ -111,10 +112,10 @@ def test_two_files_of_one_name_run_one_after_the_other(queue: Queue) -> None:
     [payload] = queue.view.waiting()
     assert queue.claim("same")
     assert queue.look(10) == []
-    queue.view.finished(payload, 0, 1.0, queue.now)
+    queue.view.finished(EndedPayload(payload, 0, queue.now - 1.0), queue.now)
     assert queue.folder("done") == {"x.json"}
     assert queue.look() == ["same"] and queue.claim("same")
-    queue.view.finished(payload, 0, 1.0, queue.now)
+    queue.view.finished(EndedPayload(payload, 0, queue.now - 1.0), queue.now)
     assert queue.folder("done") == {"x.json", "y.json"}
 
 
@@ -219,7 +220,6 @@ def test_no_directory(tmp_path: Path) -> None:
         DirectoryQueue(str(tmp_path / "none"), "one", print)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["put", "claim", "done", "back", "other"])), max_size=25))
 def test_no_payload_is_ever_in_two_places_or_in_none(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, str]]
@@ -240,7 +240,7 @@ def test_no_payload_is_ever_in_two_places_or_in_none(
             owner = pilots[claimed.pop(name)].view
             payload = parse(name)
             if step == "done":
-                owner.finished(payload, 0, 1.0, TIME)
+                owner.finished(EndedPayload(payload, 0, TIME - 1.0), TIME)
             else:
                 owner.requeue(payload, "deadline", 1.0, TIME)
         found = [path.stem for path in place.rglob("*.json")]

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from drainwise.pilot.records import Records, append_line
+from drainwise.pilot.queues.records import Records, append_line
 
 from .work import payload
 

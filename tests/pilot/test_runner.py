@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.pilot.backlog import Backlog
+from apart import apart
 from drainwise.pilot.channels import Channels
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.payload import Payload
+from drainwise.pilot.decide.backlog import Backlog
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.lease_record import ExitReport
 from drainwise.pilot.pilot_clock import PilotClock
 from drainwise.pilot.processes import Processes
-from drainwise.pilot.runner import START_BATCH, Runner
-from drainwise.pilot.settings import Settings
-from drainwise.pilot.usage import Usage
-from drainwise.pilot.watch import Watch
-
-from .apart import apart
+from drainwise.pilot.queues.records import EndedPayload
+from drainwise.pilot.runner import START_BATCH, PilotRunner
+from drainwise.pilot.site_notices import SiteNoticeReader
 
 
 class Listed:
@@ -39,10 +39,8 @@ class Listed:
         self.told.append(("claimed", payload.name))
         return True
 
-    def finished(
-        self, payload: Payload, code: int, seconds: float, now: float, reason: str = "", usage: Usage | None = None
-    ) -> None:
-        self.told.append((f"ended {code} {reason}".strip(), payload.name))
+    def finished(self, ended: EndedPayload, now: float) -> None:
+        self.told.append((f"ended {ended.code} {ended.stopped}".strip(), ended.payload.name))
 
     def requeue(self, payload: Payload, reason: str, seconds: float, now: float) -> None:
         self.told.append((f"requeued {reason}", payload.name))
@@ -95,27 +93,22 @@ class Pilot:
         lease = Lease(cores, clock.now(), clock.now() + 1000)
         self.processes = Slow(place, self.time, seconds, fault)
         channels = Channels(str(place), None, cores, self.said.append)
-        watch = Watch(str(place), {}, self.said.append)
-        self.runner = Runner("one", lease, Settings(), queue, self.processes, channels, watch, self.said.append, clock)
+        watch = SiteNoticeReader(str(place), {}, self.said.append)
+        self.runner = PilotRunner(
+            "one", lease, PilotSettings(), queue, self.processes, channels, watch, self.said.append, clock
+        )
 
     def pass_by(self, seconds: float) -> None:
         for name in self.time:
             self.time[name] += seconds
 
     def round(self) -> bool:
-        """One round of the loop without its sleep; whether it would go on at once."""
-        runner = self.runner
-        now = runner._follow_clock()
-        runner._listen(0, now)
-        runner._reap(now)
-        decision = runner._decide(now)
-        if runner._act(decision, now):
-            runner._publish(decision.can_postpone)
-        again, runner._again = runner._again, False
-        return again
+        """One step; whether another one follows at once."""
+        until = self.runner.step()
+        return until is not None and until <= self.time["wall"]
 
-    def end(self) -> None:
-        self.runner._end("the test is over")
+    def end(self) -> ExitReport:
+        return self.runner.end("the test is over")
 
 
 @apart
@@ -129,15 +122,14 @@ def test_a_clock_that_is_set_ends_no_payload(tmp_path: Path) -> None:
         pilot.time["wall"] += step
         assert not pilot.round()
         assert queue.told == [("claimed", "p")]
-        [running] = pilot.runner._workload.running.values()
+        [running] = pilot.runner.workload.running.values()
         assert running.start == pytest.approx(pilot.time["wall"] - 10)
         assert running.maximum_end == pytest.approx(pilot.time["wall"] + 50)
     assert len(pilot.said) == 2 and "the clock was set by +86400 s" in pilot.said[0]
     pilot.pass_by(51)
     pilot.round()
-    pilot.end()
+    assert pilot.end().core_seconds.lease == pytest.approx(8 * 61)
     assert ("ended -15 maximum", "p") in queue.told
-    assert pilot.runner._account.at(pilot.time["wall"]).lease == pytest.approx(8 * 61)
 
 
 @apart
@@ -145,12 +137,12 @@ def test_many_starts_are_told_in_between(tmp_path: Path) -> None:
     """Starting a thousand payloads takes a while: the pilot tells and listens at least every half second."""
     pilot = Pilot(tmp_path, Listed(*(sleeps(f"p{number}") for number in range(8))), seconds=0.2)
     assert pilot.round()
-    running = len(pilot.runner._workload.running)
+    running = len(pilot.runner.workload.running)
     assert 0 < running <= START_BATCH / 0.2 + 1
     assert f"USED_FRACTION1k = {running * 128}\n" in (tmp_path / ".pilot.ad").read_text()
     while pilot.round():
         continue
-    assert len(pilot.runner._workload.running) == 8
+    assert len(pilot.runner.workload.running) == 8
     pilot.end()
 
 
@@ -170,16 +162,18 @@ def test_one_that_cannot_start_goes_back(tmp_path: Path) -> None:
 
 
 @apart
-def test_a_failing_pilot_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failing_pilot_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever breaks inside: payloads are ended and requeued, and the report says that nothing is in use."""
     queue = Listed(sleeps("a"))
     pilot = Pilot(tmp_path, queue)
 
-    def break_down(*_: object) -> str:
-        pilot.round()
+    step = pilot.runner.step
+
+    def break_down(signals: int = 0) -> float | None:
+        step(signals)
         raise RuntimeError("a defect")
 
-    pilot.runner._loop = break_down  # type: ignore[method-assign,assignment]
+    monkeypatch.setattr(pilot.runner, "step", break_down)
     with pytest.raises(RuntimeError, match="a defect"):
         pilot.runner.run()
     assert queue.told == [("claimed", "a"), ("requeued the pilot ended", "a"), ("closed", "")]

@@ -9,14 +9,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from drainwise.estimate.pilot_records import read_pilot_records
-from drainwise.pilot.account import Account
-from drainwise.pilot.endings import Endings
-from drainwise.pilot.payload import Payload
+from apart import apart
+from drainwise.estimate.records.pilot_records import read_pilot_records
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.lease_record import LeaseRecord
 from drainwise.pilot.processes import Processes
-from drainwise.pilot.queue_directory import DirectoryQueue
+from drainwise.pilot.queues.directory import DirectoryQueue
 
-from .apart import apart
 from .work import T0
 
 PATIENCE = 20.0
@@ -42,7 +42,7 @@ def test_cpu_time_and_memory_reach_the_record(tmp_path: Path) -> None:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         ended = processes.reap(T0 + 1)
     [one] = ended
-    Endings(queue, Account(2, T0), said.append).book(one, T0 + 1)
+    LeaseRecord(Lease(2, T0, None), queue, said.append).book(one, T0 + 1)
     lines = (queue_path / "records.jsonl").read_bytes().splitlines()
     [job] = read_pilot_records(lines, Counter())
     assert (job.task, job.cores, job.events, job.good, job.seconds) == ("burn", 2, 500, True, 1)

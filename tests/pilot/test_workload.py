@@ -9,14 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.payload import LONGEST
-from drainwise.pilot.workload import Running, Workload, report_of, running_since
-from drainwise.pilotad.parse import parse_pilot_ad
-from drainwise.pilotad.pilot_ad import pilot_ad_text
+from drainwise.facts.errors import UsageError
+from drainwise.facts.waste import draining_waste, kill_waste
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import LONGEST
+from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
+from drainwise.pilotad.pilot_ad import parse_pilot_ad, pilot_ad_text
 from drainwise.pilotad.report import FRESH, bounded, standing_and_rule
-from drainwise.waste import draining_waste, kill_waste
 
 from .work import T0, final_waste, payload, uncommitted, workload_of, workloads
 
@@ -82,9 +81,9 @@ def test_what_is_known_of_the_ends(workload: Workload) -> None:
 
 
 def test_no_error_is_left_behind() -> None:
-    """A hundred thousand events of odd length on 1,000 cores leave the sums of an empty pilot at exactly nothing."""
+    """Forty thousand events of odd length on 1,000 cores leave the sums of an empty pilot at exactly nothing."""
     workload = Workload(T0)
-    for number in range(50_000):
+    for number in range(20_000):
         workload.add(running_since(payload("p", cores=1000, maximum=0.1 + number / 3), T0 + number / 7))
         workload.remove("p")
     assert workload.run_until(T0) == workload.run_after(T0, 0, 1e12) == workload.used == 0
@@ -120,7 +119,8 @@ def test_the_view_cannot_be_changed() -> None:
 def test_an_example_by_hand() -> None:
     """Eight cores; four since 0 s until 100 s, two since 20 s until 160 s: every attribute by pencil."""
     workload = workload_of(
-        Running(payload("a", 4), T0, T0 + 100, T0 + 300), Running(payload("b", 2), T0 + 20, T0 + 160, T0 + 200)
+        RunningPayload(payload("a", 4), T0, T0 + 100, T0 + 300),
+        RunningPayload(payload("b", 2), T0 + 20, T0 + 160, T0 + 200),
     )
     report = report_of(workload, Lease(8, T0, T0 + 1000), True, 7, T0 + 40)
     assert (report.heartbeat, report.used_cpu, report.last_job_start) == (T0 + 40, 6.0, T0 + 20)
@@ -213,7 +213,7 @@ def test_a_caller_that_runs_more_than_it_has() -> None:
 
 def test_a_kept_promise_includes_the_time_to_stop() -> None:
     """A payload that ignores TERM is gone `kill_wait` after its maximum, and LAST_MAX_JOB_END says so."""
-    workload = workload_of(Running(payload("p"), T0, T0 + 50, T0 + 100))
+    workload = workload_of(RunningPayload(payload("p"), T0, T0 + 50, T0 + 100))
     assert report_of(workload, Lease(1, T0, None), True, 0, T0, kill_wait=5).last_max_job_end == T0 + 105
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from drainwise.pilot.backlog import Backlog
-from drainwise.pilot.decide import Decision, decide
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.orders import Orders, orders_from
-from drainwise.pilot.overrun import move_overdue
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.settings import Settings
-from drainwise.pilot.workload import Running, Workload, running_since
+from drainwise.pilot.decide.backlog import Backlog
+from drainwise.pilot.decide.decision import Decision, decide
+from drainwise.pilot.decide.estimates import move_overdue
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.orders import SiteOrders, orders_from
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.decide.workload import RunningPayload, Workload, running_since
 from drainwise.pilotad.site_ad import SiteAd
 
 T0 = 1_795_249_000
@@ -26,7 +26,7 @@ def payload(name: str, cores: int = 1, maximum: float = 1000, expected: float = 
     return Payload(name, cores, ("true",), expected or maximum, maximum, priority)
 
 
-def workload_of(*running: Running, start: float = T0) -> Workload:
+def workload_of(*running: RunningPayload, start: float = T0) -> Workload:
     """What runs in a pilot that began at `start`."""
     workload = Workload(start)
     for each in running:
@@ -45,7 +45,7 @@ def final_waste(workload: Workload, cores: int) -> float:
     return cores * (last - first) - workload.run_after(first, first, last)
 
 
-def no_orders(lease: Lease, settings: Settings, now: float) -> Orders:
+def no_orders(lease: Lease, settings: PilotSettings, now: float) -> SiteOrders:
     """Nobody asks for anything."""
     return orders_from(None, None, None, None, lease, settings, now)
 
@@ -71,7 +71,7 @@ class Played:
     why: str = ""
 
 
-def play(jobs: Sequence[Job], lease: Lease, settings: Settings, asked: int, deadline: int) -> Played:
+def play(jobs: Sequence[Job], lease: Lease, settings: PilotSettings, asked: int, deadline: int) -> Played:
     """Drive the decision from `lease.start` until the pilot is gone; it is asked at `asked` to be gone by `deadline`.
 
     Between two events the decision is asked again and must want nothing: the pilot could have slept.
@@ -121,7 +121,12 @@ def _next_moment(decision: Decision, events: Sequence[float]) -> float:
 
 
 def _something_is_due(
-    workload: Workload, waiting: Sequence[Payload], lease: Lease, orders: Orders, settings: Settings, now: float
+    workload: Workload,
+    waiting: Sequence[Payload],
+    lease: Lease,
+    orders: SiteOrders,
+    settings: PilotSettings,
+    now: float,
 ) -> None:
     """Waking up had a reason."""
     then = decide(workload, Backlog(waiting), lease, orders, settings, now, True)
@@ -129,7 +134,7 @@ def _something_is_due(
     assert then.stop or then.done or workload.past_estimate(now) or over
 
 
-def _real_end(running: Running, jobs: Sequence[Job]) -> float:
+def _real_end(running: RunningPayload, jobs: Sequence[Job]) -> float:
     return running.start + next(job.seconds for job in jobs if job.payload.name == running.payload.name)
 
 

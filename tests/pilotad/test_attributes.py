@@ -41,7 +41,7 @@ def test_published_names() -> None:
 
 def test_every_row_is_a_field_of_the_report_and_the_other_way_round() -> None:
     """The report holds the nine values, the heartbeat and the source, nothing else."""
-    assert {row.field for row in ATTRIBUTES} == set(PilotReport.__slots__) - {"heartbeat", "source"}
+    assert {row.field for row in ATTRIBUTES} == set(PilotReport.__match_args__) - {"heartbeat", "source"}
     assert {row.kind for row in ATTRIBUTES} == {TIME, CORES, CORE_SECONDS, PRIORITY, FLAG}
 
 

@@ -7,35 +7,25 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import DrainwiseError, FeatureError, RefusedFile
-from drainwise.pilotad import jobstatus, jobstatus_writer, safe_open, status_lock
+from drainwise.facts.errors import DrainwiseError, FeatureError, RefusedFile
+from drainwise.pilotad import jobstatus, safe_open
 from drainwise.pilotad.attributes import ATTRIBUTES
-from drainwise.pilotad.jobstatus import read_jobstatus
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
-from drainwise.pilotad.patience import Patience
+from drainwise.pilotad.jobstatus import read_jobstatus, write_jobstatus
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.safe_open import open_dir
+from drainwise.pilotad.safe_open import Patience, open_dir
+from worked_example import numbered as worked_example_numbered
+from worked_example import worked_example
 
 UID = os.geteuid()
-FULL = PilotReport(
-    0,
-    used_cpu=6.5,
-    last_job_start=1795247961,
-    first_exp_job_end=1795256000,
-    last_exp_job_end=1795262000,
-    last_max_job_end=1795290000,
-    add_uncom_time=28800.0,
-    add_final_exp_waste=60000.0,
-    priority_factor=-3,
-    can_postpone_last_job=False,
-    source="$JOBSTATUS",
-)
+FULL = worked_example(used_cpu=6.5, priority_factor=-3, can_postpone_last_job=False, source="$JOBSTATUS")
+numbered = partial(worked_example_numbered, source="$JOBSTATUS")
 
 
 @pytest.fixture
@@ -173,34 +163,17 @@ def test_a_lock_on_a_file_that_was_replaced_is_no_lock(
 ) -> None:
     """17: who locked the old used_CPU must not go on when another one has taken its place."""
     write_jobstatus(place, FULL)
+    locked = jobstatus.lock
 
     def late(fd: int, exclusive: bool, timeout: float, patience: Patience | None = None) -> None:
         os.rename(tmp_path / "used_CPU", tmp_path / "old")
         (tmp_path / "used_CPU").write_bytes(b"1\n")
-        status_lock.lock(fd, exclusive, timeout, patience)
+        locked(fd, exclusive, timeout, patience)
 
     monkeypatch.setattr(jobstatus, "lock", late)
-    monkeypatch.setattr(jobstatus_writer, "lock", late)
     with pytest.raises(DrainwiseError, match=r"torn|replaced while it was being locked"):
         act(place)
     assert (tmp_path / "used_CPU").read_bytes() == b"1\n"
-
-
-def numbered(number: int) -> PilotReport:
-    """A report in which every value is made of one number."""
-    date = 1_795_000_000 + number
-    return PilotReport(
-        0,
-        used_cpu=number,
-        last_job_start=date,
-        first_exp_job_end=date,
-        last_exp_job_end=date,
-        last_max_job_end=date,
-        add_uncom_time=number,
-        add_final_exp_waste=number,
-        priority_factor=number,
-        source="$JOBSTATUS",
-    )
 
 
 def test_a_locked_reader_never_sees_a_mix(place: int, tmp_path: Path) -> None:
@@ -239,7 +212,6 @@ times = st.none() | st.integers(946684800, 4102444800)
 sums = st.none() | st.integers(0, 10**15).map(float)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     used=st.integers(0, 512 * 1024).map(lambda scaled: scaled / 1024),
     dates=st.tuples(times, times, times, times),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from drainwise.pilotad.mounts import fuse_mounts_below, mounts_below, same_mount
+from drainwise.common.mounts import fuse_mounts_below, mounts_below, same_mount
 
 LIST = rb"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 40 22 0:40 / /exec/dir_1/scratch/mine rw shared:2 - fuse.sshfs a:/b - fuse rw,user_id=1000

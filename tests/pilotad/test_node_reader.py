@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
+from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.pilot_ad import write_pilot_ad
 from drainwise.pilotad.report import PilotReport

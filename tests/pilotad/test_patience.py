@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from drainwise.pilotad.patience import Patience
+from drainwise.pilotad.safe_open import Patience
 
 
 class Clock:

@@ -7,27 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import FeatureError
+from drainwise.facts.errors import FeatureError
 from drainwise.pilotad.pilot_ad import pilot_ad_text, write_pilot_ad
 from drainwise.pilotad.report import PilotReport
-
-REPORT = PilotReport(
-    0,
-    used_cpu=6.0,
-    last_job_start=1795247961,
-    first_exp_job_end=1795256000,
-    last_exp_job_end=1795262000,
-    last_max_job_end=1795290000,
-    add_uncom_time=28800.0,
-    add_final_exp_waste=60000.0,
-    priority_factor=3,
-    can_postpone_last_job=True,
-)
+from worked_example import worked_example
 
 
 def test_the_worked_example_as_a_pilot_writes_it() -> None:
     """The specification's ad, byte by byte."""
-    assert pilot_ad_text(REPORT, 8).decode() == (
+    assert pilot_ad_text(worked_example(), 8).decode() == (
         "LAST_JOB_START = 1795247961\n"
         "FIRST_EXP_JOB_END = 1795256000\n"
         "LAST_EXP_JOB_END = 1795262000\n"
@@ -54,21 +42,21 @@ def test_written_by_path_and_by_descriptor(tmp_path: Path) -> None:
     """The file is readable by everyone, and nothing else is left in the directory."""
     before = os.umask(0o077)
     try:
-        write_pilot_ad(str(tmp_path), REPORT, 8)
+        write_pilot_ad(str(tmp_path), worked_example(), 8)
     finally:
         os.umask(before)
     fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        write_pilot_ad(fd, REPORT, 16)
+        write_pilot_ad(fd, worked_example(), 16)
     finally:
         os.close(fd)
     assert os.listdir(tmp_path) == [".pilot.ad"]
-    assert (tmp_path / ".pilot.ad").read_bytes() == pilot_ad_text(REPORT, 16)
+    assert (tmp_path / ".pilot.ad").read_bytes() == pilot_ad_text(worked_example(), 16)
     assert (tmp_path / ".pilot.ad").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_directory_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     """Named, with what was expected."""
     with pytest.raises(FeatureError, match="none': absent; expected the job's directory") as caught:
-        write_pilot_ad(str(tmp_path / "none"), REPORT, 8)
+        write_pilot_ad(str(tmp_path / "none"), worked_example(), 8)
     assert len(str(caught.value)) < 200

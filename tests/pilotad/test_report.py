@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import (
@@ -115,7 +115,6 @@ numbers = st.none() | st.integers(-(10**19), 10**19) | st.floats(-1e25, 1e25)
 times = st.none() | st.integers(946684800, 4102444800)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     used=numbers,
     sums=st.tuples(numbers, numbers),
@@ -152,7 +151,7 @@ def test_bounded_values_lie_within_the_lease(
     if lease_end is not None:
         ends = (kept.first_exp_job_end, kept.last_exp_job_end, kept.last_max_job_end)
         assert all(end is None or end <= lease_end for end in ends)
-    fields = set(PilotReport.__slots__)
+    fields = set(PilotReport.__match_args__)
     assert {name for name in fields if getattr(said, name) is None} == {
         name for name in fields if getattr(kept, name) is None
     }

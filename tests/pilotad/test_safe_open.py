@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import RefusedFile
+from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad import safe_open
-from drainwise.pilotad.patience import Patience
-from drainwise.pilotad.safe_open import open_dir, read_file, reason_of
+from drainwise.pilotad.safe_open import Patience, open_dir, read_file, reason_of
 
 UID = os.geteuid()
 

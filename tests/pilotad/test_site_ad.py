@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import FeatureError
+from drainwise.facts.errors import FeatureError
 from drainwise.pilotad.site_ad import SiteAd, parse_site_ad, read_site_ad, remove_site_ad, write_site_ad
 
 DEADLINE = 1_795_256_200
@@ -34,7 +34,7 @@ def test_the_same_order_is_not_written_again(tmp_path: Path) -> None:
     assert write_site_ad(str(tmp_path), True, DEADLINE + 1)
 
 
-def test_an_order_is_taken_back(tmp_path: Path) -> None:
+def test_an_order_is_withdrawn(tmp_path: Path) -> None:
     """No file, no draining."""
     assert not remove_site_ad(str(tmp_path))
     write_site_ad(str(tmp_path), True)
@@ -82,7 +82,6 @@ def test_what_a_pilot_makes_of_it(data: bytes, expected: tuple[SiteAd | None, st
     assert parse_site_ad(data) == expected
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_raise_nothing(data: bytes) -> None:
     """A pilot that reads its order cannot be stopped by it."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import RefusedFile
-from drainwise.pilotad.patience import Patience
-from drainwise.pilotad.status_lock import is_at, lock
+from drainwise.facts.errors import RefusedFile
+from drainwise.pilotad.jobstatus import is_at, lock
+from drainwise.pilotad.safe_open import Patience
 
 
 @contextmanager

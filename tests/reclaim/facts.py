@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.settings import Settings
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.settings import ReclaimSettings
 
 NOW = 1795249000
 STARTED = NOW - 20_000
-SETTINGS = Settings(
+SETTINGS = ReclaimSettings(
     policy="least-waste",
     horizon=7200,
     grace=7200,
@@ -57,7 +57,7 @@ def pilot(
     *,
     cores: int = 8,
     user: str = "alice",
-    principal: str = "group_a",
+    account: str = "group_a",
     started: int = STARTED,
     lease_end: int | None = None,
     contradictory: bool = False,
@@ -71,7 +71,7 @@ def pilot(
         run=f"ce#{number}.0#{started - 9}@{started}",
         name=f"slot1_{number}@node1",
         node="node1",
-        principal=principal,
+        account=account,
         user=user,
         cores=cores,
         started=started,
@@ -85,11 +85,11 @@ def pilot(
     )
 
 
-def principal(
+def account(
     name: str, in_use: float, owed: float, wanted: float = 0.0, priority: float = 500.0, per_job: float = 8.0
-) -> Principal:
+) -> Account:
     """One account."""
-    return Principal(name, in_use, owed, wanted, priority, per_job)
+    return Account(name, in_use, owed, wanted, priority, per_job)
 
 
 def snapshot(
@@ -99,8 +99,8 @@ def snapshot(
     in_use = sum(one.cores for one in pilots)
     beyond = deficit if surplus is None else surplus
     accounts = (
-        principal("group_a", in_use, max(0, in_use - beyond), priority=900.0),
-        principal("group_b", 0, deficit, wanted=deficit, per_job=1.0),
+        account("group_a", in_use, max(0, in_use - beyond), priority=900.0),
+        account("group_b", 0, deficit, wanted=deficit, per_job=1.0),
     )
     return Snapshot(taken, pilots, accounts, free, {"alice": 900.0, "bob": 500.0})
 

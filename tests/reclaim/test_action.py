@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import pytest
 
-from drainwise.errors import (
+from drainwise.agent.act import LOOK_AGAIN, CycleOutcome, carry_out
+from drainwise.facts.errors import (
     ActionRefused,
     DrainwiseError,
     OrderUnanswered,
@@ -17,43 +18,19 @@ from drainwise.errors import (
     RightsRefused,
     RunEnded,
 )
-from drainwise.pool import Ending, Pilot, Snapshot
-from drainwise.reclaim.action import LOOK_AGAIN, Outcome, carry_out
-from drainwise.reclaim.plan import Plan, make_plan
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.plan import Plan
+from memory_pool import MemoryPool
 
 from .facts import NOW, SETTINGS, pilot, report, snapshot
 
 
-class MemoryPool:
-    """A batch system in memory: what it is asked, it remembers; `refuses` says for which run it raises what."""
-
-    def __init__(self, *snapshots: Snapshot, refuses: Mapping[str, PoolError] | None = None) -> None:
-        self._answers = iter(snapshots)
-        self._refuses = refuses or {}
-        self.asked: list[tuple[str, int]] = []
-        self.taken_back: list[str] = []
-
-    def snapshot(self, now: int) -> Snapshot:
-        try:
-            return next(self._answers)
-        except StopIteration:
-            raise PoolUnreachable("no answer") from None
-
-    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
-        if pilot.run in self._refuses:
-            raise self._refuses[pilot.run]
-        self.asked.append((pilot.run, deadline))
-
-    def take_back(self, pilot: Pilot, reason: str) -> None:
-        if pilot.run in self._refuses:
-            raise self._refuses[pilot.run]
-        self.taken_back.append(pilot.run)
-
-    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
-        return {}
-
-    def tend(self, snapshot: Snapshot) -> list[str]:
-        return []
+def refusing(seen: Snapshot, faults: Mapping[str, DrainwiseError]) -> MemoryPool:
+    """A pool that raises these faults for these runs."""
+    pool = MemoryPool(seen, seen)
+    pool.faults.update(faults)
+    return pool
 
 
 class Memory:
@@ -79,7 +56,7 @@ PLAN = make_plan(BEFORE, NOW, SETTINGS)
 DEADLINE = NOW + 2000 + SETTINGS.margin
 
 
-def carried_out(pool: MemoryPool, journal: Memory | None = None, plan: Plan = PLAN) -> Outcome:
+def carried_out(pool: MemoryPool, journal: Memory | None = None, plan: Plan = PLAN) -> CycleOutcome:
     ticks = itertools.count(NOW)
     return carry_out(plan, pool, SETTINGS, lambda: next(ticks), journal or Memory())
 
@@ -87,7 +64,7 @@ def carried_out(pool: MemoryPool, journal: Memory | None = None, plan: Plan = PL
 def test_every_order_of_the_plan_is_given_once_and_written_down() -> None:
     pool, journal = MemoryPool(BEFORE), Memory()
     outcome = carried_out(pool, journal)
-    assert pool.asked == [(FIRST.run, DEADLINE), (SECOND.run, DEADLINE)]
+    assert pool.orders == [(FIRST.run, DEADLINE), (SECOND.run, DEADLINE)]
     assert [(line["run"], line["outcome"], line["deadline"]) for line in journal.lines] == [
         (FIRST.run, "done", DEADLINE),
         (SECOND.run, "done", DEADLINE),
@@ -96,15 +73,15 @@ def test_every_order_of_the_plan_is_given_once_and_written_down() -> None:
     assert outcome.exit_code == 0
 
 
-def test_a_run_that_has_ended_is_not_asked() -> None:
+def test_a_run_that_has_ended_is_not_ordered() -> None:
     """HOSTILE 50: neither is the next run of the same job in the same slot, nor anything else in its place."""
     next_run = dataclasses.replace(FIRST, run=FIRST.run[:-1] + "9", started=FIRST.started + 9)
     pool = MemoryPool(pool_of(next_run, SECOND, THIRD))
     outcome = carried_out(pool)
-    assert pool.asked == [(SECOND.run, DEADLINE)]
+    assert pool.orders == [(SECOND.run, DEADLINE)]
     assert [(act.outcome, act.detail) for act in outcome.acts] == [
         ("skipped", "this run has ended since the plan was made"),
-        ("done", "asked to be gone by 2026-11-21 09:05:00Z"),
+        ("done", "ordered to end by 2026-11-21 09:05:00Z"),
     ]
     assert outcome.exit_code == 0
 
@@ -114,17 +91,17 @@ def test_a_run_that_has_ended_is_not_asked() -> None:
     [{"cores": 4}, {"user": "bea"}, {"node": "node2"}],
     ids=["fewer cores", "another user", "another node"],
 )
-def test_a_pilot_that_is_not_what_was_planned_is_not_asked(changed: dict[str, object]) -> None:
+def test_a_pilot_that_is_not_what_was_planned_is_not_ordered(changed: dict[str, object]) -> None:
     pool = MemoryPool(pool_of(dataclasses.replace(FIRST, **changed), SECOND, THIRD))  # type: ignore[arg-type]
     carried_out(pool)
-    assert FIRST.run not in dict(pool.asked)
+    assert FIRST.run not in dict(pool.orders)
 
 
 @pytest.mark.parametrize("changed", [{"deadline": NOW + 50}, {"leaving": True}])
-def test_a_pilot_that_is_on_its_way_by_now_is_not_asked_again(changed: dict[str, object]) -> None:
+def test_a_pilot_that_is_on_its_way_by_now_is_not_ordered_again(changed: dict[str, object]) -> None:
     pool = MemoryPool(pool_of(dataclasses.replace(FIRST, **changed), SECOND, THIRD))  # type: ignore[arg-type]
     outcome = carried_out(pool)
-    assert (FIRST.run, DEADLINE) not in pool.asked
+    assert (FIRST.run, DEADLINE) not in pool.orders
     assert outcome.acts[0].detail == "it is on its way out already"
 
 
@@ -132,20 +109,20 @@ def test_no_more_is_taken_than_is_still_needed() -> None:
     """Another agent, or the users themselves, may have been quicker: bob still waits for 8 of his 16 cores."""
     pool = MemoryPool(pool_of(FIRST, SECOND, THIRD, deficit=8))
     outcome = carried_out(pool)
-    assert pool.asked == [(FIRST.run, DEADLINE)]
+    assert pool.orders == [(FIRST.run, DEADLINE)]
     assert outcome.acts[1].detail == "enough cores are free or on their way by now"
 
 
-def test_nobody_is_asked_when_bob_has_left() -> None:
+def test_nobody_is_ordered_when_bob_has_left() -> None:
     pool = MemoryPool(pool_of(FIRST, SECOND, THIRD, deficit=0))
     assert carried_out(pool).exit_code == 0
-    assert pool.asked == []
+    assert pool.orders == []
 
 
 def test_one_failure_does_not_stop_the_others_and_the_exit_code_tells() -> None:
-    pool, journal = MemoryPool(BEFORE, refuses={FIRST.run: ActionRefused("node1 refused the order")}), Memory()
+    pool, journal = refusing(BEFORE, {FIRST.run: ActionRefused("node1 refused the order")}), Memory()
     outcome = carried_out(pool, journal)
-    assert pool.asked == [(SECOND.run, DEADLINE)]
+    assert pool.orders == [(SECOND.run, DEADLINE)]
     assert [line["outcome"] for line in journal.lines] == ["refused", "done"]
     assert journal.lines[0]["detail"] == "node1 refused the order"
     assert outcome.exit_code == 1
@@ -158,7 +135,7 @@ def became(faults: Mapping[str, PoolError]) -> tuple[list[object], str]:
     """What becomes of six orders in turn, on the nodes 1, 2, 3, 0, 1, 2; and why no further one was given."""
     everybody = pool_of(*SIX, deficit=48)
     journal = Memory()
-    outcome = carried_out(MemoryPool(everybody, refuses=faults), journal, make_plan(everybody, NOW, SETTINGS))
+    outcome = carried_out(refusing(everybody, faults), journal, make_plan(everybody, NOW, SETTINGS))
     assert [order.pilot.run for order in make_plan(everybody, NOW, SETTINGS).orders] == [one.run for one in SIX]
     assert outcome.exit_code == 1
     return [line["outcome"] for line in journal.lines], outcome.halted
@@ -199,19 +176,19 @@ def test_where_every_node_refuses_three_are_enough() -> None:
 
 
 @pytest.mark.parametrize(("deficit", "second"), [(16, "done"), (8, "skipped")])
-def test_what_was_not_answered_may_come_so_nobody_is_asked_for_the_same_cores(deficit: int, second: str) -> None:
+def test_what_was_not_answered_may_come_so_nobody_is_ordered_for_the_same_cores(deficit: int, second: str) -> None:
     """Also when it is looked again after a minute: the first order waits so long, and is not seen."""
     other = dataclasses.replace(SECOND, node="node2")
     plan = make_plan(pool_of(FIRST, other, deficit=16), NOW, SETTINGS)
     seen = pool_of(FIRST, other, deficit=deficit)
-    pool = MemoryPool(seen, seen, refuses={FIRST.run: OrderUnanswered("node1 did not answer", "node1")})
+    pool = refusing(seen, {FIRST.run: OrderUnanswered("node1 did not answer", "node1")})
     late = itertools.chain([NOW] * 5, itertools.repeat(NOW + 70))
     outcome = carry_out(plan, pool, SETTINGS, lambda: next(late), Memory())
     assert [act.outcome for act in outcome.acts] == ["unanswered", second]
 
 
 def test_a_run_that_ended_on_the_way_is_no_fault() -> None:
-    pool = MemoryPool(BEFORE, refuses={FIRST.run: RunEnded("it does not run any more")})
+    pool = refusing(BEFORE, {FIRST.run: RunEnded("it does not run any more")})
     outcome = carried_out(pool)
     assert ([act.outcome for act in outcome.acts], outcome.exit_code) == (["skipped", "done"], 0)
 
@@ -221,21 +198,21 @@ def test_nothing_is_done_when_the_pool_does_not_answer_again() -> None:
     pool, journal = MemoryPool(), Memory()
     with pytest.raises(PoolUnreachable):
         carried_out(pool, journal)
-    assert (pool.asked, journal.lines) == ([], [])
+    assert (pool.orders, journal.lines) == ([], [])
 
 
 def test_nothing_is_done_on_half_an_answer() -> None:
-    pool = MemoryPool(dataclasses.replace(BEFORE, principals=BEFORE.principals[1:]))
-    with pytest.raises(PoolUnreachable, match="half an answer"):
+    pool = MemoryPool(dataclasses.replace(BEFORE, accounts=BEFORE.accounts[1:]))
+    with pytest.raises(PoolUnreachable, match="incomplete answer"):
         carried_out(pool)
-    assert pool.asked == []
+    assert pool.orders == []
 
 
 def test_when_the_journal_is_full_no_further_order_is_given() -> None:
     pool = MemoryPool(BEFORE)
     with pytest.raises(DrainwiseError):
         carried_out(pool, Memory(room=0))
-    assert pool.asked == [(FIRST.run, DEADLINE)]
+    assert pool.orders == [(FIRST.run, DEADLINE)]
 
 
 def test_an_empty_plan_asks_the_pool_nothing() -> None:
@@ -243,7 +220,7 @@ def test_an_empty_plan_asks_the_pool_nothing() -> None:
     assert carried_out(MemoryPool(), plan=nothing).acts == ()
 
 
-ASKED = dataclasses.replace(FIRST, deadline=NOW + 4000)
+ORDERED = dataclasses.replace(FIRST, deadline=NOW + 4000)
 
 
 def test_orders_that_take_minutes_are_not_given_on_what_was_seen_minutes_ago() -> None:
@@ -251,15 +228,15 @@ def test_orders_that_take_minutes_are_not_given_on_what_was_seen_minutes_ago() -
     slow = [NOW]
 
     class Slow(MemoryPool):
-        def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
-            super().ask_to_leave(pilot, deadline, reason)
+        def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
+            super().give_order(pilot, deadline, reason)
             slow[0] += LOOK_AGAIN + 1
 
     for second, faults in ((pool_of(SECOND, THIRD, deficit=0), ""), (None, "no answer")):
         slow[0] = NOW
         pool = Slow(BEFORE) if second is None else Slow(BEFORE, second)
         outcome = carry_out(PLAN, pool, SETTINGS, lambda: slow[0], Memory())
-        assert [run for run, _ in pool.asked] == [FIRST.run]
+        assert [run for run, _ in pool.orders] == [FIRST.run]
         assert (outcome.fault, len(outcome.acts)) == (faults, 1 if faults else 2)
 
 
@@ -273,30 +250,30 @@ def test_an_order_that_is_given_late_has_the_notice_that_the_site_promises(lease
     assert (order.kind, order.deadline) == ("kill", NOW + 60)
     pool, journal = MemoryPool(pool_of(first, deficit=8)), Memory()
     carry_out(plan, pool, rules, lambda: NOW + 30, journal)
-    assert pool.asked == [(first.run, NOW + 60 + late)]
+    assert pool.orders == [(first.run, NOW + 60 + late)]
     assert [line["deadline"] for line in journal.lines] == [NOW + 60 + late]
 
 
-NOBODY_WAITS = pool_of(ASKED, SECOND, THIRD, deficit=0)
+NOBODY_WAITS = pool_of(ORDERED, SECOND, THIRD, deficit=0)
 RELEASING = make_plan(NOBODY_WAITS, NOW, SETTINGS)
 
 
-def test_a_request_whose_reason_has_gone_is_taken_back_once_and_written_down() -> None:
+def test_a_request_whose_reason_has_gone_is_withdrawn_once_and_written_down() -> None:
     pool, journal = MemoryPool(NOBODY_WAITS), Memory()
     outcome = carried_out(pool, journal, RELEASING)
-    assert (pool.taken_back, pool.asked, outcome.exit_code) == ([FIRST.run], [], 0)
+    assert (pool.runs("withdrawn"), pool.orders, outcome.exit_code) == ([FIRST.run], [], 0)
     [line] = journal.lines
-    assert (line["event"], line["run"], line["outcome"]) == ("cancel", FIRST.run, "done")
+    assert (line["event"], line["run"], line["outcome"]) == ("withdrawal", FIRST.run, "done")
 
 
 @pytest.mark.parametrize(
     ("second", "why"),
     [
         (pool_of(SECOND, THIRD, deficit=0), "has ended"),
-        (pool_of(dataclasses.replace(ASKED, cores=4), SECOND, THIRD, deficit=0), "has ended"),
-        (pool_of(dataclasses.replace(ASKED, deadline=NOW + 9), SECOND, THIRD, deficit=0), "another one by now"),
+        (pool_of(dataclasses.replace(ORDERED, cores=4), SECOND, THIRD, deficit=0), "has ended"),
+        (pool_of(dataclasses.replace(ORDERED, deadline=NOW + 9), SECOND, THIRD, deficit=0), "another one by now"),
         (pool_of(FIRST, SECOND, THIRD, deficit=0), "another one by now"),
-        (pool_of(ASKED, SECOND, THIRD, deficit=8), "its cores are needed again"),
+        (pool_of(ORDERED, SECOND, THIRD, deficit=8), "its cores are needed again"),
     ],
     ids=["run has ended", "fewer cores", "another order", "no order any more", "bob is back"],
 )
@@ -304,8 +281,8 @@ def test_a_request_stays_when_the_second_look_shows_anything_else(second: Snapsh
     """HOSTILE 50: never the next run, never somebody else's order, never while the cores are wanted."""
     pool = MemoryPool(second)
     outcome = carried_out(pool, plan=RELEASING)
-    assert pool.taken_back == []
-    assert [one.outcome for one in outcome.released] == ["skipped"] and why in outcome.released[0].detail
+    assert pool.runs("withdrawn") == []
+    assert [one.outcome for one in outcome.withdrawn] == ["skipped"] and why in outcome.withdrawn[0].detail
 
 
 @pytest.mark.parametrize(
@@ -317,10 +294,10 @@ def test_a_request_stays_when_the_second_look_shows_anything_else(second: Snapsh
         (OrderUnanswered("node1 did not answer", "node1"), "unanswered"),
     ],
 )
-def test_a_request_that_cannot_be_taken_back_is_told(fault: PoolError, became: str) -> None:
+def test_a_request_that_cannot_be_withdrawn_is_told(fault: PoolError, became: str) -> None:
     """What is tried again later is not taken for what the batch system says cannot be."""
-    outcome = carried_out(MemoryPool(NOBODY_WAITS, refuses={FIRST.run: fault}), plan=RELEASING)
-    assert [(one.outcome, one.detail, one.refused) for one in outcome.released] == [
+    outcome = carried_out(refusing(NOBODY_WAITS, {FIRST.run: fault}), plan=RELEASING)
+    assert [(one.outcome, one.detail, one.refused) for one in outcome.withdrawn] == [
         (became, str(fault), became == "refused")
     ]
     assert outcome.exit_code == 1
@@ -329,5 +306,5 @@ def test_a_request_that_cannot_be_taken_back_is_told(fault: PoolError, became: s
 def test_before_each_act_it_is_asked_whether_to_go_on() -> None:
     pool = MemoryPool(BEFORE)
     ticks = itertools.count(NOW)
-    outcome = carry_out(PLAN, pool, SETTINGS, lambda: next(ticks), Memory(), stopping=lambda: bool(pool.asked))
-    assert len(pool.asked) == len(outcome.acts) == 1
+    outcome = carry_out(PLAN, pool, SETTINGS, lambda: next(ticks), Memory(), stopping=lambda: bool(pool.orders))
+    assert len(pool.orders) == len(outcome.acts) == 1

@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pool import Principal, Snapshot
-from drainwise.reclaim.cancel import cancels
+from drainwise.pool.facts import Account, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused, weighed
-from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.record import Record
-from drainwise.reclaim.unmet_demand import Part, Unmet, for_whom
+from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom
+from drainwise.reclaim.withdrawal import withdrawals
 
-from .facts import NOW, SETTINGS, pilot, principal
+from .facts import NOW, SETTINGS, account, pilot
 
 SITE = dataclasses.replace(SETTINGS, time_to_start=180)
-PAUSED = Unmet("group_b", failed=2, vain=16.0, since=NOW - 60, until=NOW + 840, held=8.0, held_jobs=1.0)
+PAUSED = UnmetDemand("group_b", failed=2, vain=16.0, since=NOW - 60, until=NOW + 840, held=8.0, held_jobs=1.0)
 
 
 def waits(wanted: float, per_job: float = 8.0, in_use: float = 0.0, free: float = 0.0) -> Snapshot:
     """alice has 48 cores and is owed 24, bob's group waits and is owed 24."""
     accounts = (
-        principal("group_a", 48, 24, priority=900.0),
-        Principal("group_b", in_use, 24.0, wanted, 500.0, per_job),
+        account("group_a", 48, 24, priority=900.0),
+        Account("group_b", in_use, 24.0, wanted, 500.0, per_job),
     )
     return Snapshot(NOW, tuple(pilot(number) for number in range(6)), accounts, free)
 
 
-def deficit(seen: Snapshot, known: Unmet, now: int = NOW) -> int:
+def deficit(seen: Snapshot, known: UnmetDemand, now: int = NOW) -> int:
     return weighed(seen, {"group_b": known}, now, SITE)[2].deficit
 
 
@@ -51,9 +51,9 @@ def test_jobs_that_came_since_count_in_their_own_size() -> None:
 
 def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
     """For as long as its jobs are given to start: what it used since, or what is free, is counted already."""
-    back = Unmet("group_b", back=8.0, last=NOW - 60, base=4.0, peak=4.0)
+    back = UnmetDemand("group_b", back=8.0, last=NOW - 60, base=4.0, peak=4.0)
     assert deficit(waits(8), back) == 0
-    summary = make_plan(waits(8), NOW, SITE, Record(unmet={"group_b": back})).summary
+    summary = make_plan(waits(8), NOW, SITE, History(unmet={"group_b": back})).summary
     assert summary == "cores that have just come back may serve those who wait: nothing to give back for now"
     assert deficit(waits(8), back, NOW + 120) == 8
     assert deficit(waits(100), back) == 16
@@ -61,25 +61,25 @@ def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
     assert deficit(waits(16, free=8.0), back) == 8
 
 
-def test_no_request_is_taken_back_for_cores_that_have_just_come_back() -> None:
+def test_no_request_is_withdrawn_for_cores_that_have_just_come_back() -> None:
     seen = waits(16)
     asked = dataclasses.replace(
         seen, pilots=(pilot(0, deadline=NOW + 60), pilot(1, deadline=NOW + 60), *seen.pilots[2:])
     )
-    back = Unmet("group_b", back=8.0, last=NOW - 60)
-    assert make_plan(asked, NOW, SITE, Record(unmet={"group_b": back})).cancels == ()
+    back = UnmetDemand("group_b", back=8.0, last=NOW - 60)
+    assert make_plan(asked, NOW, SITE, History(unmet={"group_b": back})).withdrawals == ()
 
 
-def test_requests_for_paused_demand_are_taken_back() -> None:
+def test_requests_for_paused_demand_are_withdrawn() -> None:
     seen = waits(8)
     asked = dataclasses.replace(seen, pilots=(pilot(0, deadline=NOW + 60), *seen.pilots[1:]))
-    [one] = make_plan(asked, NOW, SITE, Record(unmet={"group_b": PAUSED})).cancels
+    [one] = make_plan(asked, NOW, SITE, History(unmet={"group_b": PAUSED})).withdrawals
     assert one.pilot == asked.pilots[0]
 
 
 amount = st.floats(0, 60)
 known = st.builds(
-    Unmet,
+    UnmetDemand,
     st.just("group_b"),
     back=amount,
     base=amount,
@@ -94,7 +94,7 @@ known = st.builds(
 
 @given(st.floats(0, 100), st.floats(1, 24), st.floats(0, 24), amount, known)
 def test_nobody_gives_back_more_for_what_is_remembered(
-    wanted: float, per_job: float, in_use: float, free: float, one: Unmet
+    wanted: float, per_job: float, in_use: float, free: float, one: UnmetDemand
 ) -> None:
     """And what an account was watched for makes it neither over its quota nor richer in demand."""
     seen = waits(wanted, per_job, in_use, free)
@@ -102,10 +102,10 @@ def test_nobody_gives_back_more_for_what_is_remembered(
     before = weighed(seen, {}, NOW, SITE)[2]
     assert balance.deficit <= max(before.deficit, balance.demand)
     assert balance.surplus == before.surplus
-    assert counts.principals[1].cores_wanted <= wanted
+    assert counts.accounts[1].cores_wanted <= wanted
     assert balance.deficit <= balance.demand + 1e-6
-    for release in cancels(counts, balance, NOW, SITE):
-        assert release.pilot.deadline is not None
+    for result in withdrawals(counts, balance, NOW, SITE):
+        assert result.pilot.deadline is not None
 
 
 @given(
@@ -117,7 +117,7 @@ def test_the_parts_of_those_who_wait_are_what_is_asked_for(
     facts: list[tuple[float, float]], number: int, missing: int
 ) -> None:
     """In all the cores of the pilots, and not more than was to be given back."""
-    accounts = tuple(Principal(f"b{n}", 0.0, 24.0, wanted, 1.0, size) for n, (wanted, size) in enumerate(facts))
+    accounts = tuple(Account(f"b{n}", 0.0, 24.0, wanted, 1.0, size) for n, (wanted, size) in enumerate(facts))
     chosen = [pilot(place) for place in range(number)]
     parts = for_whom(Snapshot(NOW, (), accounts), chosen, missing, {})
     total = sum(part.cores for mine in parts.values() for part in mine.values())
@@ -125,7 +125,7 @@ def test_the_parts_of_those_who_wait_are_what_is_asked_for(
 
 
 def test_an_order_is_for_those_for_whom_none_stands_yet() -> None:
-    accounts = (Principal("b", 0.0, 24.0, 8.0, 1.0, 8.0), Principal("c", 0.0, 24.0, 8.0, 1.0, 8.0))
-    stands = {"b": Unmet("b", runs={"before": Part("n", 8, 8.0)})}
+    accounts = (Account("b", 0.0, 24.0, 8.0, 1.0, 8.0), Account("c", 0.0, 24.0, 8.0, 1.0, 8.0))
+    stands = {"b": UnmetDemand("b", runs={"before": AccountPart("n", 8, 8.0)})}
     parts = for_whom(Snapshot(NOW, (), accounts), [pilot(1)], 8, stands)
     assert {name: sum(one.cores for one in mine.values()) for name, mine in parts.items()} == {"c": 8.0}

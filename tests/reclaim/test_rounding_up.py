@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drainwise.fair_share import shared_out
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.plan import Plan, make_plan
-from drainwise.reclaim.policy import POLICIES
-from drainwise.reclaim.question import Question
-from drainwise.reclaim.quota import own_share, weigh
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.fair_share import shared_out
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.quota import WhatIf, own_share, weigh
 
-from .facts import NOW, SETTINGS, pilot, principal
+from .facts import NOW, SETTINGS, account, pilot
 
 
 def alice_holds_48_of_48(wanted: float, per_job: float, cores: int = 8, share: float = 24.0) -> Snapshot:
@@ -24,8 +24,8 @@ def alice_holds_48_of_48(wanted: float, per_job: float, cores: int = 8, share: f
     pilots = tuple(pilot(number, cores=cores) for number in range(48 // cores))
     lent = 48 - min(wanted, 48 - share)
     accounts = (
-        dataclasses.replace(principal("group_a", 48, lent, priority=900.0), cores_share=share),
-        dataclasses.replace(principal("group_b", 0, min(wanted, 48 - share), wanted, 1.0, per_job), cores_share=24.0),
+        dataclasses.replace(account("group_a", 48, lent, priority=900.0), cores_share=share),
+        dataclasses.replace(account("group_b", 0, min(wanted, 48 - share), wanted, 1.0, per_job), cores_share=24.0),
     )
     return Snapshot(NOW, pilots, accounts, 0.0, {"alice": 900.0})
 
@@ -59,26 +59,26 @@ def test_an_account_keeps_its_own_share() -> None:
 
 def test_what_is_wanted_beyond_ones_own_share_makes_nobody_go_below_what_is_lent() -> None:
     """bob uses his own 24 and may have 4 more, as carol leaves hers: alice has but 4 beyond what she is owed."""
-    alice, bob = alice_holds_48_of_48(4, 4.0).principals
+    alice, bob = alice_holds_48_of_48(4, 4.0).accounts
     bob = dataclasses.replace(bob, cores_in_use=24.0, cores_owed=28.0, cores_share=24.0)
-    seen = dataclasses.replace(alice_holds_48_of_48(4, 4.0), principals=(alice, bob))
+    seen = dataclasses.replace(alice_holds_48_of_48(4, 4.0), accounts=(alice, bob))
     assert weigh(seen, NOW, SETTINGS.horizon).deficit == 4
     assert given_back(seen) == 0
 
 
 def test_a_question_is_rounded_up_as_the_cycle_would() -> None:
-    plan = make_plan(alice_holds_48_of_48(4, 4.0), NOW, SETTINGS, question=Question(4))
+    plan = make_plan(alice_holds_48_of_48(4, 4.0), NOW, SETTINGS, what_if=WhatIf(4))
     assert sum(order.pilot.cores for order in plan.orders) == 8
 
 
 def test_parts_of_a_core_make_a_whole_one() -> None:
     """Two accounts hold 0.6 and 0.4 of a core beyond what they are owed: bob's one core comes from the first."""
     pilots = [pilot(number, cores=1) for number in range(24)]
-    pilots += [pilot(100 + number, cores=1, principal="group_c", user="carol") for number in range(24)]
+    pilots += [pilot(100 + number, cores=1, account="group_c", user="carol") for number in range(24)]
     accounts = (
-        Principal("group_a", 24.0, 23.4, 0.0, 900.0, 1.0, 16.0),
-        Principal("group_b", 0.0, 1.0, 1.0, 1.0, 1.0, 16.0),
-        Principal("group_c", 24.0, 23.6, 0.0, 800.0, 1.0, 16.0),
+        Account("group_a", 24.0, 23.4, 0.0, 900.0, 1.0, 16.0),
+        Account("group_b", 0.0, 1.0, 1.0, 1.0, 1.0, 16.0),
+        Account("group_c", 24.0, 23.6, 0.0, 800.0, 1.0, 16.0),
     )
     assert given_back(Snapshot(NOW, tuple(pilots), accounts)) == 1
 
@@ -105,10 +105,10 @@ class FairPool:
 
     def start(self, name: str, cores: int) -> None:
         self.number += 1
-        self.running.append(pilot(self.number, cores=cores, principal=name, user=name))
+        self.running.append(pilot(self.number, cores=cores, account=name, user=name))
 
     def use(self, name: str) -> int:
-        return sum(one.cores for one in self.running if one.principal == name)
+        return sum(one.cores for one in self.running if one.account == name)
 
     def free(self) -> int:
         return CORES - sum(one.cores for one in self.running)
@@ -125,7 +125,7 @@ class FairPool:
         owed = shared_out(CORES, self.weights, needs)
         own = shared_out(CORES, self.weights, {name: math.inf if need else 0.0 for name, need in needs.items()})
         accounts = tuple(
-            Principal(
+            Account(
                 name, float(self.use(name)), owed[name], float(self.left[name]), self.use(name) / weight, 1.0, own[name]
             )
             for name, weight in self.weights.items()
@@ -140,7 +140,7 @@ class FairPool:
         max_size=4,
     )
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_accounts_do_not_make_each_other_give_back_in_turns(accounts: list[tuple[float, int, int, int]]) -> None:
     """Orders come to an end, nobody goes below its own share, and of what a user gives no pilot could be left out."""
     pool = FairPool(accounts)
@@ -150,7 +150,7 @@ def test_accounts_do_not_make_each_other_give_back_in_turns(accounts: list[tuple
         if not plan.orders:
             break
         for user in plan.users:
-            [account] = [one for one in seen.principals if one.name == user.principal]
+            [account] = [one for one in seen.accounts if one.name == user.account]
             cores = [one.pilot.cores for one in user.orders]
             assert not cores or account.cores_in_use - sum(cores) >= own_share(account) - 1e-6
             assert not cores or sum(cores) - min(cores) < user.cores
@@ -159,14 +159,14 @@ def test_accounts_do_not_make_each_other_give_back_in_turns(accounts: list[tuple
         pool.fill()
     else:
         raise AssertionError("orders are given for ever")
-    below = [one for one in pool.snapshot().principals if one.cores_wanted and one.cores_in_use + 1 <= own_share(one)]
+    below = [one for one in pool.snapshot().accounts if one.cores_wanted and one.cores_in_use + 1 <= own_share(one)]
     above = [one for one in pool.snapshot().pilots if _may_go(pool.snapshot(), one)]
     assert not (below and above)
 
 
 def _may_go(seen: Snapshot, one: Pilot) -> bool:
     """Whether its account has more than it is owed, and its own share without it."""
-    [account] = [each for each in seen.principals if each.name == one.principal]
+    [account] = [each for each in seen.accounts if each.name == one.account]
     return (
         account.cores_in_use > account.cores_owed + 1e-6
         and account.cores_in_use - one.cores >= own_share(account) - 1e-6

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.pool import Pilot, Principal, Snapshot
-from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.plan_json import as_json
-from drainwise.reclaim.snapshot_json import snapshot_as_json, snapshot_from_json
+from drainwise.facts.errors import UsageError
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.closures import Closure
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind, Place
+from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.plan import as_json
 
 from .facts import NOW, SETTINGS, pilot, report, reports, snapshot
 
 names = st.text(max_size=12)
 moments = st.integers(0, 2**40)
 amounts = st.floats(0, 1e12) | st.integers(0, 10**6)
+few = st.integers(0, 10**6)
+countables = st.dictionaries(names, few, max_size=2).map(lambda others: tuple(sorted(others.items())))
+held_amounts = st.builds(Amounts, few, few, few, few, countables)
+classes = st.frozensets(names, max_size=2)
+kinds = st.builds(JobKind, names, names, few, held_amounts, classes, st.integers(1, 9), st.booleans(), names, names)
+places = st.builds(Place, names, names, names, held_amounts, held_amounts, st.booleans())
+names_of = st.frozensets(names, max_size=2)
+closures = st.builds(Closure, names, names_of, moments, st.none() | moments, names)
 snapshots = st.builds(
     Snapshot,
     moments,
@@ -41,17 +53,21 @@ snapshots = st.builds(
             st.booleans(),
             names,
             st.none() | st.integers(0, 10**6),
+            place=names,
+            holds=st.none() | held_amounts,
         ),
         max_size=4,
     ).map(tuple),
-    st.lists(st.builds(Principal, names, *[amounts] * 5), max_size=3).map(tuple),
+    st.lists(st.builds(Account, names, *[amounts] * 5), max_size=3).map(tuple),
     amounts,
     st.dictionaries(names, amounts, max_size=3),
     st.lists(names, max_size=3).map(tuple),
+    st.none() | st.lists(kinds, max_size=2).map(tuple),
+    st.lists(places, max_size=2).map(tuple),
+    st.lists(closures, max_size=2).map(tuple),
 )
 
 
-@settings(max_examples=80)
 @given(snapshots)
 def test_the_round_trip_is_exact(seen: Snapshot) -> None:
     """Every name, every float to its last bit, and what is not known."""
@@ -70,7 +86,8 @@ def test_the_same_decision_can_be_made_elsewhere() -> None:
 def test_a_snapshot_of_version_1_is_still_read() -> None:
     """It was saved before pilots that cannot be asked, notices and own shares were known."""
     seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
-    old: Any = {**snapshot_as_json(seen), "version": 1}
+    old = version_2(seen)
+    old["version"] = 1
     del old["notices"]
     for one in old["pilots"]:
         del one["cannot"], one["vacate"]
@@ -79,7 +96,45 @@ def test_a_snapshot_of_version_1_is_still_read() -> None:
     assert snapshot_from_json(old) == seen
 
 
-SOUND: Any = snapshot_as_json(snapshot(pilot(1, report()), deficit=8))
+def version_2(seen: Snapshot) -> Any:
+    """The snapshot as version 2 had it."""
+    old = {**version_3(seen), "version": 2}
+    old["principals"] = old.pop("accounts")
+    for one in old["pilots"]:
+        one["principal"] = one.pop("account")
+    return old
+
+
+def version_3(seen: Snapshot) -> Any:
+    """The snapshot as version 3 had it."""
+    old: Any = {**snapshot_as_json(seen), "version": 3}
+    del old["kinds"], old["places"], old["closures"]
+    for one in old["pilots"]:
+        del one["place"], one["holds"]
+    return old
+
+
+def test_a_snapshot_of_version_3_is_still_read() -> None:
+    """It knows neither what waits by kind nor where."""
+    seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
+    assert snapshot_from_json(version_3(seen)) == seen
+
+
+def test_a_snapshot_of_version_2_is_still_read() -> None:
+    """It says principal for account."""
+    seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
+    assert snapshot_from_json(version_2(seen)) == seen
+
+
+ROOM = Amounts(8, 1024)
+SOUND: Any = snapshot_as_json(
+    replace(
+        snapshot(pilot(1, report()), deficit=8),
+        kinds=(JobKind("bob:8c", "bob", 1, ROOM, frozenset({"a"})),),
+        places=(Place("n1", "n1", "a", ROOM, ROOM),),
+        closures=(Closure("maint", frozenset({"n1"}), 1, None, "maintenance"),),
+    )
+)
 
 
 def changed(*path: Any, to: Any) -> Any:
@@ -100,7 +155,7 @@ def changed(*path: Any, to: Any) -> Any:
         (None, "not a snapshot"),
         ([], "not a snapshot"),
         ({}, "not a snapshot"),
-        (changed("version", to=3), "version 3: this drainwise reads versions 1 and 2"),
+        (changed("version", to=5), "version 5: this drainwise reads versions 1 to 4"),
         (changed("version", to=True), "version True"),
         (changed("version", to=[1]), "version [1]"),
         (changed("notices", to=[1]), "notice 1: expected text"),
@@ -118,8 +173,15 @@ def changed(*path: Any, to: Any) -> Any:
         ),
         (changed("pilots", 0, "report", to=[]), "pilot 1, report: expected object or null"),
         (changed("pilots", to=[1]), "pilot 1: expected an object"),
-        (changed("principals", 1, "priority", to="bad"), "principal 2, priority: expected number"),
+        (changed("accounts", 1, "priority", to="bad"), "account 2, priority: expected number"),
         (changed("user_priorities", "alice", to="bad"), "user_priorities, 'alice': expected number"),
+        (changed("kinds", to=[1]), "kind 1: expected an object"),
+        (changed("kinds", 0, "needs", "cores", to=-8), "kind 1, needs: expected amounts of 0 or more"),
+        (changed("kinds", 0, "classes", to=[1]), "kind 1, classes: expected text"),
+        (changed("places", 0, "free", to=8), "place 1, free: expected object"),
+        (changed("places", 0, "total", "others", to={"gpu": 0.5}), "place 1, total, gpu: expected int"),
+        (changed("closures", 0, "places", to=[1]), "closure 1, places: expected text"),
+        (changed("closures", 0, "start", to="soon"), "closure 1, start: expected int"),
         (changed("free_cores", to=float("inf")), "the snapshot, free_cores: expected number"),
     ],
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.reclaim.history import PilotOutcome, TrustFigures, doubt, doubt_in_words, trust_by_user
 from drainwise.reclaim.settings import Trust
-from drainwise.reclaim.trust import PilotOutcome, TrustFigures, doubt, doubt_in_words, trust_by_user
 
 NOW = 1795249000
 RULES = Trust(window=3600, pilots=2, tolerance=25)
@@ -54,7 +54,6 @@ def test_promises_that_are_too_high_are_wrong_too() -> None:
 amounts = st.integers(0, 10**9)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(amounts, amounts, amounts), min_size=2, max_size=9))
 def test_doubt_is_a_share(rows: list[tuple[int, int, int]]) -> None:
     """Whatever is recorded, also what cannot be."""
@@ -62,7 +61,6 @@ def test_doubt_is_a_share(rows: list[tuple[int, int, int]]) -> None:
     assert 0 <= doubt(found, RULES) <= 1
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(amounts, amounts, amounts), min_size=2, max_size=9))
 def test_promises_that_are_too_low_become_right_in_sum(rows: list[tuple[int, int, int]]) -> None:
     """Moved by the doubt, the same promises add up to what was really lost."""

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import PoolUnreachable
-from drainwise.launch.bounded_command import Answer
-from drainwise.sge.accounting import Record, is_none, last_by_number, records_in
-from drainwise.sge.queue_state import details_in, jobs_in
+from drainwise.common.bounded_command import Answer
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.sge.states import Record, details_in, is_none, jobs_in, last_by_number, records_in
 
 RECORDED = Path(__file__).parent / "recorded"
 QSTAT = (RECORDED / "8.1.9-qstat.xml").read_text()
@@ -102,7 +101,7 @@ def test_no_record_is_no_record() -> None:
         ("", f"{invalid}error: job name key;* not found\n"),
         ("no jobs running since startup\n", "/sge/default/common/accounting: No such file or directory\n"),
     ):
-        assert is_none(Answer(1, out, "", said))
+        assert is_none(Answer(1, out.encode(), said.encode()))
 
 
 @pytest.mark.parametrize("out", ["", "no jobs running since startup\n"])
@@ -116,7 +115,7 @@ def test_no_record_is_no_record() -> None:
     ],
 )
 def test_an_accounting_that_cannot_be_read_says_nothing_of_any_job(out: str, said: str) -> None:
-    assert not is_none(Answer(1, out, said, said))
+    assert not is_none(Answer(1, out.encode(), said.encode()))
 
 
 @pytest.mark.parametrize(

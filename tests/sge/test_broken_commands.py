@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ActionRefused, ConfigurationError, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, VANISHED, Place, Start
-from drainwise.launch.resources import Resources
+from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolFull, PoolUnreachable
+from drainwise.launch.backend import DONE, VANISHED, LaunchPlace, Start
+from drainwise.launch.choice.resources import Resources
 from drainwise.sge.launch_backend import SgeBackend, open_backend
 from drainwise.sge.settings import sge_settings
 
@@ -238,7 +238,7 @@ def test_one_that_is_gone_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_does_not_answer_cannot_be_opened(tmp_path: Path) -> None:
-    place = Place("f", "key", str(tmp_path))
+    place = LaunchPlace("f", "key", str(tmp_path))
     with pytest.raises(PoolUnreachable):
         open_backend({"bin": commands(tmp_path, qstat=NO_QMASTER), "root": "/s"}, "", place)
     with pytest.raises(PoolUnreachable, match="/nowhere/qstat"):
@@ -262,7 +262,12 @@ def test_the_commands_are_told_where_grid_engine_is(tmp_path: Path, monkeypatch:
     told = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
     told = {name: value for name, value in told.items() if name not in {"PWD", "OLDPWD", "SHLVL", "_", "HOME"}}
     assert told == {
-        **{"SGE_ROOT": "/sge", "SGE_CELL": "c", "SGE_CLUSTER": "p", "SGE_CLUSTER_NAME": "p"},
-        **{"SGE_QMASTER_PORT": "6444", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+        "SGE_ROOT": "/sge",
+        "SGE_CELL": "c",
+        "SGE_CLUSTER": "p",
+        "SGE_CLUSTER_NAME": "p",
+        "SGE_QMASTER_PORT": "6444",
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "LC_ALL": "C",
     }
     assert "LD_PRELOAD" in os.environ

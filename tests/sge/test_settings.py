@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.errors import ConfigurationError, UsageError
+from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.sge.settings import SgeSettings, sge_settings
 
 LEAST = {"bin": "/usr/bin", "root": "/var/lib/gridengine"}

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from drainwise.launch.backend import Start
-from drainwise.launch.resources import Amount, Resources
+from drainwise.launch.choice.resources import Amount, Resources
 from drainwise.sge.settings import SgeSettings
 from drainwise.sge.submission import MOVED_CODES, qsub_arguments, qsub_script, true_code, unfit
 
@@ -56,7 +56,7 @@ def test_the_name_has_the_tag_and_the_script_no_directives() -> None:
     assert "-r" in arguments and arguments[arguments.index("-r") + 1] == "n"
 
 
-def test_what_a_file_sge_request_says_for_others_is_taken_back() -> None:
+def test_what_a_file_sge_request_says_for_others_is_withdrawn() -> None:
     """HOSTILE 46: `-b y` there would have no script read, `-sync y` would have qsub wait for the job."""
     assert {"-b n", "-now n", "-sync n", "-p 0", "-hard"} <= set(re.findall("-[a-z]+(?: [n0])?", told(PLAIN, start())))
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from drainwise.simulate.job import Job
 from drainwise.simulate.scenario import Scenario, site_settings
+from drainwise.simulate.trace import TraceJob
 
 WIDTHS = (1, 1, 1, 2, 4, 8)
 
 
-def job(number: int, submit: float, run: float, cores: int = 1, requested: float = 0.0, user: str = "u") -> Job:
+def job(number: int, submit: float, run: float, cores: int = 1, requested: float = 0.0, user: str = "u") -> TraceJob:
     """A job that asks for what it needs when nothing else is said."""
-    return Job(number, submit, run, cores, requested or max(run, 1.0), user, "g")
+    return TraceJob(number, submit, run, cores, requested or max(run, 1.0), user, "g")
 
 
 @st.composite
-def traces(draw: st.DrawFn, most: int = 60) -> list[Job]:
+def traces(draw: st.DrawFn, most: int = 60) -> list[TraceJob]:
     """Some jobs of a few users in whole seconds, by their arrival; some end at once, some at their limit."""
     rows = draw(
         st.lists(
@@ -45,7 +45,7 @@ scenarios = st.builds(
     reclaimed=st.sampled_from((0.05, 0.25, 0.5, 1.0)),
     moments=st.just(2),
     quiet=st.just(0.1),
-    beliefs=st.sampled_from(("requests", "scouts", "exact")),
+    estimates=st.sampled_from(("requests", "scouts", "exact")),
     error=st.sampled_from((0.0, 1.0)),
     stuck=st.sampled_from((0.0, 0.3)),
     liars=st.sampled_from((0.0, 0.3)),

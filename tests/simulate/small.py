@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from drainwise.simulate.outcome import CoreSeconds
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.study import Study, study
 from drainwise.simulate.trace import Trace, read_trace
@@ -24,3 +25,8 @@ def excerpt(count: int = 1500) -> Trace:
 def swept() -> Study:
     """Two replications of three bursts, with all that is varied."""
     return study(excerpt(), Scenario(cores=64, moments=3), POLICIES, replications=2, sweeps=True, dominant=0.99)
+
+
+def unexplained(sums: CoreSeconds) -> float:
+    """Return the core-seconds that are left over: 0 but for rounding."""
+    return sums.total - (sums.useful + sums.killed + sums.draining + sums.idle)

@@ -6,20 +6,18 @@ from itertools import combinations
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.policy import Need
-from drainwise.reclaim.reach import total_to_give
-from drainwise.simulate.burst import Burst, snapshot_of, truth_of
-from drainwise.simulate.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended
-from drainwise.simulate.demand import fitting, moments
+from drainwise.reclaim.totals.subset_sums import total_to_give
+from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.feed import BEGIN
-from drainwise.simulate.job import Job
-from drainwise.simulate.policies import CLAIRVOYANT, POLICIES
+from drainwise.simulate.policies import CLAIRVOYANT, POLICIES, Clairvoyant, Truth, best_end, waste_when_ended
 from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.trace import TraceJob
+from drainwise.simulate.workload import BEGIN
 
 from .made_up import scenarios, traces
 
@@ -37,14 +35,12 @@ def second_by_second(cores: int, payloads: list[Truth], deadline: int) -> float:
     return idle + sum(width * (gone - start) for width, start, end in payloads if end > gone)
 
 
-@settings(max_examples=80, deadline=None)
 @given(payloads=workloads, deadline=st.integers(1000, 3500))
 def test_waste_is_what_counting_finds(payloads: list[Truth], deadline: int) -> None:
     """Idle until the pilot is gone, and lost then: the same as second by second."""
     assert waste_when_ended(16, payloads, NOW, deadline) == second_by_second(16, payloads, deadline)
 
 
-@settings(max_examples=60, deadline=None)
 @given(payloads=workloads, earliest=st.integers(1000, 1500), length=st.integers(0, 2000))
 def test_no_other_moment_is_better(payloads: list[Truth], earliest: int, length: int) -> None:
     """Of all seconds between the bounds none has less waste than the one that is found, which lies between them."""
@@ -55,12 +51,10 @@ def test_no_other_moment_is_better(payloads: list[Truth], earliest: int, length:
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(jobs=traces(), scenario=scenarios)
-def test_it_is_never_beaten(jobs: list[Job], scenario: Scenario) -> None:
+def test_it_is_never_beaten(jobs: list[TraceJob], scenario: Scenario) -> None:
     """No policy wastes less in truth, at any decision, however good or bad the estimates are."""
-    if not fitting(jobs, scenario)[0]:
-        return
+    assume(fitting(jobs, scenario)[0])
     outcomes = run_all(jobs, scenario, POLICIES)
     best = {one.burst: one for one in outcomes if one.policy == CLAIRVOYANT}
     for one in outcomes:
@@ -68,17 +62,15 @@ def test_it_is_never_beaten(jobs: list[Job], scenario: Scenario) -> None:
         assert best[one.burst].waste <= one.waste + 1e-6 * max(1.0, one.waste)
 
 
-@settings(max_examples=40, deadline=None)
 @given(jobs=traces(), scenario=scenarios)
-def test_what_it_predicts_comes_true(jobs: list[Job], scenario: Scenario) -> None:
+def test_what_it_predicts_comes_true(jobs: list[TraceJob], scenario: Scenario) -> None:
     """Its prediction is the waste, to the core-second for each pilot."""
     for one in run_all(jobs, scenario, (CLAIRVOYANT,)):
         assert one.predicted == pytest.approx(one.waste, abs=one.pilots + 1e-3)
 
 
-@settings(max_examples=40, deadline=None)
 @given(jobs=traces(most=25), scenario=scenarios)
-def test_its_set_is_the_best_of_all_sets(jobs: list[Job], scenario: Scenario) -> None:
+def test_its_set_is_the_best_of_all_sets(jobs: list[TraceJob], scenario: Scenario) -> None:
     """Of all sets of pilots with the same cores, each ended at its best moment, none wastes less."""
     able = fitting(jobs, scenario)[0]
     site = begin(able, scenario)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import DrainwiseError, UsageError
+from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.simulate import comparison
 from drainwise.simulate.comparison import Case, run_cases
 from drainwise.simulate.scenario import Scenario

@@ -6,9 +6,9 @@ import math
 import random
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from drainwise.simulate.intervals import Interval, mean, quantile, ratio, student
 
@@ -18,7 +18,7 @@ from drainwise.simulate.intervals import Interval, mean, quantile, ratio, studen
 def test_student(freedom: int, share: float) -> None:
     """As scipy has it; beyond ten thousand degrees of freedom the normal distribution is as good."""
     assert student(share, freedom) == pytest.approx(
-        stats.t.ppf(share, freedom), rel=1e-12 if freedom < 20_000 else 1e-4
+        scipy.stats.t.ppf(share, freedom), rel=1e-12 if freedom < 20_000 else 1e-4
     )
 
 
@@ -27,9 +27,9 @@ def test_the_interval_of_a_mean(values: list[float]) -> None:
     """Student's, as scipy has it."""
     found = mean(values)
     assert found.low is not None and found.high is not None
-    spread = stats.sem(values)
+    spread = scipy.stats.sem(values)
     if spread > 1e-6:
-        low, high = stats.t.interval(0.95, len(values) - 1, loc=sum(values) / len(values), scale=spread)
+        low, high = scipy.stats.t.interval(0.95, len(values) - 1, loc=sum(values) / len(values), scale=spread)
         assert found.low == pytest.approx(low, abs=1e-6, rel=1e-9)
         assert found.high == pytest.approx(high, abs=1e-6, rel=1e-9)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.errors import UsageError
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.settings import Settings
-from drainwise.pool import Pilot
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.policy import Need
-from drainwise.simulate.beliefs import Scouts, payloads_of
 from drainwise.simulate.policies import BASELINES, POLICIES, require_known
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
 from drainwise.simulate.sim_pilot import SimPilot
+from drainwise.simulate.workload import SimulatedEstimates, payloads_of
 
 from .made_up import job
 
@@ -59,30 +59,30 @@ def test_policies_are_known_by_name() -> None:
         require_known("youngest")
 
 
-def test_what_payloads_say_follows_the_beliefs() -> None:
+def test_what_payloads_say_follows_the_estimates() -> None:
     """The request, or the truth; off by a factor of its own for each payload, and never beyond the request."""
     jobs = [job(number, 0, 100, 1, 1000.0) for number in range(50)]
-    for beliefs, expected in ((REQUESTS, 1000.0), (SCOUTS, 1000.0), (EXACT, 100.0)):
-        payloads, factors = payloads_of(jobs, Scenario(beliefs=beliefs), 0)
+    for estimates, expected in ((REQUESTS, 1000.0), (SCOUTS, 1000.0), (EXACT, 100.0)):
+        payloads, factors = payloads_of(jobs, Scenario(estimates=estimates), 0)
         assert {(one.expected, one.maximum) for one in payloads} == {(expected, 1000.0)}
         assert set(factors) == {1.0}
-    payloads, factors = payloads_of(jobs, Scenario(beliefs=EXACT, error=1.0), 0)
+    payloads, factors = payloads_of(jobs, Scenario(estimates=EXACT, error=1.0), 0)
     assert len({one.expected for one in payloads}) > 25
     assert max(one.expected for one in payloads) <= 1000.0
-    assert payloads_of(jobs, Scenario(beliefs=EXACT, error=1.0), 0) == (payloads, factors)
-    assert payloads_of(jobs, Scenario(beliefs=EXACT, error=1.0), 1)[1] != factors
+    assert payloads_of(jobs, Scenario(estimates=EXACT, error=1.0), 0) == (payloads, factors)
+    assert payloads_of(jobs, Scenario(estimates=EXACT, error=1.0), 1)[1] != factors
 
 
 def test_scouts_learn_from_what_ended_and_from_what_runs() -> None:
     """Nothing at first; then its like, and later when many of these run on."""
     jobs = [job(number, 0, 100, 1, 100_000.0) for number in range(20)]
-    scouts = Scouts(jobs, [1.0] * 20)
+    scouts = SimulatedEstimates(jobs, [1.0] * 20)
     assert scouts.run_time("0", 1, 0.0, 0.0) is None
-    for turn in range(10):
+    for turn in range(9):
         scouts.learn(turn, 100.0)
     early = scouts.run_time("15", 1, 0.0, 0.0)
     own = scouts.copy()
-    own.watch((turn, 5000.0) for turn in range(10, 20))
+    own.watch((turn, 5000.0) for turn in range(9, 20))
     late = own.run_time("15", 1, 0.0, 0.0)
     assert early is not None
     assert late is not None
@@ -93,7 +93,7 @@ def test_scouts_learn_from_what_ended_and_from_what_runs() -> None:
 
 def test_liars_claim_all_and_silent_pilots_nothing() -> None:
     """A liar's claims are within what its lease allows, so that nobody can tell them from the truth."""
-    lease, settings = Lease(8, 1000.0, 9000.0), Settings(margin=0.0)
+    lease, settings = Lease(8, 1000.0, 9000.0), PilotSettings(margin=0.0)
     liar, silent = SimPilot(0, 0, lease, liar=True), SimPilot(1, 0, lease, silent=True)
     said = liar.report(None, settings, 2000.0)
     assert silent.report(None, settings, 2000.0) is None

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from drainwise.errors import UsageError
-from drainwise.simulate.demand import CUT_SHORT, TOO_LONG, TOO_WIDE, fitting, moments
-from drainwise.simulate.outcome import Account, Outcome
+from drainwise.facts.errors import UsageError
+from drainwise.simulate.demand_burst import CUT_SHORT, TOO_LONG, TOO_WIDE, fitting, moments
+from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.scenario import Scenario
 
 from .made_up import job
@@ -17,7 +17,7 @@ from .made_up import job
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"beliefs": "hope"}, "beliefs = 'hope': expected one of requests, scouts, exact"),
+        ({"estimates": "hope"}, "estimates = 'hope': expected one of requests, scouts, exact"),
         ({"while_draining": "x"}, "while_draining"),
         ({"cores": 0}, "cores = 0"),
         ({"moments": 0}, "moments = 0"),
@@ -62,7 +62,7 @@ def test_bursts_come_after_the_quiet_time_in_their_order() -> None:
 
 def outcome(waits: tuple[tuple[float, int], ...]) -> Outcome:
     """32 of 128 cores, at a waste of two core-hours for each."""
-    account = Account(useful=1.0, killed=2.0, draining=3.0, idle=4.0, total=10.5)
+    account = CoreSeconds(useful=1.0, killed=2.0, draining=3.0, idle=4.0, total=10.5)
     return Outcome("p", 0, 0, 1, 5.0, 128, 32, 32, 4, 2, 150_000.0, 80_400.0, 9.0, 3, waits, account)
 
 
@@ -74,8 +74,6 @@ def test_waits_are_for_a_share_of_the_cores() -> None:
 
 
 def test_waste_is_what_was_killed_and_what_idled() -> None:
-    """In core-hours for each core that was given back; an account tells what it cannot explain."""
+    """In core-seconds."""
     one = outcome(())
     assert one.waste == 230_400.0
-    assert one.waste_per_core == 2.0
-    assert one.account.unexplained == 0.5

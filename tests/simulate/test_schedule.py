@@ -5,21 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
-from drainwise.errors import UsageError
-from drainwise.simulate.job import Job
-from drainwise.simulate.schedule import busy_share, first_come_first_served
-from drainwise.simulate.trace import read_trace
+from benchmarks.schedule import busy_share, first_come_first_served
+from drainwise.facts.errors import UsageError
+from drainwise.simulate.trace import TraceJob, read_trace
 
 from .made_up import job, traces
 
 TRACES = Path(__file__).parents[2] / "traces"
 
 
-@settings(max_examples=60, deadline=None)
 @given(jobs=traces())
-def test_it_is_simpys_schedule(jobs: list[Job]) -> None:
+def test_it_is_simpys_schedule(jobs: list[TraceJob]) -> None:
     """A model of the same machine in SimPy starts every job at the same moment."""
     pytest.importorskip("simpy")
     from fcfs_in_simpy import first_come_first_served_in_simpy
@@ -47,9 +45,8 @@ def test_a_wide_job_holds_up_those_behind_it() -> None:
     assert first_come_first_served(jobs, 8) == [0, 100, 150]
 
 
-@settings(max_examples=40, deadline=None)
 @given(jobs=traces())
-def test_no_core_is_used_twice(jobs: list[Job]) -> None:
+def test_no_core_is_used_twice(jobs: list[TraceJob]) -> None:
     """At every start the jobs that run need no more cores than there are, and none starts before it comes."""
     starts = first_come_first_served(jobs, 8)
     for one, now in zip(jobs, starts):

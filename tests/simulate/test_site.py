@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.settings import HOLES, WHILE_DRAINING
-from drainwise.simulate.demand import fitting
-from drainwise.simulate.engine import account_of, begin
-from drainwise.simulate.feed import BEGIN
-from drainwise.simulate.job import Job
+from drainwise.pilot.decide.settings import HOLES, WHILE_DRAINING
+from drainwise.simulate.demand_burst import fitting
+from drainwise.simulate.engine import begin, core_seconds_of
 from drainwise.simulate.scenario import EXACT, Scenario
 from drainwise.simulate.site import ENDED, FAILED, Site
+from drainwise.simulate.trace import TraceJob
+from drainwise.simulate.workload import BEGIN
 
 from .made_up import job, scenarios, traces
+from .small import unexplained
 
 NEVER = 10.0**12
 
@@ -34,12 +35,12 @@ def require_conserved(site: Site) -> None:
     assert len(site.waiting) == len(site.waiting.turns())
     for pilot in site.pilots.values():
         assert 0 <= pilot.workload.used <= pilot.lease.cores
-    account = account_of(site)
-    assert abs(account.unexplained) <= 1e-6 * max(1.0, account.total)
+    account = core_seconds_of(site)
+    assert abs(unexplained(account)) <= 1e-6 * max(1.0, account.total)
     assert min(account.useful, account.killed, account.draining, account.idle) >= 0
 
 
-def played(jobs: Sequence[Job], scenario: Scenario, until: float = NEVER) -> Site:
+def played(jobs: Sequence[TraceJob], scenario: Scenario, until: float = NEVER) -> Site:
     """The site at `until`, s since the beginning of the trace; by default when nothing is left to happen."""
     site = begin(fitting(jobs, scenario)[0], scenario)
     if until < NEVER:
@@ -50,16 +51,14 @@ def played(jobs: Sequence[Job], scenario: Scenario, until: float = NEVER) -> Sit
     return site
 
 
-@settings(max_examples=60, deadline=None)
 @given(jobs=traces(), scenario=scenarios, until=st.integers(0, 60_000))
-def test_conservation_at_any_moment(jobs: list[Job], scenario: Scenario, until: int) -> None:
+def test_conservation_at_any_moment(jobs: list[TraceJob], scenario: Scenario, until: int) -> None:
     """Whenever it is stopped, every payload is in one place and every core-second is useful, idle or lost."""
     require_conserved(played(jobs, scenario, until))
 
 
-@settings(max_examples=60, deadline=None)
 @given(jobs=traces(), scenario=scenarios)
-def test_every_payload_runs_once_to_its_end(jobs: list[Job], scenario: Scenario) -> None:
+def test_every_payload_runs_once_to_its_end(jobs: list[TraceJob], scenario: Scenario) -> None:
     """Without reclaiming all payloads end, and what was useful is what they needed; only those that hung are lost."""
     site, able = played(jobs, scenario), fitting(jobs, scenario)[0]
     require_conserved(site)
@@ -74,7 +73,6 @@ def test_every_payload_runs_once_to_its_end(jobs: list[Job], scenario: Scenario)
     assert scenario.stuck or not hung
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     jobs=traces(),
     scenario=scenarios,
@@ -83,24 +81,24 @@ def test_every_payload_runs_once_to_its_end(jobs: list[Job], scenario: Scenario)
     draining=st.sampled_from(WHILE_DRAINING),
 )
 def test_conservation_whatever_is_ordered(
-    jobs: list[Job], scenario: Scenario, until: int, orders: list[tuple[int, int]], draining: str
+    jobs: list[TraceJob], scenario: Scenario, until: int, orders: list[tuple[int, int]], draining: str
 ) -> None:
     """Pilots that are killed or asked to leave give back their payloads, which then run again to their end."""
     site = played(jobs, replace(scenario, while_draining=draining), until)
     asked = 0
     for run, seconds in orders:
-        if run in site.pilots and run not in site.asked:
+        if run in site.pilots and run not in site.ordered:
             asked += site.pilots[run].lease.cores
-            site.ask(run, int(site.now) + seconds)
+            site.give_order(run, int(site.now) + seconds)
             require_conserved(site)
     other = site.copy()
-    while site.asked and site.step():
+    while site.ordered and site.step():
         require_conserved(site)
-    assert not site.asked
+    assert not site.ordered
     assert sum(cores for _, cores in site.gone) == asked
     assert all(moment <= BEGIN + until + 8000 for moment, _ in site.gone)
     # A copy goes on by itself, and as the first did.
-    while other.asked and other.step():
+    while other.ordered and other.step():
         pass
     assert (other.gone, other.lost, other.drained, census(other)) == (site.gone, site.lost, site.drained, census(site))
 
@@ -111,7 +109,7 @@ def test_a_copy_does_not_disturb_its_original() -> None:
     before = (len(site.pilots), site.lost, census(site))
     other = site.copy()
     for run in list(other.pilots):
-        other.ask(run, int(other.now))
+        other.give_order(run, int(other.now))
     assert not other.pilots
     assert len(other.waiting) == 2
     assert (len(site.pilots), site.lost, census(site)) == before
@@ -120,7 +118,7 @@ def test_a_copy_does_not_disturb_its_original() -> None:
 def lone_pilot(draining: str) -> tuple[Site, int]:
     """A pilot of 8 cores after 100 s: 7 cores are busy until 1000 s, one job of 10 s waits for two cores."""
     jobs = [job(1, 0, 1000, 7), job(2, 50, 10, 2), job(3, 200, 10, 1, 20.0)]
-    scenario = Scenario(cores=8, lease=100_000.0, beliefs=EXACT, while_draining=draining)
+    scenario = Scenario(cores=8, lease=100_000.0, estimates=EXACT, while_draining=draining)
     site = played(jobs, scenario, 100)
     [run] = site.pilots
     return site, run
@@ -131,8 +129,8 @@ def test_a_pilot_that_drains_starts_nothing_or_fills_holes() -> None:
     ends = {}
     for draining in ("nothing", HOLES):
         site, run = lone_pilot(draining)
-        site.ask(run, BEGIN + 5000)
-        while site.asked and site.step():
+        site.give_order(run, BEGIN + 5000)
+        while site.ordered and site.step():
             pass
         ends[draining] = (site.gone, site.drained)
     assert ends["nothing"] == ([(BEGIN + 1000.0, 8)], 900.0)
@@ -142,8 +140,8 @@ def test_a_pilot_that_drains_starts_nothing_or_fills_holes() -> None:
 def test_a_pilot_is_ended_at_its_deadline() -> None:
     """What runs still is lost then, and waits again."""
     site, run = lone_pilot("nothing")
-    site.ask(run, BEGIN + 400)
-    while site.asked and site.step():
+    site.give_order(run, BEGIN + 400)
+    while site.ordered and site.step():
         pass
     assert site.gone == [(BEGIN + 400.0, 8)]
     assert (site.destroyed, site.drained, site.stopped) == (7 * 400.0, 300.0, 1)

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.errors import UsageError
-from drainwise.simulate.job import Job
+from drainwise.facts.errors import UsageError
 from drainwise.simulate.scenario import EXACT, Scenario
 from drainwise.simulate.study import ERRORS, LIARS, study
-from drainwise.simulate.trace import Trace
+from drainwise.simulate.trace import Trace, TraceJob
 
 from .small import POLICIES, excerpt, swept
 
@@ -65,7 +64,7 @@ def test_what_is_varied() -> None:
     points = {sweep.name: {point.label: point.outcomes for point in sweep.points} for sweep in found.sweeps}
     itself = found.parts[0].outcomes
     assert points["liars"]["0 %"] == points["horizon"]["2 h"] == points["estimates"]["scouts"] == itself
-    known = study(excerpt(), replace(found.scenario, beliefs=EXACT), POLICIES, 2, dominant=0.99)
+    known = study(excerpt(), replace(found.scenario, estimates=EXACT), POLICIES, 2, dominant=0.99)
     assert points["error"]["0"] == known.parts[0].outcomes != itself
 
 
@@ -81,8 +80,8 @@ def test_the_optimum_is_never_beaten() -> None:
 
 def test_a_log_whose_jobs_do_not_fit() -> None:
     """Nothing to compare is an error and not a table of zeros."""
-    wide = Trace("wide.swf", (Job(1, 0, 60, 64, 600, "u", "g"),))
+    wide = Trace("wide.swf", (TraceJob(1, 0, 60, 64, 600, "u", "g"),))
     with pytest.raises(UsageError, match=r"wide\.swf: none of its 1 jobs fits the site's pilots"):
         study(wide, SMALL, POLICIES)
     some = Trace("some.swf", (*wide.jobs, *excerpt().jobs))
-    assert study(some, SMALL, POLICIES[-1:]).odd == {"wider than every pilot": 1}
+    assert study(some, SMALL, POLICIES[-1:]).unfit == {"wider than every pilot": 1}

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from drainwise.simulate.outcome import HOUR, Account, Outcome
-from drainwise.simulate.summary import Line, lines_of, waits_of
+from drainwise.simulate.outcome import HOUR, CoreSeconds, Outcome
+from drainwise.simulate.summary import PolicyLine, lines_of, waits_of
 
 
 def outcome(
@@ -37,11 +37,11 @@ def outcome(
         predicted=(killed + drained) / 2 * HOUR,
         restarted=3,
         waits=waits,
-        account=Account(1.0, 0.0, 0.0, 0.0, 1.0),
+        core_seconds=CoreSeconds(1.0, 0.0, 0.0, 0.0, 1.0),
     )
 
 
-def line(lines: tuple[Line, ...], policy: str) -> Line:
+def line(lines: tuple[PolicyLine, ...], policy: str) -> PolicyLine:
     return next(one for one in lines if one.policy == policy)
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import UsageError
-from drainwise.estimate.records import LONGEST_LINE
+from drainwise.estimate.records.record import LONGEST_LINE
+from drainwise.facts.errors import UsageError
 from drainwise.simulate import trace
-from drainwise.simulate.job import Job
-from drainwise.simulate.trace import largest_owner, read_trace, skipped_words, trace_in
+from drainwise.simulate.trace import TraceJob, largest_owner, read_trace, skipped_words, trace_in
 
 TRACES = Path(__file__).parents[2] / "traces"
 
@@ -29,7 +28,7 @@ def read(text: str | bytes) -> trace.Trace:
 def test_jobs_by_their_arrival_with_the_header() -> None:
     """Times count from the first arrival; what a header says is found by its name."""
     found = read("; Computer: a grid\n;\tNote: x\n" + row(2, 1500) + "\n" + row(1, 1400, 0, 8) + "; UnixStartTime: 5\n")
-    assert found.jobs == (Job(1, 0, 0, 8, 600, "7", "3"), Job(2, 100, 60, 1, 600, "7", "3"))
+    assert found.jobs == (TraceJob(1, 0, 0, 8, 600, "7", "3"), TraceJob(2, 100, 60, 1, 600, "7", "3"))
     assert (found.said("Computer"), found.said("Note"), found.said("UnixStartTime")) == ("a grid", "x", "5")
     assert found.said("Version") == "" and not found.skipped
 
@@ -98,10 +97,14 @@ def test_a_header_reaches_no_terminal_raw() -> None:
 
 def test_who_has_most() -> None:
     """By core-seconds, not by jobs."""
-    jobs = [Job(1, 0, 10, 1, 60, "a", "g"), Job(2, 0, 10, 1, 60, "a", "g"), Job(3, 0, 10, 6, 60, "b", "g")]
+    jobs = [
+        TraceJob(1, 0, 10, 1, 60, "a", "g"),
+        TraceJob(2, 0, 10, 1, 60, "a", "g"),
+        TraceJob(3, 0, 10, 6, 60, "b", "g"),
+    ]
     assert largest_owner(jobs, lambda job: job.user) == ("b", 0.75)
     assert largest_owner(jobs, lambda job: job.group) == ("g", 1.0)
-    assert largest_owner([Job(1, 0, 0, 1, 60, "a", "g")], lambda job: job.user) == ("a", 0.0)
+    assert largest_owner([TraceJob(1, 0, 0, 1, 60, "a", "g")], lambda job: job.user) == ("a", 0.0)
 
 
 @pytest.mark.parametrize(("name", "jobs", "skipped"), [("lcg-cnaf", 8241, 0), ("wagap", 5998, 2)])

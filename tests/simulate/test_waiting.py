@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilot.backlog import Backlog
-from drainwise.pilot.decide import decide
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.orders import Orders
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.settings import Settings
-from drainwise.pilot.workload import Workload
-from drainwise.simulate.waiting import Waiting
+from drainwise.pilot.decide.backlog import Backlog
+from drainwise.pilot.decide.decision import decide
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.orders import SiteOrders
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.decide.workload import Workload
+from drainwise.simulate.waiting import WaitingPayloads
 
 needs = st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), st.sampled_from((60.0, 600.0, 6000.0))), max_size=30)
 
 
-def queue_of(rows: list[tuple[int, float]]) -> tuple[Waiting, list[Payload]]:
+def queue_of(rows: list[tuple[int, float]]) -> tuple[WaitingPayloads, list[Payload]]:
     """A queue of payloads of (cores, seconds), and the same as a list."""
-    waiting = Waiting()
+    waiting = WaitingPayloads()
     payloads = [Payload(str(turn), cores, (), seconds, seconds) for turn, (cores, seconds) in enumerate(rows)]
     for turn, payload in enumerate(payloads):
         waiting.add(turn, payload)
     return waiting, payloads
 
 
-@settings(max_examples=150)
 @given(rows=needs, cores=st.sampled_from((1, 2, 8, 16)), seconds=st.sampled_from((50.0, 1000.0, 9000.0)))
 def test_the_pilot_decides_as_on_the_whole_queue(rows: list[tuple[int, float]], cores: int, seconds: float) -> None:
     """What starts, and whether the pilot is done, is the same for what is shown as for all that wait."""
     waiting, payloads = queue_of(rows)
     lease = Lease(cores, 0.0, seconds)
-    orders = Orders(leave=False, deadline=seconds, draining=False, source="lease")
+    orders = SiteOrders(leave=False, deadline=seconds, draining=False, source="lease")
     shown = waiting.first(cores, seconds)
     some, whole = (
-        decide(Workload(0.0), Backlog(each), lease, orders, Settings(margin=0.0), 0.0, True)
+        decide(Workload(0.0), Backlog(each), lease, orders, PilotSettings(margin=0.0), 0.0, True)
         for each in (shown, payloads)
     )
     assert some.start == whole.start

@@ -6,8 +6,8 @@ import dataclasses
 import re
 from pathlib import Path
 
+from drainwise.cli.config import example, markdown
 from drainwise.siteconfig import SiteConfig, load
-from drainwise.siteconfig.documentation import example, markdown
 from drainwise.siteconfig.schema import keys
 
 DOCS = Path(__file__).parents[2] / "docs"

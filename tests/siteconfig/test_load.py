@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import ConfigurationError
+from drainwise.cli.config import markdown
+from drainwise.common.plugin_entries import PluginEntries
+from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig import SiteConfig, load
-from drainwise.siteconfig.schema import Key, keys
+from drainwise.siteconfig.schema import keys
+from drainwise.siteconfig.table import Key
+from drainwise.systems import find
+from made_up_package import put_package
 
 GOOD = """\
 ; A site.
@@ -239,7 +245,6 @@ def test_a_file_that_cannot_be_read_is_refused(site: Path, kind: str) -> None:
 
 
 @given(key=st.sampled_from(list(keys())), text=st.text(st.characters(codec="utf-8"), max_size=30))
-@settings(max_examples=80)
 def test_any_value_is_read_or_refused_at_its_place(
     tmp_path_factory: pytest.TempPathFactory, key: Key, text: str
 ) -> None:
@@ -251,3 +256,71 @@ def test_any_value_is_read_or_refused_at_its_place(
     except ConfigurationError as fault:
         assert str(fault).isprintable()
         assert fault.file == str(site)
+
+
+TOY = """\
+from dataclasses import dataclass
+from drainwise.siteconfig.kinds import duration, path
+from drainwise.siteconfig.table import key
+from drainwise.systems import System
+
+@dataclass(frozen=True)
+class Keys:
+    directory: str = key(path(), "/var/lib/toy", "where its jobs lie")
+    period: int = key(duration("1s", "1h"), 5, "how often it looks")
+
+    def contradictions(self, site):
+        if self.period > site.agent.period:
+            yield "period", "at most [agent] period"
+
+class Toy(System):
+    name = "toy"
+    site_keys = Keys
+
+    def open_pool(self, site, directory):
+        raise NotImplementedError
+
+class Plain(System):
+    name = "plain"
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two batch systems of an installed package: one says what its keys are."""
+    put_package(tmp_path, "toy", f"[{find.GROUP}]\ntoy = toy_code:Toy\nplain = toy_code:Plain\n", TOY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "toy_code", raising=False)
+    monkeypatch.setattr(find, "_installed", PluginEntries(find.GROUP, find._accept, find.OWN))
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_batch_system_of_a_package_has_a_section_of_its_own(site: Path) -> None:
+    """Typed by its own table, or as text."""
+    site.write_text("[toy]\nperiod = 30s\n[plain]\nhost = a.b:80 # c\n[reclaim]\ngrace = 1h\n")
+    config = load(str(site))
+    toy, plain = find.installed("toy"), find.installed("plain")
+    assert toy is not None
+    assert plain is not None
+    assert (toy.settings(config).period, toy.settings(config).directory) == (30, "/var/lib/toy")
+    assert plain.settings(config) == {"host": "a.b:80"}
+    assert toy.settings(SiteConfig()).period == 5
+    assert config.reclaim.grace == 3600
+    assert "| `period` | duration | 1s to 1h | `5s` | how often it looks |" in markdown()
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize(
+    ("text", "key", "expected"),
+    [
+        ("[toy]\nperiod = 2h", "period", "a duration from 1s to 1h"),
+        ("[toy]\nperiods = 2h", "periods", "a known key, perhaps period"),
+        ("[toy]\nperiod = 2m", "period", "at most [agent] period"),
+        ("[plain]\nhost = `id`", "host", "at most 200 letters"),
+        ("[plain]\nhost = a\nhost = b", "host", "the key once (again on line 3)"),
+    ],
+)
+def test_a_fault_in_it_is_refused_as_in_any_other(site: Path, text: str, key: str, expected: str) -> None:
+    fault = fault_of(site, text)
+    assert fault.key == key
+    assert fault.expected.startswith(expected)

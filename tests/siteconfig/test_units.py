@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.siteconfig.units import BYTES, SECONDS, format_duration, format_size, parse_duration, parse_size
@@ -29,14 +29,12 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 
 @given(seconds=st.integers(0, 10**9))
-@settings(max_examples=80)
 def test_a_duration_survives_being_written_and_read(seconds: int) -> None:
     """`format_duration` writes what `parse_duration` reads."""
     assert parse_duration(format_duration(seconds)) == seconds
 
 
 @given(numbers=st.tuples(*(st.integers(0, 999) for _ in SECONDS)))
-@settings(max_examples=50)
 def test_every_combination_counts_each_unit_once(numbers: tuple[int, ...]) -> None:
     """The value is Σ number × length of the unit, whatever is left out."""
     pairs = list(zip(numbers, SECONDS.items()))
@@ -61,7 +59,6 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 @given(number=st.integers(0, 10**6), unit=st.sampled_from(sorted(BYTES)))
-@settings(max_examples=80)
 def test_a_size_survives_being_written_and_read(number: int, unit: str) -> None:
     """`format_size` writes what `parse_size` reads."""
     size = parse_size(f"{number}{unit}")
@@ -69,7 +66,6 @@ def test_a_size_survives_being_written_and_read(number: int, unit: str) -> None:
 
 
 @given(text=st.text(max_size=20))
-@settings(max_examples=120)
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever stands there: a number that is not negative, or ValueError; never anything else."""
     for parse in (parse_duration, parse_size):

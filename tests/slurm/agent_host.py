@@ -9,16 +9,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from drainwise.common.bounded_command import MOST_OUTPUT, Running
+from drainwise.common.faults import Faults
 from drainwise.node.settings import NodeSettings
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
+from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.report import PilotReport
-from drainwise.slurm.admin_comment import Published, published_in
-from drainwise.slurm.agent_log import Faults
-from drainwise.slurm.agent_round import NodeAgent
-from drainwise.slurm.commands import Running, SlurmCommands
-from drainwise.slurm.job_tree import open_node
-from drainwise.slurm.lease import Lease
-from drainwise.slurm.prolog import make_tree
+from drainwise.slurm.jobs.admin_comment import Published, published_in
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.node.job_tree import open_node
+from drainwise.slurm.node.lease import SlurmLease
+from drainwise.slurm.node.prolog import make_tree
+from drainwise.slurm.node_agent.round import NodeAgent
 from made_up_scontrol import MadeUpScontrol, recorded_job
 
 from .recorded_cluster import recorded
@@ -48,8 +49,10 @@ class Commands(SlurmCommands):
 
     seconds = 10.0
 
-    def start(self, name: str, *arguments: str, seconds: float | None = None, stdin: str = "") -> Running:
-        return super().start(name, *arguments, seconds=seconds or self.seconds, stdin=stdin)
+    def start(
+        self, name: str, *arguments: str, seconds: float | None = None, stdin: str = "", most: int = MOST_OUTPUT
+    ) -> Running:
+        return super().start(name, *arguments, seconds=seconds or self.seconds, stdin=stdin, most=most)
 
 
 class AgentHost:
@@ -70,14 +73,14 @@ class AgentHost:
         self.commands = Commands(self.slurm.bin_dir)
         self.agent = NodeAgent(self.settings, self.commands, Faults(self.said.append))
 
-    def start(self, number: int, uid: int = ALICE, *, limit: int = 3600, cores: int = 8, **more: object) -> Lease:
+    def start(self, number: int, uid: int = ALICE, *, limit: int = 3600, cores: int = 8, **more: object) -> SlurmLease:
         """Start a job: its tree as the prolog of Slurm 22.05 makes it, and slurmctld's record of it.
 
-        `more`: fields of Lease, and of `show job`.
+        `more`: fields of SlurmLease, and of `show job`.
         """
         fields = {name: more.pop(name) for name in ("work_dir", "restarts", "start_known", "ends") if name in more}
         start = self.now - 100
-        lease = Lease(job=str(number), uid=uid, gid=uid, started=start, cores=cores, **fields)  # type: ignore[arg-type]
+        lease = SlurmLease(job=str(number), uid=uid, gid=uid, started=start, cores=cores, **fields)  # type: ignore[arg-type]
         node = open_node(self.runtime, NODE, create=True)
         assert node is not None
         make_tree(node, f"{self.runtime}/{NODE}", lease, self.settings, self.now)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drainwise.slurm.job_record import Job, jobs_in
-from drainwise.slurm.node_line import Node, nodes_in
-from drainwise.slurm.shares import Shares, shares_in
+from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.squeue_json import jobs_in
+from drainwise.slurm.pool.shares import Shares, shares_in
 
 VERSIONS = ("22.05", "24.11")
 NOW = {"22.05": 1795273993, "24.11": 1795274136}
@@ -27,11 +28,11 @@ def recorded(version: str, name: str) -> bytes:
     return (_FOLDER / version / name).read_bytes()
 
 
-def jobs(version: str) -> list[Job]:
+def jobs(version: str) -> list[SlurmJob]:
     return jobs_in(recorded(version, "squeue.json"))
 
 
-def nodes(version: str) -> list[Node]:
+def nodes(version: str) -> list[SlurmNode]:
     return nodes_in(recorded(version, "sinfo.txt").decode())
 
 

@@ -5,26 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilotad.attributes import ATTRIBUTES, FLAG, PRIORITY, TIME
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, INCOMPLETE, STALE, PilotReport
-from drainwise.slurm.admin_comment import LONGEST, Published, comment_text, is_ours, published_in
+from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, is_ours, published_in
+from worked_example import worked_example
 
 START, NOW = 1795240000, 1795249000
-REPORT = PilotReport(
-    NOW,
-    used_cpu=6.0,
-    last_job_start=1795247961,
-    first_exp_job_end=1795256000,
-    last_exp_job_end=1795262000,
-    last_max_job_end=1795290000,
-    add_uncom_time=28800.0,
-    add_final_exp_waste=60000.0,
-    priority_factor=3,
-    can_postpone_last_job=True,
-)
+REPORT = worked_example(NOW)
 LINE = comment_text(Published(17, START, "n1", REPORT, FRESH))
 
 moments = st.integers(946684800, 4102444800)
@@ -66,7 +56,6 @@ def test_the_line_that_the_documents_show() -> None:
     )
 
 
-@settings(max_examples=80)
 @given(published)
 def test_what_is_written_is_read_again(fact: Published) -> None:
     """One line of printable ASCII, half as long as a reader takes, that says the same again."""
@@ -92,7 +81,6 @@ def test_a_contradictory_report_that_has_values_has_none_for_the_reader() -> Non
     assert read.report == PilotReport(NOW)
 
 
-@settings(max_examples=120)
 @given(st.text() | st.text().map(lambda text: LINE[:-1] + text) | st.text().map(lambda text: '{"drainwise":' + text))
 def test_garbage_is_nothing_and_never_raises(text: str) -> None:
     """HOSTILE 29 to 43: whatever stands in the field, a reader goes on."""
@@ -100,7 +88,6 @@ def test_garbage_is_nothing_and_never_raises(text: str) -> None:
     assert read is None or read.job > 0
 
 
-@settings(max_examples=80)
 @given(st.integers(0, len(LINE) - 1), st.text(max_size=3))
 def test_a_line_with_a_wound_is_nothing_or_sound(place: int, text: str) -> None:
     """What is read is within its types and ranges whatever was changed."""
@@ -116,7 +103,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=80)
 @given(st.dictionaries(st.sampled_from([*json.loads(LINE), "other"]), json_values, max_size=4))
 def test_values_of_any_json_type_are_bounded(keys: dict[str, object]) -> None:
     read = published_in(with_keys(**keys))

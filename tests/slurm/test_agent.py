@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from drainwise.slurm.wake import wake
+from drainwise.common.wake import wake
+from drainwise.slurm.node_agent.agent import LONGEST_PAUSE, RoundSchedule
 from made_up_node import PYTHON, public_directory
 
 from .agent_host import AgentHost
@@ -50,7 +53,7 @@ class Agent:
         Path(host.base, "node.conf").write_text("".join(f"{key} = {value}\n" for key, value in keys.items()))
         program = (
             f"import sys; sys.dont_write_bytecode = True; sys.path.append({PLUGINS!r}); "
-            f"from drainwise.slurm.agent import main; sys.exit(main({f'{host.base}/node.conf'!r}))"
+            f"from drainwise.slurm.node_agent.agent import main; sys.exit(main({f'{host.base}/node.conf'!r}))"
         )
         self._said = Path(host.base, f"said.{time.monotonic_ns()}")
         with open(self._said, "wb") as stream:
@@ -149,7 +152,7 @@ def test_an_outage_is_one_line_and_no_pile_up(host: AgentHost, start: Callable[.
     agent = start(period=1, command_timeout_secs="1")
     wait_until(lambda: len(agent.said()) > 1, "the line")
     for _ in range(200):
-        wake(host.runtime)
+        wake(f"{host.runtime}/agent.wake")
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
         children = Path(f"/proc/{agent.process.pid}/task/{agent.process.pid}/children").read_text().split()
@@ -227,3 +230,43 @@ def test_it_stays_small(host: AgentHost, start: Callable[..., Agent]) -> None:
         shutil.rmtree(host.tree(number))
     wait_until(lambda: size()[0] == before[0], "all descriptors to be closed")
     assert size()[1] < before[1] + 3000
+
+
+def test_agents_have_phases_of_their_own() -> None:
+    """The first round is somewhere in the first period, the others a period later each."""
+    schedule = RoundSchedule(30, 1000.0, 0.5)
+    assert schedule.due == 1015.0
+    schedule.succeeded(1015.2)
+    assert schedule.due == 1045.0
+
+
+def test_rounds_that_could_not_be_done_are_left_out() -> None:
+    """Nothing is made up for after a pause of the machine."""
+    schedule = RoundSchedule(30, 1000.0, 0.0)
+    schedule.succeeded(5000.0)
+    assert 5000.0 <= schedule.due <= 5030.0
+
+
+@given(st.floats(1, 3600), st.lists(st.floats(0, 0.999), min_size=1, max_size=60))
+def test_pauses_grow_and_stay_bounded(period: float, chances: list[float]) -> None:
+    """Never shorter than three quarters of a period, never longer than the limit and its quarter."""
+    schedule, now, longest = RoundSchedule(period, 0.0, 0.0), 0.0, max(LONGEST_PAUSE, period) * 1.25
+    for chance in chances:
+        schedule.failed(now, chance)
+        assert 0.75 * period * 0.999 <= schedule.due - now <= longest * 1.001
+        assert now < schedule.greet_due <= now + period + 1e-6
+        now = schedule.due
+    schedule.succeeded(now)
+    assert schedule.due - now <= period * 1.001
+    assert schedule.greet_due <= now
+
+
+def test_a_greeting_that_is_answered_ends_the_silence() -> None:
+    """A new job got an answer: the round that was put off is due now. Otherwise a greeting changes nothing."""
+    schedule = RoundSchedule(30, 0.0, 0.9)
+    schedule.succeeded(1.0, is_round=False)
+    assert schedule.due == 27.0
+    for now in (0.0, 30.0, 90.0):
+        schedule.failed(now, 0.5)
+    schedule.succeeded(95.0, is_round=False)
+    assert schedule.due == 95.0

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.settings import Settings
-from drainwise.pilot.watch import Watch
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.site_notices import SiteNoticeReader
 from drainwise.pilotad.attributes import ATTRIBUTES
 from made_up_node import public_directory
 
@@ -223,7 +223,7 @@ def test_an_order_is_heard_whole_while_a_neighbour_holds_the_child_up(host: Agen
         }
         for number in jobs
     }
-    watches = [Watch(host.base, environment, host.said.append) for environment in environments.values()]
+    watches = [SiteNoticeReader(host.base, environment, host.said.append) for environment in environments.values()]
     lease = Lease(8, host.now - 100, host.now + 3500)
     heard: set[tuple[bool, bool]] = set()
     done = threading.Event()
@@ -231,7 +231,7 @@ def test_an_order_is_heard_whole_while_a_neighbour_holds_the_child_up(host: Agen
     def listen() -> None:
         while not done.is_set():
             for watch in watches:
-                orders = watch.orders(None, lease, Settings(), host.now)
+                orders = watch.orders(None, lease, PilotSettings(), host.now)
                 heard.add((orders.leave, orders.draining))
 
     listener = threading.Thread(target=listen)

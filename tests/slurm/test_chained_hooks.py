@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.slurm.merge import hooks_of
-from drainwise.slurm.own_settings import OwnSettings
-from drainwise.slurm.render import render
+from drainwise.slurm.setup.merge import hooks_of
+from drainwise.slurm.setup.own_settings import OwnSettings
+from drainwise.slurm.setup.render import render
 from made_up_node import Ran, public_directory, run_as, write
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_slurm_node import MadeUpJob, SlurmNode
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 ALICE = 54321
-JOB = SlurmJob(17, ALICE)
+JOB = MadeUpJob(17, ALICE)
 ODD = {"BASH_FUNC_site%%": "() {  echo function\n}", "X.Y": "dotted", "pid": "5", "SHLVL": "3"}
 """Variables that a shell would drop, or take for its own; IFS each shell makes anew."""
 

@@ -7,13 +7,14 @@ from decimal import Decimal
 
 import pytest
 
-from drainwise.finding import DANGEROUS, MISSING, OK, Finding
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.schema import ReclaimSection, SlurmSection
-from drainwise.slurm.check import judge
-from drainwise.slurm.check_facts import ClusterFacts, Qos, qos_in, settings_in
-from drainwise.slurm.own_settings import History, OwnSettings
-from drainwise.slurm.render import render
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.siteconfig import SiteConfig, SlurmSection
+from drainwise.siteconfig.schema import ReclaimSection
+from drainwise.slurm.jobs.cluster_config import settings_in
+from drainwise.slurm.setup.check import judge
+from drainwise.slurm.setup.check_facts import ClusterFacts, Qos, qos_in
+from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings
+from drainwise.slurm.setup.render import render
 
 from .recorded_cluster import NOW, VERSIONS, jobs, recorded
 
@@ -103,7 +104,7 @@ def test_a_site_with_hooks_of_its_own_is_in_order(version: str) -> None:
     values = {"prolog": ("/site/prolog.d/*",), "epilog": ("/site/epilog",), "taskprolog": ("/site/wrapper",)}
     own = OwnSettings(values=values, wrappers=frozenset({"/site/wrapper", "/site/epilog"}))
     live = {key: value for key, (value,) in values.items()}
-    cluster = replace(facts(version, **live, prologepilogtimeout="65534"), history=History(own))
+    cluster = replace(facts(version, **live, prologepilogtimeout="65534"), history=ClusterHistory(own))
     found = findings(cluster)
     for key in ("Prolog", "Epilog", "TaskProlog", "PrologEpilogTimeout"):
         assert found[key].severity == OK, found[key]
@@ -113,19 +114,19 @@ def test_a_site_with_hooks_of_its_own_is_in_order(version: str) -> None:
 def test_a_task_prolog_of_the_sites_alone_is_told_how_both_run() -> None:
     """The line of ours would end the site's own."""
     own = OwnSettings(values={"taskprolog": ("/site/tp",)})
-    one = findings(replace(facts("24.11", taskprolog="/site/tp"), history=History(own)))["TaskProlog"]
+    one = findings(replace(facts("24.11", taskprolog="/site/tp"), history=ClusterHistory(own)))["TaskProlog"]
     assert (one.severity, one.line) == (MISSING, "drainwise config slurm: its TaskProlog runs /site/tp, too")
     assert "a check on a node" in one.why
 
 
 def test_no_report_on_any_job_is_told_when_jobs_have_run_for_a_while() -> None:
-    silent = tuple(replace(job, admin_comment="") for job in jobs("22.05"))
+    silent = tuple(replace(job, comments=()) for job in jobs("22.05"))
     cluster = replace(facts("22.05"), jobs=silent)
     assert findings(cluster, now=NOW["22.05"] + 600)["reports"].severity == MISSING
     assert "reports" not in findings(cluster, now=NOW["22.05"] - 100)
 
 
-# ---- the native road ----
+# ---- Slurm's own preemption ----
 
 STEERED = {"preempttype": "preempt/qos", "preemptmode": "REQUEUE"}
 OWED = (Qos("pilots", frozenset(), frozenset({"requeue"})), Qos("owed", frozenset({"pilots"}), frozenset({"cluster"})))
@@ -150,7 +151,7 @@ def test_an_exemption_that_spares_too_few_or_too_many(parameters: str, severity:
     assert (found.severity, found.line) == (severity, "PreemptParameters=min_exempt_priority=2")
 
 
-def test_the_native_road_without_its_plugin_or_qos() -> None:
+def test_native_preemption_without_its_plugin_or_qos() -> None:
     found = findings(facts("22.05"), NATIVE)
     assert {what for what, one in found.items() if one.severity != OK} >= {"PreemptType", "QOS", "QOS Preempt"}
 
@@ -166,7 +167,7 @@ def test_a_site_file_for_another_release_is_dangerous(told: str, live: str, bad:
 
 
 @pytest.mark.parametrize("vacate", ["requeue", "cancel"])
-def test_the_native_road_s_lines_are_those_that_are_rendered(vacate: str) -> None:
+def test_the_lines_of_native_preemption_are_those_that_are_rendered(vacate: str) -> None:
     """One line to add, whoever says it."""
     for live, release in (("22.05", "22.05"), ("24.11", "24.11")):
         slurm = replace(NATIVE.slurm, release=Decimal(release), vacate=vacate)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.check_facts import ClusterFacts
-from drainwise.slurm.check_merge import given_twice
-from drainwise.slurm.config_file import ConfigLine
-from drainwise.slurm.own_settings import History, OwnSettings
+from drainwise.slurm.setup.check_facts import ClusterFacts
+from drainwise.slurm.setup.check_merge import given_twice
+from drainwise.slurm.setup.config_file import ConfigLine
+from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings
 
 SITE = SiteConfig()
 OURS = "/usr/libexec/drainwise/slurm-task-prolog"
@@ -29,7 +29,7 @@ def cluster(
         name, _, what = setting.partition("=")
         written.append(ConfigLine(file or "/etc/slurm/slurm.conf", number, name.lower(), what))
     settings = own or OwnSettings(one_value=SEVERAL if several else OwnSettings().one_value)
-    return ClusterFacts({key.lower(): value}, {}, (), (), history=History(settings, tuple(written)))
+    return ClusterFacts({key.lower(): value}, {}, (), (), history=ClusterHistory(settings, tuple(written)))
 
 
 def knowing(facts: ClusterFacts, **more: object) -> ClusterFacts:

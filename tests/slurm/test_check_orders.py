@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from drainwise.finding import MISSING, OK, Finding
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.admin_comment import Published, comment_text
-from drainwise.slurm.check_facts import ClusterFacts, settings_in
-from drainwise.slurm.check_orders import Caller, is_controller, judge_orders
-from drainwise.slurm.job_record import RUNNING, Job
+from drainwise.slurm.jobs.admin_comment import Published, comment_text
+from drainwise.slurm.jobs.cluster_config import settings_in
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.states import RUNNING
+from drainwise.slurm.setup.check_facts import ClusterFacts
+from drainwise.slurm.setup.check_orders import Caller, is_controller, judge_orders
 
 from .recorded_cluster import NOW, VERSIONS, jobs, recorded
 
@@ -22,11 +24,11 @@ JOB = replace(
     next(job for job in jobs("22.05") if job.states == {RUNNING} and job.node_count == 1 and job.het is None),
     node="n1",
     start=AT - 1000,
-    admin_comment="",
+    comments=(),
 )
 
 
-def cluster(*running: Job) -> ClusterFacts:
+def cluster(*running: SlurmJob) -> ClusterFacts:
     return ClusterFacts(settings_in(recorded("22.05", "config.txt").decode()), {}, (), running)
 
 
@@ -34,9 +36,9 @@ def found(facts: ClusterFacts, caller: Caller = ROOT) -> dict[str, Finding]:
     return {one.what: one for one in judge_orders(facts, caller, SiteConfig(), AT)}
 
 
-def reporting(job: Job, age: int = 60) -> Job:
+def reporting(job: SlurmJob, age: int = 60) -> SlurmJob:
     report = PilotReport(AT - age, used_cpu=1.0)
-    return replace(job, admin_comment=comment_text(Published(job.number, AT - 1000, job.node, report)))
+    return replace(job, comments=(comment_text(Published(job.number, AT - 1000, job.node, report)),))
 
 
 @pytest.mark.parametrize(

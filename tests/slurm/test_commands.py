@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.slurm.admin_comment import untold_text
-from drainwise.slurm.commands import SlurmCommands
-from drainwise.slurm.transport import CommandLine
+from drainwise.facts.errors import ActionRefused, PoolUnreachable
+from drainwise.slurm.jobs.admin_comment import without_directories_text
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.pool.transport import CommandLine
 
 from .recorded_cluster import recorded
 
@@ -66,6 +66,15 @@ def test_a_command_that_prints_more_than_a_pipe_holds_is_read_to_its_end(bin_dir
     assert len(SlurmCommands(str(bin_dir)).ask("sinfo")) == 3_000_000
 
 
+def test_a_command_that_prints_without_end_is_no_answer(bin_dir: Path) -> None:
+    """HOSTILE 40: the node's agent is root's; its memory is not for whoever takes a command's place to fill."""
+    program(bin_dir, "squeue", "exec yes")
+    with pytest.raises(PoolUnreachable, match="squeue printed more than 128 MiB"):
+        SlurmCommands(str(bin_dir), 1.5).ask("squeue")
+    with pytest.raises(PoolUnreachable, match="squeue printed more than 1 MiB"):
+        SlurmCommands(str(bin_dir), 1.5).start("squeue", most=1 << 20).output()
+
+
 def test_a_missing_command_names_the_key_of_the_site_file(bin_dir: Path) -> None:
     with pytest.raises(PoolUnreachable, match=r"squeue cannot be run.*\[slurm\] bin_dir"):
         SlurmCommands(str(bin_dir)).ask("squeue")
@@ -102,13 +111,14 @@ def config(bin_dir: Path, ahead: int) -> str:
     return f"date -d '{ahead} seconds' '+Configuration data as of %s'; tail -n +2 {bin_dir}/config.txt"
 
 
-RUNS = b"1||N/A|N/A|alice|atlas|RUNNING|None|4|1|node1|1795274000|1795277600|1:00:00|0|100|OK|mem=8G|main|(null)|\n"
-WAITS = b"12||N/A|N/A|bob|cms|PENDING|Resources|8|1||N/A|N/A|1:00:00|0|100|NO|cpu=8,mem=16G|main|(null)|\n"
+NO_GRES = b"1|N/A|N/A|N/A|N/A"
+RUNS = b"1||N/A|N/A|1795274000|1795277600|9|0|alice|atlas|RUNNING|None|4|1|node1|1:00:00|OK|mem=8G|%b||||0|a|(null)|\n"
+WAITS = b"12||N/A|N/A|N/A|N/A|100|0|bob|cms|PENDING|Resources|8|1||1:00:00|NO|cpu=8,mem=16G|%b||||0|main|(null)|\n"
 
 
 def cluster(bin_dir: Path, version: str, pause: float = 0.0) -> CommandLine:
     """Recorded answers, each after a `pause` in s; that to plain squeue has one job that runs and one that waits."""
-    (bin_dir / "lines").write_bytes(RUNS + WAITS)
+    (bin_dir / "lines").write_bytes(RUNS % NO_GRES + WAITS % NO_GRES)
     (bin_dir / "release").write_text(f"slurm-wlm {version}.5\n")
     (bin_dir / "jobs").write_bytes(b"JobId=1 JobName=x AdminComment=note  WorkDir=/\nJobId=12 JobName=x\n")
     for file in ("squeue.json", "sinfo.txt", "sshare.txt", "config.txt"):
@@ -117,7 +127,7 @@ def cluster(bin_dir: Path, version: str, pause: float = 0.0) -> CommandLine:
         "squeue": "case $* in *--json*) cat {0}/squeue.json;; *) sleep {1}; cat {0}/lines;; esac",
         "sinfo": "sleep {1}; cat {0}/sinfo.txt",
         "sshare": "sleep {1}; cat {0}/sshare.txt",
-        "scontrol": "case $* in --version) cat {0}/release;; *job) cat {0}/jobs;; *) {0}/config;; esac",
+        "scontrol": "case $* in --version) cat {0}/release;; *job) cat {0}/jobs;; *) cat >{0}/all; {0}/config;; esac",
     }
     for name, script in answers.items():
         program(bin_dir, name, script.format(bin_dir, pause))
@@ -145,7 +155,7 @@ def test_before_23_02_the_comments_come_from_scontrol(bin_dir: Path) -> None:
 def test_nobody_spells_in_a_name_that_a_job_cannot_be_asked(bin_dir: Path) -> None:
     """Before 23.02 only the JSON, where that job has no comment, is sure of it."""
     asked = cluster(bin_dir, "22.05")
-    spelled = untold_text(1, 1795274000, "node1")
+    spelled = without_directories_text(1, 1795274000, "node1")
     (bin_dir / "jobs").write_text(f"JobId=1 JobName=x AdminComment={spelled}  WorkDir=/\nJobId=12 JobName=x\n")
     comments = [job.admin_comment for job in asked.answers().jobs]
     assert len(comments) == 16 and spelled not in comments
@@ -163,7 +173,7 @@ def test_with_another_time_than_slurmctlds_nothing_is_decided(bin_dir: Path, ahe
     program(bin_dir, "config", config(bin_dir, ahead // 3))
     asked.answers()
     program(bin_dir, "config", "echo what time is it")
-    with pytest.raises(PoolUnreachable, match="half an answer: scontrol show config does not tell slurmctld's time"):
+    with pytest.raises(PoolUnreachable, match="incomplete answer: scontrol show config does not tell slurmctld's time"):
         asked.answers()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ConfigurationError
-from drainwise.slurm.config_file import read_config
+from drainwise.facts.errors import ConfigurationError
+from drainwise.slurm.setup.config_file import read_config
 
 
 def write(place: Path, **files: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
-from drainwise.pool import Ending
-from drainwise.slurm.endings import cpu_seconds, endings_in
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.pool.facts import Ending
+from drainwise.slurm.jobs.values import cpu_seconds
+from drainwise.slurm.pool.endings import endings_in
 
 # Of 24.11.5: by itself, with its steps; failed; at its deadline; requeued, and waiting again; cancelled; running.
 SAID = """\
@@ -49,7 +50,7 @@ def test_each_run_that_ended_has_its_state_and_its_cpu_time() -> None:
 
 
 @pytest.mark.parametrize("line", ["x", "5|1|2|COMPLETED|0|6", "5|1|2|COMPLETED|0|6|7|8"])
-def test_a_line_that_is_no_job_is_half_an_answer(line: str) -> None:
+def test_a_line_that_is_no_job_is_an_incomplete_answer(line: str) -> None:
     with pytest.raises(PoolUnreachable):
         endings_in(SAID + line)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
-from drainwise.slurm.environment import identity, job_id, node_name, text, whole
+from drainwise.facts.errors import UsageError
+from drainwise.slurm.node.environment import identity, job_id, node_name, text, whole
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,6 @@ def test_what_is_no_name_of_a_node(value: bytes) -> None:
         node_name({b"SLURMD_NODENAME": value})
 
 
-@settings(max_examples=50)
 @given(st.binary(max_size=24))
 def test_any_bytes_are_a_value_or_none(value: bytes) -> None:
     """Nothing is raised, and nothing but printable ASCII comes out."""

@@ -9,12 +9,12 @@ import time
 import pytest
 
 from made_up_node import Ran, run_as, write
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_slurm_node import MadeUpJob, SlurmNode
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 ALICE = 54321
-JOB, OTHER = SlurmJob(17, ALICE), SlurmJob(18, ALICE)
+JOB, OTHER = MadeUpJob(17, ALICE), MadeUpJob(18, ALICE)
 
 
 def silent(ran: Ran) -> bool:
@@ -66,13 +66,13 @@ def test_two_at_once(node: SlurmNode) -> None:
     """HOSTILE 52: epilogs of several jobs find the same leftovers."""
     numbers = range(20, 24)
     for number in (17, *numbers):
-        node.prolog(SlurmJob(number, ALICE))
+        node.prolog(MadeUpJob(number, ALICE))
     place = f"{os.path.dirname(node.tree(JOB))}/.gone.14.1.0/.jobstatus"
     os.makedirs(place)
     for name in range(3000):
         os.close(os.open(f"{place}/{name}", os.O_CREAT))
     running = [
-        subprocess.Popen([node.hook("epilog")], env=SlurmJob(number, ALICE).environment(), stderr=subprocess.PIPE)
+        subprocess.Popen([node.hook("epilog")], env=MadeUpJob(number, ALICE).environment(), stderr=subprocess.PIPE)
         for number in numbers
     ]
     for hook in running:

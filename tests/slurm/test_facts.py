@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from drainwise.node.settings import NodeSettings
-from drainwise.slurm.facts import host_facts, job_facts
-from drainwise.slurm.lease import Lease
-from drainwise.slurm.node_record import NodeRecord
+from drainwise.slurm.node.facts import host_side, job_side
+from drainwise.slurm.node.lease import SlurmLease
+from drainwise.slurm.node.node_record import NodeRecord
 
 NOW = 1_795_249_000
 
 
-def lease(cores: int | None = 8, ends: int | None = None) -> Lease:
-    return Lease(job="17", uid=1, gid=1, started=NOW, cores=cores, ends=ends)
+def lease(cores: int | None = 8, ends: int | None = None) -> SlurmLease:
+    return SlurmLease(job="17", uid=1, gid=1, started=NOW, cores=cores, ends=ends)
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def lease(cores: int | None = 8, ends: int | None = None) -> Lease:
 )
 def test_the_cpus_that_slurm_may_allocate(record: NodeRecord, cores: int | None, total: int | None) -> None:
     """Slurm's own count, else the kernel's; one that the job itself disproves is left out."""
-    host = host_facts(record, NodeSettings(), cores)
+    host = host_side(record, NodeSettings(), cores)
     assert (host.total_cpu, host.jobslots) == (total, total)
     assert (host.phys_cores, host.log_cores) == (record.phys_cores, record.log_cores)
 
 
 def test_job_slots_are_no_cpus() -> None:
     """What the site says of slots does not change the count of CPUs."""
-    host = host_facts(NodeRecord(64, 32, 64), NodeSettings({"jobslots": "8"}), 8)
+    host = host_side(NodeRecord(64, 32, 64), NodeSettings({"jobslots": "8"}), 8)
     assert (host.total_cpu, host.jobslots) == (64, 8)
 
 
@@ -54,12 +54,12 @@ def test_job_slots_are_no_cpus() -> None:
 )
 def test_the_tighter_limit_counts(ends: int | None, site: dict[str, str], wall: int | None) -> None:
     """The job's own and the site's; all its cores may compute for so long."""
-    job = job_facts(lease(ends=ends), NodeSettings(site))
+    job = job_side(lease(ends=ends), NodeSettings(site))
     assert (job.wall_limit_secs, job.cpu_limit_secs) == (wall, wall and wall * 8)
 
 
 def test_what_is_not_known_is_left_out() -> None:
     """Neither cores nor memory are guessed."""
-    job = job_facts(lease(cores=None, ends=NOW + 600), NodeSettings({"cpu_limit_secs_per_core": "9"}))
+    job = job_side(lease(cores=None, ends=NOW + 600), NodeSettings({"cpu_limit_secs_per_core": "9"}))
     assert (job.allocated_cpu, job.cpu_limit_secs, job.max_rss_bytes) == (None, None, None)
-    assert job_facts(lease(), NodeSettings(), 16 << 30).max_rss_bytes == 16 << 30
+    assert job_side(lease(), NodeSettings(), 16 << 30).max_rss_bytes == 16 << 30

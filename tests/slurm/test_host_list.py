@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.slurm.host_list import MOST_HOSTS, hosts
+from drainwise.slurm.node.host_list import MOST_HOSTS, hosts
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -32,7 +32,6 @@ letters = st.text("abcxyzABC._", min_size=1, max_size=4).map(lambda text: f"{tex
 spans = st.tuples(st.integers(0, 2000), st.integers(0, 12), st.integers(1, 5))
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(letters, st.lists(spans, min_size=1, max_size=3), letters | st.just("")), max_size=4))
 def test_a_list_of_ranges_is_each_range_in_turn(parts: list[tuple[str, list[tuple[int, int, int]], str]]) -> None:
     """Every number stands once, at its place, with its padding."""
@@ -63,7 +62,6 @@ def test_what_is_not_surely_understood_is_refused(text: str) -> None:
     assert time.monotonic() - begun < 1
 
 
-@settings(max_examples=60)
 @given(st.text("n[]-,019x", max_size=40) | st.text(max_size=40))
 def test_any_text_is_a_list_or_refused(text: str) -> None:
     """Nothing else is raised; what comes out could be names of hosts."""

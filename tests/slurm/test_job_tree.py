@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import FeatureError
+from drainwise.facts.errors import FeatureError
 from drainwise.slurm import COMPLETE
-from drainwise.slurm.job_tree import (
+from drainwise.slurm.node.job_tree import (
     jobs,
     leftovers,
     mark_complete,

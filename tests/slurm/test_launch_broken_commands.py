@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Place, Start
-from drainwise.launch.resources import Resources
-from drainwise.slurm.launch_backend import SlurmBackend, open_backend
-from drainwise.slurm.launch_settings import slurm_settings
+from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, LaunchPlace, Start
+from drainwise.launch.choice.resources import Resources
+from drainwise.slurm.launch.backend import SlurmBackend, open_backend
+from drainwise.slurm.launch.settings import slurm_settings
 
 pytestmark = pytest.mark.daemons  # it waits for what never answers
 
@@ -200,7 +200,7 @@ def test_what_slurmctld_does_not_have_is_looked_for_in_the_accounting(tmp_path: 
 
 
 def test_a_cluster_that_does_not_answer_cannot_be_opened(tmp_path: Path) -> None:
-    place = Place("f", "key", str(tmp_path))
+    place = LaunchPlace("f", "key", str(tmp_path))
     with pytest.raises(PoolUnreachable):
         open_backend({"bin": commands(tmp_path, scontrol=f"echo '{NO_CONTROLLER}' >&2; exit 1")}, "", place)
     with pytest.raises(PoolUnreachable, match="/nowhere/scontrol"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.errors import ConfigurationError, UsageError
-from drainwise.slurm.launch_settings import SlurmLaunchSettings, command_line_options, slurm_settings
+from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.slurm.launch.settings import SlurmLaunchSettings, command_line_options, slurm_settings
 
 
 def test_nothing_is_needed() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drainwise.errors import PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, State
-from drainwise.slurm.launch_states import accounted_in, by_tag, native_of, number_of, queued_in
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState
+from drainwise.slurm.launch import states
+from drainwise.slurm.launch.states import accounted_in, by_tag, native_of, number_of, queued_in
 
 # Of 24.11.5 and, where both codes stand in one number, of 22.05.8.
 QUEUE = """\
@@ -37,18 +40,18 @@ ACCOUNTING = """\
 def test_what_slurmctld_says() -> None:
     states = {native: one.as_state() for native, one in queued_in(QUEUE).items()}
     assert states == {
-        "2.T2": State(DONE, 137, 0.0),
-        "5.T5": State(DONE, 129, 0.0, why="no nodes as it asks for (BadConstraints)"),
-        "1.T1": State(DONE, 3, 2.0),
-        "4.T4": State(WAITING),
-        "3.T3": State(WAITING, why="PartitionConfig"),
-        "8.T8": State(RUNNING, wall=3723.0),
-        "9.T9": State(RUNNING, wall=172801.0),
-        "12.T12": State(DONE, 137, 0.0, why="JobLaunchFailure"),
-        "13.T13": State(DONE, 3, 1.0),
-        "14.T14": State(DONE, 0, 3.0),
-        "15.T15": State(DONE, 143, 3.0, why="CANCELLED"),
-        "16.T16": State(DONE, 1, 3.0, why="TIMEOUT"),
+        "2.T2": JobState(DONE, 137, 0.0),
+        "5.T5": JobState(DONE, 129, 0.0, why="no nodes as it asks for (BadConstraints)"),
+        "1.T1": JobState(DONE, 3, 2.0),
+        "4.T4": JobState(WAITING),
+        "3.T3": JobState(WAITING, why="PartitionConfig"),
+        "8.T8": JobState(RUNNING, wall=3723.0),
+        "9.T9": JobState(RUNNING, wall=172801.0),
+        "12.T12": JobState(DONE, 137, 0.0, why="JobLaunchFailure"),
+        "13.T13": JobState(DONE, 3, 1.0),
+        "14.T14": JobState(DONE, 0, 3.0),
+        "15.T15": JobState(DONE, 143, 3.0, why="CANCELLED"),
+        "16.T16": JobState(DONE, 1, 3.0, why="TIMEOUT"),
     }
 
 
@@ -72,7 +75,7 @@ def test_every_state_is_one_of_ours(state: str) -> None:
         assert one.as_state().state == RUNNING
     elif state in LOST:
         assert one.ended
-        assert one.as_state() == State(VANISHED, wall=1.0, why=state)
+        assert one.as_state() == JobState(VANISHED, wall=1.0, why=state)
     else:
         told = one.as_state()
         assert told.state == DONE
@@ -83,15 +86,15 @@ def test_every_state_is_one_of_ours(state: str) -> None:
 @pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin", "launch failed requeued held"])
 def test_what_is_held_waits_and_says_so(reason: str) -> None:
     (one,) = queued_in(f"7|PENDING|0:0|0:00|{reason}|n.T|\n").values()
-    assert one.as_state() == State(WAITING, why=reason)
+    assert one.as_state() == JobState(WAITING, why=reason)
 
 
 def test_what_the_accounting_says() -> None:
     records = accounted_in(ACCOUNTING)
     assert [native for native, one in records.items() if one.ended] == ["1.T1", "2.T2", "3.T3", "6.T6"]
-    assert records["1.T1"].as_state() == State(DONE, 3, 2.0, 1.5)
-    assert records["3.T3"].as_state() == State(DONE, 1, 0.0, why="CANCELLED")
-    assert records["6.T6"].as_state() == State(DONE, 0, 61.0, 3723.0)
+    assert records["1.T1"].as_state() == JobState(DONE, 3, 2.0, 1.5)
+    assert records["3.T3"].as_state() == JobState(DONE, 1, 0.0, why="CANCELLED")
+    assert records["6.T6"].as_state() == JobState(DONE, 0, 61.0, 3723.0)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def test_an_answer_that_is_cut_is_seen_to_be_one_unless_at_the_end_of_a_job(leng
     if QUEUE[length - 1] == "\n":
         assert set(queued_in(QUEUE[:length])) < set(queued_in(QUEUE))
     else:
-        with pytest.raises(PoolUnreachable, match="half an answer"):
+        with pytest.raises(PoolUnreachable, match="incomplete answer"):
             queued_in(QUEUE[:length])
 
 
@@ -138,3 +141,12 @@ def test_a_job_is_found_by_its_tag_and_its_first_component() -> None:
     ]
     assert by_tag(jobs, {"T", "none"}) == {"T": "9.T"}
     assert number_of("9.T") == "9"
+
+
+def test_slurm_is_asked_for_fields_that_it_has() -> None:
+    """Names of squeue(1) and sacct(1): one that Slurm does not know is refused, or makes lines that are no jobs."""
+    (queue,) = (word for word in states.QUEUE if word.startswith("--Format="))
+    assert re.findall(r"(\w+):\|", queue) == ["JobID", "State", "exit_code", "TimeUsed", "Reason", "Name"]
+    (accounting,) = (word for word in states.ACCOUNTING if word.startswith("--format="))
+    fields = "JobIDRaw,State,ExitCode,ElapsedRaw,TotalCPU,JobName%250"
+    assert accounting == f"--format={fields}"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.resources import Amount, Resources
-from drainwise.slurm.launch_submission import components, job_name, sbatch_arguments, tag_of, unfit
+from drainwise.launch.choice.resources import Amount, Resources
+from drainwise.slurm.launch.submission import components, job_name, sbatch_arguments, tag_of, unfit
 
 tags = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
 

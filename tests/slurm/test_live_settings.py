@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import ConfigurationError, UsageError
+from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.siteconfig import SiteConfig, SlurmSection
-from drainwise.slurm.live_settings import calls, history_of, settings_to_merge
-from drainwise.slurm.own_settings import OwnSettings
-from drainwise.slurm.render import fragment_path, render
+from drainwise.slurm.setup.live_settings import calls, history_of, settings_to_merge
+from drainwise.slurm.setup.own_settings import OwnSettings
+from drainwise.slurm.setup.render import fragment_path, render
 
 from .test_merge import OURS, live
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import UsageError
+from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import SiteConfig, SlurmSection
-from drainwise.slurm.config_file import ConfigLine
-from drainwise.slurm.merge import default_hooks, hooks_of, lines_of, names_hook
-from drainwise.slurm.own_settings import MANAGED, Fragment, OwnSettings, fragment_in, own_settings
-from drainwise.slurm.render import render
+from drainwise.slurm.setup.config_file import ConfigLine
+from drainwise.slurm.setup.merge import default_hooks, hooks_of, lines_of, names_hook
+from drainwise.slurm.setup.own_settings import MANAGED, Fragment, OwnSettings, fragment_in, own_settings
+from drainwise.slurm.setup.render import render
 
 from .recorded_cluster import recorded
 

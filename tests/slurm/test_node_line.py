@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import PoolUnreachable
-from drainwise.slurm.node_line import Node, nodes_in
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
 
 from .recorded_cluster import VERSIONS, nodes
 
@@ -17,10 +17,10 @@ def test_recorded_nodes(version: str) -> None:
     """A full one, one on which a job is being ended, one with free cores, one that is draining."""
     main = frozenset({"main"})
     assert nodes(version) == [
-        Node("node1", 8, 8, 0, False, main, True, 8, 16384),
-        Node("node2", 5, 8, 0, False, main, True, 8, 16384),
-        Node("node3", 4, 8, 4, False, main, True, 8, 16384),
-        Node("node4", 2, 2, 0, True, main, False, 8, 16384),
+        SlurmNode("node1", 8, 8, 0, False, main, True, 8, 16384, unused=0, used_memory=16384),
+        SlurmNode("node2", 5, 8, 0, False, main, True, 8, 16384, unused=3, used_memory=10240),
+        SlurmNode("node3", 4, 8, 4, False, main, True, 8, 16384, unused=4, used_memory=8192),
+        SlurmNode("node4", 2, 2, 0, True, main, False, 8, 16384, unused=0, used_memory=4096),
     ]
 
 
@@ -44,22 +44,22 @@ def test_recorded_nodes(version: str) -> None:
 )
 def test_free_cores_by_state(state: str, idle: int, cores: int) -> None:
     """Those of a node that is down, reserved or not responding are of no use."""
-    (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|(null)|\n")
+    (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|(null)|(null)|(null)|0|\n")
     assert (node.idle, node.cores) == (idle, cores)
 
 
 def test_a_node_of_two_partitions_is_one_node() -> None:
-    (node,) = nodes_in("n1|0/8/0/8|idle|a|1|0|(null)|\nn1|0/8/0/8|idle|b|1|0|(null)|\n")
+    (node,) = nodes_in("n1|0/8/0/8|idle|a|1|0|(null)|(null)|(null)|0|\nn1|0/8/0/8|idle|b|1|0|(null)|(null)|(null)|0|\n")
     assert (node.idle, node.partitions) == (8, frozenset({"a", "b"}))
 
 
 def test_idle_cores_without_memory_are_not_free() -> None:
-    (node,) = nodes_in("n1|4/4/0/8|mixed|a|16384|16384|(null)|\n")
+    (node,) = nodes_in("n1|4/4/0/8|mixed|a|16384|16384|(null)|(null)|(null)|0|\n")
     assert (node.idle, node.cores) == (0, 8)
 
 
 @given(st.text())
-def test_other_lines_are_half_an_answer(text: str) -> None:
+def test_other_lines_are_an_incomplete_answer(text: str) -> None:
     """HOSTILE 54."""
     if text.strip("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
         with pytest.raises(PoolUnreachable):

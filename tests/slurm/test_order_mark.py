@@ -10,11 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import FRESH, PilotReport
-from drainwise.slurm.admin_comment import LONGEST, Published, comment_text, is_ours, published_in, untold_text
-from drainwise.slurm.agent_publish import batch
-from drainwise.slurm.order_mark import MOST, carriers_of, entries_in, marked, unmarked, with_entry
+from drainwise.slurm.jobs.admin_comment import (
+    LONGEST,
+    Published,
+    comment_text,
+    is_ours,
+    published_in,
+    without_directories_text,
+)
+from drainwise.slurm.jobs.order_mark import MOST, carriers_of, entries_in, marked, unmarked, with_entry
+from drainwise.slurm.jobs.publish import batch
 
-from .test_pool_view import RUNNING
+from .test_snapshot import RUNNING
 
 T0 = 1795270000
 REPORT = comment_text(
@@ -41,7 +48,7 @@ REPORT = comment_text(
 
 @given(
     st.lists(st.tuples(st.integers(1, 2**32 - 2), st.integers(0, 4102444800)), min_size=1, max_size=40),
-    st.sampled_from(["", REPORT, untold_text(17, T0, "n1")]),
+    st.sampled_from(["", REPORT, without_directories_text(17, T0, "n1")]),
 )
 def test_what_is_marked_is_read_and_the_report_is_as_it_was(changes: list[tuple[int, int]], comment: str) -> None:
     """The newest entries, one for each job; never longer than a comment may be."""
@@ -80,11 +87,11 @@ def test_who_carries_the_mark_of_a_node() -> None:
     """The running job with the smallest number, alone on its node, with no comment or one of ours, that can be told."""
     jobs = [
         replace(RUNNING, number=30),
-        replace(RUNNING, number=21, admin_comment=REPORT),
-        replace(RUNNING, number=20, admin_comment="see"),
+        replace(RUNNING, number=21, comments=(REPORT,)),
+        replace(RUNNING, number=20, comments=("see",)),
         replace(RUNNING, number=19, node_count=2),
         replace(RUNNING, number=18, het=18),
-        replace(RUNNING, number=17, admin_comment=untold_text(17, RUNNING.start or 0, "n1")),
+        replace(RUNNING, number=17, comments=(without_directories_text(17, RUNNING.start or 0, "n1"),)),
         replace(RUNNING, number=16, states=frozenset({"PENDING"}), node=""),
         replace(RUNNING, number=15, states=frozenset({"RUNNING", "COMPLETING"})),
         replace(RUNNING, number=14, node="n2"),

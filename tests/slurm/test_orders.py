@@ -1,96 +1,19 @@
-"""Orders to one run: names, the end that is set, and the words that are recorded."""
+"""The reasons of orders that are recorded, and what a record says of a lease, which is given back by it."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import ActionRefused, PoolUnreachable
-from drainwise.slurm.orders import granted_in, is_shortened, plain, sooner_end, steps_to
-from drainwise.slurm.run import label_and_start, run_name, states_in
-
-from .recorded_cluster import START, VERSIONS, recorded
+from drainwise.common.bounded_command import Running
+from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.pool.orders import SlurmOrders, granted_in, plain
 
 T0 = 1795270000
-
-
-@pytest.mark.parametrize("label", ["17", "4294967295", "12_3"])
-def test_a_run_is_named_by_its_job_and_start(label: str) -> None:
-    assert label_and_start(run_name(label, T0)) == (label, T0)
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        "",
-        "17",
-        "17@",
-        f"17@{T0} ",
-        f"17;reboot@{T0}",
-        f"-1@{T0}",
-        f"12_@{T0}",
-        f"12+1@{T0}",
-        f"12,13@{T0}",
-        f"१७@{T0}",
-        f"ALL@{T0}",
-    ],
-)
-def test_what_is_no_run_is_refused(run: str) -> None:
-    """HOSTILE 44: a list, a component or a word for all jobs would reach more than one."""
-    with pytest.raises(ActionRefused):
-        label_and_start(run)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_recorded_lines_of_runs(version: str) -> None:
-    """The typed fields of each kind of job."""
-    states = {state.number: state for state in states_in(recorded(version, "runs.txt").decode())}
-    start = START[version]
-    one, asked, endless = states[1], states[2], states[3]
-    assert (one.label, one.state, one.start, one.end, one.nodes, one.array) == (
-        "1",
-        "RUNNING",
-        start,
-        start + 3600,
-        1,
-        0,
-    )
-    assert asked.end == start + 732
-    assert endless.end is None
-    assert (states[11].label, states[11].array, states[4].label) == ("4_1", 4, "4_2")
-    assert states[5].nodes == 2
-    assert states[8].het
-    assert states[9].het
-    assert (states[6].state, states[6].restarts) == ("COMPLETING", 1)
-    assert all(state.can_requeue for state in states.values())
-
-
-@pytest.mark.parametrize("line", ["x", "17", "17|17|N/A|N/A|RUNNING|1|2|1|1|1|0|", "a|b|c|d|e|f|g|h|i|j|k|l|"])
-def test_a_line_that_is_no_job_is_half_an_answer(line: str) -> None:
-    with pytest.raises(PoolUnreachable):
-        states_in(line)
-
-
-@given(st.integers(1, 10**7), st.integers(1, 10**7))
-def test_a_shortened_lease_is_seen_to_be_shortened_and_never_ends_later(rest: int, lease: int) -> None:
-    """Whatever the deadline: at most two seconds before it, never after it, and no lease of that length."""
-    end, deadline = T0 + lease, T0 + rest
-    if deadline > end:
-        with pytest.raises(ActionRefused):
-            sooner_end(T0, end, deadline)
-        return
-    sooner = sooner_end(T0, end, deadline)
-    assert deadline - 2 <= sooner <= deadline
-    assert sooner < end
-    # What Slurm makes of the time limit: the whole minutes that the lease needs now.
-    assert is_shortened(T0, sooner, -(-(sooner - T0) // 60))
-
-
-@pytest.mark.parametrize("limit", [1, 60, 1440])
-def test_an_ordinary_lease_is_not_shortened(limit: int) -> None:
-    assert not is_shortened(T0, T0 + limit * 60, limit)
-    assert not is_shortened(T0, T0 + 31536000, None)
 
 
 @given(st.text())
@@ -102,18 +25,6 @@ def test_a_reason_is_plain_words(text: str) -> None:
     assert not set(words) & set("\"'\\|=`$\n\r\t")
 
 
-@given(st.integers(0, 10**6), st.integers(-600, 600))
-def test_an_end_is_reached_without_a_change_of_the_limit(lease: int, beyond: int) -> None:
-    """By Slurm's own rule for a new end, as it was measured; and never past what was wanted."""
-    end, limit = T0 + lease, 100
-    wanted = end + beyond
-    for step in steps_to(end, wanted):
-        assert min(end, wanted) <= step <= max(end, wanted)
-        limit += int((step - end + 30) / 60)
-        end = step
-    assert (end, limit) == (wanted, 100)
-
-
 @pytest.mark.parametrize(
     ("comment", "granted"),
     [
@@ -122,8 +33,9 @@ def test_an_end_is_reached_without_a_change_of_the_limit(lease: int, beyond: int
         (f"drainwise: asked to be gone by 1795271000 (lease of 12_3@{T0 + 1} until 1795290000): bob waits", None),
         (f"drainwise: asked to be gone by 1795271000 (lease of 12_4@{T0} until 1795290000): bob waits", None),
         (f"x drainwise: asked to be gone by 1795271000 (lease of 12_3@{T0} until 1795290000): bob waits", None),
-        ("drainwise: asked to be gone by 1795271000: bob waits", None),
-        (f"drainwise: not asked to leave any more: x (lease of 12_3@{T0} until 1795290000)", None),
+        (f"drainwise: ordered to end by 1795271000 (lease of 12_3@{T0} until none): bob waits", (None,)),
+        ("drainwise: ordered to end by 1795271000: bob waits", None),
+        (f"drainwise: order withdrawn: x (lease of 12_3@{T0} until 1795290000)", None),
         ("", None),
     ],
 )
@@ -134,6 +46,108 @@ def test_what_a_lease_was_is_read_of_that_run_alone(comment: str, granted: tuple
 
 @pytest.mark.parametrize(("end", "granted"), [(1795270999, None), (1795271000, (None,)), (1795271001, (None,))])
 def test_who_shortened_a_lease_after_us_is_not_overruled(end: int, granted: tuple[int | None] | None) -> None:
-    """An order is taken back, not what an administrator has decided since."""
+    """An order is withdrawn, not what an administrator has decided since."""
     comment = f"drainwise: asked to be gone by 1795271000 (lease of 17@{T0} until none): bob waits"
     assert granted_in(comment, f"17@{T0}", end) == granted
+
+
+class RecordedCommands(SlurmCommands):
+    """One running job whose lease an order has changed, and its accounting record."""
+
+    def __init__(self, end: int, limit: str, record: str) -> None:
+        super().__init__()
+        self.end, self.limit, self.record = end, limit, record
+        self.given: list[str] = []
+        self.sacct_script = ""
+        self.sacctmgr_faults: list[PoolError] = []
+
+    def start(self, name: str, *_: str, **__: object) -> Running:
+        values = ("12", "12", "N/A", "0", "RUNNING", T0, self.end, "1", "1", "1", "0", "5", self.limit)
+        line = "".join(f"{value}|" for value in values)
+        if name == "sacct" and self.sacct_script:
+            return Running(["/bin/sh", "-c", self.sacct_script], {}, 0.2)
+        said = {"squeue": line, "sacct": self.record}[name]
+        return Running(["/bin/echo", said], {}, 5.0)
+
+    def order(self, name: str, *arguments: str, stdin: str = "") -> None:
+        self.given.append(f"{name} {arguments[-1]}")
+        if name == "sacctmgr" and self.sacctmgr_faults:
+            raise self.sacctmgr_faults.pop(0)
+        if arguments[-1].startswith("EndTime=uts"):
+            self.end = int(arguments[-1][11:])
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_lease_that_was_suspended_before_it_was_shortened_is_given_back(is_ours: bool) -> None:
+    """Ten minutes later than its time limit says it ended before; so it does not look shortened by that."""
+    granted, ordered = T0 + 36_600, T0 + 29_399
+    record = f"drainwise: ordered to end by {ordered} (lease of 12@{T0} until {granted}): wanted"
+    commands = RecordedCommands(ordered, "8:01:00", record if is_ours else "")
+    after = SlurmOrders(commands).withdraw(f"12@{T0}", "not wanted")
+    assert after.end == (granted if is_ours else ordered)
+    assert bool(commands.given) == is_ours
+
+
+REFUSED = "echo 'sacct: error: Sending PersistInit msg: Connection refused' >&2; exit 1"
+
+
+@pytest.mark.parametrize("script", ["exec sleep 60", REFUSED])
+def test_an_accounting_that_does_not_answer_is_asked_again_later(script: str) -> None:
+    """The order stands meanwhile, by a fault of this run alone: a refusal would be for good."""
+    ordered = T0 + 29_399
+    commands = RecordedCommands(
+        ordered, "8:10:00", f"drainwise: ordered to end by {ordered} (lease of 12@{T0} until {T0 + 36_000})"
+    )
+    commands.sacct_script = script
+    with pytest.raises(PoolUnreachable, match="stands until the accounting answers: s") as fault:
+        SlurmOrders(commands).withdraw(f"12@{T0}", "not wanted")
+    assert (fault.value.only, commands.given) == (f"12@{T0}", [])
+    commands.sacct_script = ""
+    SlurmOrders(commands).withdraw(f"12@{T0}", "not wanted")
+    assert (commands.end, commands.given[0]) == (T0 + 36_000, "scontrol TimeLimit=600")
+
+
+@pytest.mark.parametrize("script", ["exec sleep 60", REFUSED])
+def test_a_second_order_keeps_what_the_lease_was_though_the_accounting_does_not_answer(script: str) -> None:
+    """A record that cannot be read is not overwritten by the lease as the first order left it."""
+    commands = RecordedCommands(
+        T0 + 29_399, "8:10:00", f"drainwise: ordered to end by {T0 + 29_399} (lease of 12@{T0} …)"
+    )
+    commands.sacct_script = script
+    after = SlurmOrders(commands).shorten(f"12@{T0}", T0 + 20_001, "wanted")
+    assert (after.end, commands.given) == (T0 + 20_001, [f"scontrol EndTime=uts{T0 + 20_001}"])
+
+
+def test_without_accounting_an_order_cannot_be_withdrawn() -> None:
+    commands = RecordedCommands(T0 + 29_399, "8:10:00", "")
+    commands.sacct_script = "echo 'Slurm accounting storage is disabled' >&2; exit 1"
+    with pytest.raises(ActionRefused, match="nobody knows what its lease was"):
+        SlurmOrders(commands).withdraw(f"12@{T0}", "not wanted")
+
+
+NO_RECORD = ActionRefused("sacctmgr refused: 1: Request didn't affect anything")
+
+
+@pytest.mark.parametrize("fault", [OrderUnanswered("sacctmgr did not answer within 5 s"), NO_RECORD])
+def test_an_order_waits_for_its_record_but_not_again_when_that_was_in_vain(
+    fault: PoolError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """slurmctld that has lost slurmdbd reports a start up to twenty seconds after that is back."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+
+    def records(missing: int) -> int:
+        """How often an order tries to write its record, of which `missing` tries fail."""
+        commands.given, commands.sacctmgr_faults, commands.end = [], [fault] * missing, T0 + 36_000
+        orders.shorten(f"12@{T0}", T0 + 20_001, "wanted")
+        return [given.partition(" ")[0] for given in commands.given].count("sacctmgr")
+
+    commands = RecordedCommands(T0 + 36_000, "10:00:00", "")
+    orders = SlurmOrders(commands)
+    assert records(40) == 41
+    assert commands.given[-2].startswith("sacctmgr SystemComment=drainwise: ordered to end by"), "first the record"
+    assert 40 < records(1000) < 80
+    assert records(1) == 1
+    clock[0] += 600
+    assert records(1) == 2

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
-from drainwise.pool import Pilot, Snapshot
-from drainwise.siteconfig.schema import SlurmSection
-from drainwise.slurm.pool import OVERDUE_AFTER, SlurmPool
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.siteconfig import SlurmSection
+from drainwise.slurm.pool.pool import OVERDUE_AFTER, SlurmPool
 
 T0 = 1795270000
 END = T0 + 601
 OVERDUE = Snapshot(
     END + 200, (Pilot(f"17@{T0}", "17", "n1", "atlas", "alice", 8, T0, lease_end=END, deadline=END),), ()
 )
-RUN = f"17|17|N/A|0|RUNNING|{T0}|{END}|1|1|1|0|100|"
+RUN = f"17|17|N/A|0|RUNNING|{T0}|{END}|1|1|1|0|100|11:00|"
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def pool(bin_dir: Path, native: str, now: int) -> SlurmPool:
 @pytest.mark.parametrize("native", ["no", "yes"])
 def test_who_is_overdue_is_ended_and_told(bin_dir: Path, native: str) -> None:
     """Not before slurmctld itself has had its time."""
-    assert pool(bin_dir, native, END + OVERDUE_AFTER).tend(OVERDUE) == []
+    assert pool(bin_dir, native, END + OVERDUE_AFTER).follow_up(OVERDUE) == []
     assert "RUNNING" in (bin_dir / "runs").read_text()
-    assert pool(bin_dir, native, END + OVERDUE_AFTER + 1).tend(OVERDUE) == ["17 was overdue and is ended"]
+    assert pool(bin_dir, native, END + OVERDUE_AFTER + 1).follow_up(OVERDUE) == ["17 was overdue and is ended"]
     assert "CANCELLED" in (bin_dir / "runs").read_text()
 
 
@@ -53,5 +53,5 @@ def test_nobody_is_ended_without_a_word(bin_dir: Path) -> None:
     """HOSTILE 54: where priorities cannot be read there is no list of what was done, so nothing is done."""
     (bin_dir / "silent").touch()
     with pytest.raises(PoolUnreachable):
-        pool(bin_dir, "yes", END + 200).tend(OVERDUE)
+        pool(bin_dir, "yes", END + 200).follow_up(OVERDUE)
     assert "RUNNING" in (bin_dir / "runs").read_text()

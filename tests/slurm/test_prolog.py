@@ -8,29 +8,20 @@ import time
 
 import pytest
 
+from drainwise.common.wake import Wake
 from drainwise.features.check import check
+from drainwise.features.check_key import ERROR
 from drainwise.features.read import open_features
-from drainwise.features.verdict import ERROR
-from drainwise.slurm.wake import open_wake
-from made_up_node import Ran, run_as, write
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_node import Ran, contents, run_as, write
+from made_up_slurm_node import MadeUpJob, SlurmNode
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 ALICE, BOB = 54321, 54322
 NOW = 1_795_249_000
-JOB = SlurmJob(17, ALICE)
-DATED = SlurmJob(17, ALICE, started=NOW, ends=NOW + 7200)
+JOB = MadeUpJob(17, ALICE)
+DATED = MadeUpJob(17, ALICE, started=NOW, ends=NOW + 7200)
 DIRECTORIES = {".machinefeatures", ".jobfeatures", ".jobstatus"}
-
-
-def contents(directory: str) -> dict[str, str]:
-    """What stands in a features directory."""
-    found = {}
-    for name in os.listdir(directory):
-        with open(f"{directory}/{name}", encoding="ascii") as stream:
-            found[name] = stream.read()
-    return found
 
 
 def silent(ran: Ran) -> bool:
@@ -90,7 +81,7 @@ def test_before_24_11(node: SlurmNode) -> None:
 def test_each_node_of_a_job_knows_its_own_cores(node: SlurmNode) -> None:
     """Several nodes on one host do not get into each other's way."""
     for name, cores in (("node1", "4\n"), ("node2", "4\n"), ("node3", "2\n")):
-        job = SlurmJob(17, ALICE, node=name)
+        job = MadeUpJob(17, ALICE, node=name)
         assert silent(node.prolog(job))
         assert contents(f"{node.tree(job)}/.jobfeatures")["allocated_cpu"] == cores
     assert sorted(os.listdir(node.runtime_dir)) == ["node1", "node2", "node3"]
@@ -100,7 +91,7 @@ def test_the_check_is_content(node: SlurmNode) -> None:
     """No rule of the specification is broken by what the prolog writes, but for keys that only the agent knows."""
     node.record(JOB, 24, 32, 64)
     now = int(time.time())
-    job = SlurmJob(17, ALICE, started=now, ends=now + 7200)
+    job = MadeUpJob(17, ALICE, started=now, ends=now + 7200)
     node.prolog(job)
     machine, own = (open_features(f"{node.tree(job)}/{name}") for name in (".machinefeatures", ".jobfeatures"))
     assert [verdict for verdict in check(machine, own, now) if verdict.level == ERROR] == []
@@ -134,7 +125,7 @@ def test_a_planned_shutdown_is_there_from_the_start(node: SlurmNode) -> None:
 @pytest.mark.parametrize("change", [{"node_list": "node[1-3"}, {"cpus_per_node": "4"}, {"node": "node9"}])
 def test_cores_that_are_not_surely_known_are_left_out(node: SlurmNode, change: dict[str, str]) -> None:
     """It is said, and all the rest is there."""
-    job = SlurmJob(17, ALICE, **change)  # type: ignore[arg-type]
+    job = MadeUpJob(17, ALICE, **change)  # type: ignore[arg-type]
     assert "its cores on this node are not known" in one_line(node.prolog(job))
     found = contents(f"{node.tree(job)}/.jobfeatures")
     assert set(found).isdisjoint({"allocated_cpu", "allocated_CPU", "cpu_limit_secs", "hs06_job"})
@@ -147,12 +138,12 @@ def test_cores_that_are_not_surely_known_are_left_out(node: SlurmNode, change: d
 def test_the_agent_is_woken_and_waited_for(node: SlurmNode) -> None:
     """Where it listens the tree is not complete until it says so."""
     os.mkdir(node.runtime_dir, 0o755)
-    fifo = open_wake(node.runtime_dir)
+    fifo = Wake(f"{node.runtime_dir}/agent.wake")
     try:
         assert silent(node.prolog(JOB))
-        assert os.read(fifo, 100) == b"\n"
+        assert fifo.clear()
     finally:
-        os.close(fifo)
+        fifo.close()
     assert not os.path.exists(f"{node.tree(JOB)}/complete")
 
 
@@ -163,14 +154,14 @@ def test_a_requeued_job_finds_nothing_of_its_earlier_run(node: SlurmNode) -> Non
     """HOSTILE 48: its report, an order to leave, whatever lies there: all of another run."""
     node.prolog(DATED)
     write(f"{node.tree(DATED)}/.jobstatus/.site.ad", "VACATE_DESIRED = True\n", ALICE)
-    again = SlurmJob(17, ALICE, started=NOW + 60, ends=NOW + 7260, restarts=1)
+    again = MadeUpJob(17, ALICE, started=NOW + 60, ends=NOW + 7260, restarts=1)
     assert silent(node.prolog(again))
     assert contents(f"{node.tree(again)}/.jobstatus") == {}
     assert contents(f"{node.tree(again)}/.jobfeatures")["jobstart_secs"] == f"{NOW + 60}\n"
 
 
-@pytest.mark.parametrize("job", [SlurmJob(17, BOB), SlurmJob(17, BOB, started=NOW, ends=NOW + 7200)])
-def test_a_job_number_that_comes_back_is_another_job(node: SlurmNode, job: SlurmJob) -> None:
+@pytest.mark.parametrize("job", [MadeUpJob(17, BOB), MadeUpJob(17, BOB, started=NOW, ends=NOW + 7200)])
+def test_a_job_number_that_comes_back_is_another_job(node: SlurmNode, job: MadeUpJob) -> None:
     """HOSTILE 48: neither user of the number gets anything of the other's."""
     node.prolog(DATED)
     write(f"{node.tree(DATED)}/.jobstatus/used_CPU", "4\n", ALICE)
@@ -190,7 +181,7 @@ def test_the_prolog_of_a_running_job_changes_nothing(node: SlurmNode) -> None:
 
 
 @pytest.mark.parametrize("job", [JOB, DATED])
-def test_two_at_once(node: SlurmNode, job: SlurmJob) -> None:
+def test_two_at_once(node: SlurmNode, job: MadeUpJob) -> None:
     """HOSTILE 52: both end well and one whole tree is there."""
     running = [subprocess.Popen([node.hook("prolog")], env=job.environment()) for _ in range(4)]
     assert {hook.wait(timeout=60) for hook in running} == {0}

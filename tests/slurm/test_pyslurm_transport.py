@@ -1,5 +1,7 @@
 """Whom the jobs are asked for: pyslurm where it is installed and matches, else squeue, and never half of each.
 
+Beside pyslurm squeue says what jobs ask for that pyslurm does not tell.
+
 The pyslurm here is made up, in as many broken ways as a real one may fail; what a real one says is in
 `test_pyslurm_record`. Slurm's commands print what real ones printed at the same moment.
 """
@@ -14,16 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.errors import PoolUnreachable
-from drainwise.finding import MISSING, OK
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.schema import SlurmSection
-from drainwise.slurm.check import judge
-from drainwise.slurm.check_facts import ClusterFacts
-from drainwise.slurm.commands import SlurmCommands
-from drainwise.slurm.pool import SlurmPool
-from drainwise.slurm.pyslurm_transport import Choice, choice_of, mismatch, transport_of
-from drainwise.slurm.transport import Transport
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.pool.finding import MISSING, OK
+from drainwise.siteconfig import SiteConfig, SlurmSection
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.pool.pool import SlurmPool
+from drainwise.slurm.pool.pyslurm_transport import TransportChoice, choice_of, mismatch, transport_of
+from drainwise.slurm.pool.transport import Transport
+from drainwise.slurm.setup.check import judge
+from drainwise.slurm.setup.check_facts import ClusterFacts
 
 from .test_pyslurm_record import FOLDER, NOW
 
@@ -60,9 +61,11 @@ class Machine:
         for name in ("squeue", "sinfo", "sshare"):
             file = FOLDER / "24.11" / f"{name}.{'json' if name == 'squeue' else 'txt'}"
             answer = f"case $* in *--json*) cat {file};; esac" if name == "squeue" else f"cat {file}"
-            self.program(name, f"echo {name} >> {self.marker}; {answer}")
+            # What pyslurm does not tell of jobs is asked for beside it.
+            note = f"case $* in *=JobID:?,tres-alloc*) exit;; esac; echo {name} >> {self.marker}"
+            self.program(name, f"{note}; {answer}")
         config = "date '+Configuration data as of %s'"
-        self.program("scontrol", f"case $* in --version) echo slurm-wlm 24.11.5;; *) {config};; esac")
+        self.program("scontrol", f"case $* in --version) echo slurm-wlm 24.11.5;; *) cat >/dev/null; {config};; esac")
         self.commands = SlurmCommands(str(self.bin_dir), 20.0)
 
     def program(self, name: str, text: str) -> None:
@@ -83,7 +86,7 @@ class Machine:
     def transport(self, setting: str = "auto", seconds: float = 30.0) -> Transport:
         return transport_of(setting, self.commands, seconds)
 
-    def choice(self, setting: str = "auto") -> Choice:
+    def choice(self, setting: str = "auto") -> TransportChoice:
         return choice_of(setting, self.commands, 30.0)
 
     def children(self) -> str:
@@ -126,7 +129,7 @@ def test_a_pyslurm_that_matches_is_asked_instead_of_squeue(machine: Machine) -> 
     answers = machine.transport().answers()
     assert machine.asked() == {"imported"}
     assert (len(answers.jobs), len(answers.nodes)) == (28, 4)
-    assert machine.choice() == Choice("pyslurm 24.11.0", "")
+    assert machine.choice() == TransportChoice("pyslurm 24.11.0", "")
     assert {job.user for job in answers.jobs} <= {"alice", "bob", *map(str, range(900, 1100))}
 
 
@@ -136,7 +139,7 @@ def test_the_pools_snapshot_is_the_same_by_either(machine: Machine) -> None:
     pools = [SlurmPool(replace(settings, transport=name)) for name in ("pyslurm", "commands")]
     ours, theirs = (pool.snapshot(NOW["24.11"]) for pool in pools)
     assert machine.asked() == {"imported", "squeue"}
-    assert ours.principals == theirs.principals
+    assert ours.accounts == theirs.accounts
     assert {(one.name, one.report, one.deadline) for one in ours.pilots} == {
         (one.name, one.report, one.deadline) for one in theirs.pilots
     }
@@ -146,14 +149,14 @@ def test_without_pyslurm_squeue_is_asked(machine: Machine) -> None:
     answers = machine.transport().answers()
     assert machine.asked() == {"squeue"}
     assert len(answers.jobs) == 27
-    assert machine.choice() == Choice("squeue --json", "pyslurm is not installed")
+    assert machine.choice() == TransportChoice("squeue --json", "pyslurm is not installed")
 
 
 def test_a_pyslurm_of_another_release_is_never_imported(machine: Machine) -> None:
     """It could end the process, or read nonsense."""
     machine.install(DIES, version="25.11.2")
     assert len(machine.transport().answers().jobs) == 27
-    assert machine.choice() == Choice("squeue --json", "pyslurm 25.11.2 does not match Slurm 24.11.5")
+    assert machine.choice() == TransportChoice("squeue --json", "pyslurm 25.11.2 does not match Slurm 24.11.5")
     assert machine.asked() == {"squeue"}
 
 
@@ -161,7 +164,7 @@ def test_the_site_may_want_the_commands_alone(machine: Machine) -> None:
     machine.install()
     machine.transport("commands").answers()
     assert machine.asked() == {"squeue"}
-    assert machine.choice("commands") == Choice("squeue --json", "[slurm] transport = commands")
+    assert machine.choice("commands") == TransportChoice("squeue --json", "[slurm] transport = commands")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_a_pyslurm_that_cannot_be_imported_is_left_alone(machine: Machine, broke
     for _ in range(2):
         assert len(transport.answers().jobs) == 27
     assert machine.marker.read_text().split().count("imported") == 1
-    assert machine.choice() == Choice("squeue --json", f"pyslurm cannot be imported: {why}")
+    assert machine.choice() == TransportChoice("squeue --json", f"pyslurm cannot be imported: {why}")
 
 
 @pytest.mark.parametrize(
@@ -189,13 +192,13 @@ def test_a_pyslurm_that_cannot_be_imported_is_left_alone(machine: Machine, broke
     [
         (FAILED_LOAD.format("raise RuntimeError('Unable to contact slurm controller')"), "RuntimeError: Unable to"),
         (FAILED_LOAD.format("os.kill(os.getpid(), 11)"), "its process was ended by signal 11"),
-        (FAILED_LOAD.format("os._exit(0)"), "half an answer"),
+        (FAILED_LOAD.format("os._exit(0)"), "incomplete answer"),
         (FAILED_LOAD.format("return Jobs({1: object()})"), "AttributeError"),
         ("Job.cpus = property(lambda job: 1 / 0 if job.id == 20 else 1, lambda job, value: None)", "ZeroDivisionError"),
     ],
 )
 def test_a_pyslurm_that_fails_midway_is_no_answer(machine: Machine, broken: str, why: str) -> None:
-    """HOSTILE 54: neither half of its jobs nor, since Slurm may be what fails, another road; no process stays."""
+    """HOSTILE 54: neither half of its jobs nor, since Slurm may be what fails, another transport; no process stays."""
     before = machine.children()
     machine.install(broken)
     with pytest.raises(PoolUnreachable, match=why) as fault:
@@ -234,7 +237,7 @@ def test_who_wants_pyslurm_alone_is_told_why_there_is_no_answer(machine: Machine
         with pytest.raises(PoolUnreachable, match="but pyslurm cannot be imported: ValueError: no"):
             transport.answers()
     assert machine.asked() == {"imported"}
-    assert machine.choice("pyslurm") == Choice("", "pyslurm cannot be imported: ValueError: no")
+    assert machine.choice("pyslurm") == TransportChoice("", "pyslurm cannot be imported: ValueError: no")
 
 
 def test_what_lies_beside_pyslurm_hides_nothing_of_pythons_own(
@@ -261,12 +264,12 @@ def test_a_user_without_a_name_is_a_number(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("choice", "severity", "words", "line"),
     [
-        (Choice("pyslurm 24.11.0", ""), OK, "installed", ""),
-        (Choice("squeue --json", "pyslurm is not installed"), OK, "pyslurm is not installed", ""),
-        (Choice("", "pyslurm is not installed"), MISSING, "pyslurm is not installed", "transport = auto"),
+        (TransportChoice("pyslurm 24.11.0", ""), OK, "installed", ""),
+        (TransportChoice("squeue --json", "pyslurm is not installed"), OK, "pyslurm is not installed", ""),
+        (TransportChoice("", "pyslurm is not installed"), MISSING, "pyslurm is not installed", "transport = auto"),
     ],
 )
-def test_check_says_what_is_used_and_why(choice: Choice, severity: str, words: str, line: str) -> None:
+def test_check_says_what_is_used_and_why(choice: TransportChoice, severity: str, words: str, line: str) -> None:
     facts = ClusterFacts({}, {}, (), (), choice)
     (found,) = (one for one in judge(facts, SiteConfig(), 0) if one.what == "transport")
     assert (found.severity, found.value, found.line) == (severity, choice.by, line)

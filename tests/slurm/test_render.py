@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-import jinja2
 import pytest
 
-from drainwise.errors import UsageError
+import rendered_site
+from drainwise.facts.errors import UsageError
 from drainwise.node import settings as node_settings
-from drainwise.siteconfig import FeaturesSection, PilotSection, SiteConfig, SlurmSection
+from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.siteconfig.schema import keys
-from drainwise.slurm import render
-from drainwise.slurm.render import ROLES, fragment_path, template_dir
+from drainwise.slurm.setup import render
+from drainwise.slurm.setup.render import ROLES, fragment_path
 from made_up_node import write
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_slurm_node import MadeUpJob, SlurmNode
+from rendered_site import (
+    SITE,
+    read_on_node,
+    require_comment_only,
+    require_no_empty_value,
+    require_own_templates,
+)
 
 from .conftest import MakeNode
 
-PLUGINS = Path(__file__).parents[2] / "plugins"
-SITE = SiteConfig(file="/etc/drainwise/site.ini")
 FULL = replace(
-    SITE,
-    features=FeaturesSection(
-        hs06=Decimal("380.50"),
-        hs23=Decimal(391),
-        cpufactor_lrms=Decimal("0.000001"),
-        wall_limit=36000,
-        cpu_limit_per_core=35000,
-        max_swap=4 << 30,
-        scratch_limit=20 * 10**9,
-        jobslots=24,
-        shutdown_command="/usr/sbin/poweroff",
-        grace=3600,
-        grace_job=1800,
-    ),
-    pilot=PilotSection(heartbeat_limit=1800),
+    rendered_site.FULL,
     slurm=SlurmSection(
         state_dir="/srv/dw",
         runtime_dir="/run/site",
@@ -56,7 +44,7 @@ FULL = replace(
     ),
 )
 HOOKS = ("prolog", "task_prolog", "epilog")
-JOB = SlurmJob(17, 54321)
+JOB = MadeUpJob(17, 54321)
 
 
 def text_of(site: SiteConfig, role: str, end: str) -> str:
@@ -152,13 +140,7 @@ def test_each_release_is_told_in_its_way_whom_to_spare(
 
 def test_node_settings_are_what_the_node_reads() -> None:
     """The reader on the node finds every value of the site file, in seconds and bytes."""
-    read = node_settings.parse(text_of(FULL, "node", "node.conf"), "node.conf")
-    assert (read.decimal("hs06"), read.decimal("hs23"), read.decimal("cpufactor_lrms")) == (380.5, 391, 1e-06)
-    assert (read.whole("wall_limit_secs"), read.whole("cpu_limit_secs_per_core")) == (36000, 35000)
-    assert (read.whole("max_swap_bytes"), read.whole("scratch_limit_bytes")) == (4 << 30, 20 * 10**9)
-    assert (read.whole("jobslots"), read.text("shutdown_command")) == (24, "/usr/sbin/poweroff")
-    assert (read.whole("grace_secs"), read.whole("grace_secs_job")) == (3600, 1800)
-    assert (read.heartbeat_limit, read.shutdown_file) == (1800, "/srv/dw/shutdowntime")
+    read = read_on_node(text_of(FULL, "node", "node.conf"))
     assert (read.runtime_dir, read.bin_dir) == ("/run/site", "/opt/slurm/bin")
     assert (read.limits_wait, read.agent_period, read.command_timeout) == (2, 10, 3)
 
@@ -180,36 +162,18 @@ def test_another_role_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["a\nEVIL = 1", "a'; reboot; '", 'a"""\nimport os', "a\\", "ü", "a\x1b[0m", "$(EVIL)"])
 def test_the_name_of_the_site_file_is_only_a_comment(name: str) -> None:
-    """HOSTILE 15, 41: the one text that no kind has checked adds no line and no code to any file."""
-    for file, plain in zip(render.render(replace(SITE, file=name), "all"), render.render(SITE, "all")):
-        assert file.text.isascii()
-        assert len(file.text.splitlines()) == len(plain.text.splitlines())
-        assert not [word for word in ("EVIL =", "$(EVIL)", "reboot;", '"; ') if word in file.text]
+    """HOSTILE 15, 41: it adds no line and no code to any file."""
+    require_comment_only(render, name, "EVIL =", "$(EVIL)", "reboot;", '"; ')
 
 
 def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A slip in a template never becomes an empty value."""
-    shutil.copytree(template_dir(), tmp_path / "templates")
-    (tmp_path / "templates" / "node.conf.j2").write_text("hs06 = {{ features.hs60 }}\n")
-    monkeypatch.setattr(render, "template_dir", lambda: str(tmp_path / "templates"))
-    with pytest.raises(jinja2.UndefinedError, match="hs60"):
-        render.render(SITE, "node")
+    require_no_empty_value(render, "node", monkeypatch, tmp_path)
 
 
 def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
-    shutil.copytree(PLUGINS / "drainwise", tmp_path / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(template_dir(), tmp_path / "drainwise" / "slurm_templates")
-    shutil.copytree(PLUGINS.parent / "systemd", tmp_path / "drainwise" / "systemd_templates")
-    program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from drainwise.slurm.render import render, template_dir\n"
-        "from drainwise.siteconfig import SiteConfig\n"
-        "print(template_dir()); print(len(render(SiteConfig(), 'all')))"
-    )
-    command = [sys.executable, "-B", "-c", program]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.environ["PATH"]})
-    assert ran.stdout.splitlines() == [f"{tmp_path}/drainwise/slurm_templates", "8"]
+    require_own_templates(render, "slurm_templates", 8, tmp_path)
 
 
 # ---- the hooks as programs ----
@@ -222,7 +186,7 @@ def test_a_hook_takes_nothing_from_its_environment(hook: str, node: SlurmNode) -
         text = stream.read()
     assert text.startswith("#!/bin/sh\n")
     assert f"{node.site.slurm.python} -I -S -c '" in text
-    unset = re.search(r"^unset (.*)$", text, re.M)
+    unset = re.search(r"^unset (.*)$", text, re.MULTILINE)
     assert unset is not None
     assert {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "GLIBC_TUNABLES"} <= set(unset[1].split())
     assert text.index("setitimer") < text.index("import sys"), "the time limit comes before all else"

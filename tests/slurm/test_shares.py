@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.errors import PoolUnreachable
-from drainwise.slurm.shares import WORST, shares_in
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.slurm.pool.shares import WORST, shares_in
 
 from .recorded_cluster import VERSIONS, shares
 
@@ -21,7 +21,7 @@ def test_recorded_tree(version: str) -> None:
     """root's own users have a part, too; cms-old's users share in cms itself, beside cms-prod and cms-users."""
     tree = shares(version)
     names = ("atlas", "cms-prod", "cms-users", "cms-old", "physics")
-    assert [tree.principal_of(name) for name in names] == ["atlas", "cms-prod", "cms-users", "cms", "physics"]
+    assert [tree.sharing_account(name) for name in names] == ["atlas", "cms-prod", "cms-users", "cms", "physics"]
     owed = tree.owed(60, dict.fromkeys(("atlas", "cms", "cms-prod", "cms-users"), 1000.0))
     assert owed == pytest.approx({"atlas": 40, "cms": 4, "cms-prod": 12, "cms-users": 4})
     # atlas has used 91 % and has half of the shares.
@@ -99,13 +99,12 @@ def test_a_user_with_several_associations_has_used_all_of_them() -> None:
         "root|||0\n atlas|alice|1|0\n",
     ],
 )
-def test_half_an_answer_is_none(answer: str) -> None:
+def test_an_incomplete_answer_is_none(answer: str) -> None:
     """HOSTILE 54."""
     with pytest.raises(PoolUnreachable):
         shares_in(answer)
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.floats(0, 100), st.booleans()), min_size=1, max_size=8),
     st.floats(0, 500),

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.finding import DANGEROUS, MISSING, OK
+from drainwise.pool.finding import DANGEROUS, MISSING, OK
 from drainwise.siteconfig import SiteConfig
-from drainwise.slurm.check_space import Space, judge_space, space_of
-from drainwise.slurm.job_tree import open_node
-from drainwise.slurm.lease import Lease
-from drainwise.slurm.prolog import make_tree
-from drainwise.slurm.render import render
-from drainwise.slurm.status_mount import BYTES, FILES, can_be_seen, foreign_mounts, mount, own_mounts, unmount
+from drainwise.slurm.node.job_tree import open_node
+from drainwise.slurm.node.lease import SlurmLease
+from drainwise.slurm.node.prolog import make_tree
+from drainwise.slurm.node.status_mount import BYTES, FILES, can_be_seen, foreign_mounts, mount, own_mounts, unmount
+from drainwise.slurm.setup.check_node import Space, judge_space, space_of
+from drainwise.slurm.setup.render import render
 from made_up_node import public_directory
 
 from .agent_host import ALICE, NODE, AgentHost, as_user
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts"),
 ]
 libc = ctypes.CDLL(None, use_errno=True)
-LEASE = Lease(job="17", uid=ALICE, gid=ALICE, started=1795270000, cores=2)
+LEASE = SlurmLease(job="17", uid=ALICE, gid=ALICE, started=1795270000, cores=2)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_what_somebody_mounted_on_it_is_foreign_and_left_alone(tree: Path) -> No
 
 def test_before_24_11_a_container_would_not_see_it(tmp_path: Path) -> None:
     environment = {b"SLURM_CONF": f"{tmp_path}/slurm.conf".encode()}
-    since = Lease(job="17", uid=1, gid=1, started=1795270000, start_known=True)
+    since = SlurmLease(job="17", uid=1, gid=1, started=1795270000, start_known=True)
     assert can_be_seen(environment, LEASE)
     (tmp_path / "job_container.conf").touch()
     assert not can_be_seen(environment, LEASE)
@@ -103,7 +103,7 @@ def test_the_agent_reads_and_tells_through_it() -> None:
         host = AgentHost(base)
         node = open_node(host.runtime, NODE, create=True)
         assert node is not None
-        lease = Lease(job="17", uid=ALICE, gid=ALICE, started=host.now - 100, cores=8)
+        lease = SlurmLease(job="17", uid=ALICE, gid=ALICE, started=host.now - 100, cores=8)
         make_tree(node, f"{host.runtime}/{NODE}", lease, host.settings, host.now, has_own_status=True)
         os.close(node)
         host.slurm.job(17, ALICE, host.now - 100, host.now + 3500, {"TimeLimit": "01:00:00"})

@@ -9,20 +9,20 @@ import time
 
 import pytest
 
+from drainwise.common.wake import Wake
 from drainwise.node import DIRECTORIES, with_twins
-from drainwise.slurm.job_tree import mark_complete
-from drainwise.slurm.status_mount import unmount
-from drainwise.slurm.task_prolog import wait_for_limits
-from drainwise.slurm.wake import open_wake
+from drainwise.slurm.node.job_tree import mark_complete
+from drainwise.slurm.node.status_mount import unmount
+from drainwise.slurm.node.task_prolog import wait_for_limits
 from made_up_node import Ran, make_directory, run_as, write
-from made_up_slurm_node import SlurmJob, SlurmNode
+from made_up_slurm_node import MadeUpJob, SlurmNode
 
 from .conftest import MakeNode
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 ALICE, BOB = 54321, 54322
-JOB = SlurmJob(17, ALICE)
+JOB = MadeUpJob(17, ALICE)
 ALL = [twin for name in DIRECTORIES for twin in with_twins(name)]
 
 
@@ -66,7 +66,7 @@ def test_a_directory_that_could_not_be_made_is_not_named(node: SlurmNode, missin
 def test_a_tree_of_another_user_is_not_named(node: SlurmNode) -> None:
     """HOSTILE 48: a prolog that did not get through must not lend a job the tree of an older one."""
     node.prolog(JOB)
-    assert told(node.task_prolog(SlurmJob(17, BOB))) == dict.fromkeys(ALL)
+    assert told(node.task_prolog(MadeUpJob(17, BOB))) == dict.fromkeys(ALL)
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
@@ -99,9 +99,9 @@ def woken(make_node: MakeNode) -> SlurmNode:
     """A node on which a job starts and an agent listens; a job waits a second for it at most."""
     node = make_node(limits_wait=1)
     os.mkdir(node.runtime_dir, 0o755)
-    fifo = open_wake(node.runtime_dir)
+    fifo = Wake(f"{node.runtime_dir}/agent.wake")
     node.prolog(JOB)
-    os.close(fifo)
+    fifo.close()
     return node
 
 

@@ -1,5 +1,5 @@
-"""The reclaim agent as it runs: one cycle after the other, one agent per pool, told by signals, telling systemd.
+"""The reclaim agent as it runs: cycle after cycle, one agent per pool, steered by signals, reporting to systemd.
 
-Knows `reclaim`, the journal and the protocol of `drainwise.pool`, and no batch system. The batch system is the only
-truth: whatever the agent remembers only makes it more careful.
+Knows `reclaim`, the journal and the protocol of `drainwise.pool.facts`, and no batch system. The batch system is the
+only truth: whatever the agent remembers only makes it more careful.
 """

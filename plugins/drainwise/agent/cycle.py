@@ -1,26 +1,30 @@
 """One cycle: look, learn what has ended, finish what was left, decide, write it down, and act on it if that is wanted.
 
 Stateless against the batch system: a cycle that was killed anywhere leaves nothing half done, since the next one looks
-first, and each act is one order which the batch system has as a whole or not at all. No answer, half an answer or an
+first, and each act is one order which the batch system has as a whole or not at all. No answer, incomplete answer or an
 old one ends the cycle before anything was done.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from drainwise.agent.inquiry import Inquiry
-from drainwise.agent.releases import Releases
-from drainwise.errors import DrainwiseError, PoolError, PoolUnreachable
-from drainwise.journal.entries import decision_event
+from drainwise.agent.act import CycleOutcome, carry_out
+from drainwise.common.backoff import Backoff
+from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
+from drainwise.journal.entries import decision_event, followup_event
+from drainwise.journal.event import number
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory, Noted, ended_events
-from drainwise.pool import Pool, Snapshot
-from drainwise.reclaim.action import Outcome, carry_out, finish_earlier
-from drainwise.reclaim.plan import Plan, make_plan
-from drainwise.reclaim.settings import Settings
+from drainwise.pool.closing import ClosesNodes, Closing
+from drainwise.pool.facts import Pool, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.requests.request import AdminRequest
 
 OLDEST_SNAPSHOT = 300
 """Seconds; an older answer is none."""
@@ -38,10 +42,11 @@ class Cycle:
     started: int
     seconds: float
     plan: Plan | None
-    outcome: Outcome | None
+    outcome: CycleOutcome | None
     fault: str
     acting: bool
     next_in: float = 0.0
+    unused: float = 0.0
 
     @property
     def halted(self) -> str:
@@ -49,37 +54,65 @@ class Cycle:
         return "" if self.outcome is None else self.outcome.halted
 
 
-class Nowhere:
+StandingRequests = Callable[[int], "tuple[tuple[AdminRequest, ...], tuple[str, ...]]"]
+"""Gives the requests that stand at a UNIX time, and sentences on what is none."""
+
+
+_CANNOT_CLOSE = (
+    "this batch system is not made to close nodes: pilots there get their orders, and what starts there from that time"
+    " on is not ordered; close the nodes by its own means"
+)
+
+
+class NullJournal:
     """The journal of who keeps none: a look that leaves no trace."""
 
     def write(self, event: Mapping[str, object]) -> None:
-        """Drop it."""
+        """Drop the event."""
 
 
 def run_cycle(
     pool: Pool,
-    settings: Settings,
+    settings: ReclaimSettings,
     memory: Memory,
     journal: Journal | None,
     clock: Callable[[], int],
     acting: bool,
     stopping: Callable[[], bool] = lambda: False,
-    releases: Releases | None = None,
-    inquiry: Inquiry | None = None,
+    confirmed: ConfirmedWithdrawals | None = None,
+    ask_again: AskAgain | None = None,
+    requests: StandingRequests = lambda _: ((), ()),
+    is_for_demand: bool = True,
 ) -> Cycle:
     """Do one cycle; `clock` tells the UNIX time.
 
-    acting: whether pilots are asked. stopping: asked before each act; when it says so no further one is done. journal:
-    None when nothing is to be written. releases, inquiry: what a loop remembers of its own cycles. A fault is part of
-    the result.
+    acting: whether orders are given. stopping: called before each act; once it is true no further one is done. journal:
+    None when nothing is to be written. confirmed, ask_again: what a loop remembers of its cycles. requests: the
+    requests that stand at a UNIX time, and sentences on what is none. is_for_demand: whether the cycle is for those who
+    wait, too, or for the requests alone, and for withdrawing what was ordered for one that was cancelled. A fault is
+    part of the result.
     """
-    work = _Work(pool, settings, memory, journal, clock, acting, stopping, releases, inquiry or Inquiry())
+    again = ask_again or AskAgain()
+    work = _Work(
+        pool,
+        settings,
+        memory,
+        journal,
+        clock,
+        acting,
+        stopping,
+        confirmed,
+        again,
+        requests,
+        is_for_demand,
+    )
     began, started, fault = time.monotonic(), clock(), ""
     try:
         work.do()
     except DrainwiseError as error:
         fault = str(error)
-    return Cycle(started, time.monotonic() - began, work.plan, work.outcome, fault, acting)
+    seconds = time.monotonic() - began
+    return Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused)
 
 
 @dataclass
@@ -87,42 +120,60 @@ class _Work:
     """The steps of a cycle, and how far it came."""
 
     pool: Pool
-    settings: Settings
+    settings: ReclaimSettings
     memory: Memory
     journal: Journal | None
     clock: Callable[[], int]
     acting: bool
     stopping: Callable[[], bool]
-    releases: Releases | None
-    inquiry: Inquiry
+    confirmed: ConfirmedWithdrawals | None
+    ask_again: AskAgain
+    requests: StandingRequests
+    is_for_demand: bool
     plan: Plan | None = None
-    outcome: Outcome | None = None
+    outcome: CycleOutcome | None = None
+    unused: float = 0.0
 
     def do(self) -> None:
-        noted = Noted(self.journal or Nowhere(), self.memory)
+        noted = Noted(self.journal or NullJournal(), self.memory)
         snapshot, now = self._look()
         fault = self._learn(snapshot, now, noted)
         for event in self.memory.watched(snapshot, now, self.settings):
             noted.write(event)
-        earlier = Outcome(())
+            self.unused += number(event, "unused")
+        requests, odd = self._requests(now)
+        closings = [Closing(one.name, frozenset(one.nodes), one.by, one.in_words()) for one in requests if one.nodes]
+        if closings and not isinstance(self.pool, ClosesNodes):
+            odd = (*odd, f"{', '.join(one.name for one in closings)}: {_CANNOT_CLOSE}")
+        earlier = CycleOutcome(())
         if self.acting and not self.stopping():
-            earlier = self.outcome = finish_earlier(self.pool, snapshot, self.clock, noted)
-        record = self.memory.record(now, self.settings)
-        plan = make_plan(snapshot, now, self.settings, record)
-        plan = self.plan = plan if self.releases is None else self.releases.confirmed(plan)
-        self._write_down(plan, snapshot, now, noted)
+            earlier = self.outcome = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
+        history = replace(self.memory.history(now, self.settings), requests=requests)
+        plan = make_plan(snapshot, now, self.settings, history, is_for_demand=self.is_for_demand)
+        plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan
+        plan = self.plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
+        self._write_down(plan, snapshot, requests, now, noted)
         if not self.acting:
             return
-        self.outcome = Outcome((), earlier.tended, "; ".join(part for part in (fault, earlier.fault) if part))
+        self.outcome = CycleOutcome((), earlier.followups, "; ".join(part for part in (fault, earlier.fault) if part))
         if self.stopping():
             return
         for event in self.memory.ordering(plan, snapshot, now):
             noted.write(event)
-        done = carry_out(plan, self.pool, self.settings, self.clock, noted, record, self.stopping)
+        done = carry_out(plan, self.pool, self.settings, self.clock, noted, history, self.stopping)
         faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
-        self.outcome = replace(self.outcome, acts=done.acts, released=done.released, fault=faults, halted=done.halted)
-        if self.releases is not None:
-            self.releases.note(done)
+        self.outcome = replace(self.outcome, acts=done.acts, withdrawn=done.withdrawn, fault=faults, halted=done.halted)
+        if self.confirmed is not None:
+            self.confirmed.note(done)
+
+    def _requests(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
+        """Return the requests that stand. Raises UsageError when an agent that acts cannot know them."""
+        try:
+            return self.requests(now)
+        except UsageError as fault:
+            if self.acting:
+                raise  # what was ordered for one that cannot be read would be withdrawn
+            return (), (str(fault),)
 
     def _look(self) -> tuple[Snapshot, int]:
         now = self.clock()
@@ -133,9 +184,9 @@ class _Work:
         return snapshot, now
 
     def _learn(self, snapshot: Snapshot, now: int, noted: Noted) -> str:
-        """Take in what became of earlier orders; why the records could not be had, or "": nothing else needs them."""
+        """Take in what became of earlier orders; return why the records could not be read, or ""."""
         running = {pilot.run for pilot in snapshot.pilots}
-        gone = self.inquiry.due(self.memory.open_orders().keys() - running, now)
+        gone = self.ask_again.due(self.memory.open_orders().keys() - running, now)
         fault = ""
         try:
             endings = self.pool.endings(gone, now) if gone else {}
@@ -145,10 +196,82 @@ class _Work:
             noted.write(event)
         return fault
 
-    def _write_down(self, plan: Plan, snapshot: Snapshot, now: int, noted: Noted) -> None:
-        """The decision, before anything is done, if there was anything to decide."""
-        if self.journal is None or not (plan.balance.deficit > 0 or plan.cancels):
+    def _write_down(
+        self, plan: Plan, snapshot: Snapshot, requests: Sequence[AdminRequest], now: int, noted: Noted
+    ) -> None:
+        """Write the decision before anything is done, if there was anything to decide."""
+        if self.journal is None or not (plan.balance.deficit > 0 or plan.withdrawals or plan.orders):
             return
-        event = decision_event(plan, snapshot, self.acting, now)
+        event = decision_event(plan, snapshot, self.acting, now, requests)
         if self.memory.is_news(event):
             noted.write(event)
+
+
+def _follow_up(
+    pool: Pool,
+    snapshot: Snapshot,
+    closings: Sequence[Closing],
+    now: int,
+    time: Callable[[], int],
+    journal: Journal,
+) -> CycleOutcome:
+    """Have `pool` finish what earlier cycles left to do and close nodes, each thing a line of the journal.
+
+    No order is given. A batch system that cannot tell does not stop the cycle: its fault is part of the outcome.
+    """
+    followups, faults = list[str](), list[str]()
+    steps = [partial(pool.follow_up, snapshot)]
+    if isinstance(pool, ClosesNodes):
+        steps.append(partial(pool.close_nodes, closings, snapshot, now))
+    for step in steps:
+        try:
+            done = step()
+        except PoolError as fault:
+            faults.append(str(fault))
+            continue
+        for what in done:
+            journal.write(followup_event(what, time()))
+        followups += done
+    return CycleOutcome((), tuple(followups), "; ".join(faults))
+
+
+class ConfirmedWithdrawals:
+    """What a loop remembers of its own cycles; losing it costs one cycle."""
+
+    def __init__(self) -> None:
+        self._found: frozenset[str] = frozenset()
+        self._refused: frozenset[str] = frozenset()
+
+    def confirmed(self, plan: Plan) -> Plan:
+        """Return the plan with only the withdrawals that the cycle before found too and that were not refused."""
+        found = frozenset(one.pilot.run for one in plan.withdrawals)
+        ready = (found & self._found) - self._refused
+        self._found = found
+        self._refused &= found
+        return replace(plan, withdrawals=tuple(one for one in plan.withdrawals if one.pilot.run in ready))
+
+    def interrupted(self) -> None:
+        """Forget the withdrawals found before a cycle that saw nothing: each must be found twice again."""
+        self._found = frozenset()
+
+    def note(self, outcome: CycleOutcome) -> None:
+        """Remember what was refused."""
+        self._refused |= {one.withdrawal.pilot.run for one in outcome.withdrawn if one.refused}
+
+
+_FIRST, _LONGEST = 60, 3600  # seconds
+
+
+class AskAgain:
+    """The times at which a loop asks how a run ended; losing them costs some queries."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Backoff] = {}
+
+    def due(self, runs: Iterable[str], now: int) -> list[str]:
+        """Return those of the ended runs to ask for at `now` (UNIX s); others than these are forgotten."""
+        self._known = {run: self._known.get(run) or Backoff(_FIRST, _LONGEST) for run in runs}
+        due = [run for run, backoff in self._known.items() if backoff.is_over(now)]
+        for run in due:
+            self._known[run].failed(now)
+        return due

@@ -1,4 +1,4 @@
-"""Whether the reclaim agent of this machine lives and its orders are taken, by its lock, its journal and its keeper.
+"""Check that this machine's reclaim agent lives and its orders are taken, by its lock, its journal and its manager.
 
 The facts are gathered without touching the lock, which a new agent must find free; `judge` is pure.
 """
@@ -6,13 +6,22 @@ The facts are gathered without touching the lock, which a new agent must find fr
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from drainwise.errors import UsageError
-from drainwise.finding import MISSING, OK, Finding
+from drainwise.facts.errors import UsageError
 from drainwise.journal.event import BACKING_OFF, DONE, NOT_DONE, ORDER, SKIPPED, STATE, Event
 from drainwise.journal.read import event_of, files_of, kind_of, lines_of
+from drainwise.pool.finding import MISSING, OK, Finding
+
+UNIT = "drainwise-agent"
+
+_ASKED = "LoadState,UnitFileState,ActiveState,SubState,NRestarts,Result,ExecMainStatus,ActiveEnterTimestampMonotonic"
+_SECONDS = 5.0
+_YOUNG = 60.0  # seconds; an agent that was started again and again has not lived longer
+_MANY = 3
 
 _HOUR = 3600
 _NO_FAULT = (DONE, SKIPPED, NOT_DONE)  # of an order that was not done, what nobody answered was written before
@@ -20,7 +29,7 @@ _STARTS = 3  # so often in an hour nobody starts it again by hand
 
 
 @dataclass(frozen=True)
-class Keeper:
+class ServiceManager:
     """What starts the agent on this machine (`name`), and how often it did in the last hour after the agent had ended.
 
     fault: why the agent is not kept running, "" where it is; look: the command that shows more.
@@ -48,17 +57,17 @@ class AgentFacts:
     state: tuple[str, str]
     failed: tuple[str, ...]
     given: int
-    keeper: Keeper | None
+    manager: ServiceManager | None
     unread: str = ""
 
 
 def judge(facts: AgentFacts, machine: str) -> Iterator[Finding]:
-    """Verdicts on the agent; none where this machine has none and needs none."""
-    keeper = facts.keeper
-    if keeper is not None and (keeper.fault or keeper.starts >= _STARTS):
-        ended = f"; started again {keeper.starts} times in the last hour" if keeper.starts else ""
-        why = f"{keeper.name} does not keep it running: {keeper.fault or 'it ends again and again'}{ended}"
-        yield Finding(MISSING, machine, "agent", why, keeper.look)
+    """Yield the verdicts on the agent; none where this machine has no agent and needs none."""
+    manager = facts.manager
+    if manager is not None and (manager.fault or manager.starts >= _STARTS):
+        ended = f"; started again {manager.starts} times in the last hour" if manager.starts else ""
+        why = f"{manager.name} does not keep it running: {manager.fault or 'it ends again and again'}{ended}"
+        yield Finding(MISSING, machine, "agent", why, manager.look)
     elif facts.unread:
         yield Finding(OK, machine, "agent", f"this user cannot see whether it lives: {facts.unread}")
         return
@@ -66,7 +75,7 @@ def judge(facts: AgentFacts, machine: str) -> Iterator[Finding]:
         yield Finding(OK, machine, "agent", "an agent that acts is running", value=f"pid {facts.holder}")
     elif facts.wanted:
         why = f"[agent] act = yes, and no agent that acts is running here: nobody holds {facts.lock}"
-        line = keeper.look if keeper else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
+        line = manager.look if manager else "systemctl enable --now drainwise-agent   (see docs/agent.md)"
         yield Finding(MISSING, machine, "agent", why, line)
     name, reason = facts.state
     if facts.holder is not None and name == BACKING_OFF:
@@ -77,12 +86,14 @@ def judge(facts: AgentFacts, machine: str) -> Iterator[Finding]:
         yield Finding(MISSING, machine, "agent's orders", why, f"see {facts.journal}", shown)
 
 
-def facts_of(lock: str, journal: str, acting: bool, here: bool, keeper: Keeper | None, now: int) -> AgentFacts | None:
+def facts_of(
+    lock: str, journal: str, acting: bool, here: bool, manager: ServiceManager | None, now: int
+) -> AgentFacts | None:
     """Look at the agent at `now` (UNIX s); None where there is no trace of one and it belongs on another machine.
 
     acting: whether the site file lets it act; here: whether this is the machine where the agent of a pool runs.
     """
-    traced = os.path.lexists(lock) or keeper is not None
+    traced = os.path.lexists(lock) or manager is not None
     if not (traced or here):
         return None
     holder, lines, unread = None, [], ""
@@ -97,12 +108,12 @@ def facts_of(lock: str, journal: str, acting: bool, here: bool, keeper: Keeper |
     orders = [event for event in lines if event["event"] == ORDER and _time(event) > now - _HOUR]
     failed = tuple(str(event.get("detail")) for event in orders if event.get("outcome") not in _NO_FAULT)
     state = (str(states[-1].get("state")), str(states[-1].get("why"))) if states else ("", "")
-    wanted = acting and (here or keeper is not None)
-    return AgentFacts(wanted, lock, holder, journal, state, failed, len(orders), keeper, unread)
+    wanted = acting and (here or manager is not None)
+    return AgentFacts(wanted, lock, holder, journal, state, failed, len(orders), manager, unread)
 
 
 def _recent(lines: Iterable[bytes], now: int) -> Iterator[Event]:
-    """The events of states and orders; of a journal of any size only these are parsed."""
+    """Yield the events of states and orders. Parse only these, since a journal may have any size."""
     for line in lines:
         if kind_of(line) in {STATE, ORDER}:
             event = event_of(line)
@@ -116,10 +127,10 @@ def _time(event: Event) -> int:
 
 
 def _holder(lock: str) -> int | None:
-    """The process that has the lock's file open as its holder does; it has written its number there."""
+    """Return the process whose number stands in the lock's file and that has this file open."""
     try:
         with open(lock, "rb") as file:
-            written = file.read(32).strip()
+            written = (file.read(32).split() or [b""])[0]
             there = os.fstat(file.fileno())
     except FileNotFoundError:
         return None
@@ -140,3 +151,36 @@ def _names(directory: str) -> Sequence[str]:
         return os.listdir(directory)
     except FileNotFoundError:
         return ()
+
+
+def systemd_manager(program: str = "systemctl") -> ServiceManager | None:
+    """Return what keeps the agent of this machine below systemd; None without systemd, or a unit in use."""
+    command = [program, "show", UNIT, f"--property={_ASKED}"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return service_manager_of(ran.stdout, time.monotonic()) if ran.returncode == 0 else None
+
+
+def service_manager_of(answer: str, now: float) -> ServiceManager | None:
+    """Return the service manager by what `systemctl show` printed; `now` in s of the monotonic clock."""
+    said = dict(line.split("=", 1) for line in answer.splitlines() if "=" in line)
+    active, sub = said.get("ActiveState", ""), said.get("SubState", "")
+    enabled = said.get("UnitFileState", "").startswith("enabled")
+    if said.get("LoadState") != "loaded" or not (enabled or active in {"active", "activating", "failed", "reloading"}):
+        return None
+    starts, since = _whole(said.get("NRestarts")), _whole(said.get("ActiveEnterTimestampMonotonic")) / 1e6
+    status = f"status {said.get('ExecMainStatus', '?')}, {said.get('Result', '?')}"
+    fault, look = "", f"journalctl -u {UNIT} -n 20"
+    if sub == "auto-restart" or active == "failed":
+        fault = f"it ended ({status})"
+    elif active == "inactive":
+        fault, look = "its unit is enabled, and it is not running", f"systemctl start {UNIT}"
+    elif starts >= _MANY and (active == "activating" or now - since < _YOUNG):
+        fault = f"it was started again {starts} times, the last time less than a minute ago"
+    return ServiceManager("systemd", 0, fault, look)
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() else 0

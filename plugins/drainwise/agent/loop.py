@@ -8,29 +8,26 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from drainwise.agent.cycle import Cycle, run_cycle
-from drainwise.agent.inquiry import Inquiry
-from drainwise.agent.kill_switch import is_thrown
+from drainwise.agent.act import CycleOutcome
+from drainwise.agent.cycle import AskAgain, ConfirmedWithdrawals, Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.notify import Notifier
-from drainwise.agent.pace import rest
-from drainwise.agent.releases import Releases
-from drainwise.agent.setup import Setup
-from drainwise.agent.signals import Signals
-from drainwise.agent.state import StateTold, state_of, without_figures
-from drainwise.errors import DrainwiseError, PoolError
+from drainwise.agent.settings import AgentSettings
+from drainwise.agent.signals import AgentSignals
+from drainwise.agent.state import StateLog, state_of, without_figures
+from drainwise.common.backoff import delay
+from drainwise.facts.errors import DrainwiseError
+from drainwise.facts.units import duration
 from drainwise.journal.event import SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
-from drainwise.reclaim.action import Outcome
-from drainwise.reclaim.words import duration
 
 _LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
 _LONGEST_SLEEP = 3600.0
 
 
 class Loop:
-    """One agent. `read` gives the setup and raises UsageError for one that is wrong; `say` takes a line of the log.
+    """One agent. `read` gives the settings and raises UsageError for one that is wrong; `say` takes a line of the log.
 
     remember: reads the memory of earlier cycles; called when the lock has been taken, since only then nobody else adds
     to it. observers are shown each cycle when it has ended. clock: the UNIX time.
@@ -38,11 +35,11 @@ class Loop:
 
     def __init__(
         self,
-        read: Callable[[], Setup],
+        read: Callable[[], AgentSettings],
         lock: AgentLock,
         remember: Callable[[], Memory],
         journal: Journal,
-        signals: Signals,
+        signals: AgentSignals,
         notifier: Notifier,
         say: Callable[[str], None],
         observers: Sequence[Callable[[Cycle], None]] = (),
@@ -52,8 +49,8 @@ class Loop:
         self._memory = Memory()
         self._signals, self._notifier, self._say, self._clock = signals, notifier, say, clock
         self._observers = observers
-        self._told = StateTold(say, journal)
-        self._releases, self._inquiry, self._failures = Releases(), Inquiry(), 0
+        self._state = StateLog(say, journal)
+        self._confirmed, self._ask_again, self._failures = ConfirmedWithdrawals(), AskAgain(), 0
         self._lines: list[str] = []
         self._notices: frozenset[str] = frozenset()
 
@@ -61,25 +58,25 @@ class Loop:
         """Run until TERM or INT comes.
 
         An agent that acts takes the lock first; `standby`: it waits for it as long as another agent lives. Raises
-        PoolError when another one acts or the lock was taken away, UsageError for a setup that is wrong at the start.
+        PoolError when another one acts or the lock was taken away, UsageError for settings that are wrong at the start.
         """
-        setup = self._read()
-        if setup.acting and not self._take_lock(standby):
+        current = self._read()
+        if current.acting and not self._take_lock(standby):
             return
         self._memory = self._remember()
-        self._say(f"begins: a cycle every {duration(int(setup.period))}, pid {os.getpid()}")
+        self._say(f"begins: a cycle every {duration(int(current.period))}, pid {os.getpid()}")
         self._notifier.ready("the first cycle")
         while not self._signals.stopping:
             if self._signals.take_reload():
-                setup = self._reload(setup)
-            if setup.acting and not self._lock.is_held():
-                raise PoolError(f"{self._lock.path} was removed or replaced: another agent could act beside this one")
-            self._sleep(self._cycle(setup).next_in)
+                current = self._reload(current)
+            if current.acting:
+                self._lock.must_hold("another agent could act")
+            self._sleep(self._cycle(current).next_in)
         self._notifier.stopping()
         self._say("ends")
 
     def _take_lock(self, standby: bool) -> bool:
-        """Whether it could be taken; False when a signal ended the wait for it."""
+        """Take the lock; False when a signal ended the wait for it."""
         if not standby:
             self._lock.must_take()
             return True
@@ -96,8 +93,8 @@ class Loop:
             self._signals.sleep(_LOOK_FOR_LOCK)
         return False
 
-    def _reload(self, setup: Setup) -> Setup:
-        """The setup as the site file says now; as before when that is wrong, or forbids itself."""
+    def _reload(self, current: AgentSettings) -> AgentSettings:
+        """Return the settings as the site file says now; as before when that is wrong, or forbids itself."""
         self._notifier.reloading()
         try:
             read = self._read()
@@ -111,21 +108,21 @@ class Loop:
         except DrainwiseError as fault:
             self._say(f"the new settings are refused and the old ones stay: {fault}")
         else:
-            setup = read
+            current = read
             self._say("the settings were read again")
         self._failures = 0
         self._notifier.ready("the settings were read again")
-        return setup
+        return current
 
-    def _cycle(self, setup: Setup) -> Cycle:
-        switch = setup.kill_switch if is_thrown(setup.kill_switch) else ""
-        cycle = self._guarded(setup, setup.acting and not switch)
+    def _cycle(self, current: AgentSettings) -> Cycle:
+        switch = current.kill_switch if is_thrown(current.kill_switch) else ""
+        cycle = self._guarded(current, current.acting and not switch)
         self._failures = self._failures + 1 if cycle.fault or cycle.halted else 0
         if cycle.fault:
-            self._releases.interrupted()
-        cycle = replace(cycle, next_in=rest(setup.period, setup.longest_pause, self._failures, cycle.seconds))
-        state = state_of(cycle, switch, setup.acting)
-        self._told.tell(state, self._clock())
+            self._confirmed.interrupted()
+        cycle = replace(cycle, next_in=rest(current.period, current.longest_pause, self._failures, cycle.seconds))
+        state = state_of(cycle, switch, current.acting)
+        self._state.tell(state, self._clock())
         lines = [] if cycle.outcome is None else list(_done(cycle.outcome))
         for line in lines:
             if line not in self._lines:  # what fails in each cycle is said once
@@ -142,32 +139,34 @@ class Loop:
         """Say each notice of the decision once, until it has gone; one whose figures alone have changed is the same."""
         if cycle.plan is None:
             return
-        whose = {one.sentence: one.principal for one in cycle.plan.paused}  # accounts may differ in a figure alone
+        whose = {one.sentence: one.account for one in cycle.plan.paused}  # accounts may differ in a figure alone
         known = {whose.get(notice, "") + without_figures(notice): notice for notice in cycle.plan.notices}
-        for kind in known.keys() - self._notices:
-            self._say(known[kind])
+        for kind, notice in known.items():
+            if kind not in self._notices:
+                self._say(notice)
         self._notices = frozenset(known)
 
-    def _guarded(self, setup: Setup, acting: bool) -> Cycle:
+    def _guarded(self, current: AgentSettings, acting: bool) -> Cycle:
         def stopping() -> bool:
             self._notifier.alive()
             lost = acting and not self._lock.is_held()
-            return self._signals.stopping or lost or is_thrown(setup.kill_switch)
+            return self._signals.stopping or lost or is_thrown(current.kill_switch)
 
         started = self._clock()
         try:
             return run_cycle(
-                setup.pool,
-                setup.settings,
+                current.pool,
+                current.settings,
                 self._memory,
                 self._journal,
                 self._clock,
                 acting,
                 stopping,
-                self._releases,
-                self._inquiry,
+                self._confirmed,
+                self._ask_again,
+                current.requests.standing,
             )
-        except Exception as fault:  # the outermost guard: nobody is asked then, and the next cycle is tried
+        except Exception as fault:  # the outermost guard: no order is given then, and the next cycle is tried
             [where] = traceback.extract_tb(fault.__traceback__)[-1:]
             place = f"{os.path.basename(where.filename)}:{where.lineno}"
             return Cycle(started, 0.0, None, None, f"a fault of drainwise itself: {fault!r} ({place})", acting)
@@ -182,13 +181,36 @@ class Loop:
                 return
 
 
-def _done(outcome: Outcome) -> Iterator[str]:
-    """What a cycle did and what it failed to do, a line each."""
+def _done(outcome: CycleOutcome) -> Iterator[str]:
+    """Yield a line for each act of a cycle, done or failed."""
     acts = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
-    acts += [(one.cancel.pilot, one.outcome, one.detail) for one in outcome.released]
+    acts += [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
     for pilot, became, detail in acts:
         if became != SKIPPED:
             yield f"{pilot.name} of {pilot.user}, {pilot.cores} cores: {became}: {detail}"
-    yield from outcome.tended
+    yield from outcome.followups
     if outcome.fault:
         yield outcome.fault
+
+
+_LEAST_REST = 0.1  # of the period, also when a cycle took longer than that
+
+
+def rest(period: float, longest_pause: float, failures: int, seconds: float) -> float:
+    """Return the seconds from the end of a cycle, which took `seconds`, to the next.
+
+    failures: how many cycles in a row have failed, this one included. Without one, the next begins a `period` after
+    this one did. After the first the pause is a period, and it doubles with each further one, up to `longest_pause`.
+    """
+    return delay(failures, period, longest_pause) or max(period - seconds, period * _LEAST_REST)
+
+
+def is_thrown(path: str) -> bool:
+    """Return whether anything is at `path`; True also when that cannot be found out: then better no act."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,7 +1,7 @@
-"""What the agent does as Prometheus metrics: what it saw of the pool, what it decided, what became of its orders.
+"""Count what the agent does as Prometheus metrics: its view of the pool, its decisions, the outcome of its orders.
 
-Labels are policies, outcomes and the accounts that the batch system charges, never a pilot's word. An account's name
-may still be a user's own choice, so only names of a plain form are told, and only the first MOST_PRINCIPALS of them:
+Labels are policies, outcomes and the accounts that the batch system charges, never a pilot's claims. An account's name
+may still be a user's own choice, so only names of a plain form are labels, and only the first MOST_ACCOUNTS of them:
 the others are one, OTHERS.
 """
 
@@ -12,12 +12,12 @@ import re
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from drainwise import __version__
+from drainwise.agent.act import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
-from drainwise.reclaim.action import Act, Outcome
 from drainwise.reclaim.plan import Plan
 
-MOST_PRINCIPALS = 50
+MOST_ACCOUNTS = 50
 OTHERS = "(others)"
 
 ACTED, DRY_RUN, FAULT = "acted", "dry_run", "fault"
@@ -31,7 +31,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
-        self._principals: set[str] = set()
+        self._accounts: set[str] = set()
 
         def gauge(name: str, text: str) -> Gauge:
             return Gauge(f"drainwise_{name}", text, registry=registry)
@@ -53,28 +53,30 @@ class Metrics:
         )
         self._next = gauge("next_cycle_seconds", "Pause before the next cycle; longer after a fault.")
         self._acting = gauge(
-            "acting", "1 when the last cycle was to ask pilots, 0 in a dry run or under a kill switch."
+            "acting", "1 when the last cycle was to give orders, 0 in a dry run or under a kill switch."
         )
         self._demand = gauge("demand_cores", "Cores owed to those under quota who wait.")
         self._free = gauge("free_cores", "Unclaimed cores that they can use.")
         self._leaving = gauge("leaving_cores", "Cores on their way out already.")
         self._surplus = gauge("surplus_cores", "Cores held beyond the quotas.")
         self._deficit = gauge("deficit_cores", "Cores that must be given back now.")
-        self._planned_cores = gauge("planned_cores", "Cores of the pilots that the last decision asks.")
+        self._planned_cores = gauge("planned_cores", "Cores of the orders of the last decision.")
         self._planned_waste = gauge("planned_waste_core_seconds", "What that should waste.")
         self._notices = gauge("notices", "What the last decision could not count on; the log has the sentences.")
         self._paused = gauge("paused_accounts", "Accounts of whose demand some does not count for now.")
         self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
-        self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be asked.")
-        self._orders = counter("orders_total", "Pilots asked, by what became of the order.", "policy", "outcome")
-        self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that were asked.", "principal")
-        self._ordered_waste = counter(
-            "ordered_waste_core_seconds_total", "What those orders should waste.", "principal"
-        )
-        self._taken_back = counter("taken_back_total", "Orders taken back, by what became of that.", "outcome")
+        self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be given an order.")
+        self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
+        self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
+        self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
+        self._withdrawn = counter("withdrawn_total", "Orders withdrawn, by what became of that.", "outcome")
         for outcome in (DONE, SKIPPED, REFUSED, DENIED, UNREACHABLE, UNANSWERED):
-            self._taken_back.labels(outcome)
-        self._tended = counter("tended_total", "Things finished that earlier orders had left behind.")
+            self._withdrawn.labels(outcome)
+        self._followups = counter("followups_total", "Things finished that earlier orders had left behind.")
+
+        self._unused = counter(
+            "freed_unused_cores_total", "Cores that came back and that nobody under quota used in time."
+        )
 
     def observe(self, cycle: Cycle) -> None:
         """Take in a cycle that has ended."""
@@ -83,6 +85,7 @@ class Metrics:
         self._last.set(cycle.started)
         self._next.set(cycle.next_in)
         self._acting.set(cycle.acting)
+        self._unused.inc(cycle.unused)
         if cycle.plan is not None:
             self._last_good.set(cycle.started)
             self._decided(cycle.plan)
@@ -103,27 +106,27 @@ class Metrics:
         self._paused_cores.set(sum(one.cores for one in plan.paused))
         self._closed.set(plan.closed_nodes)
 
-    def _done(self, outcome: Outcome, policy: str) -> None:
+    def _done(self, outcome: CycleOutcome, policy: str) -> None:
         for act in outcome.acts:
             self._orders.labels(policy, act.outcome).inc()
             if act.outcome == DONE:
-                self._asked(act)
-        for release in outcome.released:
-            self._taken_back.labels(release.outcome).inc()
-        self._tended.inc(len(outcome.tended))
+                self._count_order(act)
+        for result in outcome.withdrawn:
+            self._withdrawn.labels(result.outcome).inc()
+        self._followups.inc(len(outcome.followups))
 
-    def _asked(self, act: Act) -> None:
-        principal = self._label(act.order.pilot.principal)
-        self._ordered_cores.labels(principal).inc(act.order.pilot.cores)
-        self._ordered_waste.labels(principal).inc(act.order.waste)
+    def _count_order(self, act: Act) -> None:
+        account = self._label(act.order.pilot.account)
+        self._ordered_cores.labels(account).inc(act.order.pilot.cores)
+        self._ordered_waste.labels(account).inc(act.order.waste)
 
-    def _label(self, principal: str) -> str:
-        """The account as a label: one of few, and of a form that breaks nobody's display."""
-        if principal not in self._principals:
-            if len(self._principals) >= MOST_PRINCIPALS or not _PLAIN.fullmatch(principal):
+    def _label(self, account: str) -> str:
+        """Return the account as a label: one of few, and of a form that breaks nobody's display."""
+        if account not in self._accounts:
+            if len(self._accounts) >= MOST_ACCOUNTS or not _PLAIN.fullmatch(account):
                 return OTHERS
-            self._principals.add(principal)
-        return principal
+            self._accounts.add(account)
+        return account
 
 
 def _result(cycle: Cycle) -> str:

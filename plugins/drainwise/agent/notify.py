@@ -1,6 +1,6 @@
-"""Telling systemd how the agent is (sd_notify): datagrams to the socket that NOTIFY_SOCKET names.
+"""Notify systemd of the agent's state (sd_notify): datagrams to the socket that NOTIFY_SOCKET names.
 
-Without that variable nothing is told. A socket that does not answer costs the message and nothing else.
+Without that variable nothing is sent. A socket that does not answer costs the message and nothing else.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import socket
 import time
 from collections.abc import MutableMapping
 
+from drainwise.common.printable import ascii_line
+
 _LONGEST = 200
 _MICRO = 1_000_000
 
 
 class Notifier:
-    """What is told to the service manager whose variables stand in `environment`.
+    """Sends to the service manager whose variables stand in `environment`.
 
-    They are taken out of it, so that no program which the agent runs tells in its place. watchdog: seconds within which
+    They are taken out of it, so that no program which the agent runs sends in its place. watchdog: seconds within which
     a sign of life is expected, None where none is.
     """
 
@@ -28,32 +30,32 @@ class Notifier:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
 
     def ready(self, status: str) -> None:
-        """It runs (again)."""
-        self._tell("READY=1", f"STATUS={_line(status)}")
+        """Notify systemd that the agent runs (again)."""
+        self._send("READY=1", f"STATUS={ascii_line(status, _LONGEST)}")
 
     def status(self, status: str) -> None:
-        """What it does now, in a line; a sign of life, too."""
-        self._tell(f"STATUS={_line(status)}", "WATCHDOG=1")
+        """Notify systemd of what the agent does now, in a line; also a sign of life."""
+        self._send(f"STATUS={ascii_line(status, _LONGEST)}", "WATCHDOG=1")
 
     def alive(self) -> None:
-        """A sign of life."""
+        """Send a sign of life."""
         if self.watchdog is not None:
-            self._tell("WATCHDOG=1")
+            self._send("WATCHDOG=1")
 
     def reloading(self) -> None:
-        """It reads its configuration again; `ready` follows."""
-        self._tell("RELOADING=1", f"MONOTONIC_USEC={int(time.monotonic() * _MICRO)}")
+        """Notify systemd that the agent reads its configuration again; `ready` follows."""
+        self._send("RELOADING=1", f"MONOTONIC_USEC={int(time.monotonic() * _MICRO)}")
 
     def stopping(self) -> None:
-        """It ends."""
-        self._tell("STOPPING=1", "STATUS=ends after the current act")
+        """Notify systemd that the agent ends."""
+        self._send("STOPPING=1", "STATUS=ends after the current act")
 
     def close(self) -> None:
-        """Tell no more."""
+        """Close the socket and send no more."""
         self._address = ""
         self._socket.close()
 
-    def _tell(self, *lines: str) -> None:
+    def _send(self, *lines: str) -> None:
         if not self._address:
             return
         try:
@@ -63,11 +65,7 @@ class Notifier:
 
 
 def _watchdog(microseconds: str, pid: str) -> float | None:
-    """Seconds; None when there is no watchdog, or it is meant for another process."""
+    """Return the seconds; None when there is no watchdog, or it is meant for another process."""
     if not (microseconds.isascii() and microseconds.isdigit()) or pid not in {"", str(os.getpid())}:
         return None
     return int(microseconds) / _MICRO or None
-
-
-def _line(text: str) -> str:
-    return "".join(letter if " " <= letter <= "~" else "?" for letter in " ".join(text.split())[:_LONGEST])

@@ -1,4 +1,4 @@
-"""The agent's state in a word or two and why: said once when it begins, and not again until it changes."""
+"""The agent's state and why, said once when it begins and not again until it changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from drainwise.agent.cycle import Cycle
-from drainwise.errors import DrainwiseError
+from drainwise.facts.errors import DrainwiseError
 from drainwise.journal.entries import state_event
 from drainwise.journal.event import BACKING_OFF, DRY_RUN, OK, PAUSED
 from drainwise.journal.file import Journal
@@ -17,8 +17,8 @@ _FIGURES = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True)
-class State:
-    """One of the words above, and why."""
+class AgentState:
+    """One of the states of `journal.event`, and why."""
 
     name: str
     why: str
@@ -27,32 +27,32 @@ class State:
         return f"{self.name}: {self.why}"
 
 
-def state_of(cycle: Cycle, kill_switch: str, wanted: bool) -> State:
-    """The state after a cycle; kill_switch: its path when it is there, else "". wanted: whether it acts at all."""
+def state_of(cycle: Cycle, kill_switch: str, wanted: bool) -> AgentState:
+    """Return the state after a cycle; kill_switch: its path when it is there, else "". wanted: whether it is to act."""
     fault = cycle.fault or cycle.halted
     if fault:
-        return State(BACKING_OFF, fault)
+        return AgentState(BACKING_OFF, fault)
     if not wanted:
-        return State(DRY_RUN, "nobody is asked until [agent] act = yes, or --act")
+        return AgentState(DRY_RUN, "no order is given until [agent] act = yes, or --act")
     if kill_switch:
-        return State(PAUSED, f"nobody is asked while {kill_switch} is there")
-    return State(OK, "asks pilots to leave where the plan says so")
+        return AgentState(PAUSED, f"no order is given while {kill_switch} is there")
+    return AgentState(OK, "gives the orders of each plan")
 
 
 def without_figures(text: str) -> str:
-    """The text with `#` for each number: by it a sentence is known again when only its figures have changed."""
+    """Return the text with `#` for each number, to compare sentences without their figures."""
     return _FIGURES.sub("#", text)
 
 
-class StateTold:
+class StateLog:
     """Says each change once, in a line and in the journal. A fault whose figures alone have changed is the same."""
 
     def __init__(self, say: Callable[[str], None], journal: Journal | None) -> None:
         self._say, self._journal = say, journal
         self._known = ("", "")
 
-    def tell(self, state: State, now: int) -> None:
-        """This is the state at `now` (UNIX s). A journal that cannot be written is said by the state itself."""
+    def tell(self, state: AgentState, now: int) -> None:
+        """Log the state at `now` (UNIX s) if it has changed. A journal that cannot be written is a state itself."""
         known = state.name, without_figures(state.why)
         if known == self._known:
             return

@@ -1,23 +1,25 @@
-"""`drainwise check htcondor | slurm`: look at a live pool, say what is missing or dangerous, with the line to add."""
+"""`drainwise check SYSTEM`: inspect a live pool, name what is missing or dangerous, with the line to add."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import pwd
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from drainwise.cli.text import printable
+from drainwise.common.printable import printable
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
+from drainwise.systems.find import named, offering, tried
+from drainwise.systems.system import System
 
 if TYPE_CHECKING:
-    from drainwise.finding import Finding
+    from drainwise.agent.health import ServiceManager
+    from drainwise.pool.finding import Finding
+    from drainwise.siteconfig import SiteConfig
 
-ROLES = ("execute", "access", "central")
 SHOWN_MACHINES = 4
 INDENT = 10 * " "
 
@@ -25,25 +27,24 @@ INDENT = 10 * " "
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = subparsers.add_parser("check", help="inspect a live pool: what is missing or dangerous")
-    systems = parser.add_subparsers(dest="system", metavar="htcondor|slurm", required=True)
-    text = "inspect the knobs, hooks and crons of a live HTCondor pool; ends with 1 when something must be mended"
-    htcondor = systems.add_parser("htcondor", help=text, description=text)
-    htcondor.add_argument("--role", choices=(*ROLES, "all"), default="all", help="only machines of this role")
-    htcondor.add_argument("--node", metavar="NAME", help="of the execute nodes only this one")
-    text = "inspect configuration, jobs and, on a node, hooks of a live Slurm cluster; ends with 1 if any is wrong"
-    slurm = systems.add_parser("slurm", help=text, description=text)
-    for system in (htcondor, slurm):
-        system.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
-        system.add_argument("--all", action="store_true", help="show what is in order, too")
-        system.add_argument("--json", action="store_true", help="print JSON, with what is in order")
+    found = list(offering(System.findings))
+    systems = parser.add_subparsers(dest="system", metavar="|".join(one.name for one in found), required=True)
+    for system in found:
+        text = f"{system.about_check}; ends with 1 when something must be mended"
+        one = systems.add_parser(system.name, help=text, description=text)
+        one.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
+        one.add_argument("--all", action="store_true", help="show what is in order, too")
+        one.add_argument("--json", action="store_true", help="print JSON, with what is in order")
+        tried(system, partial(system.add_check_options, one), None)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Inspect the pool; 1 when something is missing or dangerous."""
-    from drainwise.finding import OK
+    """Inspect the pool; return 1 when something is missing or dangerous."""
+    from drainwise.pool.finding import OK
 
-    findings = _of_slurm(args) if args.system == "slurm" else _of_htcondor(args)
+    site, system = load(args.site), named(args.system, System.findings, "check")
+    findings = system.findings(site, args, partial(_agent_findings, args, site), show_progress)
     bad = [finding for finding in findings if finding.severity != OK]
     if args.json:
         print(as_json(findings))
@@ -53,61 +54,36 @@ def run(args: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def _of_htcondor(args: argparse.Namespace) -> Sequence[Finding]:
-    from drainwise.cli.check_agent import agent_findings, master_keeper
-    from drainwise.htcondor.check import judge
-    from drainwise.htcondor.collect_facts import collect
+def _agent_findings(
+    args: argparse.Namespace, site: SiteConfig, here: bool, service: ServiceManager | None, machine: str
+) -> Iterable[Finding]:
+    """Inspect the agent of `args.system` on this machine; here: whether an agent of it belongs here."""
+    from drainwise.agent.health import facts_of, judge, systemd_manager
+    from drainwise.cli.agent_place import journal_path, lock_of
 
-    site = load(args.site)
-    roles = ROLES if args.role == "all" else (args.role,)
-    facts = collect(site, roles, args.node, show_progress)
-    here = any(one.role == "central" and one.machine == facts.here for one in facts.daemons)
-    agent = agent_findings(args, site, here, master_keeper(), facts.here) if "central" in roles else ()
-    return [*judge(facts, site, roles), *agent]
-
-
-def _user_name() -> str:
-    uid = os.geteuid()
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
+    place = argparse.Namespace(pool=args.system, directory=None, site=args.site, journal=None)
+    lock, journal = lock_of(place).path, journal_path(place)
+    facts = facts_of(lock, journal, site.agent.act == "yes", here, service or systemd_manager(), int(time.time()))
+    return () if facts is None else judge(facts, machine)
 
 
-def show_progress(asked: int, total: int) -> None:
-    """How far the questions have come, on a line of its own that the next one writes over; on a terminal alone."""
+def show_progress(answered: int, total: int) -> None:
+    """Show how many daemons have answered, on a line that the next one writes over; on a terminal alone."""
     if sys.stderr.isatty():
-        end = "\r\x1b[K" if asked == total else ""
-        print(f"\r{asked} of {total} daemons asked{end}", end="", file=sys.stderr, flush=True)
-
-
-def _of_slurm(args: argparse.Namespace) -> Sequence[Finding]:
-    from drainwise.cli.check_agent import agent_findings
-    from drainwise.slurm.check import judge
-    from drainwise.slurm.check_facts import collect
-    from drainwise.slurm.check_hooks import hook_files, judge_hooks
-    from drainwise.slurm.check_orders import caller_of, is_controller, judge_orders
-    from drainwise.slurm.check_space import judge_space, space_of
-
-    site, host, now = load(args.site), os.uname().nodename, int(time.time())
-    facts = collect(site)
-    caller = caller_of(facts, site, os.geteuid(), _user_name())
-    findings = [*judge(facts, site, now), *judge_orders(facts, caller, site, now)]
-    findings += agent_findings(args, site, is_controller(facts, host), None, host)
-    space = judge_space(space_of(site.slurm.runtime_dir), host)
-    return [*findings, *judge_hooks(hook_files(facts, site), host), *space]
+        end = "\r\x1b[K" if answered == total else ""
+        print(f"\r{answered} of {total} daemons answered{end}", end="", file=sys.stderr, flush=True)
 
 
 def as_json(findings: Sequence[Finding]) -> str:
-    """All findings, one object each."""
+    """Write all findings, one object each."""
     from dataclasses import asdict
 
     return json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2)
 
 
 def as_text(findings: Iterable[Finding]) -> str:
-    """One paragraph per finding, the dangerous ones first; what several machines share stands once."""
-    from drainwise.finding import DANGEROUS, MISSING, OK
+    """Write one paragraph per finding, the dangerous ones first; what several machines share stands once."""
+    from drainwise.pool.finding import DANGEROUS, MISSING, OK
 
     alike: dict[Finding, list[str]] = {}
     for finding in sorted(findings, key=lambda one: (DANGEROUS, MISSING, OK).index(one.severity)):
@@ -134,7 +110,7 @@ def _paragraph(finding: Finding, machines: Sequence[str]) -> str:
 
 
 def _summary(findings: Sequence[Finding]) -> str:
-    from drainwise.finding import DANGEROUS, MISSING, OK
+    from drainwise.pool.finding import DANGEROUS, MISSING, OK
 
     counts = (
         f"{sum(one.severity == severity for one in findings)} {severity}" for severity in (DANGEROUS, MISSING, OK)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from drainwise.errors import UsageError
+from drainwise.facts.errors import UsageError
+from drainwise.facts.units import core_hours, duration
 from drainwise.reclaim.candidates import Candidate
-from drainwise.reclaim.words import core_hours, duration
 
 Value = Union[int, float, str, None]
 UNKNOWN = "?"
@@ -37,12 +37,12 @@ class Column:
     number: bool = False
 
     def text(self, row: Row) -> str:
-        """The cell as people read it."""
+        """Write the cell as people read it."""
         value = self.value(row)
         return UNKNOWN if value is None else self.show(value)
 
     def word(self, row: Row) -> str:
-        """The cell as one word of a line that a program splits at its blanks."""
+        """Write the cell as one word of a line that a program splits at its blanks."""
         value = self.value(row)
         if value is None:
             return UNKNOWN
@@ -72,10 +72,10 @@ def _whole(value: Value) -> int:
 
 
 def state(row: Row) -> str:
-    """One word: asked (to go by its deadline), leaving (the batch system ends it), draining (by itself), running."""
+    """Return ordered (to end by its deadline), leaving (the batch system ends it), draining (by itself) or running."""
     pilot = row.one.pilot
     if pilot.deadline is not None:
-        return "asked"
+        return "ordered"
     if pilot.leaving:
         return "leaving"
     return "draining" if row.one.draining else "running"
@@ -86,7 +86,7 @@ def _state_and_time(row: Row) -> str:
     if deadline is None:
         return state(row)
     left = deadline - row.now
-    return f"asked, {duration(left)} left" if left >= 0 else f"asked, {duration(-left)} overdue"
+    return f"ordered, {duration(left)} left" if left >= 0 else f"ordered, {duration(-left)} overdue"
 
 
 def _standing_and_age(row: Row) -> str:
@@ -118,7 +118,7 @@ def _time_left(row: Row) -> int | None:
 COLUMNS = (
     Column("name", "pilot", "what an administrator types to find the pilot", lambda row: row.one.pilot.name),
     Column("user", "user", "its owner", lambda row: row.one.pilot.user),
-    Column("account", "account", "whose quota it uses", lambda row: row.one.pilot.principal),
+    Column("account", "account", "whose quota it uses", lambda row: row.one.pilot.account),
     Column("node", "node", "where it runs", lambda row: row.one.pilot.node),
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
@@ -129,15 +129,15 @@ COLUMNS = (
     _seconds("remaining", "remaining", "time until it could be gone by itself", lambda row: row.one.remaining),
     _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),
     _waste("killwaste", "kill waste", "what is lost if it is killed now", lambda row: row.one.kill_waste),
-    _waste("askwaste", "waste if asked", "what asking it now would waste", lambda row: row.one.asked.waste),
+    _waste("orderwaste", "waste if drained", "what draining it now would waste", lambda row: row.one.drained.waste),
     _number("priority", "priority", "what its owner says it is worth; higher is better", _priority),
-    Column("state", "state", "running, draining, asked or leaving", state),
-    Column("status", "state", "its state, and how long it has to go when it was asked", _state_and_time),
+    Column("state", "state", "running, draining, ordered or leaving", state),
+    Column("status", "state", "its state, and how long it has to go after an order", _state_and_time),
     _number("started", "started", "start of its run, UNIX seconds", lambda row: row.one.pilot.started),
     _seconds("elapsed", "elapsed", "time since its start", lambda row: row.now - row.one.pilot.started),
     _seconds("timeleft", "time left", "time until its deadline or the end of its lease", _time_left),
     _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
-    _number("deadline", "deadline", "when it was asked to be gone, UNIX seconds", lambda row: row.one.pilot.deadline),
+    _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),
 )
 BY_NAME = {column.name: column for column in COLUMNS}
 DEFAULT = ("name", "user", "cores", "used", "report", "remaining", "drainwaste", "killwaste", "priority", "status")
@@ -145,12 +145,12 @@ DEFAULT = ("name", "user", "cores", "used", "report", "remaining", "drainwaste",
 
 
 def columns_called(names: str) -> tuple[Column, ...]:
-    """The columns of a comma-separated list of names; raises UsageError, which names those there are."""
+    """Return the columns of a comma-separated list of names; raises UsageError, which names those there are."""
     return tuple(column_called(name.strip()) for name in names.split(","))
 
 
 def column_called(name: str) -> Column:
-    """The column of that name in small or capital letters; raises UsageError, which names those there are."""
+    """Return the column of that name in small or capital letters; raises UsageError, which names those there are."""
     try:
         return BY_NAME[name.lower()]
     except KeyError:
@@ -158,7 +158,7 @@ def column_called(name: str) -> Column:
 
 
 def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:
-    """Rows by `NAME` or `NAME:desc` (`:asc` is the default), what is unknown last; None: by account, user and place.
+    """Sort rows by `NAME` or `NAME:desc` (`:asc` is the default), unknown last; None: by account, user and place.
 
     Raises UsageError for a name that does not exist.
     """
@@ -178,7 +178,7 @@ def sorted_rows(rows: Iterable[Row], order: str | None) -> list[Row]:
 
 def _place(row: Row) -> tuple[str, str, str, str]:
     pilot = row.one.pilot
-    return pilot.principal, pilot.user, pilot.node, pilot.name
+    return pilot.account, pilot.user, pilot.node, pilot.name
 
 
 def _rank(value: Value) -> tuple[float, str]:
@@ -186,6 +186,6 @@ def _rank(value: Value) -> tuple[float, str]:
 
 
 def explained(names: Sequence[Column] = COLUMNS) -> str:
-    """The table of columns for --help."""
+    """Write the table of columns for --help."""
     width = max(len(column.name) for column in names)
     return "\n".join(f"  {column.name:<{width}}  {column.meaning}" for column in names)

@@ -1,39 +1,40 @@
-"""`drainwise config htcondor | slurm | keys | example`: the files of each machine from the site file; all its keys."""
+"""`drainwise config SYSTEM | keys | example`: the files of each machine from the site file; all its keys."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
+from drainwise.siteconfig.schema import SECTIONS
+from drainwise.siteconfig.table import keys_of
+from drainwise.systems.find import named, offering, tried
+from drainwise.systems.system import System
 
 if TYPE_CHECKING:
-    from drainwise.siteconfig.rendered_tree import RenderedFile
-
-ROLES = {"htcondor": ("execute", "access", "central", "all"), "slurm": ("node", "controller", "all")}
+    from drainwise.install.rendered_tree import RenderedFile
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its sub-commands."""
     parser = subparsers.add_parser("config", help="render the batch system's configuration from the site file")
-    actions = parser.add_subparsers(dest="action", metavar="htcondor | slurm | keys | example", required=True)
+    found = list(offering(System.render))
+    names = " | ".join(one.name for one in found)
+    actions = parser.add_subparsers(dest="action", metavar=f"{names} | keys | example", required=True)
     text = "print, or write below a directory, the files of a machine"
-    for system, roles in ROLES.items():
-        rendered = actions.add_parser(system, help=text, description=text)
-        rendered.add_argument("--role", choices=roles, required=True, help="what the machine is in the pool")
+    for system in found:
+        rendered = actions.add_parser(system.name, help=text, description=text)
+        rendered.add_argument("--role", choices=system.roles, required=True, help="what the machine is in the pool")
         rendered.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
         rendered.add_argument(
             "--out", metavar="DIR", help="write the tree below DIR (/ installs it) instead of printing it"
         )
-        if system == "slurm":
-            rendered.add_argument(
-                "--live",
-                metavar="FILE",
-                help="the output of `scontrol show config`, where the command does not work here; none: a new cluster",
-            )
+        tried(system, partial(system.add_render_options, rendered), None)
     actions.add_parser("keys", help="print the table of the site file's keys as Markdown")
     actions.add_parser("example", help="print a site file in which every key is explained")
     parser.set_defaults(run=run)
@@ -41,38 +42,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action; the exit code."""
-    if args.action == "keys":
-        from drainwise.siteconfig.documentation import markdown
-
-        print(markdown(), end="")
+    if args.action in {"keys", "example"}:
+        print(markdown() if args.action == "keys" else example(), end="")
         return 0
-    if args.action == "example":
-        from drainwise.siteconfig.documentation import example
-
-        print(example(), end="")
-        return 0
-    return _files(_rendered(args), args.out)
-
-
-def _rendered(args: argparse.Namespace) -> Sequence[RenderedFile]:
-    site = load(args.site)
-    if args.action == "htcondor":
-        from drainwise.htcondor.render import render as render_htcondor
-
-        return render_htcondor(site, args.role)
-    from drainwise.slurm.live_settings import settings_to_merge
-    from drainwise.slurm.render import render
-
-    own = settings_to_merge(site, args.live, args.out)
-    for setting in own.retired:
-        print(f"drainwise: slurm.conf has {setting} no more: drainwise's hooks do not run it any more", file=sys.stderr)
-    return render(site, args.role, own)
+    system = named(args.action, System.render, "config")
+    return _files(system.render(load(args.site), args), args.out)
 
 
 def _files(files: Sequence[RenderedFile], out: str | None) -> int:
     """Print the files, or write them; 1 when one went beside what a person has edited."""
-    from drainwise.siteconfig.edited_files import said_of, sparing_edited
-    from drainwise.siteconfig.rendered_tree import write_tree
+    from drainwise.install.edited_files import said_of, sparing_edited
+    from drainwise.install.rendered_tree import write_tree
 
     if out is None:
         for file in files:
@@ -86,3 +66,41 @@ def _files(files: Sequence[RenderedFile], out: str | None) -> int:
     for line in said_of(kept, out):
         print(line, file=sys.stderr)
     return 1 if kept else 0
+
+
+_HEAD = """\
+# The site file of drainwise. Every key may be left out. A line shows the default, or an example where there is none
+# and a key left out means unknown or not wanted. Durations have units (90s, 30m, 1h30m, 7d) and so have sizes (20GB is
+# 1000-based, 16GiB 1024-based). A comment begins with # or ;.
+"""
+
+
+def _tables() -> dict[str, type[Any]]:
+    """Return all sections, those of batch systems of installed packages too."""
+    others = {one.name: one.site_keys for one in offering(System.open_pool) if one.site_keys is not None}
+    return {**SECTIONS, **others}
+
+
+def markdown() -> str:
+    """Write one table per section: key, kind, limits, default, meaning."""
+    lines: list[str] = []
+    for section, table in _tables().items():
+        lines += [f"### [{section}]", "", "| key | kind | limits | default | meaning |", "|---|---|---|---|---|"]
+        for key in keys_of(section, table):
+            default = f"`{key.default}`" if key.default else "(left out)"
+            lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {default} | {key.meaning} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def example() -> str:
+    """Write a site file that sets nothing: every key stands there as a comment, with its default or an example."""
+    lines = []
+    for section, table in _tables().items():
+        lines += ["", f"# {(table.__doc__ or '').strip()}", f"[{section}]"]
+        for key in keys_of(section, table):
+            default = "" if key.default else "; no default"
+            wording = f"{key.meaning} ({key.kind.name}: {key.kind.limits}{default})"
+            lines += textwrap.wrap(wording, 118, initial_indent="# ", subsequent_indent="# ")
+            lines.append(f"#{key.name} = {key.default or key.example}")
+    return _HEAD + "\n".join(lines) + "\n"

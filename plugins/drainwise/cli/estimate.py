@@ -1,4 +1,4 @@
-"""`drainwise estimate`: what finished payloads say of their tasks, before and after; how far requests are off."""
+"""`drainwise estimate`: run-time estimates by finished payloads, before and after; how far requests are off."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from drainwise.cli.estimate_input import parameters_in, settings_in
 from drainwise.cli.estimate_tables import compared_lines, survey_lines
 from drainwise.cli.layout import standard_output
-from drainwise.cli.text import json_text, printable
-from drainwise.cli.whole_file import write_whole
-from drainwise.errors import DrainwiseError, UsageError
-from drainwise.estimate.formats import READERS, read_as
-from drainwise.estimate.log_file import opened
-from drainwise.estimate.records import lines_in
-from drainwise.estimate.settings import Settings
+from drainwise.cli.text import json_text, write_whole
+from drainwise.common.printable import printable
+from drainwise.common.written_file import from_json, read_text
+from drainwise.estimate.parameters import parameters_from
+from drainwise.estimate.records.formats import READERS, read_as
+from drainwise.estimate.records.record import lines_in, opened
+from drainwise.estimate.settings import Settings, settings_from
 from drainwise.estimate.survey import Survey
+from drainwise.facts.errors import ConfigurationError, DrainwiseError, UsageError
 
 _AUTO = "auto"
+_LARGEST = 64_000_000  # bytes of a JSON file
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--swf", metavar="TRACE", help="a log in the Standard Workload Format: how far requests and estimates were off"
     )
     formats = (_AUTO, *READERS)
-    parser.add_argument("--format", choices=formats, default=_AUTO, help="of the records (default: told from them)")
+    parser.add_argument("--format", choices=formats, default=_AUTO, help="of the records (default: recognised)")
     parser.add_argument("--tasks", metavar="FILE", help="JSON: task (* for all others) → parameters, JEDI's names")
     parser.add_argument("--settings", metavar="FILE", help="JSON: SCOUT_… and the like, as in PanDA's gdpconfig")
     parser.add_argument("--activity", default="", metavar="A", help="whose settings count, such as user or managed")
@@ -45,11 +46,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Estimate and print; the exit code. Raises UsageError for wrong files, DrainwiseError when no record is sound."""
+    """Estimate and print; the exit code.
+
+    Raises UsageError for wrong files, ConfigurationError, which names file, key and value, for wrong settings and
+    parameters, DrainwiseError when no record is sound.
+    """
     if args.swf is not None:
         return _compare(args.swf, args.json)
-    settings = settings_in(args.settings, args.activity) if args.settings else Settings()
-    parameters = parameters_in(args.tasks) if args.tasks else {}
+    settings = settings_from(_object(args.settings), args.settings, args.activity) if args.settings else Settings()
+    tasks = _object(args.tasks).items() if args.tasks else ()
+    parameters = {task: parameters_from(found, args.tasks, task) for task, found in tasks}
     skips: Counter[str] = Counter()
     survey = Survey(settings, parameters, skips)
     with opened(args.records) as stream:
@@ -64,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         _plot(args.plot, survey)
     if args.json:
-        from drainwise.estimate.survey_json import as_json
+        from drainwise.estimate.survey import as_json
 
         print(json_text(as_json(survey)))
     else:
@@ -75,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(path: str, as_json: bool) -> int:
-    from drainwise.estimate.survey_json import spread_json
+    from drainwise.estimate.survey import spread_json
     from drainwise.estimate.swf import compare, read_swf
 
     skips: Counter[str] = Counter()
@@ -97,7 +103,7 @@ def _compare(path: str, as_json: bool) -> int:
 
 
 def _skipped(skips: Mapping[str, int]) -> str:
-    """What was left out and why, for a line; "" when nothing was."""
+    """Write which records were left out and why, for a line; "" when none was."""
     total = sum(skips.values())
     return f" {total} skipped: " + ", ".join(f"{count} {reason}" for reason, count in _largest(skips)) if total else ""
 
@@ -113,3 +119,11 @@ def _plot(path: str, survey: Survey) -> None:
         raise UsageError(f"--plot {path!r}: expected a name that ends with .svg or .html")
     text = (scatter if path.endswith(".svg") else page)(survey.points)
     write_whole(path, text, "plot")
+
+
+def _object(path: str) -> dict[str, object]:
+    """Read a JSON object. Raises ConfigurationError, which names the file, for anything else."""
+    found = from_json(path, read_text(path, _LARGEST, "a file that can be read", "one JSON object"))
+    if not isinstance(found, dict):
+        raise ConfigurationError(path, "", "", str(found)[:80], "one JSON object")
+    return found

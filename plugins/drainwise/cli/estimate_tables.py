@@ -4,40 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drainwise.cli.layout import BOLD, RED, YELLOW, Heading, Paper, table
-from drainwise.cli.text import printable
+from drainwise.cli.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, table
+from drainwise.common.printable import printable
 from drainwise.estimate.exhausted import is_exhausted
 from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task
 from drainwise.estimate.scouts import Figure, figure_called
 from drainwise.estimate.spread import Spread
-from drainwise.estimate.survey import Survey
-from drainwise.estimate.survey_json import P90
+from drainwise.estimate.survey import P90, Survey
 from drainwise.estimate.swf import Compared
-from drainwise.reclaim.words import duration
+from drainwise.facts.units import duration
 
 _NONE = "-"
 _FIGURES = (
-    Heading("task", cuttable=True),
-    Heading("figure"),
-    Heading("before", number=True),
+    *headings_of("task~", "figure", ">before"),
     Heading(SCOUTS, number=True, spare=1),
-    Heading(FIRST_JOBS, number=True),
-    Heading("unit", cuttable=True),
+    *headings_of(f">{FIRST_JOBS}", "unit~"),
     Heading("note", cuttable=True, spare=2),
 )
-_TIMES = (
-    Heading("task", cuttable=True),
-    Heading("jobs", number=True),
-    Heading("failed", number=True),
-    Heading("expected", number=True),
-    Heading("request off by", number=True),
-    Heading("estimate off by", number=True),
-    Heading("jobs compared", number=True),
+_TIMES = headings_of(
+    *("task~", ">jobs", ">failed", ">expected", ">request off by", ">estimate off by", ">jobs compared")
 )
 
 
 def survey_lines(survey: Survey, paper: Paper) -> list[str]:
-    """Figures before and after, then run times, then what must not go on."""
+    """Write figures before and after, then run times, then what must not go on."""
     tasks = [survey.tasks[name] for name in sorted(survey.tasks)]
     rows = [row for task in tasks for row in _figure_rows(task)]
     lines: list[str] = []
@@ -51,15 +41,8 @@ def survey_lines(survey: Survey, paper: Paper) -> list[str]:
 
 
 def compared_lines(compared: Sequence[Compared], paper: Paper) -> list[str]:
-    """How far requests and estimates were off, at the start of jobs and later."""
-    headings = (
-        Heading("asked when a job"),
-        Heading("jobs", number=True),
-        Heading("request, median", number=True),
-        Heading("p90", number=True),
-        Heading("estimate, median", number=True),
-        Heading("p90", number=True),
-    )
+    """Write how far requests and estimates were off, at the start of jobs and later."""
+    headings = headings_of("asked when a job", ">jobs", ">request, median", ">p90", ">estimate, median", ">p90")
     rows = [
         (
             "starts" if not one.after else f"has run for {duration(round(one.after))}",
@@ -92,7 +75,7 @@ def _cell(stage: Stage | None, last: Figure) -> str:
 
 
 def _time_row(task: Task) -> tuple[str, ...]:
-    middle = task.run_times.quantile_after(0, 0.5)
+    middle = task.run_times.expected(task.kind)
     return (
         task.name,
         str(task.ended),

@@ -1,4 +1,4 @@
-"""`drainwise explain JOB`: why was my pilot asked to go? Needs the journal alone, and the right to read it."""
+"""`drainwise explain JOB`: why did my pilot get an order? Needs the journal alone, and the right to read it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import argparse
 import sys
 
 from drainwise.cli.journal_options import add_journal_options, journal_files, say_passed_over
-from drainwise.cli.text import json_text, printable
+from drainwise.cli.text import json_text
+from drainwise.common.printable import printable
+from drainwise.facts.units import clock
 from drainwise.journal.explain import as_json, explain, in_words
 from drainwise.journal.read import PassedOver, first_time
-from drainwise.reclaim.words import clock
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    text = "why a pilot was asked to go, each time, and what became of it"
+    text = "why a pilot got an order, each time, and what became of it"
     parser = subparsers.add_parser("explain", help=text, description=text)
     parser.add_argument("job", metavar="JOB", help="job id, slot name, or the run as the journal names it")
     parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")

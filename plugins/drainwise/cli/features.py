@@ -9,12 +9,14 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from drainwise.errors import FeatureError, UsageError
+from drainwise.cli.arguments import whole
+from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, JOB, MACHINE, keys_of
-from drainwise.features.read import FeatureReader, open_features
+from drainwise.features.read import open_features
+from drainwise.features.reader import FeatureReader
 
 if TYPE_CHECKING:
-    from drainwise.features.verdict import Verdict
+    from drainwise.features.check_key import KeyVerdict
 
     Shown = dict[str, dict[str, "int | float | str"]]
 
@@ -38,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     serve = actions.add_parser("serve", help="serve the directories below DIR over http, read-only")
     serve.add_argument("root", metavar="DIR")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    serve.add_argument("--port", type=int, default=0, help="port (default: a free one, which is printed)")
+    serve.add_argument("--port", type=whole(0, 65535), default=0, help="port (default: a free one, which is printed)")
     parser.set_defaults(run=run)
 
 
@@ -51,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _readers(machine: str | None, job: str | None) -> dict[str, FeatureReader]:
-    """Open what was named, or, when nothing was, what the environment names.
+    """Open the directories named on the command line, else those that the environment names.
 
     One directory named on the command line is looked at alone: the other of the environment need not belong to it.
     """
@@ -109,7 +111,7 @@ def _check(readers: dict[str, FeatureReader], as_json: bool) -> int:
     from dataclasses import asdict
 
     from drainwise.features.check import check
-    from drainwise.features.verdict import ERROR, WARNING, worst
+    from drainwise.features.check_key import ERROR, WARNING, worst
 
     verdicts = check(readers.get(MACHINE), readers.get(JOB), int(time.time()))
     if as_json:
@@ -122,7 +124,7 @@ def _check(readers: dict[str, FeatureReader], as_json: bool) -> int:
     return 1 if worst(verdicts) == ERROR else 0
 
 
-def _line(verdict: Verdict) -> str:
+def _line(verdict: KeyVerdict) -> str:
     value = "" if verdict.value is None else f"{verdict.value}  "
     rule = "" if verdict.rule == "present" else f"[{verdict.rule}] "
     return f"{verdict.level:<8} {verdict.directory:<8} {verdict.key or '-':<20} {value}{rule}{verdict.detail}".rstrip()

@@ -8,10 +8,10 @@ import re
 import sys
 from collections.abc import Iterable
 
-from drainwise.errors import DrainwiseError, UsageError
-from drainwise.node_package import command_text, put_in_place
-from drainwise.siteconfig.edited_files import said_of, sparing_edited
-from drainwise.siteconfig.rendered_tree import RenderedFile, read_tree, write_tree
+from drainwise.facts.errors import DrainwiseError, UsageError
+from drainwise.install.edited_files import said_of, sparing_edited
+from drainwise.install.package import command_text, put_in_place
+from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
 _LIBRARY, _COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def places_in(files: Iterable[RenderedFile]) -> tuple[str, str]:
-    """The package's directory and the interpreter, as the programs among the files name them; else the usual ones."""
+    """Return the package's directory and the interpreter as programs among the files name them, else the usual."""
     found = (_PLACES.match(file.text) for file in files)
     return next(((one[2], one[1]) for one in found if one is not None), (_LIBRARY, _PYTHON))
 
@@ -76,7 +76,7 @@ def open_to_users(files: Iterable[RenderedFile], root: str) -> None:
 
 
 def _is_anothers(program: str) -> bool:
-    """Whether something else than a command of ours stands there: on a central machine, a link to the whole program."""
+    """Return whether another program stands there: on a central machine, a link to the whole drainwise."""
     if not os.path.lexists(program):
         return False
     if os.path.islink(program):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from drainwise.errors import UsageError
+from drainwise.facts.errors import UsageError
 from drainwise.journal.read import PassedOver, files_of
 from drainwise.siteconfig import DEFAULT_SITE_FILE
 
@@ -19,7 +19,7 @@ def add_journal_options(parser: argparse.ArgumentParser) -> None:
 
 
 def journal_files(args: argparse.Namespace) -> list[str]:
-    """The journal's files, the oldest first. Raises UsageError when there is none."""
+    """Return the journal's files, the oldest first. Raises UsageError when there is none."""
     path = args.journal
     if path is None:
         from drainwise.cli.pool_options import site_of
@@ -34,6 +34,6 @@ def journal_files(args: argparse.Namespace) -> list[str]:
 
 
 def say_passed_over(lines: PassedOver) -> None:
-    """Say on standard error what of the journal could not be used."""
+    """Say on standard error which parts of the journal could not be used."""
     if lines.lines:
         print(f"drainwise: {lines}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What `drainwise launch` shows: the progress bar, warnings between its moves, the plan, what became of each job."""
+"""The output of `drainwise launch`: progress bar, warnings between its moves, plan, the end of each job."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from drainwise.cli.layout import Heading, standard_output, table
-from drainwise.cli.text import printable
-from drainwise.launch.engine import Engine
-from drainwise.launch.forecast import Planned
-from drainwise.launch.progress import Progress, span
-from drainwise.launch.starts import Starts
-from drainwise.launch.work import BLOCKED, DONE, FAILED, READY, SKIPPED, STARTED
+from drainwise.cli.layout import headings_of, standard_output, table
+from drainwise.common.printable import printable
+from drainwise.launch.choice.engine import Engine
+from drainwise.launch.choice.work import BLOCKED, DONE, FAILED, READY, SKIPPED, STARTED
+from drainwise.launch.run.forecast import Planned
+from drainwise.launch.run.progress import Progress, span
+from drainwise.launch.run.starts import Starts
 
 _EVERY = 0.2
 _SHARE = 20
@@ -35,7 +35,7 @@ class Console:
         self._shown = False
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Print one line that stays."""
         self._put(f"{self._taken_away()}drainwise: {printable(' '.join(text.split()))}\n")
 
     def show(self, progress: Progress) -> None:
@@ -73,23 +73,15 @@ def put(text: str, stream: TextIO) -> OSError | None:
         stream.write(text)
         stream.flush()
     except OSError as fault:
-        with open(os.devnull, "wb") as nowhere:  # what is buffered still would fail at the end again
-            os.dup2(nowhere.fileno(), stream.fileno())
+        with open(os.devnull, "wb") as null:  # what is buffered still would fail at the end again
+            os.dup2(null.fileno(), stream.fileno())
         return fault
     return None
 
 
 def plan_lines(planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int]) -> list[str]:
-    """The plan as a table, the first thousand starts of it. at_once: how many it lets run in systems without a pool."""
-    headings = [
-        Heading("start", number=True),
-        Heading("expected", number=True),
-        Heading("pressure", number=True),
-        Heading("cpu", number=True),
-        Heading("mem MB", number=True),
-        Heading("backend"),
-        Heading("job", cuttable=True),
-    ]
+    """Write the plan as a table, its first thousand starts. at_once: how many run in systems without a pool."""
+    headings = headings_of(">start", ">expected", ">pressure", ">cpu", ">mem MB", "backend", "job~")
     rows = [
         (
             span(one.start),
@@ -114,7 +106,7 @@ def plan_lines(planned: Sequence[Planned], earlier: int, at_once: Mapping[str, i
 def plan_json(
     planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int], pool: Mapping[str, int]
 ) -> dict[str, object]:
-    """The plan for programs; times in seconds from the beginning."""
+    """Write the plan for programs; times in seconds from the beginning."""
     return {
         "jobs": [
             {
@@ -136,7 +128,7 @@ def plan_json(
 
 
 def result_lines(engine: Engine, earlier: int) -> list[str]:
-    """What became of the jobs, in a line."""
+    """Return the number of jobs by their ends, in a line."""
     counts = _counts(engine)
     parts = [f"{counts[DONE]} done" + (f" ({earlier} of them earlier)" if earlier else "")]
     for state, words in ((FAILED, "failed"), (SKIPPED, "not run, as one before them failed")):
@@ -149,7 +141,7 @@ def result_lines(engine: Engine, earlier: int) -> list[str]:
 
 
 def result_json(engine: Engine, starts: Starts, earlier: int, refused: int) -> dict[str, object]:
-    """What became of each job, for programs; times in seconds. refused: how many that were added were wrong."""
+    """Return the end of each job, for programs; times in seconds. refused: how many that were added were wrong."""
     return {
         "jobs": [
             {

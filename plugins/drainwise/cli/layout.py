@@ -9,20 +9,21 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from drainwise.cli.text import printable
+from drainwise.common.printable import printable
 
 _GAP = 2
 _SHORTEST = 8  # a name is never cut below this
 _CUT = "~"
+_LEAST_FOLDED = 30
 BOLD, YELLOW, RED = "1", "33", "31"
 
 
 @dataclass(frozen=True)
 class Paper:
-    """What is printed on: its width and height in characters (None: endless), and whether it takes colour."""
+    """The terminal or file that is printed on: width and height in characters (None: endless), and colour."""
 
     width: int | None = None
     height: int | None = None
@@ -30,12 +31,12 @@ class Paper:
     terminal: bool = False
 
     def styled(self, text: str, style: str) -> str:
-        """The text in a style (an SGR number), or as it is."""
+        """Return the text in a style (an SGR number), or as it is."""
         return f"\033[{style}m{text}\033[0m" if self.colour and style and text else text
 
 
 def standard_output() -> Paper:
-    """A terminal has its window's size; COLUMNS sets the width also where there is no terminal."""
+    """Return the paper of standard output: a terminal has its window's size; COLUMNS sets the width elsewhere, too."""
     terminal = sys.stdout.isatty()
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if not terminal:
@@ -47,18 +48,28 @@ def standard_output() -> Paper:
 
 @dataclass(frozen=True)
 class Heading:
-    """One column of a table. `cuttable`: it may be cut. `spare`: left out first (largest first) where it is narrow."""
+    """One column of a table.
+
+    cuttable: it may be cut where the paper is narrow. spare: it is left out there, the largest number first. folded: it
+    is the last one and may take several lines; nothing of such a table is cut, and a terminal may have to wrap it.
+    """
 
     text: str
     number: bool = False
     cuttable: bool = False
     spare: int = 0
+    folded: bool = False
+
+
+def headings_of(*texts: str) -> tuple[Heading, ...]:
+    """Return plain headings: `>` stands before a column of numbers, `~` behind one that may be cut."""
+    return tuple(Heading(one.strip(">~"), number=one[0] == ">", cuttable=one[-1] == "~") for one in texts)
 
 
 def table(
     headings: Sequence[Heading], rows: Sequence[Sequence[str]], paper: Paper, styles: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """The lines of a table, and the headings that had to be left out so that no line is wider than the paper.
+    """Return the lines of a table, and the headings that had to be left out so that no line is wider than the paper.
 
     `styles` has one SGR number per row, "" for none.
     """
@@ -66,16 +77,22 @@ def table(
     longest = [
         max([cells(heading.text), *(cells(row[place]) for row in clean)]) for place, heading in enumerate(headings)
     ]
-    shown, widths = _fit(headings, longest, paper.width)
-    lines = [paper.styled(_line([one.text for one in headings], headings, shown, widths, paper.width), BOLD)]
+    folded, width = headings[-1].folded, paper.width
+    if folded and width is not None:
+        longest[-1] = min(longest[-1], max(_LEAST_FOLDED, width - sum(longest[:-1]) - _GAP * (len(longest) - 1)))
+    shown, widths = _fit(headings, longest, None if folded else width)
+    lines = [
+        paper.styled(_line([one.text for one in headings], headings, shown, widths, None if folded else width), BOLD)
+    ]
     for number, row in enumerate(clean):
         style = styles[number] if styles else ""
-        lines.append(paper.styled(_line(row, headings, shown, widths, paper.width), style))
+        for part in _folded(row, longest[-1]) if folded else [row]:
+            lines.append(paper.styled(_line(part, headings, shown, widths, None if folded else width), style))
     return lines, [heading.text for place, heading in enumerate(headings) if place not in shown]
 
 
 def _fit(headings: Sequence[Heading], longest: Sequence[int], width: int | None) -> tuple[list[int], dict[int, int]]:
-    """Which columns are shown and how wide: first names are cut, then spare columns are left out."""
+    """Return the columns to show and their widths: first names are cut, then spare columns are left out."""
     shown = list(range(len(headings)))
     widths = dict(enumerate(longest))
     if width is None:
@@ -101,15 +118,26 @@ def _line(
 ) -> str:
     parts = []
     for place in shown:
-        text = cut(row[place], widths[place])
+        text = row[place] if headings[place].folded else cut(row[place], widths[place])
         blanks = " " * (widths[place] - cells(text))
         parts.append(blanks + text if headings[place].number else text + blanks)
     line = (" " * _GAP).join(parts).rstrip()
     return line if width is None else cut(line, width)
 
 
+def _folded(row: Sequence[str], width: int) -> Iterator[list[str]]:
+    """Yield the rows that a row becomes when the text of its last cell is spread over lines of `width` columns."""
+    before, line = list(row[:-1]), ""
+    for word in row[-1].split(" "):
+        if line and cells(line) + 1 + cells(word) > width:
+            yield [*before, line]
+            before, line = [""] * len(before), ""
+        line = f"{line} {word}" if line else word
+    yield [*before, line]
+
+
 def cells(text: str) -> int:
-    """How many columns of a terminal a printable text takes."""
+    """Return the number of terminal columns that a printable text takes."""
     if text.isascii():
         return len(text)
     return sum(_cells_of(letter) for letter in text)
@@ -122,7 +150,7 @@ def _cells_of(letter: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns; `~` at its end says that something is missing."""
+    """Return the text in at most `width` columns; `~` at its end says that something is missing."""
     if cells(text) <= width:
         return text
     kept, taken = "", 0

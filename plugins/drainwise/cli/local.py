@@ -7,13 +7,15 @@ import signal
 import sys
 
 from drainwise.cli import local_jobs
-from drainwise.cli.local_directory import add_directory, default_directory
-from drainwise.cli.text import json_text, printable
-from drainwise.errors import UsageError
+from drainwise.cli.arguments import whole
+from drainwise.cli.text import json_text
+from drainwise.common.printable import printable
+from drainwise.facts.errors import UsageError
 from drainwise.local.control import start_daemon, stop_daemon
-from drainwise.local.job import Account, parse_nodes
-from drainwise.local.settings import Settings
-from drainwise.local.store import Store
+from drainwise.local.job import AccountQuota, parse_nodes
+from drainwise.local.leases import DaemonSettings
+from drainwise.local.store import LocalStore
+from drainwise.local.system import add_directory, default_directory
 from drainwise.siteconfig.units import parse_duration
 
 DEFAULT_WALL_LIMIT = "1d"
@@ -30,9 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     queue.add_argument("--all", action="store_true", help="those that have ended, too")
     queue.add_argument("--json", action="store_true", help="print JSON: times in UNIX s")
     remove = _action(actions, "remove", "end jobs: SIGTERM, and SIGKILL after the daemon's --kill-wait")
-    remove.add_argument("job", type=int, nargs="+", help="number of a job")
+    remove.add_argument("job", type=whole(), nargs="+", help="number of a job")
     wait = _action(actions, "wait", "wait until jobs have ended; 1 when one did not end with 0")
-    wait.add_argument("job", type=int, nargs="*", help="number of a job (default: all that wait or run)")
+    wait.add_argument("job", type=whole(), nargs="*", help="number of a job (default: all that wait or run)")
     wait.add_argument(
         "--timeout", metavar="TIME", type=_duration, help="give up after TIME, such as 10m, and end with 1"
     )
@@ -68,7 +70,7 @@ def _add_account(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     account.add_argument("name", nargs="?", metavar="NAME")
     change = account.add_mutually_exclusive_group()
     change.add_argument(
-        "--quota", metavar="CORES", type=int, help="cores it is owed; it may use more while they are free"
+        "--quota", metavar="CORES", type=whole(), help="cores it is owed; it may use more while they are free"
     )
     change.add_argument("--remove", action="store_true", help="remove it")
     account.add_argument("--json", action="store_true", help="print JSON")
@@ -78,12 +80,14 @@ def _add_submit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     submit = _action(actions, "submit", "put jobs into the queue and print their numbers; also while no daemon runs")
     submit.add_argument("--account", metavar="NAME", required=True, help="whose quota they use")
     submit.add_argument("--user", metavar="NAME", help="whose pilots they are called (default: the login name)")
-    submit.add_argument("--cores", type=int, default=1, help="of one node (default: 1)")
+    submit.add_argument("--cores", type=whole(), default=1, help="of one node (default: 1)")
     submit.add_argument(
         "--wall", metavar="TIME", type=_duration, default=DEFAULT_WALL_LIMIT, help="longest run time (default: 1d)"
     )
-    submit.add_argument("--priority", type=int, default=0, help="of one account the highest starts first (default: 0)")
-    submit.add_argument("--count", type=int, default=1, help="so many of them (default: 1)")
+    submit.add_argument(
+        "--priority", type=whole(), default=0, help="of one account the highest starts first (default: 0)"
+    )
+    submit.add_argument("--count", type=whole(), default=1, help="how many of them (default: 1)")
     submit.add_argument("--env", metavar="NAME[=VALUE]", action="append", default=[], help="a variable for the job")
     submit.add_argument("command_line", metavar="COMMAND", nargs=argparse.REMAINDER, help="-- COMMAND ARGUMENTS…")
 
@@ -105,7 +109,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace, directory: str) -> int:
-    pid = start_daemon(directory, Settings(kill_wait=args.kill_wait), parse_nodes(args.nodes) if args.nodes else ())
+    pid = start_daemon(
+        directory, DaemonSettings(kill_wait=args.kill_wait), parse_nodes(args.nodes) if args.nodes else ()
+    )
     print(f"the local batch system in {printable(directory)} is served by pid {pid}")
     return 0
 
@@ -116,7 +122,7 @@ def _serve(args: argparse.Namespace, directory: str) -> int:
 
     say = to_terminal if args.foreground else to_file(directory)
     nodes = parse_nodes(args.nodes) if args.nodes else ()
-    daemon = Daemon(directory, Settings(kill_wait=args.kill_wait), say, nodes)
+    daemon = Daemon(directory, DaemonSettings(kill_wait=args.kill_wait), say, nodes)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: daemon.stop())
     try:
@@ -137,11 +143,11 @@ def _account(args: argparse.Namespace, directory: str) -> int:
     change = args.remove or args.quota is not None
     if change and args.name is None:
         raise UsageError("which account? `drainwise local account NAME --quota CORES`")
-    with Store(directory, create=args.quota is not None) as store:
+    with LocalStore(directory, create=args.quota is not None) as store:
         if args.remove:
             store.drop_account(args.name)
         elif args.quota is not None:
-            store.set_account(Account(args.name, args.quota))
+            store.set_account(AccountQuota(args.name, args.quota))
         accounts = [one for one in store.accounts() if args.name in {None, one.name} or change]
         cores = sum(node.cores for node in store.nodes())
     if args.name is not None and not accounts and not change:

@@ -1,23 +1,29 @@
-"""What a user of the local batch system does with jobs: `drainwise local submit | queue | remove | wait`."""
+"""The jobs of a user of the local batch system: `drainwise local submit | queue | remove | wait`."""
 
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
 
-from drainwise.cli.local_queue import job_as_json, queue_table
+from drainwise.cli.layout import Paper, headings_of, table
 from drainwise.cli.text import json_text
-from drainwise.errors import UsageError
-from drainwise.local.job import ENDED, JobRequest
+from drainwise.common.printable import printable
+from drainwise.facts.errors import UsageError
+from drainwise.facts.units import duration
+from drainwise.local.job import ENDED, JobRequest, LocalJob, login_name
 from drainwise.local.schedule import choose_starts, holdings
-from drainwise.local.store import Store
+from drainwise.local.store import JobEvent, LocalStore
 from drainwise.local.wake import wake_daemon
 
 _LOOK = 0.2  # seconds between looks at the state while waiting
+_LONGEST = 40
+_HEADINGS = headings_of(
+    *(">job", "account", "user", ">cores", "state", "node", ">run time", ">time left", "command", "remark")
+)
 
 
 def submit(args: argparse.Namespace, directory: str) -> int:
@@ -27,14 +33,14 @@ def submit(args: argparse.Namespace, directory: str) -> int:
         raise UsageError("no command: put it behind --, as in `drainwise local submit --account alice -- sleep 60`")
     request = JobRequest(
         account=args.account,
-        user=args.user or _login_name(),
+        user=args.user or login_name(),
         cores=args.cores,
         command=tuple(command),
         wall_limit=args.wall,
         priority=args.priority,
         environment=dict(_variable(text) for text in args.env),
     )
-    with Store(directory) as store:
+    with LocalStore(directory) as store:
         ids = store.submit(request, time.time(), args.count)
     wake_daemon(directory)
     print(*ids, sep="\n")
@@ -43,22 +49,86 @@ def submit(args: argparse.Namespace, directory: str) -> int:
 
 def queue(args: argparse.Namespace, directory: str) -> int:
     """Show the jobs; the exit code."""
-    with Store(directory) as store:
+    with LocalStore(directory) as store:
         jobs = store.jobs(ended=args.all)
         if args.json:
-            print(json_text([job_as_json(job, store.events(job.job_id)) for job in jobs]))
+            print(json_text([_as_json(job, store.events(job.job_id)) for job in jobs]))
             return 0
         now = int(time.time())
         state = store.state(now)
     schedule = choose_starts(state.waiting, holdings(state.live), state.nodes, state.accounts, now)
     kept = {one.job_id: f"next on {one.node}" for one in schedule.reservations}
-    print(queue_table(jobs, kept, now))
+    rows = [_row(job, kept.get(job.job_id, ""), now) for job in jobs]
+    print("\n".join(table(_HEADINGS, rows, Paper())[0]))
     return 0
+
+
+def _row(job: LocalJob, kept: str, now: int) -> tuple[str, ...]:
+    request, ended = job.request, job.state == ENDED
+    ran = "" if not job.started else duration(max(0, int(job.ended or now) - job.started))
+    left = "" if ended or not job.started else duration(job.lease_end - now)
+    command = printable(" ".join(request.command))
+    return (
+        str(job.job_id),
+        request.account,
+        request.user,
+        str(request.cores),
+        job.state,
+        job.node,
+        ran,
+        left,
+        command if len(command) <= _LONGEST else command[: _LONGEST - 1] + "…",
+        printable(_remark(job) or kept),
+    )
+
+
+def _remark(job: LocalJob) -> str:
+    if job.state != ENDED:
+        ordered = "" if job.deadline is None else "ordered to leave"
+        return ", ".join(text for text in (ordered, "removed" if job.removed else "", job.note) if text)
+    how = "" if job.code is None else f"ended with {job.code}"
+    if job.signal is not None:
+        how = f"ended by {_signal_name(job.signal)}"
+    return f"{how}: {job.note}" if how and job.note else how or job.note
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _as_json(job: LocalJob, events: Sequence[JobEvent]) -> dict[str, object]:
+    """Return one job as plain values: times in UNIX s, null where it has not come to that; no variables."""
+    request = job.request
+    return {
+        "job_id": job.job_id,
+        "account": request.account,
+        "user": request.user,
+        "cores": request.cores,
+        "command": list(request.command),
+        "wall_limit": request.wall_limit,
+        "priority": request.priority,
+        "submitted": job.submitted,
+        "state": job.state,
+        "node": job.node or None,
+        "run": job.run or None,
+        "started": job.started or None,
+        "lease_end": job.lease_end if job.started else None,
+        "deadline": job.deadline,
+        "removed": job.removed,
+        "ended": job.ended,
+        "code": job.code,
+        "signal": job.signal,
+        "note": job.note,
+        "events": [{"time": event.time, "text": event.text} for event in events],
+    }
 
 
 def remove(args: argparse.Namespace, directory: str) -> int:
     """End jobs; the exit code."""
-    with Store(directory) as store:
+    with LocalStore(directory) as store:
         removed = store.remove(args.job, time.time())
     wake_daemon(directory)
     for job_id in args.job:
@@ -69,7 +139,7 @@ def remove(args: argparse.Namespace, directory: str) -> int:
 def wait(args: argparse.Namespace, directory: str) -> int:
     """Wait until jobs have ended; 1 when one did not end with 0, or not in time."""
     ends = None if args.timeout is None else time.monotonic() + args.timeout
-    with Store(directory) as store:
+    with LocalStore(directory) as store:
         wanted = args.job or [job.job_id for job in store.jobs()]
         open_jobs, failed = set(wanted), []
         while open_jobs:
@@ -96,17 +166,10 @@ def _some(numbers: Sequence[int]) -> str:
 
 
 def _variable(text: str) -> tuple[str, str]:
-    """`NAME=VALUE`, or `NAME` with the value it has here."""
+    """Parse `NAME=VALUE`, or `NAME` with the value it has here."""
     name, equals, value = text.partition("=")
     if not equals:
         if name not in os.environ:
             raise UsageError(f"--env {name[:60]!a}: it is not set here; say NAME=VALUE")
         value = os.environ[name]
     return name, value
-
-
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

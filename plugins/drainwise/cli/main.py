@@ -1,4 +1,4 @@
-"""`drainwise`: finds the command, runs it, and turns what went wrong into one line and an exit code.
+"""`drainwise`: find the command, run it, and turn a fault into one line and an exit code.
 
 A command's module is imported only when it is asked for: on a worker node `drainwise features` needs the standard
 library alone. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the reader of our output went away.
@@ -14,24 +14,25 @@ import sys
 from collections.abc import Sequence
 
 from drainwise import __version__
-from drainwise.cli.text import printable
-from drainwise.errors import DrainwiseError
+from drainwise.common.printable import printable
+from drainwise.facts.errors import DrainwiseError
 
 COMMANDS = {
     "status": "who is owed and uses what, and every pilot with its waste",
+    "drain": "have nodes left by their pilots by a time, at the least waste",
     "plan": "what a reclaim cycle would do now, and why; what if N cores were needed",
     "snapshot": "print what is known of the pool as JSON",
-    "reclaim": "ask the pilots that cost least to give back cores that others are owed",
-    "explain": "why a pilot was asked to go, each time, and what became of it",
-    "report": "who was asked, left in time and was vacated, and what was promised and wasted",
+    "reclaim": "order the pilots that cost least to give back cores that others are owed",
+    "explain": "why a pilot got an order, each time, and what became of it",
+    "report": "who got an order, left in time and was vacated, and what was promised and wasted",
     "local": "the embedded batch system: leases are processes on this machine",
     "features": "show, check or serve machine and job features",
     "estimate": "what tasks need, learned from their finished payloads; how far requests were off",
     "simulate": "what each way of taking cores back wastes, on a log of real jobs",
     "validate": "measure a request on 1, 2, 4 and 8 cores before it is submitted",
-    "launch": "run a list of jobs with dependencies: on this machine, in Slurm, Grid Engine or HTCondor",
+    "launch": "run a list of jobs with dependencies: on this machine or in a batch system",
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
-    "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are told of",
+    "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are notified of",
     "install": "put this package and a rendered tree in place on a machine where jobs run",
     "config": "write the batch system's configuration from the site file",
     "check": "inspect a live pool: what is missing or dangerous, with the line to add",
@@ -39,7 +40,9 @@ COMMANDS = {
 """The commands, each a module of this package with `add_parser(subparsers)` and `run(args)`."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-_POOL_SIDE = {"numpy", "rich", "htcondor2", "classad2", "jinja2", "matplotlib"}
+_POOL_SIDE = {"numpy", "htcondor2", "classad2", "jinja2"}
+_PACKAGES = {"htcondor2": "htcondor", "classad2": "htcondor"}
+"""Packages that have another name for pip."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,13 +113,23 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _installed_by(package: str, words: Sequence[str]) -> str:
-    """What installs a missing package: the extra of the batch system that was asked for, else either."""
+    """Return the command for a missing package: the extra of the batch system that was named, else any that has it.
+
+    Where pip has not installed drainwise itself, as on a machine of `drainwise install`, its extras are of no use.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    from drainwise.systems.find import OWN, own
+
+    name = package.partition(".")[0]
+    try:
+        distribution("drainwise")
+    except PackageNotFoundError:
+        return f"install {_PACKAGES.get(name, name)} for {sys.executable}, from the distribution or by pip"
     asked = {word.rpartition("=")[2] for word in words}
-    extras: list[str] = [system for system in ("htcondor", "slurm") if system in asked] or ["htcondor", "slurm"]
-    if package.partition(".")[0] in {"htcondor2", "classad2"}:
-        extras = ["htcondor"]
-    if "simulate" in words:
-        extras = ["simulate"]
+    systems = [system for system in map(own, OWN) if system.extra]
+    chosen = [one for one in systems if name in one.packages] or [one for one in systems if one.name in asked]
+    extras = ["simulate"] if "simulate" in words else [one.extra for one in chosen or systems]
     return " or ".join(f"pip install 'drainwise[{extra}]'" for extra in extras)
 
 

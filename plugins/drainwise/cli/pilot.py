@@ -1,4 +1,4 @@
-"""`drainwise pilot run`: the reference pilot, which runs payloads on leased cores and tells what it would waste."""
+"""`drainwise pilot run`: the reference pilot, which runs payloads on leased cores and reports what it would waste."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import contextlib
 import os
 import socket
 
-from drainwise.errors import UsageError
-from drainwise.pilot.settings import WHILE_DRAINING, Settings
+from drainwise.cli.arguments import number, whole
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.settings import WHILE_DRAINING, PilotSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from drainwise.pilot.estimates import Estimates
+    from drainwise.pilot.decide.estimates import RunTimeEstimates
 
-_DEFAULTS = Settings()
+_DEFAULTS = PilotSettings()
 _SECONDS = {
     "margin": "stop everything that long before the end of the lease or a deadline",
     "kill_wait": "from asking a payload to end (TERM) to ending it (KILL)",
@@ -34,10 +35,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     text = "run payloads on leased cores until none is left, the lease ends or the site wants the cores back"
     action = actions.add_parser("run", help=text, description=text)
     action.add_argument(
-        "--cores", type=int, metavar="N", help="cores (default: all that $JOBFEATURES says; narrows it)"
+        "--cores", type=whole(), metavar="N", help="cores (default: all that $JOBFEATURES says; narrows it)"
     )
     action.add_argument(
-        "--seconds", type=float, metavar="S", help="length from now (default: what $JOBFEATURES says; narrows it)"
+        "--seconds", type=number(), metavar="S", help="length from now (default: what $JOBFEATURES says; narrows it)"
     )
     source = action.add_mutually_exclusive_group(required=True)
     source.add_argument("--queue", metavar="DIR", help="directory of payloads, NAME.json each")
@@ -49,17 +50,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default = getattr(_DEFAULTS, name)
         option = f"--{name.replace('_', '-')}"
         action.add_argument(
-            option, type=float, metavar="S", default=default, help=f"seconds: {text} (default: {default:g})"
+            option, type=number(), metavar="S", default=default, help=f"seconds: {text} (default: {default:g})"
         )
     action.add_argument(
         "--while-draining",
         choices=WHILE_DRAINING,
         default=_DEFAULTS.while_draining,
-        help="what may start while the pilot is asked to leave (default: %(default)s)",
+        help="what may start while the pilot is ordered to leave (default: %(default)s)",
     )
     action.add_argument(
         "--priority-factor",
-        type=int,
+        type=whole(),
         metavar="N",
         default=_DEFAULTS.priority_factor,
         help="worth of this pilot among its user's own, higher is better (default: %(default)s)",
@@ -69,29 +70,31 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="RECORDS",
         help="expect of payloads what this file of finished ones says of their task; it is followed while it grows",
     )
-    action.add_argument("--deaf", action="store_true", help="report, and take no notice of anything (for rehearsals)")
+    action.add_argument(
+        "--ignore-orders", action="store_true", help="report, and take no notice of anything (for rehearsals)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the pilot to its end; 0 when it left in order. Raises UsageError and FeatureError before anything runs."""
+    from drainwise.common.printable import Log
+    from drainwise.common.process_tree import adopt_orphans
     from drainwise.pilot.channels import Channels
-    from drainwise.pilot.exit_report import REPORT, write_exit_report
-    from drainwise.pilot.lease import lease_from
-    from drainwise.pilot.log import Log
-    from drainwise.pilot.payload_queue import PayloadQueue
+    from drainwise.pilot.decide.lease import lease_from
+    from drainwise.pilot.lease_record import REPORT, write_exit_report
     from drainwise.pilot.pilot_clock import PilotClock
-    from drainwise.pilot.process_tree import adopt_orphans
     from drainwise.pilot.processes import Processes
-    from drainwise.pilot.queue_command import CommandQueue
-    from drainwise.pilot.queue_directory import DirectoryQueue
-    from drainwise.pilot.runner import Runner
-    from drainwise.pilot.watch import Watch
+    from drainwise.pilot.queues.command import CommandQueue
+    from drainwise.pilot.queues.directory import DirectoryQueue
+    from drainwise.pilot.queues.protocol import PayloadQueue
+    from drainwise.pilot.runner import PilotRunner
+    from drainwise.pilot.site_notices import SiteNoticeReader
 
     directory = os.path.realpath(args.directory)
     if not os.path.isdir(directory):
         raise UsageError(f"--directory {args.directory}: expected a directory")
-    settings = Settings(
+    settings = PilotSettings(
         **{name: getattr(args, name) for name in _SECONDS},
         while_draining=args.while_draining,
         priority_factor=args.priority_factor,
@@ -111,8 +114,10 @@ def run(args: argparse.Namespace) -> int:
         queue = command = CommandQueue(args.payload_command, directory, inner, pilot, log)
         processes.leave_alone(command.pid, command.gone)
     channels = Channels(directory, environment.get("JOBSTATUS"), lease.cores, log)
-    watch = Watch(directory, environment, log)
-    report = Runner(pilot, lease, settings, queue, processes, channels, watch, log, clock, args.deaf, learned).run()
+    notices = SiteNoticeReader(directory, environment, log)
+    report = PilotRunner(
+        pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned
+    ).run()
     fault = write_exit_report(directory, report)
     if fault:
         log(f"{REPORT}: {fault}")
@@ -121,16 +126,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> Estimates:
-    """What the file of finished payloads says; the power of a core here is what the site says of it."""
-    from drainwise.estimate.followed import FollowedRecords
-    from drainwise.estimate.node_power import core_power_here
-    from drainwise.pilot.log import Faults
+def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> RunTimeEstimates:
+    """Read run-time estimates from the file of finished payloads; the site states the power of a core here."""
+    from drainwise.common.faults import Faults
+    from drainwise.estimate.followed import FollowedRecords, core_power_here
 
     return FollowedRecords(os.path.realpath(path), core_power_here(environment, cores), Faults(log))
 
 
 def pilot_id() -> str:
-    """A name that no other pilot has: process numbers may be a job's own, so that something random belongs to it."""
+    """Return a name that no other pilot has, with random letters: process numbers may be a job's own."""
     host = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in socket.gethostname()[:40])
     return f"{host}-{os.getpid()}-{os.urandom(4).hex()}"

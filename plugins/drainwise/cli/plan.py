@@ -1,4 +1,4 @@
-"""`drainwise plan`: what a cycle would do now and why, or what if so many cores were needed; it touches nothing."""
+"""`drainwise plan`: show a cycle's plan and its reasons, or a what-if with more cores needed; it touches nothing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import dataclasses
 import json
 import time
 
-from drainwise.cli.agent_place import journal_to_look_at, memory_of
-from drainwise.cli.durations import seconds
+from drainwise.cli.agent_place import journal_to_look_at, memory_of, requests_of
+from drainwise.cli.arguments import seconds, whole
+from drainwise.cli.layout import standard_output
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
-from drainwise.errors import UsageError
-from drainwise.pool import Snapshot
-from drainwise.reclaim.plan import make_plan
-from drainwise.reclaim.plan_json import as_json
+from drainwise.facts.errors import UsageError
+from drainwise.pool.facts import Snapshot
+from drainwise.pool.snapshot_json import snapshot_from_json
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.plan import as_json
 from drainwise.reclaim.policy import for_comparison
-from drainwise.reclaim.question import Question
-from drainwise.reclaim.snapshot_json import snapshot_from_json
+from drainwise.reclaim.quota import WhatIf, balance_for
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,9 +27,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("plan", help=text, description=text)
     add_pool_options(parser)
     parser.add_argument(
-        "--cores", type=_cores, metavar="N", help="plan for N cores, whatever is owed and without a cycle's limits"
+        "--cores",
+        type=whole(1, 999_999_999),
+        metavar="N",
+        help="plan for N cores, whatever is owed and without a cycle's limits",
     )
     parser.add_argument("--user", help="with --cores: from this user alone, over quota or not")
+    parser.add_argument("--account", help="with --cores: from this account alone, over quota or not")
+    parser.add_argument(
+        "--by", metavar="TIME", help="with --cores: as `drainwise reclaim --cores N --by TIME` would order them"
+    )
     parser.add_argument(
         "--horizon",
         type=seconds,
@@ -41,31 +49,44 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the plan; the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
+    """Show the plan; return the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
     settings = settings_of(args)
     if args.policy is not None:
         settings = for_comparison(settings)
     if args.horizon is not None:
         settings = dataclasses.replace(settings, horizon=args.horizon)
-    if args.user is not None and args.cores is None:
-        raise UsageError("--user needs --cores: how many are wanted of this user?")
-    question = None if args.cores is None else Question(args.cores, args.user)
+    if args.by is not None and args.horizon is not None:
+        raise UsageError("--by and --horizon: expected one of them")
+    for option in ("user", "account", "by"):
+        if getattr(args, option) is not None and args.cores is None:
+            raise UsageError(f"--{option} needs --cores: how many are wanted?")
+    what_if = None if args.cores is None or args.by is not None else WhatIf(args.cores, args.user, args.account)
     snapshot = open_pool(args).snapshot(int(time.time())) if args.snapshot is None else _saved(args.snapshot)
-    # What the agent remembers counts in its next cycle; a question and a saved snapshot have nothing to do with it.
-    journal = journal_to_look_at(args) if question is None and args.snapshot is None else None
-    record = memory_of(journal, must_read=False).record(snapshot.taken, settings)
-    plan = make_plan(snapshot, snapshot.taken, settings, record, question)
+    if args.by is not None:
+        balance_for(WhatIf(args.cores, args.user, args.account), snapshot, snapshot.taken, settings)
+    # What the agent remembers counts in its next cycle; a what-if and a saved snapshot have nothing to do with it.
+    is_of_now = what_if is None and args.snapshot is None
+    history = memory_of(journal_to_look_at(args) if is_of_now else None, must_read=False).history(
+        snapshot.taken, settings
+    )
+    requests = requests_of(args).standing(snapshot.taken)[0] if is_of_now else ()
+    if args.by is not None:
+        from drainwise.cli.on_request import request_of
+
+        requests = (*requests, request_of(args, snapshot.taken))
+    history = dataclasses.replace(history, requests=requests)
+    plan = make_plan(snapshot, snapshot.taken, settings, history, what_if, is_for_demand=args.by is None)
     if args.json:
         print(json_text(as_json(plan)))
         return 0
-    from drainwise.cli.tables import console, show_plan
+    from drainwise.cli.tables import plan_lines
 
-    show_plan(console(), plan, snapshot.taken)
+    print("\n".join(plan_lines(plan, snapshot.taken, standard_output())))
     return 0
 
 
 def _saved(path: str) -> Snapshot:
-    """The snapshot in a file. Raises UsageError when there is none."""
+    """Read the snapshot in a file. Raises UsageError when there is none."""
     try:
         with open(path, encoding="utf-8") as stream:
             value = json.load(stream)
@@ -77,10 +98,3 @@ def _saved(path: str) -> Snapshot:
         return snapshot_from_json(value)
     except UsageError as fault:
         raise UsageError(f"{path}: {fault}") from None
-
-
-def _cores(text: str) -> int:
-    """A number of cores that can be asked for."""
-    if not (text.isascii() and text.isdigit() and int(text[:10]) > 0 and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a whole number of cores, 1 or more")
-    return int(text)

@@ -1,34 +1,47 @@
-"""`drainwise reclaim --once | --loop [--act]`: one cycle, or the agent; without --act nobody is asked."""
+"""`drainwise reclaim --once | --loop | --cores N [--act]`: one cycle, the agent, or a request for cores by a time.
+
+Without --act no order is given.
+"""
 
 from __future__ import annotations
 
 import argparse
 import gc
+import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from drainwise.agent.kill_switch import is_thrown
-from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, setup_of
-from drainwise.cli.durations import seconds
-from drainwise.cli.pool_options import add_pool_options
+from drainwise.agent.loop import Loop, is_thrown
+from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
+from drainwise.cli.arguments import seconds, whole
+from drainwise.cli.layout import standard_output
+from drainwise.cli.on_request import add_request_options, cancel_request, list_requests, request_of, run_request
+from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
 from drainwise.cli.text import json_text
-from drainwise.errors import PoolError, UsageError
-from drainwise.htcondor.pool import HTCondorPool
+from drainwise.facts.errors import PoolError, UsageError
+from drainwise.reclaim.quota import WhatIf, balance_for
 
 if TYPE_CHECKING:
     from drainwise.agent.cycle import Cycle
     from drainwise.reclaim.plan import Plan
 
-_DRY_RUN = "dry run: nobody was asked; --act gives these orders"
+_DRY_RUN = "dry run: no order was given; --act gives these orders"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    text = "ask the pilots that cost least to give back cores that others are owed"
+    text = "order the pilots that cost least to give back cores that others are owed"
     parser = subparsers.add_parser("reclaim", help=text, description=text)
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("--once", action="store_true", help="one cycle, then end")
     how.add_argument("--loop", action="store_true", help="cycle after cycle until it gets SIGTERM; see docs/agent.md")
+    how.add_argument(
+        "--cores", type=whole(1, 999_999_999), metavar="N", help="N cores back by a time, whatever is owed: a request"
+    )
+    add_request_options(parser, how)
+    parser.add_argument("--user", help="with --cores: from this user alone, over quota or not")
+    parser.add_argument("--account", help="with --cores: from this account alone, over quota or not")
     parser.add_argument("--act", action="store_true", help="give the orders; without it, only show them")
     parser.add_argument(
         "--journal", metavar="FILE", help="append a JSON line for each event there (default: the site's journal)"
@@ -45,14 +58,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Decide, act when asked to, show; 1 when an order failed. Raises PoolError when it was not done to the end."""
+    if not args.once and not args.loop:
+        return _request(args)
+    if args.by is not None or args.reason or args.user is not None or args.account is not None:
+        raise UsageError("--by, --reason, --user and --account go with --cores")
     if args.loop:
         if args.json:
             raise UsageError("--json goes with --once; a loop writes its decisions to the journal")
         if args.period == 0:
             raise UsageError("--period 0: expected 1 s or more")
-        from drainwise.cli.reclaim_loop import run_loop
-
-        return run_loop(args)
+        return _loop(args)
     if args.standby or args.period is not None:
         raise UsageError("--standby and --period go with --loop")
     gc.disable()  # one cycle, then the end: looking for garbage among all those pilots is not worth its time
@@ -63,6 +78,19 @@ def run(args: argparse.Namespace) -> int:
         gc.enable()
 
 
+def _request(args: argparse.Namespace) -> int:
+    """Make, cancel or list requests for cores. Raises UsageError for a user or an account without pilots."""
+    if args.cores is not None:
+        now = int(time.time())
+        request = request_of(args, now)
+        wanted = WhatIf(args.cores, args.user, args.account)
+        balance_for(wanted, open_pool(args).snapshot(now), now, settings_of(args))
+        return run_request(args, request)
+    if args.act or args.by is not None or args.reason or args.user is not None or args.account is not None:
+        raise UsageError("--act, --by, --reason, --user and --account go with --cores")
+    return list_requests(args) if args.list else cancel_request(args)
+
+
 def _once(args: argparse.Namespace) -> int:
     setup = setup_of(args)
     paused = setup.kill_switch if setup.acting and is_thrown(setup.kill_switch) else ""
@@ -70,8 +98,8 @@ def _once(args: argparse.Namespace) -> int:
     path, lock = journal_path(args), lock_of(args)
     if acting:
         lock.make_place()
-    elif isinstance(setup.pool, HTCondorPool):
-        setup.pool.ask_ahead()
+    else:
+        system_of(args).ask_ahead(setup.pool)
     journal = journal_at(path, args) if args.journal or acting else None
     if acting:
         lock.must_take()
@@ -86,6 +114,7 @@ def _once(args: argparse.Namespace) -> int:
             lambda: int(time.time()),
             acting,
             lambda: is_thrown(setup.kill_switch),
+            requests=setup.requests.standing,
         )
     finally:
         lock.release()
@@ -96,37 +125,71 @@ def _once(args: argparse.Namespace) -> int:
     return 0 if cycle.outcome is None else cycle.outcome.exit_code
 
 
+def _loop(args: argparse.Namespace) -> int:
+    """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
+    from drainwise.agent.cycle import NullJournal
+    from drainwise.agent.metrics_export import metrics_observer
+    from drainwise.agent.notify import Notifier
+    from drainwise.agent.signals import AgentSignals
+
+    setup = setup_of(args)  # a wrong site file ends it before a file is made
+    acting = setup.acting
+    system_of(args).require(setup.pool)
+    path = journal_path(args) if acting else named_journal(args)
+    site = site_of(args)
+    observer = metrics_observer(site.metrics, site.file, to_log)
+    observers = () if observer is None else (observer,)
+    lock = lock_of(args)
+    if acting:
+        lock.make_place()
+    journal = NullJournal() if path is None else journal_at(path, args)
+    signals, notifier = AgentSignals(), Notifier(os.environ)
+    signals.install()
+    try:
+        remember = partial(memory_of, path, must_read=True)
+        loop = Loop(lambda: setup_of(args), lock, remember, journal, signals, notifier, to_log, observers)
+        loop.run(args.standby)
+    finally:
+        lock.release()
+        notifier.close()
+        signals.close()
+    return 0
+
+
 def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> None:
     if args.json:
         print(json_text(_as_json(cycle, plan, paused)))
         return
-    from drainwise.cli.tables import console, show_outcome, show_plan
+    from drainwise.cli.tables import outcome_lines, plan_lines
 
-    out = console()
-    show_plan(out, plan, cycle.started)
+    paper = standard_output()
+    lines = plan_lines(plan, cycle.started, paper)
     if cycle.outcome is not None:
-        show_outcome(out, cycle.outcome)
+        lines += outcome_lines(cycle.outcome, paper)
     elif paused:
-        out.print(f"paused by kill switch: nobody was asked while {paused} is there")
+        lines += ["", f"paused by kill switch: no order was given while {paused} is there"]
     elif not cycle.acting:
-        out.print(_DRY_RUN)
+        lines += ["", _DRY_RUN]
+    print("\n".join(lines))
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
-    from drainwise.reclaim.plan_json import as_json
+    from drainwise.reclaim.plan import as_json
 
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
-    released = () if outcome is None else outcome.released
+    withdrawn = () if outcome is None else outcome.withdrawn
     finished: dict[str, object] = {}
     if outcome is not None:
         fault = cycle.fault or outcome.fault
-        finished = {"tended": list(outcome.tended), "fault": fault, "halted": outcome.halted}
+        finished = {"followups": list(outcome.followups), "fault": fault, "halted": outcome.halted}
     return {
         **as_json(plan),
         "dry_run": not cycle.acting,
         "paused": bool(paused),
         "acts": [{"run": act.order.pilot.run, "outcome": act.outcome, "detail": act.detail} for act in acts],
-        "released": [{"run": one.cancel.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in released],
+        "withdrawn": [
+            {"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn
+        ],
         **finished,
     }

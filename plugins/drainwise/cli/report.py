@@ -1,40 +1,39 @@
-"""`drainwise report`: per user and day, who was asked, how they ended, what was promised and wasted. Needs the journal
-alone."""
+"""`drainwise report`: per user and day, who got an order, how they ended, what was promised and wasted.
+
+Needs the journal alone.
+"""
 
 from __future__ import annotations
 
 import argparse
 import time
 
+from drainwise.cli.arguments import whole
 from drainwise.cli.journal_options import add_journal_options, journal_files, say_passed_over
 from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
-from drainwise.cli.text import json_text
-from drainwise.cli.whole_file import write_whole
-from drainwise.journal.history import IN_TIME, LATE, OPEN, TAKEN_BACK, VACATED, askings
+from drainwise.cli.text import json_text, write_whole
+from drainwise.common.printable import printable
+from drainwise.facts.units import core_hours, duration
+from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders
 from drainwise.journal.read import PassedOver
 from drainwise.journal.report import DAY, Report, Sums, as_json, report_on
-from drainwise.reclaim.words import core_hours, duration
+from drainwise.journal.unmet import unused_in
 
-_ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (TAKEN_BACK, 4), (OPEN, 5))
-"""How orders end, and how soon the column is left out where the window is narrow."""
+_ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
+"""The ends of orders, and the turn in which each column is left out where the window is narrow."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    text = "who was asked, left in time and was vacated, and what was promised and wasted"
+    text = "who got an order, left in time and was vacated, and what was promised and wasted"
     parser = subparsers.add_parser("report", help=text, description=text)
-    parser.add_argument("--days", type=_days, default=7, metavar="N", help="the last N days, in UTC (default: 7)")
+    parser.add_argument(
+        "--days", type=whole(1, 3650), default=7, metavar="N", help="the last N days, in UTC (default: 7)"
+    )
     parser.add_argument("--user", metavar="U", help="only this user's pilots")
     parser.add_argument("--json", action="store_true", help="print JSON: times in s, wastes in core-seconds")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with plots there; - prints it")
     add_journal_options(parser)
-
-
-def _days(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 3650:
-        raise ValueError(text)
-    return value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
     now = int(time.time())
     begin = now - now % DAY - (args.days - 1) * DAY
     passed_over = PassedOver()
-    report = report_on(askings(journal_files(args), begin, passed_over), begin, now, args.user)
+    files = journal_files(args)
+    orders, unused = reported_orders(files, begin, passed_over), unused_in(files, begin, now)
+    report = report_on(orders, begin, now, args.user, unused)
     say_passed_over(passed_over)
     if args.html is not None:
         from drainwise.journal.report_html import page
@@ -51,13 +52,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(as_json(report)))
     elif args.html is None:
-        print("\n".join(_lines(report, standard_output())))
+        print("\n".join(_lines(report, args.user, standard_output())))
     return 0
 
 
-def _lines(report: Report, paper: Paper) -> list[str]:
+def _lines(report: Report, user: str | None, paper: Paper) -> list[str]:
     if not report.pilots:
-        return ["nobody was asked"]
+        return ["no order was given" + (f" to pilots of {printable(user)}" if user else "")]
     days = [Heading("day"), Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
     by_day, missing = table(
         days + _headings(), [(day, user, whose, *_cells(sums)) for day, whose, user, sums in report.rows], paper
@@ -65,18 +66,20 @@ def _lines(report: Report, paper: Paper) -> list[str]:
     users = [(user, whose, *_cells(sums)) for whose, user, sums in report.users]
     by_user, _ = table(days[1:] + _headings(), [*users, ("all", "", *_cells(report.total))], paper)
     lines = [paper.styled("By user and day (UTC)", BOLD), *by_day, "", paper.styled("By user", BOLD), *by_user]
+    if report.unused:
+        lines += ["", f"{report.unused:g} cores came back and nobody under quota used them in time"]
     if missing:
         lines.append(f"(left out in this window: {', '.join(missing)})")
     return lines
 
 
 def _headings() -> list[Heading]:
-    counts = [Heading("asked", number=True), *(Heading(end, number=True, spare=spare) for end, spare in _ENDS)]
+    counts = [Heading("ordered", number=True), *(Heading(end, number=True, spare=spare) for end, spare in _ENDS)]
     sums = ("cores freed", "promised", "wasted", "time to free")
     return counts + [Heading(text, number=True) for text in sums]
 
 
 def _cells(sums: Sums) -> list[str]:
     freed = "-" if sums.time_to_free is None else duration(round(sums.time_to_free))
-    counts = (sums.asked, *(sums.ended_as(end) for end, _ in _ENDS), sums.cores_freed)
+    counts = (sums.ordered, *(sums.ended_as(end) for end, _ in _ENDS), sums.cores_freed)
     return [*map(str, counts), core_hours(sums.predicted), core_hours(sums.realised), freed]

@@ -1,4 +1,4 @@
-"""`drainwise shutdown`: plan, change, drop or show the shutdown of this machine that its jobs are told of."""
+"""`drainwise shutdown`: plan, change, drop or show the shutdown of this machine that its jobs are notified of."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ import os
 import sys
 import time
 
-from drainwise.errors import FeatureError, UsageError
+from drainwise.cli.arguments import whole
+from drainwise.common.local_file import make_public
+from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.facts.units import duration
 from drainwise.features import planned_shutdown
 from drainwise.node.settings import NodeSettings, load
-from drainwise.public_directory import make_public
 
 DEFAULT_GRACE_SECS = 3600
 DEFAULT_SETTINGS = "/etc/drainwise/node.conf"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_EXPECTED = "expected UNIX seconds, a date such as 2026-11-21T18:00 or 2026-11-21T18:00+01:00, or +2h, +30m, +90s"
+TIMES = "expected UNIX seconds, a date such as 2026-11-21T18:00 or 2026-11-21T18:00+01:00, or +2h, +30m, +90s"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    text = "plan, change, cancel or show the shutdown of this machine that its jobs are told of"
+    text = "plan, change, cancel or show the shutdown of this machine that its jobs are notified of"
     parser = subparsers.add_parser("shutdown", help=text, description=text)
     change = parser.add_mutually_exclusive_group()
-    change.add_argument("--at", metavar="TIME", help=f"plan it: {_EXPECTED.partition('expected ')[2]}")
+    change.add_argument("--at", metavar="TIME", help=f"plan it: {TIMES.partition('expected ')[2]}")
     change.add_argument("--cancel", action="store_true", help="drop the plan")
     parser.add_argument("--file", metavar="PATH", help="the plan (default: the shutdown_file of the settings)")
     parser.add_argument(
         "--grace",
         metavar="SECS",
-        type=int,
+        type=whole(),
         help=f"least notice (default: the grace_secs of the settings, else {DEFAULT_GRACE_SECS})",
     )
     parser.add_argument(
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make_place(directory: str) -> None:
-    """The plan's directory where it is missing: nobody else makes it, and the jobs' hooks must be able to enter it."""
+    """Make the plan's directory where it is missing: nobody else does, and the jobs' hooks must be able to enter it."""
     try:
         make_public(directory)
     except OSError as fault:
@@ -78,18 +80,18 @@ def _make_place(directory: str) -> None:
 
 
 def node_settings(path: str) -> NodeSettings:
-    """What the site told this node, all defaults where it told nothing; raises ConfigurationError for a wrong file."""
+    """Read this node's settings; defaults where there are none. Raises ConfigurationError for a wrong file."""
     try:
         return load(path)
     except FileNotFoundError:
         return NodeSettings()
 
 
-def parse_time(text: str, now: int) -> int:
+def parse_time(text: str, now: int, option: str = "--at") -> int:
     """Parse a time of a plan.
 
-    Parameters: `text` is UNIX seconds, an ISO 8601 date and time (local when it names no zone), or `+N` with a unit
-    of s, m, h or d, counted from `now` (UNIX seconds).
+    Parameters: `option` names it in a message; `text` is UNIX seconds, an ISO 8601 date and time (local when it names
+    no zone), or `+N` with a unit of s, m, h or d, counted from `now` (UNIX seconds).
     Returns: UNIX seconds. Raises: UsageError.
     """
     if text.isascii() and text.isdecimal() and len(text) <= 12:
@@ -98,7 +100,7 @@ def parse_time(text: str, now: int) -> int:
         amount, unit = text[1:-1], text[-1]
         if unit in _UNITS and amount.isascii() and amount.isdecimal() and len(amount) <= 9:
             return now + int(amount) * _UNITS[unit]
-        raise UsageError(f"--at {text[:40]!a}: {_EXPECTED}")
+        raise UsageError(f"{option} {text[:40]!a}: {TIMES}")
     try:
         if not (len(text) > len("2026-11-21") and text[4] == text[7] == "-"):
             # A day without an hour is a slip: midnight has often gone by. Newer Pythons also take "1111111111111".
@@ -106,21 +108,9 @@ def parse_time(text: str, now: int) -> int:
         moment = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
         return int(moment.timestamp())
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"--at {text[:40]!a}: {_EXPECTED}") from None
+        raise UsageError(f"{option} {text[:40]!a}: {TIMES}") from None
 
 
 def local_time(time_secs: int) -> str:
     """Print UNIX seconds as local date and time with zone."""
     return datetime.datetime.fromtimestamp(time_secs).astimezone().isoformat(sep=" ")
-
-
-def duration(secs: int) -> str:
-    """Print seconds as hours and minutes.
-
-    >>> duration(7384), duration(59)
-    ('2 h 03 min', '59 s')
-    """
-    if secs < 60:
-        return f"{secs} s"
-    hours, minutes = secs // 3600, secs % 3600 // 60
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"

@@ -7,29 +7,26 @@ import contextlib
 import os
 import shlex
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 
+from drainwise.cli.arguments import number, whole
 from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
-from drainwise.cli.simulate_options import (
-    add_demand_options,
-    add_site_options,
-    number,
-    policies,
-    scenario_of,
-    whole,
-)
-from drainwise.cli.text import json_text, printable
-from drainwise.cli.whole_file import write_whole
-from drainwise.errors import UsageError
-from drainwise.reclaim.words import duration
+from drainwise.cli.simulate_options import add_demand_options, add_site_options, policies, scenario_of
+from drainwise.cli.text import json_text, write_whole
+from drainwise.common.printable import printable
+from drainwise.facts.errors import UsageError
+from drainwise.facts.units import duration
 from drainwise.simulate.comparison import Watch
 from drainwise.simulate.policies import POLICIES
 from drainwise.simulate.study import DOMINANT, Study, study
+from drainwise.simulate.text import HEADINGS, MEANINGS, cells, legend, notes, scenario_in_words, title
 from drainwise.simulate.trace import Trace, read_trace
-from drainwise.simulate.words import HEADINGS, MEANINGS, cells, legend, notes, scenario_in_words, title
 
 _LEFT_OUT = {"killed": 2, "draining": 2, "predicted": 4, "restarted": 3, "given": 5, "p50": 1}
 """Columns that go where the window is narrow, the largest number first."""
+_BAR = 40
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -109,11 +106,11 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         write_whole(args.html, page(found, _command(args)), "page")
     if args.json:
-        from drainwise.simulate.result_json import as_json
+        from drainwise.simulate.results import as_json
 
         print(json_text(as_json(found)))
     elif args.csv:
-        from drainwise.simulate.result_csv import as_csv
+        from drainwise.simulate.results import as_csv
 
         sys.stdout.write(as_csv(found))
     elif args.html != "-":
@@ -122,11 +119,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _watched() -> contextlib.AbstractContextManager[Watch | None]:
-    if not sys.stderr.isatty():
-        return contextlib.nullcontext()
-    from drainwise.simulate.progress import bar
+    return _bar() if sys.stderr.isatty() else contextlib.nullcontext()
 
-    return bar("simulating")
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Watch]:
+    """Draw on standard error how much is done, and wipe it out at the end."""
+    begin = time.monotonic()
+
+    def draw(share: float) -> None:
+        passed = time.monotonic() - begin
+        left = duration(round(passed * (1 - share) / share)) if share else "-"
+        done = f"{'#' * round(_BAR * share):<{_BAR}} {share:4.0%} {duration(round(passed))} left: {left}"
+        sys.stderr.write(f"\r\x1b[2Ksimulating {done}")
+        sys.stderr.flush()
+
+    try:
+        draw(0.0)
+        yield draw
+    finally:
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()
 
 
 def _shortened(trace: Trace, longest: int) -> Trace:
@@ -139,7 +152,7 @@ def _shortened(trace: Trace, longest: int) -> Trace:
 
 
 def _writable(path: str) -> None:
-    """Raises UsageError at once where minutes of work could not be written."""
+    """Raise UsageError at once where minutes of work could not be written."""
     if path == "-":
         return
     folder = os.path.dirname(path) or "."
@@ -149,7 +162,7 @@ def _writable(path: str) -> None:
 
 
 def _command(args: argparse.Namespace) -> str:
-    """What makes the same page again, without where files lie on this machine."""
+    """Write the command that makes the same page again, without the places of files on this machine."""
     words, names = ["drainwise", *sys.argv[1:]], {args.trace, args.html}
     return shlex.join(os.path.basename(word) if word in names else word for word in words)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable
 
-from drainwise.cli.durations import seconds
-from drainwise.pilot.settings import WHILE_DRAINING
-from drainwise.simulate.policies import CLAIRVOYANT, POLICIES
-from drainwise.simulate.scenario import BELIEFS, Scenario, site_settings
+from drainwise.cli.arguments import number, seconds, whole
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.settings import WHILE_DRAINING
+from drainwise.simulate.policies import CLAIRVOYANT, require_known
+from drainwise.simulate.scenario import ESTIMATES, Scenario, site_settings
 
 _MOST_CORES = 1_000_000
+_AS_IN_SCENARIO = "cores mix moments estimates error stuck liars silent while_draining arrivals seed"
 
 
 def add_site_options(parser: argparse.ArgumentParser) -> None:
-    """The site and its pilots."""
+    """Add the options of the site and its pilots."""
     usual, group = Scenario(), parser.add_argument_group("the site")
     group.add_argument(
         "--cores", type=whole(1, _MOST_CORES), default=usual.cores, metavar="N", help="cores of the site (%(default)s)"
@@ -42,8 +42,8 @@ def add_site_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_demand_options(parser: argparse.ArgumentParser) -> None:
-    """What is wanted back, when, and what is known then."""
-    usual, group = Scenario(), parser.add_argument_group("what is taken back")
+    """Add the options of what is wanted back, when, and what is known then."""
+    usual, group = Scenario(), parser.add_argument_group("what is reclaimed")
     group.add_argument(
         "--reclaim",
         type=_some_share,
@@ -64,8 +64,8 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--grace", type=_span, default=86400, metavar="S", help="longest time to drain (1d)")
     group.add_argument(
         "--estimates",
-        choices=BELIEFS,
-        default=usual.beliefs,
+        choices=ESTIMATES,
+        default=usual.estimates,
         help="of run times: what jobs asked for, what their like took, or the truth (%(default)s)",
     )
     group.add_argument(
@@ -76,20 +76,24 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
         help="of a log-normal factor that makes them worse (0)",
     )
     group.add_argument(
-        "--comers",
+        "--arrivals",
         default="",
         metavar="GROUP",
         help="no moments: this group of the log (user, where there is one group alone) is owed --reclaim of the cores "
         "and its own jobs ask for them",
     )
     group.add_argument(
-        "--period", type=_span, default=usual.period, metavar="S", help="with --comers: how often the agent looks (1m)"
+        "--period",
+        type=_span,
+        default=usual.period,
+        metavar="S",
+        help="how often the agent looks, with --arrivals (1m)",
     )
     group.add_argument(
         "--while-draining",
         choices=WHILE_DRAINING,
         default=usual.while_draining,
-        help="what pilots start when they were asked to leave: see the reference pilot (%(default)s)",
+        help="what pilots start when they were ordered to leave: see the reference pilot (%(default)s)",
     )
     group.add_argument(
         "--longest", type=_span, metavar="S", help="leave out jobs that ran longer (none): payloads are short then"
@@ -97,60 +101,25 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
 
 
 def scenario_of(args: argparse.Namespace) -> Scenario:
-    """The scenario that was asked for. Raises UsageError for what does not go together."""
-    return Scenario(
-        cores=args.cores,
-        mix=args.mix,
-        lease=float(args.lease),
-        reclaimed=args.reclaim,
-        moments=args.moments,
-        beliefs=args.estimates,
-        error=args.error,
-        stuck=args.stuck,
-        liars=args.liars,
-        silent=args.silent,
-        while_draining=args.while_draining,
-        comers=args.comers,
-        period=float(args.period),
-        site=site_settings(args.horizon, args.grace),
-        seed=args.seed,
-    )
+    """Return the scenario by the options. Raises UsageError for what does not go together."""
+    same = {name: getattr(args, name) for name in _AS_IN_SCENARIO.split()}
+    site = site_settings(args.horizon, args.grace)
+    return Scenario(**same, lease=float(args.lease), reclaimed=args.reclaim, period=float(args.period), site=site)
 
 
 def policies(text: str) -> tuple[str, ...]:
-    """Names after commas, each once; the clairvoyant optimum, that all are held against, is always there."""
+    """Parse names after commas, each once; the clairvoyant optimum, that all are held against, is always there."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
-        if name not in POLICIES:
-            raise argparse.ArgumentTypeError(f"{name[:80]!r}: expected some of {', '.join(POLICIES)}")
+        try:
+            require_known(name)
+        except UsageError as fault:
+            raise argparse.ArgumentTypeError(str(fault)) from None
     return tuple(names if CLAIRVOYANT in names else [*names, CLAIRVOYANT])
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """For argparse: a whole number from `least` to `most`."""
-
-    def read(text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most:
-            return int(text)
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a whole number from {least} to {most}")
-
-    return read
-
-
-def number(least: float, most: float) -> Callable[[str], float]:
-    """For argparse: a number from `least` to `most`."""
-
-    def read(text: str) -> float:
-        value = _float(text)
-        if not least <= value <= most:  # a NaN is not
-            raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a number from {least:g} to {most:g}")
-        return value
-
-    return read
-
-
 def share(text: str) -> float:
-    """For argparse: a share from 0 to 1."""
+    """Parse a share from 0 to 1 for argparse."""
     return number(0, 1)(text)
 
 
@@ -182,10 +151,3 @@ def _mix(text: str) -> tuple[tuple[int, float], ...]:
             )
         found[cores] = portion
     return tuple(found.items())
-
-
-def _float(text: str) -> float:
-    try:
-        return math.nan if "_" in text else float(text)
-    except ValueError:
-        return math.nan

@@ -1,5 +1,6 @@
 """`drainwise snapshot`: all that the agent knows of a pool, as JSON, so that its decisions can be made again
-elsewhere."""
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import time
 
 from drainwise.cli.pool_options import add_pool_option, open_pool
 from drainwise.cli.text import json_text
-from drainwise.reclaim.snapshot_json import snapshot_as_json
+from drainwise.pool.snapshot_json import snapshot_as_json
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -8,21 +8,23 @@ import time
 from collections.abc import Sequence
 
 from drainwise.cli.agent_place import journal_to_look_at
+from drainwise.cli.arguments import number
 from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
-from drainwise.cli.text import json_text, printable
-from drainwise.errors import UsageError
+from drainwise.cli.text import json_text
+from drainwise.common.printable import printable
+from drainwise.facts.errors import UsageError
 from drainwise.journal.file import journal_line
 from drainwise.journal.read import files_of
 from drainwise.journal.unmet import unmet_in
-from drainwise.pool import Pool, Principal, Snapshot
+from drainwise.pool.facts import Account, Pool, Snapshot
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.notices import notices_of
+from drainwise.reclaim.decision import notices_of
 from drainwise.reclaim.paused_demand import Paused, paused
-from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.unmet_demand import Unmet
+from drainwise.reclaim.plan import candidate_as_json, paused_as_json
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import UnmetDemand
 
 _DETAILS = f"""\
 columns of --format and --sort:
@@ -52,16 +54,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="SECONDS",
         nargs="?",
         const=_WATCH,
-        type=_seconds,
+        type=number(0.1, 86400),
         help=f"again every SECONDS (default: {_WATCH:g}) until Ctrl-C",
     )
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.1 <= value <= 86400:
-        raise ValueError(text)
-    return value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,13 +75,13 @@ class Status:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._args = args
-        self._settings: Settings = settings_of(args)
+        self._settings: ReclaimSettings = settings_of(args)
         self._pool: Pool | None = None
         self._format = None if args.format is None else columns_called(args.format)
         sorted_rows((), args.sort)  # a wrong name is said before anybody is asked
 
     def lines(self, paper: Paper) -> list[str]:
-        """The answer of now as lines. Raises PoolUnreachable."""
+        """Render the answer of now as lines. Raises PoolUnreachable."""
         if self._pool is None:
             self._pool = open_pool(self._args)
         now = int(time.time())
@@ -98,17 +93,22 @@ class Status:
             return [self._as_json(snapshot, rows, pauses, now)]
         if self._format is not None:
             return self._formatted(rows)
-        pilots = _pilots(rows, paper)
+        pilots = _pilots(rows, paper) if rows or not self._args.user else [_within(self._nobody(snapshot), paper)]
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
         notices = [_within(printable(notice), paper) for notice in notices_of(snapshot, pauses)]
-        return [*_accounts(snapshot.principals, paper), "", *pilots, "", _within(free, paper), *notices]
+        return [*_accounts(snapshot.accounts, paper), "", *pilots, "", _within(free, paper), *notices]
+
+    def _nobody(self, snapshot: Snapshot) -> str:
+        """Say as `plan` does that none of the users has pilots."""
+        known = ", ".join(sorted({pilot.user for pilot in snapshot.pilots})) or "nobody"
+        return printable(f"no user with pilots is called {', '.join(map(repr, self._args.user))}; there is {known}")
 
     def _is_wanted(self, user: str) -> bool:
-        """Users are named as the batch system does, or without the domain that it adds."""
+        """Decide whether `user` is wanted, named as the batch system does, or without the domain that it adds."""
         return self._args.user is None or user in self._args.user or user.partition("@")[0] in self._args.user
 
-    def _unmet(self) -> dict[str, Unmet]:
-        """What the agent's journal remembers of accounts that orders were for; nothing where it cannot be read."""
+    def _unmet(self) -> dict[str, UnmetDemand]:
+        """Read from the agent's journal which accounts orders were for; nothing where it cannot be read."""
         journal = journal_to_look_at(self._args)
         try:
             return {} if journal is None else unmet_in(files_of(journal))
@@ -119,7 +119,7 @@ class Status:
         shown = {
             "taken": now,
             "free_cores": snapshot.free_cores,
-            "accounts": [dataclasses.asdict(principal) for principal in snapshot.principals],
+            "accounts": [dataclasses.asdict(account) for account in snapshot.accounts],
             "pilots": [candidate_as_json(row.one) for row in rows],
             "notices": list(notices_of(snapshot, pauses)),
             "paused_demand": [paused_as_json(one) for one in pauses],
@@ -134,13 +134,13 @@ class Status:
         return lines[1:] if self._args.noheader else lines
 
 
-def _accounts(principals: Sequence[Principal], paper: Paper) -> list[str]:
+def _accounts(accounts: Sequence[Account], paper: Paper) -> list[str]:
     headings = [Heading(text, number=text != "account", cuttable=text == "account") for text in _ACCOUNT]
-    lines, _ = table(headings, [_account(one) for one in principals], paper)
+    lines, _ = table(headings, [_account(one) for one in accounts], paper)
     return [paper.styled("Accounts (cores)", BOLD), *lines]
 
 
-def _account(one: Principal) -> list[str]:
+def _account(one: Account) -> list[str]:
     figures = (one.cores_owed, one.cores_in_use, one.cores_wanted)
     over = one.cores_in_use - one.cores_owed
     return [one.name, *(f"{cores:.1f}" for cores in figures), f"{over:+.1f}", f"{one.priority:.1f}"]
@@ -152,7 +152,7 @@ def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
         Heading(column.heading, column.number, column.name in _CUTTABLE, _SPARE.get(column.name, 0))
         for column in columns
     ]
-    styles = [YELLOW if state(row) in {"asked", "leaving"} else "" for row in rows]
+    styles = [YELLOW if state(row) in {"ordered", "leaving"} else "" for row in rows]
     lines, missing = table(headings, [[column.text(row) for column in columns] for row in rows], paper, styles)
     lines.insert(0, paper.styled("Pilots", BOLD))
     if missing:

@@ -1,107 +1,76 @@
-"""Tables for people: complete also when they go into a pipe or a file, where nothing is cut or folded."""
+"""The tables of a plan and of its outcome: complete also where they go into a pipe, where nothing is folded."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from drainwise.agent.act import CycleOutcome
 from drainwise.cli.columns import Row, columns_called
-from drainwise.cli.text import printable
-from drainwise.reclaim.action import Outcome
+from drainwise.cli.layout import BOLD, Heading, Paper, table
+from drainwise.common.printable import printable
+from drainwise.facts.units import duration
 from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.plan import Order, Plan, UserPlan
-from drainwise.reclaim.words import duration
-
-_ENDLESS = 10_000  # columns; what is no terminal has no width
 
 _FIGURES = columns_called("cores,used,report,remaining,drainwaste,killwaste,priority")
-_HEADINGS = tuple((">" if column.number else "") + column.heading for column in _FIGURES)
-"""`>` stands before a column of numbers."""
-
-_FOLDED = "because"
-"""The heading of the one column whose text is long."""
+_HEADINGS = tuple(Heading(column.heading, column.number) for column in _FIGURES)
+_BECAUSE = Heading("because", folded=True)
 
 
-def console() -> Console:
-    """Where tables go; in a terminal, or where COLUMNS is set, what is too wide is folded: nothing is left out."""
-    known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(file=sys.stdout, width=None if known else _ENDLESS, highlight=False, markup=False)
-
-
-def show(out: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print one table; where the window is too narrow the longest column is folded, then the terminal wraps."""
-    table = Table(box=box.SIMPLE_HEAD, title=Text(title, style="bold"), title_justify="left", pad_edge=False)
-    cells = [[Text(printable(cell)) for cell in row] for row in rows]
-    for place, heading in enumerate(headings):
-        name = heading.lstrip(">")
-        longest = max([len(name), *(row[place].cell_len for row in cells)])
-        table.add_column(
-            name,
-            justify="right" if heading.startswith(">") else "left",
-            min_width=min(longest, 30) if name == _FOLDED else longest,
-            overflow="fold",
-        )
-    for row in cells:
-        table.add_row(*row)
-    out.print(table, crop=False)
+def _titled(title: str, headings: Sequence[Heading], rows: Iterable[Sequence[str]], paper: Paper) -> list[str]:
+    """Return a blank line, a title and a table."""
+    return ["", paper.styled(printable(title), BOLD), *table(headings, list(rows), paper)[0]]
 
 
 def _figures(one: Candidate, now: int) -> tuple[str, ...]:
-    """A pilot's figures as text; `?` is what is not known or not believed."""
+    """Write a pilot's figures as text; `?` is what is not known or not believed."""
     return tuple(column.text(Row(one, now)) for column in _FIGURES)
 
 
-def show_plan(out: Console, plan: Plan, now: int) -> None:
-    """The plan: the balance, then per user who is asked and who is spared, each with figures and rule."""
+def plan_lines(plan: Plan, now: int, paper: Paper) -> list[str]:
+    """Return the plan: the balance, then per user who gets an order and who is spared, each with figures and rule."""
     balance = plan.balance
-    out.print(Text(f"policy {plan.policy}: {plan.summary}", style="bold"))
-    out.print(
-        f"cores: {balance.demand:.1f} owed to those who wait, {balance.free:.1f} of them free,"
-        f" {balance.leaving} on their way, {balance.surplus:.1f} held beyond the quotas:"
-        f" {balance.deficit} to give back now"
-    )
-    for notice in plan.notices:
-        out.print(printable(notice))
+    wanted = f"what if {balance.deficit} cores were needed"
+    if plan.usable is not None:
+        wanted = f"cores: {balance.demand:.1f} owed to those who wait, {balance.free:.1f} of them free"
+        wanted += f", {balance.leaving} on their way"
+    lines = [
+        paper.styled(printable(f"policy {plan.policy}: {plan.summary}"), BOLD),
+        f"{wanted}; {balance.surplus:.1f} held beyond the quotas: {balance.deficit} to give back now",
+        *map(printable, plan.notices),
+    ]
     for user in plan.users:
-        _show_user(out, user, now)
-    if plan.cancels:
-        _show_cancels(out, plan)
+        lines += _user_lines(user, now, paper)
+    if plan.withdrawals:
+        headings = (Heading("pilot"), Heading("user"), Heading("cores", number=True), _BECAUSE)
+        rows = ((one.pilot.name, one.pilot.user, str(one.pilot.cores), one.reason) for one in plan.withdrawals)
+        lines += _titled("Orders to withdraw", headings, rows, paper)
+    return lines
 
 
-def _show_cancels(out: Console, plan: Plan) -> None:
-    rows = ((one.pilot.name, one.pilot.user, str(one.pilot.cores), one.reason) for one in plan.cancels)
-    show(out, "Requests to take back", ("pilot", "user", ">cores", _FOLDED), rows)
-
-
-def _show_user(out: Console, user: UserPlan, now: int) -> None:
-    title = printable(f"{user.user} gives back {user.cores_given} of {user.cores} cores of {user.principal}")
+def _user_lines(user: UserPlan, now: int, paper: Paper) -> list[str]:
+    title = f"{user.user} ({user.account}) gives back {user.cores_given} of {user.cores} cores"
     rows = [
         (order.pilot.name, *_figures(order.candidate, now), _decision(order, now), order.reason)
         for order in user.orders
     ]
     rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in user.spared]
-    show(out, title, ("pilot", *_HEADINGS, "decision", _FOLDED), rows)
+    return _titled(title, (Heading("pilot"), *_HEADINGS, Heading("decision"), _BECAUSE), rows, paper)
 
 
 def _decision(order: Order, now: int) -> str:
-    return f"{'vacate' if order.kind == KILL else 'ask'}, {duration(order.deadline - now)} left"
+    return f"{'vacate' if order.kind == KILL else 'drain'}, {duration(order.deadline - now)} left"
 
 
-def show_outcome(out: Console, outcome: Outcome) -> None:
-    """What became of each act, and what was finished of earlier ones; nothing where there was nothing to do."""
-    released = [(one.cancel.pilot, one.outcome, one.detail) for one in outcome.released]
-    asked = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
-    for title, acts in (("Requests that were to be taken back", released), ("Orders", asked)):
+def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
+    """Write the outcome of each act and of the follow-up; nothing where there was nothing to do."""
+    withdrawn = [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
+    given = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
+    headings = (*map(Heading, ("pilot", "run", "outcome")), Heading("detail", folded=True))
+    lines: list[str] = []
+    for title, acts in (("Orders that were to be withdrawn", withdrawn), ("Orders", given)):
         if acts:
             rows = [(pilot.name, pilot.run, became, detail) for pilot, became, detail in acts]
-            show(out, title, ("pilot", "run", "outcome", "detail"), rows)
+            lines += _titled(title, headings, rows, paper)
     halted = f"no further order was given: {outcome.halted}" if outcome.halted else ""
-    for line in (*outcome.tended, outcome.fault, halted):
-        if line:
-            out.print(printable(line))
+    return lines + [printable(line) for line in (*outcome.followups, outcome.fault, halted) if line]

@@ -1,20 +1,19 @@
-"""What users and nodes named, made fit for a terminal."""
+"""JSON for programs and eyes, and files that are written whole."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+
+from drainwise.facts.errors import UsageError
 
 _DEEPEST = 4  # levels that are broken into lines
 _ENCODER = json.JSONEncoder(allow_nan=False)
 
 
-def printable(text: str) -> str:
-    """The text without control characters, line breaks and marks that change the direction of writing."""
-    return "".join(letter for letter in text if letter.isprintable())
-
-
 def json_text(value: object) -> str:
-    """JSON for programs and eyes: ASCII, and no control character raw (JSON itself would leave DEL as it is).
+    """Write JSON for programs and eyes: ASCII, and no control character raw (JSON itself would leave DEL as it is).
 
     What holds nothing but plain values stands on one line, and so does all that lies deep: a pilot of a plan is a row.
     """
@@ -22,7 +21,7 @@ def json_text(value: object) -> str:
 
 
 def _rows(value: object, line: str) -> str:
-    """JSON; `line` begins a line at its depth. The encoder indents twenty times as slowly as it encodes."""
+    """Write JSON; `line` begins a line at its depth. The encoder indents twenty times as slowly as it encodes."""
     if len(line) <= 2 * _DEEPEST and isinstance(value, (dict, list, tuple)):
         within, parts = line + "  ", value.values() if isinstance(value, dict) else value
         if any(isinstance(one, (dict, list, tuple)) and one for one in parts):
@@ -32,3 +31,23 @@ def _rows(value: object, line: str) -> str:
                 return f"{{{within}{f',{within}'.join(rows)}{line}}}"
             return f"[{within}{f',{within}'.join(rows)}{line}]"
     return _ENCODER.encode(value)
+
+
+def write_whole(path: str, text: str, what: str) -> None:
+    """Put `text` at `path` whole or not at all, as a web server may read it at any moment; "-": the standard output.
+
+    what: what errors call it. Raises UsageError.
+    """
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    half = f"{path}.{os.getpid()}.new"
+    try:
+        with open(half, "x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        os.replace(half, path)
+    except (OSError, ValueError) as fault:
+        if not isinstance(fault, FileExistsError) and os.path.lexists(half):
+            os.unlink(half)
+        reason = getattr(fault, "strerror", None) or fault
+        raise UsageError(f"the {what} {path!r} cannot be written: {reason}") from None

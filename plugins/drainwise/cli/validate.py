@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import getpass
-import importlib
-import importlib.util
+import contextlib
 import os
 import secrets
 import sys
-import time
 from functools import partial
 
-from drainwise.cli.layout import Heading, standard_output, table
-from drainwise.cli.local_directory import add_directory, default_directory
-from drainwise.cli.text import json_text, printable
-from drainwise.errors import ConfigurationError, UsageError
-from drainwise.estimate import validation_machine as machine
-from drainwise.estimate.validation_backend import Backend
-from drainwise.estimate.validation_file import load_request
-from drainwise.estimate.validation_machine import Validation
-from drainwise.estimate.validation_report import HEADINGS, as_json, rows, verdict
-from drainwise.estimate.validation_request import Request
-from drainwise.estimate.validation_run import kill_pointless, refuse_impossible, run_to_end
-from drainwise.estimate.validation_state import StateFile, read_state
+from drainwise.cli.layout import headings_of, standard_output, table
+from drainwise.cli.text import json_text
+from drainwise.common.printable import printable
+from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.launch.backend import Backend, LaunchPlace
+from drainwise.local.system import add_directory
+from drainwise.systems.find import OWN, named, offering, own
+from drainwise.systems.system import System
+from drainwise.validate import machine
+from drainwise.validate.jobs import TAGS, RunJobs
+from drainwise.validate.machine import Validation
+from drainwise.validate.report import HEADINGS, as_json, rows, verdict
+from drainwise.validate.request import Request, load_request
+from drainwise.validate.run import kill_pointless, refuse_impossible, run_to_end
+from drainwise.validate.start import NODE_PYTHON
+from drainwise.validate.state import StateFile, read_state
 
 STATE = ".state"
-"""What the name of the state file has behind that of the request."""
+"""The suffix of the state file behind the name of the request."""
 RUNS = ".runs"
-"""What the name of the directory of the runs of other batch systems has behind that of the state file."""
-LOCAL, HTCONDOR = "local", "htcondor"
-LAUNCHED = ("slurm", "sge")
-"""Batch systems that are those of `drainwise launch`, told what they need by a table of the request."""
+"""The suffix of the directory of the runs behind the name of the state file."""
+LOCAL = "local"
+LOCAL_BATCH = "local-batch"
+"""The name in `drainwise launch` of the batch system that is LOCAL here."""
 RESOURCES = "resources"
 """The key of such a table that is ours: what each run asks for beside cores and memory."""
-_CUTTABLE = "remark"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,15 +49,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("request", metavar="REQUEST", help="a TOML file, or JSON where its name ends in .json")
     parser.add_argument("--state", metavar="FILE", help=f"what is known so far (default: REQUEST{STATE})")
     parser.add_argument(
-        "--backend",
-        choices=(LOCAL, HTCONDOR, *LAUNCHED),
-        help=f"where its runs are jobs (default: as it began, else {LOCAL})",
+        "--backend", metavar="NAME", help=f"where its runs are jobs (default: as it began, else {LOCAL})"
     )
-    parser.add_argument(
-        "--account",
-        metavar="NAME",
-        help=f"whose quota its runs use, in {LOCAL} (default: the login name) or {HTCONDOR} (default: no group)",
-    )
+    accounts = " or ".join(f"{name} (default: {default})" for name, default in _accounts().items())
+    parser.add_argument("--account", metavar="NAME", help=f"whose quota its runs use, in {accounts}")
     add_directory(parser)
     act = parser.add_mutually_exclusive_group()
     act.add_argument("--again", action="store_true", help="begin anew; what still runs of the last time is ended")
@@ -68,11 +63,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Validate to the end, or do as told; the exit code. Raises UsageError, PoolError."""
+    """Validate to the end, or act as the options say; return the exit code. Raises UsageError, PoolError."""
     request = load_request(args.request)
-    for name in request.backends:
-        if name not in LAUNCHED:
-            raise ConfigurationError(args.request, "backends", name[:60], "a table", f"one of {', '.join(LAUNCHED)}")
+    if args.backend is not None:
+        _named(args.backend)
+    if request.backends:
+        known = _with_table()
+        for name in request.backends:
+            if name not in known:
+                raise ConfigurationError(args.request, "backends", name[:60], "a table", f"one of {', '.join(known)}")
     path = args.state or args.request + STATE
     if args.show:
         validation = _known(read_state(path), args.request)
@@ -91,24 +90,23 @@ def _act(args: argparse.Namespace, request: Request, state: StateFile) -> Valida
         raise UsageError(f"{args.request}: its runs are in {found.backend}, not in {name}; --again begins a new one")
     if args.directory and name != LOCAL:
         raise UsageError(f"--directory goes with --backend {LOCAL}")
-    if args.account is not None and name in LAUNCHED:
-        raise UsageError(
-            f"--account goes with {LOCAL} and {HTCONDOR}; {name} is told by [backends.{name}] of the request"
-        )
-    backend = _backend(name, args, request)
-    if args.cancel:
-        return _cancel(_known(found, args.request), state, backend)
-    if args.again and found is not None:
-        _cancel(found, state, backend if found.backend == name else _backend(found.backend, args, request))
-        found = None
-    if found is None:
-        validation = _begin(request, name, state, backend)
-        doubt = backend.doubt(validation.request.cores if request.can_thread else ())
-        if doubt:
-            _say(doubt)
-    else:
-        validation = _same(found, request, args.request)
-    return run_to_end(validation, backend, state.save, _say, time.sleep)
+    if args.account is not None and not _named(name).account:
+        known = " and ".join(_accounts())
+        raise UsageError(f"--account goes with {known}; {name} is set by [backends.{name}] of the request")
+    with contextlib.closing(_jobs(name, args, request)) as jobs:
+        if args.cancel:
+            return _cancel(_known(found, args.request), state, jobs)
+        if args.again and found is not None:
+            with contextlib.closing(_jobs(found.backend, args, request)) as earlier:
+                _cancel(found, state, earlier)
+            found = None
+        if found is None:
+            validation = _begin(request, name, state, jobs)
+            if name == LOCAL:
+                _warn(request)
+        else:
+            validation = _same(found, request, args.request)
+        return run_to_end(validation, jobs, state.save, _say, jobs.wait)
 
 
 def _known(found: Validation | None, file: str) -> Validation:
@@ -117,65 +115,71 @@ def _known(found: Validation | None, file: str) -> Validation:
     return found
 
 
-def _backend(name: str, args: argparse.Namespace, request: Request) -> Backend:
-    """The batch system of that name."""
-    runs = (args.state or args.request + STATE) + RUNS
-    if name in LAUNCHED:
-        return _launched(name, args, request, runs)
-    if name == HTCONDOR:
-        if importlib.util.find_spec("htcondor2") is None:  # it is imported later, in a process of its own
-            raise ModuleNotFoundError("htcondor2", name="htcondor2")
-        from drainwise.htcondor.validation_backend import HTCondorValidationBackend
-
-        return HTCondorValidationBackend(runs, args.account)
-    from drainwise.local.validation_backend import LocalValidationBackend
-
-    user = _login_name()
-    return LocalValidationBackend(args.directory or default_directory(), args.account or user, user)
-
-
-def _launched(name: str, args: argparse.Namespace, request: Request, runs: str) -> Backend:
-    """A batch system of the launcher's; it is looked for when it is needed first."""
-    from drainwise.cli.launch import BACKENDS
-    from drainwise.estimate.validation_launched import TAGS, LaunchedValidationBackend
-    from drainwise.launch.backend import Place
-
-    table = dict(request.backends.get(name, {}))
-    resources = table.pop(RESOURCES, {})
-    if not isinstance(resources, dict):
-        raise ConfigurationError(args.request, f"backends.{name}", RESOURCES, ascii(resources)[:60], "a table")
-    place = Place(args.request, "validation", os.path.abspath(runs), TAGS)
-    opener = partial(importlib.import_module(BACKENDS[name]).open_backend, table, "", place)
-    return LaunchedValidationBackend(opener, runs, resources, f"{args.request}: [backends.{name}] {RESOURCES}")
+def _jobs(name: str, args: argparse.Namespace, request: Request) -> RunJobs:
+    """Return the runs as jobs of the batch system of that name; it is looked for when it is needed first."""
+    runs = os.path.abspath((args.state or args.request + STATE) + RUNS)
+    system = _named(name)
+    if system.offers(System.validation_tables):
+        table, resources = system.validation_tables(args.account, args.directory)
+    else:
+        table = dict(request.backends.get(name, {}))
+        asked = table.pop(RESOURCES, {})
+        if not isinstance(asked, dict):
+            raise ConfigurationError(args.request, f"backends.{name}", RESOURCES, ascii(asked)[:60], "a table")
+        resources = asked
+    place = LaunchPlace(args.request, "validation", runs, TAGS)
+    whose = f"{args.request}: [backends.{name}] {RESOURCES}"
+    python = sys.executable if name == LOCAL else NODE_PYTHON
+    return RunJobs(partial(_open, name, table, place), runs, resources, whose, python)
 
 
-def _begin(request: Request, name: str, state: StateFile, backend: Backend) -> Validation:
-    refuse_impossible(request, backend)
+def _open(name: str, table: dict[str, object], place: LaunchPlace) -> Backend:
+    return _named(name).open_backend(table, "", place)
+
+
+def _named(name: str) -> System:
+    return named(LOCAL_BATCH if name == LOCAL else name, System.open_backend, "--backend")
+
+
+def _accounts() -> dict[str, str]:
+    """Return the default accounts of runs, in words, by the names of the batch systems here that know accounts."""
+    systems = [own(name) for name in reversed(OWN) if own(name).account]
+    return {LOCAL if system.name == LOCAL_BATCH else system.name: system.account for system in systems}
+
+
+def _with_table() -> list[str]:
+    """Return the names of the batch systems that take what they need from a table of the request."""
+    systems = [system for system in offering(System.open_backend) if not system.offers(System.validation_tables)]
+    return [system.name for system in systems if system.name != LOCAL]
+
+
+def _begin(request: Request, name: str, state: StateFile, jobs: RunJobs) -> Validation:
+    refuse_impossible(request, jobs)
     validation = machine.begin(request, f"{request.name}-{secrets.token_hex(6)}", name)
     state.save(validation)
     return validation
 
 
+def _warn(request: Request) -> None:
+    from drainwise.local.launch_backend import doubt
+
+    if why := doubt(request.cores if request.can_thread else ()):
+        _say(why)
+
+
 def _same(found: Validation, request: Request, file: str) -> Validation:
-    """The validation that has begun, if it is of this request."""
+    """Return the validation that has begun, if it is of this request."""
     if found.request != request:
         raise UsageError(f"{file}: has changed since its validation began; --again begins a new one")
     return found
 
 
-def _cancel(found: Validation, state: StateFile, backend: Backend) -> Validation:
-    """End what still runs of it."""
+def _cancel(found: Validation, state: StateFile, jobs: RunJobs) -> Validation:
+    """End its jobs that still run."""
     validation = machine.cancelled(found, "cancelled")
     state.save(validation)
-    kill_pointless(validation, backend)
+    kill_pointless(validation, jobs)
     return validation
-
-
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def _say(text: str) -> None:
@@ -186,7 +190,6 @@ def _show(validation: Validation, as_values: bool) -> None:
     if as_values:
         print(json_text(as_json(validation)))
         return
-    headings = [Heading(one.lstrip(">"), number=one.startswith(">"), cuttable=one == _CUTTABLE) for one in HEADINGS]
-    lines, _ = table(headings, rows(validation), standard_output())
+    lines, _ = table(headings_of(*HEADINGS), rows(validation), standard_output())
     print("\n".join(lines))
     print(printable(verdict(validation)))

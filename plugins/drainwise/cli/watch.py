@@ -1,4 +1,4 @@
-"""Showing the same thing again and again: redrawn in place on a terminal, one block after the other elsewhere.
+"""Show the same thing again and again: redrawn in place on a terminal, one block after the other elsewhere.
 
 A pool that does not answer is said so and asked again; what was seen last stays below, with its age.
 """
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 
 from drainwise.cli.layout import RED, Paper, cut, standard_output
-from drainwise.cli.text import printable
-from drainwise.errors import PoolError
+from drainwise.common.printable import printable
+from drainwise.facts.errors import PoolError
 
 _HOME, _TO_LINE_END, _TO_SCREEN_END = "\033[H", "\033[K", "\033[J"
 _CLEAR = _HOME + "\033[2J"
@@ -20,7 +20,7 @@ Render = Callable[[Paper], "list[str]"]
 
 
 class Watch:
-    """What is kept from round to round: when the pool answered last, and with what."""
+    """Keep the pool's last answer and its time from round to round."""
 
     def __init__(self, render: Render, seconds: float) -> None:
         self._render, self._seconds = render, seconds
@@ -28,7 +28,7 @@ class Watch:
         self._seen: float | None = None
 
     def round(self, paper: Paper, now: float) -> list[str]:
-        """The lines of one round at `now` (UNIX s); never raises PoolError."""
+        """Render one round at `now` (UNIX s); never raises PoolError."""
         clock = time.strftime("%H:%M:%S", time.localtime(now))
         try:
             self._lines = self._render(paper)
@@ -44,7 +44,7 @@ class Watch:
 
 
 def repeat(render: Render, seconds: float, bare: bool = False) -> int:
-    """Show what `render` gives every `seconds` until Ctrl-C, which is its orderly end: 0.
+    """Show the lines of `render` every `seconds` until Ctrl-C, which is its orderly end: 0.
 
     bare: for programs; nothing but what `render` gives goes to standard output, faults go to standard error.
     """
@@ -71,7 +71,7 @@ def _show_bare(render: Render) -> None:
 
 
 def on_screen(lines: list[str], paper: Paper, first: bool) -> str:
-    """What draws the lines in place of those before; what does not fit the window's height is counted."""
+    """Return text that draws the lines over those before; lines beyond the window's height are counted."""
     room = (paper.height or 24) - 1
     if len(lines) > room:
         lines = [*lines[: room - 1], f"... {len(lines) - room + 1} more lines: a higher window, or --user, shows them"]

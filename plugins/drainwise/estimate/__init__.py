@@ -1,1 +1,1 @@
-"""Where good-faith estimates come from: what finished payloads took, learned as PanDA's JEDI learns from its scouts."""
+"""Estimates in good faith: what finished payloads took, learned as PanDA's JEDI learns from its scouts."""

@@ -1,4 +1,4 @@
-"""When a task must not go on without its user: each of JEDI's reasons as a verdict with its name and its figures.
+"""Verdicts that a task must not go on without its user: each of JEDI's reasons with its name and its figures.
 
 Pure. A rule that lacks what it looks at says nothing; it never guesses. Source: JEDI, special task status: exhausted.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from drainwise.estimate import quantities
 from drainwise.estimate.parameters import Parameters
-from drainwise.estimate.percentile import percentile
-from drainwise.estimate.records import Finished
+from drainwise.estimate.records.record import Finished
 from drainwise.estimate.scouts import Figure, figure_called, in_hs06
 from drainwise.estimate.settings import Settings
+from drainwise.estimate.spread import percentile
 
 BROKERAGE, QUEUED, EXTERNAL, FAILURES = "brokerage_failing", "too_many_queued", "external_failures", "high_failure_rate"
 RETRIES, LEAK, SHORT, CPU_TIME = "too_many_attempts", "memory_leak", "many_short_jobs", "cpu_time_off"
@@ -25,7 +25,7 @@ _TENTHS = 10
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict rests on.
+    """The evidence for a verdict.
 
     jobs: the good ones among the first. ended, failed: all jobs of the task so far. external: of the failed ones.
     work, failed_work: HS06 s of all jobs and of the failed ones.
@@ -41,7 +41,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TaskVerdict:
     """One rule that speaks. `figures` in words; remove: parameters that are to be dropped instead of stopping it."""
 
     rule: str
@@ -49,42 +49,44 @@ class Verdict:
     remove: tuple[str, ...] = ()
 
 
-Rule = Callable[[Evidence, Parameters, Settings], "Verdict | None"]
+Rule = Callable[[Evidence, Parameters, Settings], "TaskVerdict | None"]
 
 
-def verdicts(evidence: Evidence, task: Parameters, settings: Settings) -> tuple[Verdict, ...]:
-    """All rules that speak, in a fixed order; none: the task may go on."""
+def verdicts(evidence: Evidence, task: Parameters, settings: Settings) -> tuple[TaskVerdict, ...]:
+    """Return all rules that apply, in a fixed order; none: the task may go on."""
     found = [rule(evidence, task, settings) for rule in RULES]
     return tuple(verdict for verdict in found if verdict is not None)
 
 
-def is_exhausted(found: Sequence[Verdict]) -> bool:
-    """Whether the task must stop: a rule speaks that cannot be answered by removing parameters."""
+def is_exhausted(found: Sequence[TaskVerdict]) -> bool:
+    """Decide whether the task must stop: a rule applies that removing parameters cannot answer."""
     return any(not verdict.remove for verdict in found)
 
 
-def _brokerage(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
+def _brokerage(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
     most = settings.max_broker_failures
     if most is None or task.broker_failures <= most:
         return None
-    return Verdict(BROKERAGE, f"no site found {task.broker_failures:g} times in a row, more than {most:g}")
+    return TaskVerdict(BROKERAGE, f"no site found {task.broker_failures:g} times in a row, more than {most:g}")
 
 
-def _queued(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
+def _queued(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
     cap = settings.cap_running_user_jobs
     if cap is None or task.queued_jobs <= 2 * cap:
         return None
-    return Verdict(QUEUED, f"its user has {task.queued_jobs:g} queued jobs, more than 2·CAP_RUNNING_USER_JOBS {cap:g}")
+    return TaskVerdict(
+        QUEUED, f"its user has {task.queued_jobs:g} queued jobs, more than 2·CAP_RUNNING_USER_JOBS {cap:g}"
+    )
 
 
-def _external(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:
+def _external(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
     most, times = settings.max_external_failures, max(task.external_failures, evidence.external)
     if most is None or times <= most:
         return None
-    return Verdict(EXTERNAL, f"{times:g} failures from outside, such as data access, more than {most:g}")
+    return TaskVerdict(EXTERNAL, f"{times:g} failures from outside, such as data access, more than {most:g}")
 
 
-def _failures(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
+def _failures(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
     # The first jobs alone are no rate.
     if 2 * evidence.ended < settings.scouts:
         return None
@@ -92,31 +94,33 @@ def _failures(evidence: Evidence, task: Parameters, settings: Settings) -> Verdi
     share = 100 * evidence.failed / max(1, evidence.ended)
     if share > most:
         words = f"{evidence.failed} of {evidence.ended} jobs failed, {share:.0f} %, more than {most:g} %"
-        return Verdict(FAILURES, words)
+        return TaskVerdict(FAILURES, words)
     score = 100 * evidence.failed_work / evidence.work if evidence.work > 0 else 0.0
     if score <= most:
         return None
     words = f"{score:.0f} % of the HS06 s of {evidence.ended} jobs went into the {evidence.failed} that failed"
-    return Verdict(FAILURES, f"{words}, more than {most:g} %")
+    return TaskVerdict(FAILURES, f"{words}, more than {most:g} %")
 
 
-def _attempts(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
+def _attempts(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
     most = settings.task_max_attempt
     if most is None or task.attempts <= most:
         return None
-    return Verdict(RETRIES, f"tried {task.attempts:g} times, more than TASK_MAX_ATTEMPT {most:g}")
+    return TaskVerdict(RETRIES, f"tried {task.attempts:g} times, more than TASK_MAX_ATTEMPT {most:g}")
 
 
-def _leak(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
+def _leak(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
     most = settings.scout_mem_leak_per_core
     leaks = _known([quantities.leak_per_core(job) for job in evidence.jobs])
     if most is None or not leaks or sum(leaks) / len(leaks) <= most:
         return None
     mean = sum(leaks) / len(leaks)
-    return Verdict(LEAK, f"memory grows by {mean:.3g} kB/s per core over {len(leaks)} jobs, more than {most:g} kB/s")
+    return TaskVerdict(
+        LEAK, f"memory grows by {mean:.3g} kB/s per core over {len(leaks)} jobs, more than {most:g} kB/s"
+    )
 
 
-def _short(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:
+def _short(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
     limit, cut = 60 * settings.scout_short_exectime, settings.scout_thr_short
     short = [job for job in evidence.jobs if job.seconds <= limit and not job.scratch]
     counted = len(evidence.jobs) - sum(job.seconds <= limit and job.scratch for job in evidence.jobs)
@@ -130,45 +134,44 @@ def _short(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict 
     stated = (("nFilesPerJob", task.n_files_per_job), ("nGBPerJob", task.n_gb_per_job))
     remove = tuple(name for name, value in stated if value is not None)
     if settings.scout_change_sr and remove:
-        return Verdict(SHORT, figures, remove)
+        return TaskVerdict(SHORT, figures, remove)
     if task.input_ratio > 1 and task.input_ratio * max(job.seconds for job in short) > limit:
         return None  # new jobs have more input than scouts and run longer
-    return Verdict(SHORT, figures)
+    return TaskVerdict(SHORT, figures)
 
 
-def _cpu_time_off(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:
+def _cpu_time_off(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
     figure, factor = figure_called("cpuTime", evidence.figures), settings.scout_wrong_cputime_threshold
     if figure is None or not figure.jobs or not figure.before or not factor or not evidence.jobs:
         return None
     value, before = in_hs06(figure.value, figure.unit), in_hs06(figure.before, figure.unit)
     longest = max(job.seconds for job in evidence.jobs)
     if value > factor * before and longest > LONG_JOB:
-        return Verdict(
+        return TaskVerdict(
             CPU_TIME,
             f"cpuTime {value:.4g} HS06 s per event from {figure.jobs} jobs is more than {factor:g} times the preset "
             f"{before:.4g}, and a job ran for {longest / 3600:.1f} h",
         )
     far = settings.outsized_factor
     if far and max(value, before) > far * max(min(value, before), 1e-12) and not task.cpu_time_unit.endswith("Fixed"):
-        return Verdict(
-            OFF,
-            f"cpuTime {value:.4g} HS06 s per event from {figure.jobs} jobs, preset {before:.4g}: {far:g} times off",
+        return TaskVerdict(
+            OFF, f"cpuTime {value:.4g} HS06 s per event from {figure.jobs} jobs, preset {before:.4g}: {far:g} times off"
         )
     return None
 
 
-def _ram_off(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:
+def _ram_off(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
     figure, most = figure_called("ramCount", evidence.figures), 1000 * settings.ram_thr_exausted
     if figure is None or not figure.jobs or task.ram_count is None or not task.ram_count < most < figure.value:
         return None
-    return Verdict(
+    return TaskVerdict(
         RAM,
         f"ramCount {figure.value:g} MB per core from {figure.jobs} jobs is above {most:g} MB, "
         f"the preset {task.ram_count:g} MB is below",
     )
 
 
-def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:
+def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
     found = _known([quantities.cpu_efficiency(job) for job in evidence.jobs])
     if not found:
         return None
@@ -176,7 +179,7 @@ def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> Ver
     if task.min_cpu_efficiency is not None:
         if middle >= task.min_cpu_efficiency:
             return None
-        return Verdict(
+        return TaskVerdict(
             EFFICIENCY,
             f"CPU efficiency {middle:.0f} % in the middle of {len(found)} jobs, less than minCpuEfficiency "
             f"{task.min_cpu_efficiency:g} %",
@@ -186,14 +189,14 @@ def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> Ver
     many = bad > 0 and bad >= len(found) * settings.scout_num_cpu_inefficient / _TENTHS
     if not many or cut is None or task.new_jobs is None or task.new_jobs <= cut:
         return None
-    return Verdict(
+    return TaskVerdict(
         EFFICIENCY,
         f"{bad} of {len(found)} jobs below {low:g} % CPU efficiency, and {task.new_jobs:g} new ones are expected, "
         f"more than {cut:g}",
     )
 
 
-def _abuse(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict | None:  # noqa: ARG001
+def _abuse(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
     found = [job for job in evidence.jobs if job.cpu_seconds is not None and job.seconds > 0]
     worst = max(found, key=lambda job: (job.cpu_seconds or 0) / (job.seconds * job.cores), default=None)
     if worst is None or worst.cpu_seconds is None:
@@ -201,7 +204,7 @@ def _abuse(evidence: Evidence, task: Parameters, settings: Settings) -> Verdict 
     had = worst.seconds * worst.cores
     if worst.cpu_seconds <= settings.abuse_factor * had:
         return None
-    return Verdict(
+    return TaskVerdict(
         ABUSE,
         f"a job used {worst.cpu_seconds:.0f} CPU s in {worst.seconds:.0f} s on {worst.cores} "
         f"{'core' if worst.cores == 1 else 'cores'}: more than {settings.abuse_factor:g} times its {had:.0f} core-s",

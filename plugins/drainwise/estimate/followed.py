@@ -1,6 +1,6 @@
 """A file of finished payloads that is followed while it grows: what a pilot knows of run times.
 
-What runs is told by the same file, too: the starts without an end, of all pilots that write there. A pilot's own alone
+What runs is in the same file, too: the starts without an end, of all pilots that write there. A pilot's own alone
 would not do, since those that have ended are everybody's.
 
 It may be the queue's own `records.jsonl`, so that what ends here or in any pilot of the queue is learned at the next
@@ -12,15 +12,17 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from drainwise.errors import UsageError
 from drainwise.estimate.parameters import DEFAULT_CORE_POWER, Parameters
-from drainwise.estimate.pilot_records import Pairing
-from drainwise.estimate.records import LONGEST_LINE, TOO_LONG, Finished, finished_of, json_of
+from drainwise.estimate.records.pilot_records import Pairing
+from drainwise.estimate.records.record import LONGEST_LINE, TOO_LONG, Finished, finished_of, json_of
+from drainwise.estimate.run_times import kind_of
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.survey import ALL_OTHERS, Survey
+from drainwise.facts.errors import DrainwiseError, UsageError
+from drainwise.features.read import open_features
 
 PIECE = 1 << 22
 """Bytes that are read at a time."""
@@ -32,14 +34,14 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class FaultLog(Protocol):
-    """Where it is said what is wrong with the file, once for as long as it lasts."""
+    """Reports what is wrong with the file, once for as long as it lasts."""
 
     def set(self, place: str, text: str) -> None:
         """Say it; "" when nothing is wrong any more."""
 
 
 class FollowedRecords:
-    """What the records at `path` say, now and as they grow.
+    """The records at `path`, now and as they grow.
 
     core_power: HS06 of a core here, None when nobody says; then all cores count as equal. An absent file says nothing
     yet. Raises UsageError for what is there and is not a regular file that can be read.
@@ -63,22 +65,16 @@ class FollowedRecords:
         self._looked = now
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:
-        """Seconds that a payload of this task takes in all when it has run for `elapsed`; None: nobody can tell."""
+        """Return the seconds that a payload of this task takes in all after `elapsed`; None: nobody can tell."""
         if self._looked is not None:
-            self._watch(self._looked)
+            running = self._pairing.running(self._looked)
+            self._survey.run_times.watch((kind_of(task), elapsed) for task, elapsed in running)
             self._looked = None
         found = self._survey.tasks.get(task)
         if found is None:
-            return None
+            return self._survey.run_times.expected(kind_of(task), elapsed)
         asked = Finished(task, 0, 0, cores=cores, events=events or None, core_power=self._power)
         return found.expected(asked, elapsed)
-
-    def _watch(self, now: float) -> None:
-        ages: dict[str, list[float]] = {}
-        for task, elapsed in self._pairing.running(now):
-            ages.setdefault(task, []).append(elapsed)
-        for name, known in self._survey.tasks.items():
-            known.run_times.watch(ages.get(name, ()))
 
     def _forget(self) -> None:
         # A record without a power is taken to be from a node like this one.
@@ -88,7 +84,7 @@ class FollowedRecords:
         self._at, self._file, self._rest, self._cut = 0, (0, 0), b"", False
 
     def _read(self, most: int | None) -> str:
-        """Read on, at most so many bytes; what went wrong in a few words, "" when nothing did."""
+        """Read on, at most `most` bytes; return in short what went wrong, "" when nothing did."""
         try:
             descriptor = os.open(self._path, _OPEN)
         except FileNotFoundError:
@@ -142,3 +138,20 @@ class FollowedRecords:
             return one
         self.skips[one] += 1
         return None
+
+
+def core_power_here(environment: Mapping[str, str], cores: int) -> float | None:
+    """Return the HS06 of one core of this job; None when the site does not say, or says nothing that could be read.
+
+    cores: of the job, where $JOBFEATURES does not say. Source: HSF-TN-2016-02.
+    """
+    location = environment.get("JOBFEATURES")
+    if not location:
+        return None
+    try:
+        reader = open_features(location)
+        power = reader.decimal("hs06_job")
+        allocated = reader.integer("allocated_cpu") or reader.integer("allocated_CPU") or cores
+    except DrainwiseError:
+        return None
+    return None if power is None or allocated < 1 else power / allocated

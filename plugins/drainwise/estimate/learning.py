@@ -1,18 +1,18 @@
 """One task as its jobs end: estimates when half of its scouts are done and again at the first hundred jobs.
 
-Memory per task is flat: the first jobs until the second estimate, then their figures, and the last run times.
+Memory per task is flat: the first jobs until the second estimate, and then their figures.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from drainwise.estimate.exhausted import Evidence, Verdict, verdicts
-from drainwise.estimate.expected_end import LEAST_JOBS, MEDIAN, wall_time
+from drainwise.estimate.exhausted import Evidence, TaskVerdict, verdicts
 from drainwise.estimate.parameters import Parameters
 from drainwise.estimate.quantities import core_power_of
-from drainwise.estimate.records import Finished
-from drainwise.estimate.run_times import RunTimes
+from drainwise.estimate.records.record import Finished
+from drainwise.estimate.run_times import RunTimes, kind_of
 from drainwise.estimate.scouts import Figure, Sample
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.spread import Spread
@@ -28,40 +28,21 @@ class Stage:
     name: str
     jobs: int
     figures: tuple[Figure, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[TaskVerdict, ...]
 
 
 class Task:
-    """What is known of one task; jobs are added in the order in which they ended."""
+    """One task; jobs are added in the order in which they ended, their run times to what all tasks share."""
 
-    __slots__ = (
-        "_cpu_time",
-        "_half",
-        "_sample",
-        "_settings",
-        "asked",
-        "ended",
-        "estimated",
-        "external",
-        "failed",
-        "failed_work",
-        "good",
-        "name",
-        "parameters",
-        "run_times",
-        "stages",
-        "work",
-    )
-
-    def __init__(self, name: str, parameters: Parameters, settings: Settings) -> None:
+    def __init__(self, name: str, parameters: Parameters, settings: Settings, run_times: RunTimes) -> None:
         self.name, self.parameters, self._settings = name, parameters, settings
+        self.kind, self.run_times = kind_of(name), run_times
         self._sample: Sample | None = Sample(parameters)
         self._half = (settings.scouts + 1) // 2
         self._cpu_time: float | None = None
         self.ended = self.good = self.failed = self.external = 0
         self.work = self.failed_work = 0.0
         """HS06 s of all jobs, and of those that failed."""
-        self.run_times = RunTimes()
         self.stages: list[Stage] = []
         self.asked, self.estimated = Spread(), Spread()
         """How far the request, and the estimate before a job began to count, were from the time that it took."""
@@ -71,7 +52,7 @@ class Task:
         expected = self.expected(job)
         self.ended += 1
         seconds = job.end - job.start
-        self.run_times.add(seconds)
+        self.run_times.learn(self.kind, seconds)
         work = seconds * job.cores * (job.core_power or self.parameters.core_power)
         self.work += work
         if not job.good:
@@ -96,7 +77,7 @@ class Task:
         return expected
 
     def expected(self, job: Finished, elapsed: float = 0.0) -> float | None:
-        """Seconds a job of this task is expected to run in all when it has run for `elapsed`; None: nobody can tell.
+        """Return the expected seconds in all of a job of this task after `elapsed`; None: nobody can tell.
 
         By its events and the median cpuTime once that is known and not 0, else by what its like have run.
         """
@@ -106,15 +87,15 @@ class Task:
             found = wall_time(self._cpu_time, job.events, job.cores, power, task.cpu_efficiency, task.base_time)
             if found is not None and found > elapsed:
                 return found
-        return None if len(self.run_times) < LEAST_JOBS else self.run_times.quantile_after(elapsed, MEDIAN)
+        return self.run_times.expected(self.kind, elapsed)
 
     @property
     def missing(self) -> int:
         """Good jobs that are missing until the first estimate; 0 when it has been made."""
         return 0 if self.stages else self._half - self.good
 
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """The rules that speak now: those of the last estimate, and of the failures since then."""
+    def verdicts(self) -> tuple[TaskVerdict, ...]:
+        """Return the rules that apply now: those of the last estimate, and of the failures since then."""
         jobs = self._sample.jobs if self._sample is not None else []
         figures = self.stages[-1].figures if self.stages else ()
         now = self._judge(jobs if not self.missing else [], figures)
@@ -133,10 +114,26 @@ class Task:
         # Where nothing scaled with events, since all was over within baseTime, they say nothing of the time.
         self._cpu_time = self._sample.middle_cpu_time() or None
 
-    def _judge(self, jobs: list[Finished], figures: tuple[Figure, ...]) -> tuple[Verdict, ...]:
+    def _judge(self, jobs: list[Finished], figures: tuple[Figure, ...]) -> tuple[TaskVerdict, ...]:
         counts = (self.ended, self.failed, self.external, self.work, self.failed_work)
         evidence = Evidence(tuple(jobs), figures, *counts)
         return verdicts(evidence, self.parameters, self._settings)
 
 
 _OF_ALL_JOBS = ("high_failure_rate", "external_failures")
+
+
+def wall_time(
+    cpu_time: float, events: float, cores: int, core_power: float, cpu_efficiency: float = 90, base_time: float = 600
+) -> float | None:
+    """Return cpuTime·nEvents/(coreCount·corePower·cpuEfficiency/100) + baseTime in s, JEDI's formula inverted.
+
+    cpu_time: HS06 s per event. core_power: HS06 of one core here, `hs06_job / allocated_cpu` of $JOBFEATURES.
+    cpu_efficiency: per cent. base_time: s. None when the time does not scale with events (cpu_efficiency 0) and for
+    values with which it could not be known: none or negative events, cores or power.
+    """
+    if not (cpu_time >= 0 and events > 0 and cores >= 1 and core_power > 0 and 0 < cpu_efficiency <= 100):
+        return None
+    power = cores * core_power * cpu_efficiency / 100
+    found = cpu_time * events / power + max(0.0, base_time) if power > 0 else math.inf
+    return found if found < math.inf else None

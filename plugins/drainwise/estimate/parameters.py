@@ -1,12 +1,12 @@
-"""What a task states of itself, under JEDI's names: presets, units, and how its jobs are made. Wrong ones are named."""
+"""A task's own statements under JEDI's names: presets, units, and how its jobs are made. Wrong ones are named."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
-from drainwise.errors import ConfigurationError
-from drainwise.estimate.records import LARGEST
+from drainwise.common.typed_table import Kind, choice, in_file, number, optional, read_table
+from drainwise.estimate.records.record import LARGEST
 
 HS06, MILLI_HS06 = "HS06sPerEvent", "mHS06sPerEvent"
 CPU_TIME_UNITS = (HS06, MILLI_HS06, f"{HS06}Fixed", f"{MILLI_HS06}Fixed")
@@ -83,31 +83,17 @@ _ABOVE_ZERO = ("core_power", "input_ratio", "walltime")
 _OPTIONAL = tuple(field.name for field in fields(Parameters) if field.default is None)
 
 
-def parameters_from(found: object, file: str, task: str) -> Parameters:
-    """The parameters in a JSON object. Raises ConfigurationError, which names file, task, key and value."""
-    if not isinstance(found, Mapping):
-        raise ConfigurationError(file, task, "", str(found)[:80], "an object of task parameters")
-    fields_of = {name: field for field, name in JEDI_NAMES.items()}
-    values: dict[str, object] = {}
-    for key, value in found.items():
-        field = fields_of.get(key)
-        if field is None:
-            raise ConfigurationError(file, task, str(key)[:80], str(value)[:80], f"one of {', '.join(fields_of)}")
-        expected = _fault(field, value)
-        if expected:
-            raise ConfigurationError(file, task, key, str(value)[:80], expected)
-        values[field] = value
-    return Parameters(**values)  # type: ignore[arg-type] # each was checked just now
-
-
-def _fault(field: str, value: object) -> str:
-    """What was expected instead of a value; "" when it is right."""
+def _kind(field: str) -> Kind[Any]:
     if field in _TEXTS:
-        return "" if value in _TEXTS[field] else f"one of {', '.join(_TEXTS[field])}"
-    if value is None and field in _OPTIONAL:
-        return ""
-    highest = 100 if field == "cpu_efficiency" else LARGEST
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 <= float(str(value)) <= highest or (field in _ABOVE_ZERO and not value):
-        return f"a number {'above' if field in _ABOVE_ZERO else 'from'} 0" + (" to 100" if highest == 100 else "")
-    return ""
+        return choice(*_TEXTS[field])
+    amount = number(0, 100 if field == "cpu_efficiency" else LARGEST, above=field in _ABOVE_ZERO)
+    return optional(amount) if field in _OPTIONAL else amount
+
+
+_KINDS = {name: _kind(field) for field, name in JEDI_NAMES.items()}
+
+
+def parameters_from(found: object, file: str, task: str) -> Parameters:
+    """Return the parameters in a JSON object. Raises ConfigurationError, which names file, task, key and value."""
+    values = read_table(found, _KINDS, in_file(file, task))
+    return Parameters(**{field: values[name] for field, name in JEDI_NAMES.items() if name in values})

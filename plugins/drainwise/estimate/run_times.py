@@ -1,97 +1,178 @@
-"""How long the last jobs of one task ran, and what that says of one that has run for some time already.
+"""Run times of jobs by kind: the one estimate of a pilot, of `estimate` and of the simulator.
 
-A payload that has outlived the median is not about to end: what counts are the run times that are longer than its own.
-Who looks at ended jobs alone learns from the short ones first, since the long ones run still: so the share that ends at
-some age is taken of all that came to that age, ended or not (Kaplan and Meier's estimate). No other task has a say;
-what kinds of jobs say of each other is in `survival`.
+Of those that come to some age the share that ends there is taken, ended or not (Kaplan and Meier's estimate): who looks
+at ended jobs alone learns from the short ones first, since the long ones run still. Ages differ by a tenth or more.
+Kinds lie within each other; one of which little is known follows the wider one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+import math
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-WINDOW = 200
-"""Run times that are kept; older ones are forgotten, so that memory stays flat and a task may change."""
+Kind = tuple[str, ...]
+"""What a job is one of many of, the widest word first: ("atlas", "user7", "task12")."""
+WINDOW = 1000
+"""Run times that a kind keeps; older ones are forgotten, so that memory stays flat and a task may change."""
+LEAST_JOBS = 5
+"""Fewer run times of the widest kind say nothing."""
+QUANTILE = 0.75
+"""The probability with which a job ends by the time that is expected of it.
+
+A pilot leaves when the last of its payloads has ended: with medians that would be promised too early.
+"""
+MOST_WORDS = 3
+MOST_KINDS = 100_000
+"""Kinds that are kept; later ones are not learned, so that memory stays bounded."""
+
+_RATIO = 1.1
+_STEPS = 171  # up to four months
+_WIDER = 5.0  # jobs of the wider kind that a kind's own jobs count against
+_NO_WIDER = 1e-3  # the same for the widest kind
+_AGED = 0.05  # share of jobs that end while their age grows by a tenth where no job ever came
+_ANEW = 20  # a curve is made anew when one part in this number of what it rests on has ended since
+_LOG_RATIO = math.log(_RATIO)
+_BEGINS = [0.0, *(_RATIO**step for step in range(_STEPS))]
+"""The age in s at which each step begins, and at which the last one ends."""
+
+
+def kind_of(task: str) -> Kind:
+    """Return the kind in a task's name, the wider before the narrower: `alice/sim` is one of alice's."""
+    return tuple(task.split("/", MOST_WORDS - 1))
 
 
 class RunTimes:
-    """The last run times of a task, in seconds, and for how long those of its jobs run that have not ended."""
+    """Run times of the jobs of each kind: the last that have ended, and those that run."""
 
-    __slots__ = ("_left", "_middles", "_newest", "_ordered", "_running", "_window", "seen")
+    def __init__(self) -> None:
+        self._ended: dict[Kind, _Ended] = {}
+        self._running: dict[Kind, list[int]] = {}
+        self._curves: dict[Kind, _Curve] = {}
 
-    def __init__(self, window: int = WINDOW) -> None:
-        self._window = window
-        self._newest: deque[float] = deque()
-        self._ordered: list[float] = []
-        self._running: list[float] = []
-        self._left: list[float] = []
-        self._middles: list[float] = []
-        self.seen = 0
-        """How many were added in all."""
+    def learn(self, kind: Kind, seconds: float) -> None:
+        """Learn that a job of that kind has ended after `seconds`; every wider kind learns it, too."""
+        step = _step(seconds)
+        for length in range(1, len(kind) + 1):
+            part = kind[:length]
+            found = self._ended.get(part)
+            if found is None:
+                if len(self._ended) >= MOST_KINDS:
+                    return
+                found = self._ended[part] = _Ended()
+            found.add(step)
 
-    def __len__(self) -> int:
-        return len(self._ordered)
+    def watch(self, running: Iterable[tuple[Kind, float]]) -> None:
+        """Replace what runs now, and for how many seconds."""
+        self._running.clear()
+        self._curves.clear()
+        for kind, elapsed in running:
+            step = _step(elapsed)
+            for length in range(1, len(kind) + 1):
+                part = kind[:length]
+                counts = self._running.get(part)
+                if counts is None:
+                    counts = self._running[part] = [0] * _STEPS
+                counts[step] += 1
 
-    def add(self, seconds: float) -> None:
-        """A job has ended after so long."""
-        ordered, newest = self._ordered, self._newest
-        self.seen += 1
-        newest.append(seconds)
-        if len(newest) > self._window:
-            del ordered[bisect_left(ordered, newest.popleft())]
-        insort(ordered, seconds)
-        self._left = []
+    def expected(self, kind: Kind, elapsed: float = 0.0) -> float | None:
+        """Return the seconds that a job of this kind runs in all after `elapsed`; None: nobody can tell.
 
-    def watch(self, running: Iterable[float]) -> None:
-        """What runs now, each for so many seconds; it takes the place of what was told before."""
-        self._running = sorted(running)
-        self._left = []
-
-    def quantile_after(self, elapsed: float, quantile: float) -> float | None:
-        """The time to which a job that has run for `elapsed` seconds keeps with this probability, linear between two.
-
-        It never falls when `elapsed` grows, and is always longer than it. None when nobody can tell: when no run time
-        is longer, and when so many run on beyond all that have ended that it lies there, too.
+        It never falls when `elapsed` grows, and is never shorter than that.
         """
-        ordered, running = self._ordered, self._running
-        first = bisect_right(ordered, elapsed) if elapsed > 0 else 0
-        last = len(ordered) - 1
-        if first > last:
+        widest = self._ended.get(kind[:1])
+        if widest is None or len(widest.newest) < LEAST_JOBS:
             return None
-        if running and running[-1] >= ordered[first]:
-            return self._censored(first, quantile)
-        position = first + (last - first) * quantile
-        below = int(position)
-        low = ordered[below]
-        return low if below == last else low + (ordered[below + 1] - low) * (position - below)
+        curve = self._curve(kind)
+        return curve.start if elapsed <= 0 else curve.after(elapsed)
 
-    def _censored(self, first: int, quantile: float) -> float | None:
-        """The same for those that come to the run time at the place `first`, where some run on that came there, too."""
-        ordered, last = self._ordered, len(self._ordered) - 1
-        if not self._left:
-            self._reckon()
-        left, middles = self._left, self._middles
-        # What is left at the quantile: of what is left in the middle of the first run time and in that of the last.
-        # Where nobody runs, all are equal steps, and this is the same place as without.
-        wanted = (1 - quantile) * (left[first] + left[first + 1]) / 2 + quantile * (left[last] - left[last + 1]) / 2
-        place = bisect_left(middles, -wanted, first, last + 1)
-        if place > last:
-            return None if left[last + 1] else ordered[last]
-        if place == first:
-            return ordered[first]
-        low = ordered[place - 1]
-        return low + (ordered[place] - low) * (-wanted - middles[place - 1]) / (middles[place] - middles[place - 1])
+    def known(self, kind: Kind) -> int:
+        """Return from how many ended jobs of that very kind an estimate is made."""
+        found = self._ended.get(kind)
+        return len(found.newest) if found else 0
 
-    def _reckon(self) -> None:
-        """What share is left before each run time and after the last, and, below 0, in the middle of each."""
-        running, ended, gone, share = self._running, len(self._ordered), 0, 1.0
-        left = [share]
-        for place, seconds in enumerate(self._ordered):
-            gone = bisect_left(running, seconds, gone)
-            there = ended - place + len(running) - gone
-            share *= (there - 1) / there
-            left.append(share)
-        self._left = left
-        self._middles = [-(before + after) / 2 for before, after in zip(left, left[1:])]
+    def _curve(self, kind: Kind) -> _Curve:
+        if not kind:
+            return _UNKNOWN
+        wider = self._curve(kind[:-1])
+        ended, running = self._ended.get(kind), self._running.get(kind)
+        if ended is None and running is None:
+            return wider
+        curve = self._curves.get(kind)
+        if curve is None or curve.wider is not wider or (ended and ended.since * _ANEW > len(ended.newest)):
+            counts = _NOBODY
+            if ended is not None:
+                counts, ended.since = ended.counts, 0
+            curve = self._curves[kind] = _Curve(counts, running or _NOBODY, wider)
+        return curve
+
+
+class _Ended:
+    """The last jobs of one kind that have ended, by the step in which they did; since: those after its last curve."""
+
+    __slots__ = ("counts", "newest", "since")
+
+    def __init__(self) -> None:
+        self.counts, self.since = [0] * _STEPS, 0
+        self.newest: deque[int] = deque()
+
+    def add(self, step: int) -> None:
+        self.counts[step] += 1
+        self.since += 1
+        self.newest.append(step)
+        if len(self.newest) > WINDOW:
+            self.counts[self.newest.popleft()] -= 1
+
+
+class _Curve:
+    """The share of a kind that comes to each step, below 0 so that it rises; shares: of those, how many end in it."""
+
+    __slots__ = ("left", "shares", "start", "wider")
+
+    def __init__(self, ended: Sequence[int], running: Sequence[int], wider: _Curve | None) -> None:
+        self.wider = wider
+        self.shares: list[float] = []
+        if wider is None:
+            self.shares = [_AGED] * _STEPS
+        else:
+            weight, there = _WIDER if wider.wider else _NO_WIDER, 0
+            for gone, going, share in zip(reversed(ended), reversed(running), reversed(wider.shares)):
+                # Who is within the step has seen half of it.
+                self.shares.append((gone + weight * share) / (there + gone + going / 2 + weight))
+                there += gone + going
+            self.shares.reverse()
+        left = 1.0
+        self.left = [-left]
+        for share in self.shares:
+            left *= 1.0 - share
+            self.left.append(-left)
+        self.start = self._reached(0.0, 0, QUANTILE - 1.0)
+
+    def after(self, elapsed: float) -> float | None:
+        """Return the time by which a job that has run for `elapsed` ends with the probability of `QUANTILE`."""
+        left, step = self.left, _step(elapsed)
+        here = left[step]
+        if elapsed > _BEGINS[step]:
+            # Of a step that is half over half of its share has ended, on the scale of ages.
+            part = elapsed if step == 0 else math.log(elapsed / _BEGINS[step]) / _LOG_RATIO
+            here *= (1.0 - self.shares[step]) ** min(1.0, part)
+        return self._reached(elapsed, step, here * (1.0 - QUANTILE), here)
+
+    def _reached(self, begin: float, first: int, wanted: float, here: float = -1.0) -> float | None:
+        """Return when what is left has come down to `wanted`, from `here` at `begin`; None beyond the last step."""
+        left = self.left
+        step = bisect_left(left, wanted, first + 1) - 1
+        if step >= _STEPS:
+            return None
+        low, above = (begin, here) if step == first else (_BEGINS[step], left[step])
+        return low + (_BEGINS[step + 1] - low) * (wanted - above) / (left[step + 1] - above)
+
+
+_NOBODY = [0] * _STEPS
+_UNKNOWN = _Curve(_NOBODY, _NOBODY, None)
+
+
+def _step(seconds: float) -> int:
+    """Return the step that an age lies in; the first is up to a second."""
+    return 0 if seconds < 1 else min(_STEPS - 1, 1 + int(math.log(seconds) / _LOG_RATIO))

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from drainwise.estimate import quantities
 from drainwise.estimate.parameters import HS06, MILLI_HS06, Parameters
-from drainwise.estimate.percentile import percentile
 from drainwise.estimate.quantities import GB, KB, MB, is_fixed
-from drainwise.estimate.records import Finished
+from drainwise.estimate.records.record import Finished
 from drainwise.estimate.settings import Settings
+from drainwise.estimate.spread import percentile
 
 CPU_TIME_SAFETY = 1.5
 """What cpuTime is multiplied with."""
@@ -41,7 +41,7 @@ class Figure:
 
 
 class Sample:
-    """What the first jobs of one task said, job by job; failed ones count for nothing here."""
+    """The first jobs of one task, job by job; failed ones count for nothing here."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -52,7 +52,7 @@ class Sample:
         self.jobs.append(job)
 
     def figures(self, settings: Settings) -> tuple[Figure, ...]:
-        """All estimates for which at least one job counts."""
+        """Return all estimates for which at least one job counts."""
         found = (
             self._cpu_time(settings),
             self._ram_count(settings),
@@ -66,7 +66,7 @@ class Sample:
         return tuple(figure for figure in found if figure is not None)
 
     def middle_cpu_time(self) -> float | None:
-        """The median cpuTime in HS06 s per event: what is likely, where JEDI's figure is what is rarely exceeded."""
+        """Return the median cpuTime in HS06 s per event: the likely one, where JEDI's figure is rarely exceeded."""
         values = _known([quantities.cpu_time(job, self.parameters) for job in self.jobs])
         return percentile(values, 50) if values else None
 
@@ -129,7 +129,7 @@ class Sample:
         return Figure("diskIO", value, "kBPerS", len(values))
 
     def _n_gb_per_job(self) -> Figure | None:
-        """GB a job may use on disk so that its output reaches the wanted size: that, its input, and its directory."""
+        """Return GB of disk per job so that its output reaches the wanted size: that, its input, its directory."""
         task, out = self.parameters, self._out_disk_count()
         if task.tgt_max_output_for_ng is None or out is None or out.value < LEAST_OUTPUT:
             return None
@@ -148,12 +148,12 @@ class Sample:
 
 
 def in_hs06(value: float, unit: str) -> float:
-    """A cpuTime in HS06 s per event, whatever its unit."""
+    """Return a cpuTime in HS06 s per event, whatever its unit."""
     return value / 1000 if unit.startswith("m") else value
 
 
 def figure_called(name: str, figures: Sequence[Figure]) -> Figure | None:
-    """The figure of that name."""
+    """Return the figure of that name."""
     return next((figure for figure in figures if figure.name == name), None)
 
 
@@ -166,5 +166,5 @@ def _known(values: Sequence[float | None]) -> list[float]:
 
 
 def _ceil(value: float) -> float:
-    """Rounded up; what is a whole number but for the error of the arithmetic stays that number."""
+    """Round up; what is a whole number but for the error of the arithmetic stays that number."""
     return float(math.ceil(value - 1e-9 * max(1.0, abs(value))))

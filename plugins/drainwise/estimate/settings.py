@@ -1,4 +1,4 @@
-"""How scouts are weighed, under the names that PanDA's gdpconfig has for it; a wrong key or value is named.
+"""The weights of scouts, under the names that PanDA's gdpconfig has for them; a wrong key or value is named.
 
 Source: JEDI's documentation of the dynamic optimization of task parameters, and its table of gdpconfig. A name that
 ends with the activity (`SCOUT_SHORT_EXECTIME_user`) counts before the same name without it.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
-from drainwise.errors import ConfigurationError
+from drainwise.common.typed_table import Kind, in_file, number, optional, read_value, shown, truth, whole
+from drainwise.facts.errors import ConfigurationError
 
 LARGEST_SETTING = 1e15
 
@@ -51,55 +53,42 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check(field.name, getattr(self, field.name), "")
+            read_value(field.name.upper(), getattr(self, field.name), _KINDS[field.name], in_file("settings"))
 
 
 _PER_CENT = {"scout_cputime_rank", "scout_ramcount_rank", "scout_low_cpu_efficiency"}
-_COUNTS = {"scouts": 1, "first_jobs": 1}
 _OPTIONAL = {field.name for field in fields(Settings) if "None" in str(field.type)}
 
 
-def check(name: str, value: object, file: str) -> None:
-    """Raise ConfigurationError, with the key as JEDI writes it, for a value that a setting cannot have."""
-    if value is None and name in _OPTIONAL:
-        return
+def _kind(name: str) -> Kind[Any]:
     if name == "scout_change_sr":
-        if not isinstance(value, bool):
-            raise _wrong(name, value, file, "true or false")
-        return
-    if name in _COUNTS:
-        if isinstance(value, bool) or not isinstance(value, int) or not _COUNTS[name] <= value <= 1_000_000:
-            raise _wrong(name, value, file, f"a whole number from {_COUNTS[name]} to 1000000")
-        return
-    highest = 100 if name in _PER_CENT else 1 if name == "max_failure_rate" else LARGEST_SETTING
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= highest:
-        raise _wrong(name, value, file, f"a number from 0 to {highest:g}")
+        return truth()
+    if name in {"scouts", "first_jobs"}:
+        return whole(1, 1_000_000)
+    amount = number(0, 100 if name in _PER_CENT else 1 if name == "max_failure_rate" else LARGEST_SETTING)
+    return optional(amount) if name in _OPTIONAL else amount
+
+
+_KINDS = {field.name: _kind(field.name) for field in fields(Settings)}
 
 
 def settings_from(found: Mapping[str, object], file: str, activity: str = "") -> Settings:
-    """The settings that `found` has under JEDI's names, the others at their defaults.
+    """Return the settings that `found` has under JEDI's names, the others at their defaults.
 
     activity: such as `user` or `managed`; keys of other activities are refused, since they would change nothing.
     Raises ConfigurationError, which names file, key and value.
     """
     known = {field.name.upper(): field.name for field in fields(Settings)}
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     suffix = f"_{activity}" if activity else ""
     # Those with the activity come last, so that they hold.
     for key in sorted(found, key=lambda key: bool(suffix) and key.endswith(suffix)):
         name = known.get(key) or known.get(key[: -len(suffix)] if suffix and key.endswith(suffix) else "")
         if name is None:
-            raise ConfigurationError(
-                file, "", key[:80], str(found[key])[:80], f"one of {', '.join(known)}{_or(suffix)}"
-            )
-        check(name, found[key], file)
-        values[name] = found[key]
-    return Settings(**values)  # type: ignore[arg-type] # each was checked just now
+            raise ConfigurationError(file, "", key[:80], shown(found[key]), f"one of {', '.join(known)}{_or(suffix)}")
+        values[name] = read_value(key, found[key], _KINDS[name], in_file(file))
+    return Settings(**values)
 
 
 def _or(suffix: str) -> str:
     return f", alone or with {suffix}" if suffix else "; with an activity, name it as an option"
-
-
-def _wrong(name: str, value: object, file: str, expected: str) -> ConfigurationError:
-    return ConfigurationError(file or "settings", "", name.upper(), str(value)[:80], expected)

@@ -1,7 +1,7 @@
-"""How much closer to the truth an estimate is than the request, measured on a log in the Standard Workload Format.
+"""Accuracy of an estimate compared with the request, on a log in the Standard Workload Format.
 
 Every job is asked for when it starts, with nothing known but the jobs that have ended by then and those that run, and
-again after it has run for a while. What stands in a row is told in `swf_rows`.
+again after it has run for a while. See `swf_rows` for the columns.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drainwise.estimate.records import NOT_A_ROW
+from drainwise.estimate.records.record import NOT_A_ROW
+from drainwise.estimate.records.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
+from drainwise.estimate.run_times import Kind, RunTimes
 from drainwise.estimate.spread import Spread
-from drainwise.estimate.survival import Kind, Survival
-from drainwise.estimate.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
 
 AFTER = (0.0, 60.0, 600.0, 3600.0, 21600.0)
 """Seconds a job has run when it is asked for; jobs that ended before are not asked."""
@@ -35,7 +35,7 @@ class LoggedJob(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """Error ratios of those jobs that still ran after so many seconds: of the request, and of the estimate then."""
+    """Error ratios of those jobs that still ran `after` seconds on: of the request, and of the estimate then."""
 
     after: float
     asked: Spread
@@ -43,7 +43,7 @@ class Compared:
 
 
 def read_swf(lines: Iterable[bytes], skips: Counter[str]) -> Iterator[LoggedJob]:
-    """The jobs of a log that say how long they ran and had asked to run; the others are counted."""
+    """Yield the jobs of a log that say how long they ran and had asked to run; count the others."""
     for line in lines:
         if not line or line.startswith(COMMENT):
             continue
@@ -75,7 +75,7 @@ class _Play:
 
     def __init__(self) -> None:
         self.compared = tuple(Compared(after, Spread(), Spread()) for after in AFTER)
-        self._survival = Survival()
+        self._run_times = RunTimes()
         # (time, question or 0 for the end, number, job): ends at one time are learned before anybody is asked.
         self._ahead: list[tuple[float, int, int, LoggedJob]] = []
         self._running: dict[int, LoggedJob] = {}
@@ -89,10 +89,10 @@ class _Play:
                 self._ask(moment, number, job, question)
             else:
                 del self._running[number]
-                self._survival.learn(job.kind, job.seconds)
+                self._run_times.learn(job.kind, job.seconds)
 
     def begin(self, job: LoggedJob) -> None:
-        """A job starts."""
+        """Start a job."""
         self._begun += 1
         self._running[self._begun] = job
         heapq.heappush(self._ahead, (job.start + job.seconds, 0, self._begun, job))
@@ -101,11 +101,11 @@ class _Play:
     def _ask(self, now: float, number: int, job: LoggedJob, question: int) -> None:
         if now >= self._watched + WATCHED:
             self._watched = now
-            self._survival.watch((one.kind, now - one.start) for one in self._running.values())
+            self._run_times.watch((one.kind, now - one.start) for one in self._running.values())
         at = self.compared[question]
-        found = self._survival.run_time(job.kind, at.after, limit=job.requested)
+        found = self._run_times.expected(job.kind, at.after)
         at.asked.add(job.requested, job.seconds)
-        at.estimated.add(job.requested if found is None else found, job.seconds)
+        at.estimated.add(job.requested if found is None else min(found, job.requested), job.seconds)
         following = question + 1
         if following < len(AFTER) and job.seconds > AFTER[following]:
             heapq.heappush(self._ahead, (job.start + AFTER[following], following, number, job))

@@ -1,29 +1,58 @@
-"""The rules for one key by itself: must it be there, is it written as the specification wants, is its value sound."""
+"""Check one key by itself: must it be there, is it written as the specification wants, is its value sound."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from drainwise.errors import FeatureError
-from drainwise.features.keys import DECIMAL, INTEGER, PATH, Key
-from drainwise.features.read import DirectoryReader, FeatureReader, parse_decimal, parse_integer, parse_text
-from drainwise.features.verdict import ABSENT, ERROR, INFO, OK, WARNING, Verdict, shown_value
+from drainwise.facts.errors import FeatureError
+from drainwise.features.keys import DECIMAL, INTEGER, PATH, Feature
+from drainwise.features.read import DirectoryReader
+from drainwise.features.reader import FeatureReader, parse_decimal, parse_integer, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+OK, ABSENT, INFO, WARNING, ERROR = "ok", "absent", "info", "warning", "error"
+LEVELS = (OK, ABSENT, INFO, WARNING, ERROR)
+"""From best to worst; `absent` is a key that may be left out and is."""
+
+LONGEST_VALUE = 60
+
+
+@dataclass(frozen=True)
+class KeyVerdict:
+    """One rule applied to one key; `key` is empty when the verdict is about the directory as a whole."""
+
+    directory: str
+    key: str
+    level: str
+    rule: str
+    detail: str = ""
+    value: str | None = None
+
+
+def shown_value(content: bytes) -> str:
+    """Print a file's content in one line: ASCII, no control characters, cut to what a terminal line can hold."""
+    return ascii(content[:LONGEST_VALUE].decode("latin-1"))[1:-1][:LONGEST_VALUE]
+
+
+def worst(verdicts: list[KeyVerdict]) -> str:
+    """Return the worst level among the verdicts; `ok` when there are none."""
+    return max((verdict.level for verdict in verdicts), key=LEVELS.index, default=OK)
+
+
 PROBE_ERRORS = frozenset({"total_cpu", "allocated_cpu", "jobstart_secs", "job_id", "wall_limit_secs", "cpu_limit_secs"})
 PROBE_WARNINGS = frozenset({"hs06", "hs06_job", "max_rss_bytes", "max_swap_bytes", "scratch_limit_bytes"})
-"""What the WLCG SAM probe calls an error or a warning when it is missing."""
+"""The keys that the WLCG SAM probe calls an error or a warning when missing."""
 
 SHUTDOWN_KEYS = frozenset({"shutdowntime", "shutdowntime_job"})
 _NOT_READABLE = "the draft wants every file readable by the user and by the provider's services"
 
 
 @dataclass
-class Snapshot:
-    """What was found in the directories that were looked at: sound values only, in the types of the table."""
+class FoundKeys:
+    """The values found in the directories that were read: sound ones only, in the types of the table."""
 
     now: int
     directories: set[str] = field(default_factory=set)
@@ -34,49 +63,49 @@ class Snapshot:
     written_at: dict[str, float] = field(default_factory=dict)
 
 
-def check_key(key: Key, reader: FeatureReader, snapshot: Snapshot) -> list[Verdict]:
-    """Read one key, note it in the snapshot, and judge it by itself; at least one verdict."""
+def check_key(key: Feature, reader: FeatureReader, seen: FoundKeys) -> list[KeyVerdict]:
+    """Read one key, note it in `seen`, and judge it by itself; at least one verdict."""
     try:
         if isinstance(reader, DirectoryReader):
             found = reader.fetch_with_status(key.name)
             content, mode = (None, 0o644) if found is None else (found[0], found[1].st_mode)
             if found is not None:
-                snapshot.written_at[key.name] = found[1].st_mtime
+                seen.written_at[key.name] = found[1].st_mtime
         else:
             content, mode = reader.fetch(key.name), 0o644
     except FeatureError as error:
-        snapshot.present.add(key.name)
-        return [Verdict(key.directory, key.name, ERROR, "readable", str(error))]
+        seen.present.add(key.name)
+        return [KeyVerdict(key.directory, key.name, ERROR, "readable", str(error))]
     if content is None:
         return [_absent(key)]
-    snapshot.present.add(key.name)
+    seen.present.add(key.name)
     verdicts = list(_written(key, content, mode))
     try:
-        _note(key, content, snapshot)
+        _note(key, content, seen)
     except FeatureError as error:
         detail = str(error).partition(f"{key.name}: ")[2] or str(error)
         if key.name in SHUTDOWN_KEYS:
             detail += "; glideinWMS never drains on it"
         rule = "format" if content.strip() else "not-empty"
-        verdicts.append(Verdict(key.directory, key.name, ERROR, rule, detail, shown_value(content)))
-    verdicts.extend(_in_range(key, snapshot))
-    return verdicts or [Verdict(key.directory, key.name, OK, "present", value=shown_value(content.strip()))]
+        verdicts.append(KeyVerdict(key.directory, key.name, ERROR, rule, detail, shown_value(content)))
+    verdicts.extend(_in_range(key, seen))
+    return verdicts or [KeyVerdict(key.directory, key.name, OK, "present", value=shown_value(content.strip()))]
 
 
-def _absent(key: Key) -> Verdict:
+def _absent(key: Feature) -> KeyVerdict:
     if key.name in PROBE_ERRORS:
         detail = "the WLCG SAM probe calls this an error; without a limit, state the largest value the site will allow"
-        return Verdict(key.directory, key.name, ERROR, "sam-required", detail)
+        return KeyVerdict(key.directory, key.name, ERROR, "sam-required", detail)
     if key.name in PROBE_WARNINGS:
-        return Verdict(key.directory, key.name, WARNING, "sam-wanted", "the WLCG SAM probe warns when it is missing")
-    return Verdict(key.directory, key.name, ABSENT, "optional")
+        return KeyVerdict(key.directory, key.name, WARNING, "sam-wanted", "the WLCG SAM probe warns when it is missing")
+    return KeyVerdict(key.directory, key.name, ABSENT, "optional")
 
 
-def _written(key: Key, content: bytes, mode: int) -> Iterator[Verdict]:
-    """How the file is written: one value, exactly one newline, no blanks, readable by all."""
+def _written(key: Feature, content: bytes, mode: int) -> Iterator[KeyVerdict]:
+    """Check how the file is written: one value, exactly one newline, no blanks, readable by all."""
 
-    def warning(rule: str, detail: str) -> Verdict:
-        return Verdict(key.directory, key.name, WARNING, rule, detail, shown_value(content))
+    def warning(rule: str, detail: str) -> KeyVerdict:
+        return KeyVerdict(key.directory, key.name, WARNING, rule, detail, shown_value(content))
 
     value = content.strip()
     if value and content != value + b"\n":
@@ -89,35 +118,35 @@ def _written(key: Key, content: bytes, mode: int) -> Iterator[Verdict]:
         yield warning("world-readable", f"mode {mode & 0o7777:04o}: {_NOT_READABLE}")
 
 
-def _note(key: Key, content: bytes, snapshot: Snapshot) -> None:
+def _note(key: Feature, content: bytes, seen: FoundKeys) -> None:
     if key.kind == INTEGER:
         value = parse_integer(content, key.name)
-        snapshot.integers[key.name] = snapshot.numbers[key.name] = value
+        seen.integers[key.name] = seen.numbers[key.name] = value
     elif key.kind == DECIMAL:
-        snapshot.numbers[key.name] = parse_decimal(content, key.name)
+        seen.numbers[key.name] = parse_decimal(content, key.name)
     elif key.kind == PATH and not parse_text(content, key.name).startswith("/"):
         raise FeatureError(f"{key.name}: expected an absolute path")
-    snapshot.texts[key.name] = parse_text(content, key.name)
+    seen.texts[key.name] = parse_text(content, key.name)
 
 
-def _in_range(key: Key, snapshot: Snapshot) -> Iterator[Verdict]:
-    value = snapshot.numbers.get(key.name)
+def _in_range(key: Feature, seen: FoundKeys) -> Iterator[KeyVerdict]:
+    value = seen.numbers.get(key.name)
     if value is None:
         return
-    text = snapshot.texts[key.name]
+    text = seen.texts[key.name]
     if value < key.minimum:
         least = f"{key.minimum:g} {key.unit} or more" if key.kind == INTEGER else "more than 0"
         detail = f"expected {least}"
         if key.name == "total_cpu":
             detail += "; the PanDA pilot crashes on 0"
-        yield Verdict(key.directory, key.name, ERROR, "range", detail, text)
+        yield KeyVerdict(key.directory, key.name, ERROR, "range", detail, text)
     elif value == 0 and "limit" in key.name:
-        yield Verdict(
+        yield KeyVerdict(
             key.directory, key.name, WARNING, "zero-limit", "a limit of 0 stops a job, or reads as none", text
         )
     if key.name == "shutdowntime":
         detail = "JAliEn fails on any shutdowntime file, so it must go when the plan is dropped"
-        yield Verdict(key.directory, key.name, INFO, "jalien", detail, text)
-    if key.name in SHUTDOWN_KEYS and value <= snapshot.now:
-        detail = f"{snapshot.now - value:.0f} s ago; the file is removed when its time has come"
-        yield Verdict(key.directory, key.name, ERROR, "future", detail, text)
+        yield KeyVerdict(key.directory, key.name, INFO, "jalien", detail, text)
+    if key.name in SHUTDOWN_KEYS and value <= seen.now:
+        detail = f"{seen.now - value:.0f} s ago; the file is removed when its time has come"
+        yield KeyVerdict(key.directory, key.name, ERROR, "future", detail, text)

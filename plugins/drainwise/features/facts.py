@@ -1,14 +1,31 @@
-"""What is known about a host and a job before it becomes text: immutable, and None where it is not known.
+"""The facts of a host and of a job, immutable, None where not known; and the text of each key that they make: pure.
 
-A value of the wrong type or out of range becomes None as well, and is named in `refused`: one odd number in a job's
-description must cost that one key, not all of them. Fields are called as the keys of `keys.py` and take type and
-range from there.
+A fact of the wrong type or out of range becomes None as well, and is named in `refused`: one odd number in a job's
+description must cost that one key, not all of them. Fields are called as the keys of `keys.py` and take type and range
+from there.
+
+Texts are `{key: text or None}`; None means that the file of that key must not exist.
 """
 
 from __future__ import annotations
 
-from drainwise.fact import Fact, set_field
-from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, LARGEST, LARGEST_DECIMAL, PATH, Key
+from drainwise.facts import fact, set_field
+from drainwise.features.keys import (
+    BY_NAME,
+    DECIMAL,
+    INTEGER,
+    JOB,
+    LARGEST,
+    LARGEST_DECIMAL,
+    MACHINE,
+    PATH,
+    Feature,
+    keys_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Values = dict[str, str | None]
 
 LONGEST_TEXT = 255
 """Characters of a job id or a path."""
@@ -19,7 +36,7 @@ def sound_text(text: str) -> bool:
     return 0 < len(text) <= LONGEST_TEXT and text.isascii() and text.isprintable() and " " not in text
 
 
-def is_sound(key: Key, value: object) -> bool:
+def is_sound(key: Feature, value: object) -> bool:
     """Say whether `value` has the type and the range of `key`; booleans are not numbers here, nor is NaN."""
     if isinstance(value, bool):
         return False
@@ -36,27 +53,19 @@ def _shown(value: object) -> str:
     return ascii(value[:40] if isinstance(value, (str, bytes)) else value)[:40]
 
 
-class Facts(Fact):
-    """Base of both: set once, at construction. `refused` names what was given but not sound, as `field=value`."""
-
-    __slots__ = ("refused",)
-    refused: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        known = [f"{name}={getattr(self, name)!r}" for name in self.__slots__ if getattr(self, name) is not None]
-        return f"{type(self).__name__}({', '.join(known)})"
-
-    def _fill(self, given: dict[str, object]) -> None:
-        refused = []
-        for name, value in given.items():
-            if value is not None and not is_sound(BY_NAME[name], value):
-                refused.append(f"{name}={_shown(value)}"[:60])
-                value = None  # noqa: PLW2901 - unsound and unknown are the same from here on
-            set_field(self, name, value)
-        set_field(self, "refused", tuple(refused))
+def _drop_unsound(facts: HostFacts | JobFacts) -> None:
+    """Make each field that is not sound unknown, and name it in `refused`."""
+    refused = []
+    for name in type(facts).__match_args__[:-1]:
+        value = getattr(facts, name)
+        if value is not None and not is_sound(BY_NAME[name], value):
+            refused.append(f"{name}={_shown(value)}"[:60])
+            set_field(facts, name, None)
+    set_field(facts, "refused", tuple(refused))
 
 
-class HostFacts(Facts):
+@fact
+class HostFacts:
     """The host: cores, score, notice.
 
     Parameters: `total_cpu`, `phys_cores`, `log_cores` in cores (`log_cores` is 0 when hyper-threading is off);
@@ -64,43 +73,22 @@ class HostFacts(Facts):
     `shutdown_command` an absolute path, on virtual machines only; `grace_secs` in seconds.
     """
 
-    __slots__ = ("grace_secs", "hs06", "hs23", "jobslots", "log_cores", "phys_cores", "shutdown_command", "total_cpu")
-    total_cpu: int | None
-    jobslots: int | None
-    phys_cores: int | None
-    log_cores: int | None
-    hs06: float | None
-    hs23: float | None
-    shutdown_command: str | None
-    grace_secs: int | None
+    total_cpu: int | None = None
+    jobslots: int | None = None
+    phys_cores: int | None = None
+    log_cores: int | None = None
+    hs06: float | None = None
+    hs23: float | None = None
+    shutdown_command: str | None = None
+    grace_secs: int | None = None
+    refused: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        *,
-        total_cpu: int | None = None,
-        jobslots: int | None = None,
-        phys_cores: int | None = None,
-        log_cores: int | None = None,
-        hs06: float | None = None,
-        hs23: float | None = None,
-        shutdown_command: str | None = None,
-        grace_secs: int | None = None,
-    ) -> None:
-        self._fill(
-            {
-                "total_cpu": total_cpu,
-                "jobslots": jobslots,
-                "phys_cores": phys_cores,
-                "log_cores": log_cores,
-                "hs06": hs06,
-                "hs23": hs23,
-                "shutdown_command": shutdown_command,
-                "grace_secs": grace_secs,
-            }
-        )
+    def __post_init__(self) -> None:
+        _drop_unsound(self)
 
 
-class JobFacts(Facts):
+@fact
+class JobFacts:
     """The job: its share of the host and its limits.
 
     Parameters: `allocated_cpu` in cores; `jobstart_secs` in UNIX seconds; `job_id` as the batch system prints it;
@@ -109,58 +97,122 @@ class JobFacts(Facts):
     `grace_secs_job` in seconds; `hs06_job` only where the site computes the share otherwise than by cores.
     """
 
-    __slots__ = (
-        "allocated_cpu",
-        "cpu_limit_secs",
-        "cpufactor_lrms",
-        "grace_secs_job",
-        "hs06_job",
-        "job_id",
-        "jobstart_secs",
-        "max_rss_bytes",
-        "max_swap_bytes",
-        "scratch_limit_bytes",
-        "wall_limit_secs",
-    )
-    allocated_cpu: int | None
-    jobstart_secs: int | None
-    job_id: str | None
-    wall_limit_secs: int | None
-    cpu_limit_secs: int | None
-    cpufactor_lrms: float | None
-    max_rss_bytes: int | None
-    max_swap_bytes: int | None
-    scratch_limit_bytes: int | None
-    grace_secs_job: int | None
-    hs06_job: float | None
+    allocated_cpu: int | None = None
+    jobstart_secs: int | None = None
+    job_id: str | None = None
+    wall_limit_secs: int | None = None
+    cpu_limit_secs: int | None = None
+    cpufactor_lrms: float | None = None
+    max_rss_bytes: int | None = None
+    max_swap_bytes: int | None = None
+    scratch_limit_bytes: int | None = None
+    grace_secs_job: int | None = None
+    hs06_job: float | None = None
+    refused: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        *,
-        allocated_cpu: int | None = None,
-        jobstart_secs: int | None = None,
-        job_id: str | None = None,
-        wall_limit_secs: int | None = None,
-        cpu_limit_secs: int | None = None,
-        cpufactor_lrms: float | None = None,
-        max_rss_bytes: int | None = None,
-        max_swap_bytes: int | None = None,
-        scratch_limit_bytes: int | None = None,
-        grace_secs_job: int | None = None,
-        hs06_job: float | None = None,
-    ) -> None:
-        self._fill(
-            {
-                "allocated_cpu": allocated_cpu,
-                "jobstart_secs": jobstart_secs,
-                "job_id": job_id,
-                "wall_limit_secs": wall_limit_secs,
-                "cpu_limit_secs": cpu_limit_secs,
-                "cpufactor_lrms": cpufactor_lrms,
-                "max_rss_bytes": max_rss_bytes,
-                "max_swap_bytes": max_swap_bytes,
-                "scratch_limit_bytes": scratch_limit_bytes,
-                "grace_secs_job": grace_secs_job,
-                "hs06_job": hs06_job,
-            }
-        )
+    def __post_init__(self) -> None:
+        _drop_unsound(self)
+
+
+DECIMAL_PLACES = 6
+
+
+def plain(number: float) -> str:
+    """Write a number in plain notation, never with an exponent: at most six decimals, no trailing zeros.
+
+    >>> plain(187.50), plain(10), plain(1 / 3)
+    ('187.5', '10', '0.333333')
+    """
+    if isinstance(number, int):
+        return str(number)
+    return f"{number:.{DECIMAL_PLACES}f}".rstrip("0").rstrip(".")
+
+
+def scaled_down(whole: int, factor: str) -> int:
+    """Multiply by a factor given in plain notation, exactly, and round down.
+
+    The text is the factor that clients will read, so value and factor agree to the last digit.
+    >>> scaled_down(100, "1.15")
+    115
+    """
+    before, _, after = factor.partition(".")
+    scale: int = 10 ** len(after)
+    return whole * int(before + after) // scale
+
+
+def converted(key: Feature, twin: int, cpufactor: str | None) -> int | None:
+    """Convert the value of a draft key's 2016 twin; None when that takes a `cpufactor_lrms` which is unknown.
+
+    A limit of less than one of the draft's units is left out, too: stated as 0 it would be another limit.
+    """
+    if not key.normalised:
+        whole = twin // key.divisor
+        return whole if whole or not twin else None
+    return None if cpufactor is None else scaled_down(twin // key.divisor, cpufactor)
+
+
+def _texts(directory: str, facts: HostFacts | JobFacts) -> Values:
+    """Make all keys of one directory but the shutdown file; a draft key is made from its twin."""
+    factor: float | None = getattr(facts, "cpufactor_lrms", None)
+    cpufactor = None if factor is None else plain(factor)
+    texts: Values = {}
+    for key in keys_of(directory):
+        if key.name in {"shutdowntime", "shutdowntime_job"}:
+            continue
+        value: int | float | str | None = getattr(facts, key.twin or key.name)
+        if key.twin is not None and isinstance(value, int):
+            value = converted(key, value, cpufactor)
+        texts[key.name] = None if value is None else value if isinstance(value, str) else plain(value)
+    return texts
+
+
+def host_score(host: HostFacts) -> float | None:
+    """Return the score of the whole host that goes to `hs06`: HS06 where stated, else the HEPScore23 value, 1:1."""
+    return host.hs23 if host.hs06 is None else host.hs06
+
+
+def machine_values(host: HostFacts) -> Values:
+    """Make every `$MACHINEFEATURES` key except `shutdowntime` (see `deadline_values`)."""
+    texts = _texts(MACHINE, host)
+    score = host_score(host)
+    texts["hs06"] = None if score is None else plain(score)
+    return texts
+
+
+def job_score(job: JobFacts, host: HostFacts) -> float | None:
+    """Return the job's share of the host's score: as the site states it, else by cores; None when it is unknown."""
+    if job.hs06_job is not None:
+        return job.hs06_job
+    score = host_score(host)
+    if score is None or job.allocated_cpu is None or host.total_cpu is None or job.allocated_cpu > host.total_cpu:
+        return None
+    share = min(score, score * job.allocated_cpu / host.total_cpu)  # floats may end one digit above the whole
+    return share if share >= BY_NAME["hs06_job"].minimum else None
+
+
+def job_values(job: JobFacts, host: HostFacts) -> Values:
+    """Make every `$JOBFEATURES` key except `shutdowntime_job` (see `deadline_values`)."""
+    texts = _texts(JOB, job)
+    score = job_score(job, host)
+    texts["hs06_job"] = None if score is None else plain(score)
+    return texts
+
+
+def earlier_deadline(machine_deadline: int | None, job_deadline: int | None, now: int) -> int | None:
+    """Return the earlier planned time that still lies ahead of `now` (UNIX s); a time that has arrived is no plan."""
+    ahead = [time for time in (machine_deadline, job_deadline) if time is not None and time > now]
+    return min(ahead) if ahead else None
+
+
+def deadline_values(machine_deadline: int | None, job_deadline: int | None, now: int) -> tuple[Values, Values]:
+    """Make the shutdown keys of the per-job machine directory and of the job directory.
+
+    Both files or neither, both with the earlier time: some clients act on the machine's file only, one raises when it
+    finds one without the other, and the keys exist only while their time lies ahead.
+
+    Parameters: the machine-wide and the job's own planned end and `now`, in UNIX seconds.
+    Source: draft rows 1.8 and 2.2; HSF-TN-2016-02 `shutdowntime`, `shutdowntime_job`.
+    """
+    deadline = earlier_deadline(machine_deadline, job_deadline, now)
+    text = None if deadline is None else str(deadline)
+    return {"shutdowntime": text}, {"shutdowntime_job": text}

@@ -1,4 +1,4 @@
-"""What this host is: cores, memory, scratch, read from the kernel's files at the cost of a few system calls.
+"""Read this host's cores, memory and scratch from the kernel's files at the cost of a few system calls.
 
 Nothing here raises: what cannot be read is None, and the key is left out.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import posix
 
-from drainwise.errors import FeatureError
-from drainwise.features.local_file import read_small
+from drainwise.common.local_file import read_small
+from drainwise.facts.errors import FeatureError
 
 SYS_CPU = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"

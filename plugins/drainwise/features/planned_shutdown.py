@@ -9,10 +9,9 @@ from __future__ import annotations
 import errno
 import posix
 
-from drainwise.errors import FeatureError, UsageError
-from drainwise.features.local_file import read_small, replace_file, shown, split_path
+from drainwise.common.local_file import read_small, replace_file, shown, split_path
+from drainwise.facts.errors import FeatureError, UsageError
 
-DEFAULT_PATH = "/var/lib/drainwise/shutdowntime"
 LATEST = 9_999_999_999
 """UNIX seconds have ten digits until 2286; a longer number is milliseconds by mistake."""
 

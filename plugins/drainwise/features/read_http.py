@@ -19,8 +19,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from drainwise.errors import FeatureError, UsageError
-from drainwise.features.read import HTTP_PREFIXES, LARGEST_FILE, FeatureReader, table_names
+from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.features.reader import HTTP_PREFIXES, LARGEST_FILE, FeatureReader, table_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,7 +206,7 @@ def _connect(host: str, port: int, secure: bool, deadline: float) -> socket.sock
 
 
 class _TimedSocket:
-    """What http.client needs of a socket, with one deadline for all reads and writes together."""
+    """The part of a socket that http.client needs, with one deadline for all reads and writes together."""
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
         self._connection, self._deadline = connection, deadline

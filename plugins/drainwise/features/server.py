@@ -1,4 +1,4 @@
-"""A small http server of features directories: read-only, on loopback unless told otherwise, only keys of the table.
+"""A small http server of features directories: read-only, on loopback by default, only keys of the table.
 
     GET /allocated_cpu              -> ROOT/allocated_cpu
     GET /slot1_1/job/allocated_cpu  -> ROOT/slot1_1/job/allocated_cpu
@@ -13,10 +13,10 @@ import os
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from drainwise.errors import FeatureError
+from drainwise.common.local_file import read_small
+from drainwise.facts.errors import FeatureError
 from drainwise.features.keys import BY_NAME
-from drainwise.features.local_file import read_small
-from drainwise.features.read import LARGEST_FILE
+from drainwise.features.reader import LARGEST_FILE
 
 DYNAMIC_SECS, STATIC_SECS = 10, 3600
 DEEPEST = 4
@@ -39,7 +39,7 @@ class FeatureServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The base URL, without a trailing slash."""
+        """Return the base URL, without a trailing slash."""
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}"
 
@@ -133,5 +133,5 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a pilot asks every minute, and a request line is a stranger's text."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class has this name
+        """Say nothing: a pilot asks every minute, and a request line is foreign text."""

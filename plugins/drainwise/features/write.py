@@ -8,13 +8,13 @@ temporary name and renamed into place, so a job sees all of it or nothing.
 
 from __future__ import annotations
 
+import _stat as stat  # `stat` itself would be one more module for a hook to load
 import errno
 import posix
-import stat
 
-from drainwise.errors import FeatureError
+from drainwise.common.local_file import OPEN, create_file, kind_of, replace_file, shown, split_path
+from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import sound_text
-from drainwise.features.local_file import OPEN, create_file, kind_of, replace_file, shown, split_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _temporary_directory(name: str, place: int) -> str:
 
 
 def _discard(temporary: str, place: int, directory: int | None, written: list[str]) -> None:
-    """Take back a directory that could not be finished; what resists stays, under its hidden name."""
+    """Remove a directory that could not be finished; what resists stays, under its hidden name."""
     try:
         for key in written:
             try:

@@ -1,4 +1,4 @@
-"""What was decided, done and lost, as JSON lines: written, read back as memory, explained and summed.
+"""Journal decisions, acts and waste as JSON lines: written, read back as memory, explained and summed.
 
 Knows the decisions of `reclaim` and the facts of `pool`, and no batch system.
 """

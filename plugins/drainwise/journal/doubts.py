@@ -1,4 +1,4 @@
-"""What earlier orders left in doubt: those that nobody answered, those that were refused, and nodes that took none."""
+"""Keep what earlier orders left in doubt: unanswered and refused orders, and nodes that took none."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from drainwise.journal.event import (
     text,
     whole,
 )
-from drainwise.pool import Pilot
+from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import KILL
-from drainwise.reclaim.doubt import IN_DOUBT
-from drainwise.reclaim.limits import HOUR
-from drainwise.reclaim.record import Asked, NodeFault
+from drainwise.reclaim.history import HOUR, IN_DOUBT, NodeFault, PastOrder
 
 _SETTLED = 30
-"""Seconds from the first word of a pilot that shows no order to the word after which the order was not carried out."""
+"""Seconds from the first report of a pilot that shows no order to the one after which the order was not carried out."""
 
 _MAY_STAND = (FAILED, UNANSWERED, NOT_DONE)
 
@@ -36,7 +34,7 @@ class Doubts:
 
     def __init__(self) -> None:
         self._late: dict[str, Event] = {}  # by run: an order that may stand although nobody said so
-        self._without: dict[str, int] = {}  # by run: the first word after an unanswered order that does not show it
+        self._without: dict[str, int] = {}  # by run: the first report after an unanswered order that does not show it
         self._refused: dict[str, int] = {}
         self._nodes: dict[str, NodeFault] = {}
 
@@ -61,41 +59,41 @@ class Doubts:
             before = self._nodes.get(node)
             self._nodes[node] = NodeFault(time, 1 if before is None else before.count + 1, outcome == DENIED)
         elif outcome == NOT_DONE and order.get("only") == node and node in self._nodes:
-            # While it was in doubt nobody was asked in its place: the node is left alone from now on.
+            # While it was in doubt no order was given in its place: the node is left alone from now on.
             self._nodes[node] = replace(self._nodes[node], time=moment(order, "found"))
 
-    def asked(self) -> dict[str, Asked]:
-        """The cores of orders that were not answered, by run: they count as asked for."""
+    def orders(self) -> dict[str, PastOrder]:
+        """Return the orders that were not answered, by run: they count as given."""
         return {
-            run: Asked(moment(one, "time"), text(one, "user"), whole(one, "cores"))
+            run: PastOrder(moment(one, "time"), text(one, "user"), whole(one, "cores"))
             for run, one in self._unanswered().items()
         }
 
     def deadlines(self) -> dict[str, int]:
-        """The deadlines (UNIX s) of the orders that may still be carried out, by run."""
+        """Return the deadlines (UNIX s) of the orders that may still be carried out, by run."""
         return {run: moment(one, "deadline") for run, one in self._unanswered().items()}
 
     def refused(self, now: int) -> dict[str, int]:
-        """When orders were refused (UNIX s, not after `now`), by run."""
+        """Return when orders were refused (UNIX s, not after `now`), by run."""
         return {run: min(time, now) for run, time in self._refused.items()}
 
     def nodes(self, now: int) -> dict[str, NodeFault]:
-        """The nodes that did not take their last order, by name; none of it after `now` (UNIX s)."""
+        """Return the nodes that did not take their last order, by name; no time is after `now` (UNIX s)."""
         return {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
 
     def _unanswered(self) -> dict[str, Event]:
         return {run: one for run, one in self._late.items() if one.get("outcome") == UNANSWERED}
 
     def seen(self, running: Mapping[str, Pilot], taken: int, now: int) -> list[dict[str, object]]:
-        """What the pilots that run show at `now` (UNIX s) of these orders, as events; taken: when that was looked at.
+        """Return as events what the running pilots show of these orders at `now` (UNIX s); taken: when they were read.
 
-        An order stands where its deadline shows, or its pilot is ended as it was ordered. Where the word from a pilot
+        An order stands where its deadline shows, or its pilot is ended as it was ordered. Where the report of a pilot
         is newer than its order and shows none, it was not carried out; what nothing tells of counts so after IN_DOUBT.
         """
         # What lies ahead was given by a clock that was set back since: it counts from now.
         late = {run: {**one, "time": min(moment(one, "time"), now)} for run, one in self._late.items()}
         self._late = {run: one for run, one in late.items() if moment(one, "time") > now - HOUR}
-        self._without = {run: word for run, word in self._without.items() if run in self._late}
+        self._without = {run: report for run, report in self._without.items() if run in self._late}
         self._refused = {run: time for run, time in self._refused.items() if run in running}
         found = []
         for run, order in self._late.items():
@@ -109,11 +107,11 @@ class Doubts:
                 found += [not_done_event(order, why, now)] if why else []
         return found
 
-    def _why_not_done(self, run: str, order: Event, word: int, now: int) -> str:
+    def _why_not_done(self, run: str, order: Event, report: int, now: int) -> str:
         given = moment(order, "time")
         if now - given > IN_DOUBT:
             return "found in the batch system: nothing has shown this order for long enough"
-        if word <= given:
+        if report <= given:
             return ""
-        first = min(self._without.setdefault(run, word), word)
-        return "found in the batch system: this order was not carried out" if word - first >= _SETTLED else ""
+        first = min(self._without.setdefault(run, report), report)
+        return "found in the batch system: this order was not carried out" if report - first >= _SETTLED else ""

@@ -1,49 +1,58 @@
-"""The events of the journal, version 1: plain values, times in UNIX s, wastes in core-seconds, null where not known.
+"""The events of the journal, version 2: plain values, times in UNIX s, wastes in core-seconds, null where not known.
 
 Each begins with `event`, `version` and `time`, in this order, so that a reader may pass over lines it does not need.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from drainwise.journal.event import CANCEL, DECISION, DONE, ENDED, NOT_DONE, ORDER, STATE, TENDED, VERSION, Event
-from drainwise.journal.outcomes import OpenOrder, claims_of, realised_waste
+from drainwise.journal.event import DECISION, DONE, ENDED, FOLLOWUP, NOT_DONE, ORDER, STATE, VERSION, WITHDRAWAL, Event
+from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.report import FRESH
-from drainwise.pool import Ending, Snapshot
+from drainwise.pool.facts import Ending, Snapshot
+from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
-from drainwise.reclaim.plan_json import candidate_as_json, order_as_json
-from drainwise.reclaim.snapshot_json import snapshot_hash
+from drainwise.reclaim.columns import claimed_values
+from drainwise.reclaim.plan import candidate_as_json, order_as_json
+from drainwise.requests.request import request_as_json
 
 if TYPE_CHECKING:
-    from drainwise.reclaim.cancel import Cancel
     from drainwise.reclaim.plan import Order, Plan, UserPlan
+    from drainwise.reclaim.withdrawal import Withdrawal
+    from drainwise.requests.request import AdminRequest
 
 MOST_SPARED = 200
-"""So many spared pilots are written with their figures."""
+"""Most spared pilots that are written with their figures."""
+MOST_NODES = 50
+"""Most nodes of a request that are written."""
 
 
 def _event(kind: str, now: int, /, **values: object) -> dict[str, object]:
     return {"event": kind, "version": VERSION, "time": now, **values}
 
 
-def decision_event(plan: Plan, snapshot: Snapshot, acting: bool, now: int) -> dict[str, object]:
-    """What was decided at `now`, and why: written before anything is done, so that no act is without it.
+def decision_event(
+    plan: Plan, snapshot: Snapshot, acting: bool, now: int, requests: Sequence[AdminRequest] = ()
+) -> dict[str, object]:
+    """Return the event of the decision made at `now`; it is written before any act.
 
     snapshot: see `snapshot_hash`. chosen: the orders. spared: those left alone that would have been the
     next, the least wasteful first, at most MOST_SPARED of `spared_count`. spared_runs: all of them, where the site lets
-    protection run out.
+    protection run out. requests: those that orders are for, of those that stand; of many nodes the first MOST_NODES.
     """
     balance = plan.balance
     more: dict[str, object] = {}
     giving = [user for user in plan.users if user.orders]
+    served = {order.request for order in plan.orders}
+    if found := [_request(one) for one in requests if one.name in served]:
+        more["requests"] = found
     if any(user.open.settings.trust.spared > 0 for user in giving):
         more["spared_runs"] = [
             {
-                "principal": user.principal,
+                "account": user.account,
                 "user": user.user,
                 "runs": [user.open.pilots[row].run for row in user.spared_rows.tolist()],
             }
@@ -63,10 +72,10 @@ def decision_event(plan: Plan, snapshot: Snapshot, acting: bool, now: int) -> di
         surplus=balance.surplus,
         deficit=balance.deficit,
         expected_waste=plan.waste,
-        waiting=[{"principal": name, "cores": cores} for name, cores in plan.waiting.items()],
+        waiting=[{"account": name, "cores": cores} for name, cores in plan.waiting.items()],
         users=[
             {
-                "principal": user.principal,
+                "account": user.account,
                 "user": user.user,
                 "cores": user.cores,
                 "cores_given": user.cores_given,
@@ -76,11 +85,24 @@ def decision_event(plan: Plan, snapshot: Snapshot, acting: bool, now: int) -> di
             for user in plan.users
         ],
         chosen=[_order(order, plan.taken) for order in plan.orders],
-        cancels=[one.pilot.run for one in plan.cancels],
+        withdrawals=[one.pilot.run for one in plan.withdrawals],
         spared_count=sum(len(user.open) - len(user.orders) for user in plan.users),
         spared=_spared(plan.users),
         **more,
     )
+
+
+def _request(request: AdminRequest) -> dict[str, object]:
+    plain = request_as_json(request)
+    names = ("name", "made", "who", "by", "reason", "cores", "user", "account")
+    return {**{name: plain[name] for name in names}, "nodes": list(request.nodes[:MOST_NODES])}
+
+
+def gist_of(decision: Event) -> object:
+    """Return what makes a decision another one: time and figures alone do not."""
+    chosen = decision.get("chosen")
+    runs = [one.get("run") for one in chosen if isinstance(one, dict)] if isinstance(chosen, list) else None
+    return decision.get("policy"), decision.get("acting"), runs, decision.get("withdrawals")
 
 
 def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
@@ -95,16 +117,12 @@ def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
 
 
 def _order(order: Order, taken: int) -> dict[str, object]:
-    claims = claims_of(order.pilot, taken) if order.candidate.standing == FRESH else None
-    return {
-        **order_as_json(order),
-        "promised": order.promised,
-        "claims": None if claims is None else dataclasses.asdict(claims),
-    }
+    claims = claimed_values(order.pilot, taken, EVER) if order.candidate.standing == FRESH else None
+    return {**order_as_json(order), "promised": order.promised, "claims": None if claims is None else claims._asdict()}
 
 
 def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, only: str = "") -> dict[str, object]:
-    """What became of one order of a plan, one of the outcomes of `event`, and why; only: as `reclaim.action.Act`."""
+    """Return the event of one order of a plan: its outcome, one of `event`, and why; only: as in `agent.act.Act`."""
     head: dict[str, object] = {"outcome": outcome, "detail": detail}
     head |= {"only": only} if only else {}
     head |= {"policy": plan.policy, "deficit": plan.balance.deficit}
@@ -112,7 +130,7 @@ def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, o
 
 
 def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, object], now: int) -> dict[str, object]:
-    """An order that was given by an agent that did not live to write it down: the pool shows that it stands.
+    """Return the event of an order that stands and that its agent was killed before writing.
 
     chosen: as the decision of that agent has it. The order counts from that decision's time.
     """
@@ -123,7 +141,7 @@ def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, objec
 
 
 def found_late_event(order: Event, now: int) -> dict[str, object]:
-    """An order that nobody had answered (or that was written down as failed) and that stands.
+    """Return the event of an order that stands, though nobody had answered it or it was written as failed.
 
     order: its event. It counts from then.
     """
@@ -132,51 +150,51 @@ def found_late_event(order: Event, now: int) -> dict[str, object]:
 
 
 def not_done_event(order: Event, why: str, now: int) -> dict[str, object]:
-    """An order that nobody had answered and that counts as not carried out from `now` (UNIX s) on; order: its event."""
+    """Return the event of an unanswered `order` that counts as not carried out from `now` (UNIX s) on."""
     return {**order, "outcome": NOT_DONE, "detail": why, "found": now}
 
 
-def cancel_event(cancel: Cancel, outcome: str, detail: str, now: int) -> dict[str, object]:
-    """What became of taking back one request; saved: core-seconds that going on should save."""
-    pilot = cancel.pilot
+def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int) -> dict[str, object]:
+    """Return what became of withdrawing one order; saved: core-seconds that going on should save."""
+    pilot = withdrawal.pilot
     return _event(
-        CANCEL,
+        WITHDRAWAL,
         now,
         outcome=outcome,
         detail=detail,
         run=pilot.run,
         name=pilot.name,
         node=pilot.node,
-        principal=pilot.principal,
+        account=pilot.account,
         user=pilot.user,
         cores=pilot.cores,
-        asked_deadline=pilot.deadline,
-        saved=cancel.saved,
-        reason=cancel.reason,
+        ordered_deadline=pilot.deadline,
+        saved=withdrawal.saved,
+        reason=withdrawal.reason,
     )
 
 
-def found_cancel_event(order: OpenOrder, now: int) -> dict[str, object]:
-    """A request that the batch system does not show any more: taken back, by us or somebody else, and not written."""
-    names = ("run", "name", "node", "principal", "user", "cores")
+def found_withdrawal_event(order: OpenOrder, now: int) -> dict[str, object]:
+    """Return the event of an order that the batch system shows no more: withdrawn by anybody, and not written."""
+    names = ("run", "name", "node", "account", "user", "cores")
     facts = {name: getattr(order, name) for name in names}
-    detail = "found in the batch system: the request does not stand any more"
-    more = {"asked_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
-    return _event(CANCEL, now, outcome=DONE, detail=detail, **facts, **more)
+    detail = "found in the batch system: the order does not stand any more"
+    more = {"ordered_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
+    return _event(WITHDRAWAL, now, outcome=DONE, detail=detail, **facts, **more)
 
 
-def tended_event(what: str, now: int) -> dict[str, object]:
-    """Something that an earlier order left to do and that is finished now, in words."""
-    return _event(TENDED, now, detail=what)
+def followup_event(what: str, now: int) -> dict[str, object]:
+    """Return the event of one follow-up; what: the thing finished now, in words."""
+    return _event(FOLLOWUP, now, detail=what)
 
 
 def state_event(state: str, why: str, now: int) -> dict[str, object]:
-    """The agent's state has changed: in one word or two, and why."""
+    """Return the event of a change of the agent's state, and why."""
     return _event(STATE, now, state=state, why=why)
 
 
 def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]:
-    """What became of one pilot that had been asked; wastes as `outcomes` defines them.
+    """Return the event of the end of one pilot that got an order; wastes as `outcomes` defines them.
 
     believed: whether it promised anything. cores_freed: cores that came back by its end. by_others: an administrator
     or a fault of its node ended it before its deadline, and the order was not to end it at once: that says nothing of
@@ -189,11 +207,11 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
         run=order.run,
         name=order.name,
         node=order.node,
-        principal=order.principal,
+        account=order.account,
         user=order.user,
         cores=order.cores,
         started=order.started,
-        asked=order.asked,
+        ordered=order.ordered,
         deadline=order.deadline,
         kind=order.kind,
         ended=ending.ended,

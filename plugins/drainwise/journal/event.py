@@ -10,24 +10,24 @@ from typing import Any, cast
 
 Event = Mapping[str, object]
 
-VERSION = 1
+VERSION = 2
 
-DECISION, ORDER, CANCEL, TENDED, ENDED, STATE = "decision", "order", "cancel", "tended", "ended", "state"
+DECISION, ORDER, WITHDRAWAL, FOLLOWUP, ENDED, STATE = "decision", "order", "withdrawal", "followup", "ended", "state"
 DEMAND = "demand"
 OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
 """The states of the agent."""
 DONE, SKIPPED, REFUSED = "done", "skipped", "refused"
-"""What became of an order or a cancel: taken; its reason had gone; the batch system refuses it for this run."""
+"""What became of an order or a withdrawal: taken; its reason had gone; the batch system refuses it for this run."""
 DENIED, UNREACHABLE, UNANSWERED = "denied", "unreachable", "unanswered"
 """No fault of the run: whoever gives orders is refused; nothing could be sent; it was sent and nobody answered."""
 NOT_DONE = "not done"
 """An order that was not answered and, by what the batch system has shown since, was not carried out."""
 FAILED = "failed"
-"""What journals of before these were told apart say of all but the first two."""
+"""Of older journals: any of these but the first two."""
 
 
 def text(event: Event, name: str) -> str:
-    """A text."""
+    """Return a text."""
     value = event.get(name)
     if not isinstance(value, str):
         raise ValueError(f"{name}: expected a text")
@@ -39,7 +39,7 @@ _LATEST = 253_402_300_799  # the end of the year 9999, the last that has a date
 
 
 def number(event: Event, name: str) -> float:
-    """A number that says an amount."""
+    """Return a number that can be an amount."""
     value = event.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         raise ValueError(f"{name}: expected a number")
@@ -47,7 +47,7 @@ def number(event: Event, name: str) -> float:
 
 
 def whole(event: Event, name: str) -> int:
-    """A whole number that an array can hold."""
+    """Return a whole number that an array can hold."""
     value = event.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not -_LARGEST < value < _LARGEST:
         raise ValueError(f"{name}: expected a whole number")
@@ -55,7 +55,7 @@ def whole(event: Event, name: str) -> int:
 
 
 def moment(event: Event, name: str) -> int:
-    """A UNIX time in s that has a date."""
+    """Return a UNIX time in s that has a date."""
     value = whole(event, name)
     if not 0 <= value <= _LATEST:
         raise ValueError(f"{name}: expected a UNIX time in s")
@@ -63,7 +63,7 @@ def moment(event: Event, name: str) -> int:
 
 
 def truth(event: Event, name: str) -> bool:
-    """True or false."""
+    """Return True or False."""
     value = event.get(name)
     if not isinstance(value, bool):
         raise ValueError(f"{name}: expected true or false")
@@ -71,7 +71,7 @@ def truth(event: Event, name: str) -> bool:
 
 
 def objects(event: Event, name: str) -> list[dict[str, object]]:
-    """A list of objects."""
+    """Return a list of objects."""
     value = event.get(name)
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ValueError(f"{name}: expected a list of objects")
@@ -79,7 +79,7 @@ def objects(event: Event, name: str) -> list[dict[str, object]]:
 
 
 def texts(event: Event, name: str) -> list[str]:
-    """A list of texts."""
+    """Return a list of texts."""
     value: Any = event.get(name)
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise ValueError(f"{name}: expected a list of texts")

@@ -1,4 +1,4 @@
-"""Why a pilot was asked to go, each time, and what became of it: from the journal alone."""
+"""Explain why a pilot got an order, each time, and what became of it: from the journal alone."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import (
-    CANCEL,
     DECISION,
     DONE,
     ENDED,
     ORDER,
     UNANSWERED,
+    WITHDRAWAL,
     Event,
     moment,
     number,
     objects,
     text,
+    texts,
     truth,
     whole,
 )
 from drainwise.journal.read import PassedOver, event_of, lines_of
-from drainwise.reclaim.words import clock, core_hours, duration
 
 
 def names_of(run: str, name: str) -> set[str]:
-    """All that somebody may call a pilot by: the run, its name (a slot, or the job's number), the job.
+    """Return all names of a pilot: the run, its name (a slot, or the job's number), the job.
 
     An HTCondor job is its GlobalJobId, `<cluster>.<process>` or the cluster; a Slurm job its number, `<array>_<task>`.
     """
@@ -39,7 +40,7 @@ def names_of(run: str, name: str) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplainedOrder:
     """One order: the decision that it came from ({} when that is lost), and how it ended ({}: not known)."""
 
     order: Event
@@ -52,7 +53,7 @@ class Explained:
     """All that the journal knows of one run. spared: how often, with the last decision and its words ({}: never)."""
 
     run: str
-    asked: tuple[Asked, ...]
+    orders: tuple[ExplainedOrder, ...]
     spared_count: int
     spared: Event
     spared_at: int
@@ -60,13 +61,13 @@ class Explained:
 
 class _Story:
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.orders: list[ExplainedOrder] = []
         self.spared_count, self.spared_at = 0, 0
         self.spared: Event = {}
 
 
 def explain(paths: Iterable[str], called: str, passed_over: PassedOver | None = None) -> list[Explained]:
-    """Every run that is called so, in the order in which the journal first names it, read from its files.
+    """Return every run that is called so, in the order in which the journal's files first name it.
 
     A line with the name that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
     """
@@ -86,7 +87,7 @@ def explain(paths: Iterable[str], called: str, passed_over: PassedOver | None = 
             pass  # a line of somebody else's is no reason to hide the others
         passed_over.lines += 1
     found = [
-        Explained(run, tuple(one.asked), one.spared_count, one.spared, one.spared_at) for run, one in stories.items()
+        Explained(run, tuple(one.orders), one.spared_count, one.spared, one.spared_at) for run, one in stories.items()
     ]
     return [one for one in found if _is_sound(one)]
 
@@ -102,75 +103,111 @@ def _take_in(event: Event, called: str, stories: dict[str, _Story], decisions: d
     kind = event["event"]
     if kind == DECISION:
         if not truth(event, "acting"):
-            return  # nobody was asked or spared by it
+            return  # it gave no order and spared nobody
         decisions.clear()  # orders follow the decision that they come from
         decisions[moment(event, "taken")] = event
         for one in objects(event, "spared"):
             if called in names_of(text(one, "run"), text(one, "name")):
                 story = stories.setdefault(text(one, "run"), _Story())
                 story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, moment(event, "time")
-    elif kind in {ORDER, CANCEL, ENDED} and called in names_of(text(event, "run"), text(event, "name")):
+    elif kind in {ORDER, WITHDRAWAL, ENDED} and called in names_of(text(event, "run"), text(event, "name")):
         story = stories.setdefault(text(event, "run"), _Story())
         if kind == ORDER:
-            asked = Asked(event, decisions.get(moment(event, "taken"), {}), {})
-            last = story.asked[-1] if story.asked else None
+            known = ExplainedOrder(event, decisions.get(moment(event, "taken"), {}), {})
+            last = story.orders[-1] if story.orders else None
             if last is not None and "found" in event and last.order.get("time") == event.get("time"):
-                asked = Asked(event, asked.decision or last.decision, {})
-                story.asked.pop()  # what became of that order is known by now
-            story.asked.append(asked)
+                known = ExplainedOrder(event, known.decision or last.decision, {})
+                story.orders.pop()  # what became of that order is known by now
+            story.orders.append(known)
         elif event.get("outcome", DONE) == DONE:
-            for place in range(len(story.asked) - 1, -1, -1):
-                last = story.asked[place]
+            for place in range(len(story.orders) - 1, -1, -1):
+                last = story.orders[place]
                 if last.order.get("outcome") == DONE:
-                    story.asked[place] = Asked(last.order, last.decision, event)
+                    story.orders[place] = ExplainedOrder(last.order, last.decision, event)
                     break
 
 
 def in_words(one: Explained) -> list[str]:
-    """The lines that answer "why was my pilot asked to go?" for one run; names in them are as the journal has them."""
-    known = one.asked[0].order if one.asked else one.spared
+    """Return the lines that say why one run got an order; names in them are as the journal has them."""
+    known = one.orders[0].order if one.orders else one.spared
     lines = [
-        f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'principal')},"
+        f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'account')},"
         f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(moment(known, 'started'))}",
         f"  run {one.run}",
     ]
-    for asked in one.asked:
-        lines += _asked_in_words(asked)
+    for one_order in one.orders:
+        lines += _order_in_words(one_order)
     if one.spared_count:
         times = "once" if one.spared_count == 1 else f"{one.spared_count} times"
         lines.append(f"  {clock(one.spared_at)}  spared ({times} in all): {text(one.spared, 'reason')}")
     return lines
 
 
-def _asked_in_words(asked: Asked) -> list[str]:
-    order, time = asked.order, moment(asked.order, "time")
+def _order_in_words(one: ExplainedOrder) -> list[str]:
+    order, time = one.order, moment(one.order, "time")
     until = f"{clock(moment(order, 'deadline'))} ({duration(moment(order, 'deadline') - time)})"
     done = order.get("outcome") == DONE
-    head = f"asked to be gone by {until}" if done else f"was to be gone by {until}, and was not asked"
+    head = f"ordered to end by {until}" if done else f"not ordered; it was to end by {until}"
     if order.get("outcome") == UNANSWERED:
-        head = f"was to be gone by {until}; nobody answered, and the order may have been carried out"
+        head = f"ordered to end by {until}; nobody answered, and the order may have been carried out"
     lines = [f"  {clock(time)}  {head}"]
-    rows = [("why", _why(asked)), ("rule", f"{text(order, 'policy')}: {text(order, 'reason')}"), ("ways", _ways(order))]
+    rows = [
+        ("why", _why(one)),
+        ("room", _room(order)),
+        ("rule", f"{text(order, 'policy')}: {text(order, 'reason')}"),
+        ("ways", _ways(order)),
+    ]
     if not done or "found" in order:
         rows.insert(0, ("note", text(order, "detail")))
-    rows.append(("others", _others(asked)))
+    rows.append(("others", _others(one)))
     lines += [f"    {title:<7} {words}" for title, words in rows if words]
-    return lines + _end_in_words(asked)
+    return lines + _end_in_words(one)
 
 
-def _why(asked: Asked) -> str:
-    order, decision = asked.order, asked.decision
+def _why(one: ExplainedOrder) -> str:
+    order, decision = one.order, one.decision
+    if order.get("request"):
+        return _why_requested(text(order, "request"), decision)
     words = f"{whole(order, 'deficit')} cores had to be given back"
     if not decision:
         return words
-    waiting = ", ".join(f"{text(one, 'principal')} ({number(one, 'cores'):g})" for one in objects(decision, "waiting"))
+    waiting = ", ".join(f"{text(one, 'account')} ({number(one, 'cores'):g})" for one in objects(decision, "waiting"))
     words += f" to those who wait and are owed cores: {waiting or 'nobody named'}"
     words += f"; {number(decision, 'free'):g} were free, {number(decision, 'leaving'):g} on their way already"
-    whose = text(order, "principal"), text(order, "user")
+    whose = text(order, "account"), text(order, "user")
     for user in objects(decision, "users"):
-        if (text(user, "principal"), text(user, "user")) == whose:
+        if (text(user, "account"), text(user, "user")) == whose:
             words += f"; {whose[0]} is over its quota, {whose[1]} gives back {whole(user, 'cores')} of it"
     return words
+
+
+def _why_requested(name: str, decision: Event) -> str:
+    """Say for which request an order was given; of a closing that the batch system plans only the name is known."""
+    known = objects(decision, "requests") if "requests" in decision else []
+    request = next((one for one in known if one.get("name") == name), None)
+    if request is None:
+        return f"for {name}: a request, or nodes that the batch system closes"
+    nodes = texts(request, "nodes")
+    what = f"{', '.join(nodes[:5])}{', ...' if len(nodes) > 5 else ''} empty"
+    if not nodes:
+        what = f"{whole(request, 'cores')} cores"
+        what += "".join(f" of {kind} {text(request, kind)}" for kind in ("user", "account") if request.get(kind))
+    who, reason = text(request, "who"), text(request, "reason")
+    words = f"for request {name}{f' of {who}' if who else ''}, made {clock(moment(request, 'made'))}"
+    return f"{words}: {what} by {clock(moment(request, 'by'))}" + (f": {reason}" if reason else "")
+
+
+def _room(order: Event) -> str:
+    """Say for which waiting jobs the pilot made room, with others on its place; "" where cores were counted."""
+    room = order.get("room")
+    if not isinstance(room, dict):
+        return ""
+    jobs = "; ".join(
+        f"{whole(one, 'jobs')} of {text(one, 'account')} ({text(one, 'asks')})"
+        + (f" such as {text(one, 'example')}" if text(one, "example") else "")
+        for one in objects(room, "jobs")
+    )
+    return f"on {text(room, 'place')} for {jobs or 'a job of several nodes'}"
 
 
 def _ways(order: Event) -> str:
@@ -182,47 +219,49 @@ def _ways(order: Event) -> str:
     )
 
 
-def _others(asked: Asked) -> str:
-    if not asked.decision:
+def _others(one: ExplainedOrder) -> str:
+    if not one.decision:
         return ""
-    whose = text(asked.order, "principal"), text(asked.order, "user")
-    spared = objects(asked.decision, "spared")
-    first = next((one for one in spared if (text(one, "principal"), text(one, "user")) == whose), None)
-    chosen = len(objects(asked.decision, "chosen"))
-    words = f"{chosen} asked and {whole(asked.decision, 'spared_count')} spared in the same decision"
+    whose = text(one.order, "account"), text(one.order, "user")
+    spared = objects(one.decision, "spared")
+    first = next((one for one in spared if (text(one, "account"), text(one, "user")) == whose), None)
+    chosen = len(objects(one.decision, "chosen"))
+    words = f"{chosen} ordered and {whole(one.decision, 'spared_count')} spared in the same decision"
     return (
         words if first is None else f"{words}; the next would have been {text(first, 'name')}: {text(first, 'reason')}"
     )
 
 
-def _end_in_words(asked: Asked) -> list[str]:
-    end = asked.end
+def _end_in_words(one: ExplainedOrder) -> list[str]:
+    end = one.end
     if not end:
         return []
-    if end["event"] == CANCEL:
-        return [f"  {clock(moment(end, 'time'))}  the request was taken back: {text(end, 'reason')}"]
+    if end["event"] == WITHDRAWAL:
+        return [f"  {clock(moment(end, 'time'))}  the order was withdrawn: {text(end, 'reason')}"]
     ended, deadline = moment(end, "ended"), moment(end, "deadline")
     apart = duration(abs(deadline - ended))
     when = (
         "at its deadline" if ended == deadline else f"{apart} {'before' if ended < deadline else 'after'} its deadline"
     )
-    how = "ended by the batch system" if truth(end, "vacated") else "gone by itself"
+    how = "ended by the batch system" if truth(end, "vacated") else "left by itself"
     if end.get("by_others") is True:
         how = "ended by an administrator or a fault of its node"
     wasted = core_hours(whole(end, "realised"))
     promise = f"{core_hours(whole(end, 'predicted'))} {'promised' if truth(end, 'believed') else 'expected'}"
     return [
-        f"  {clock(ended)}  {how}, {when}, {duration(ended - moment(end, 'asked'))} after it was asked",
+        f"  {clock(ended)}  {how}, {when}, {duration(ended - moment(end, 'ordered'))} after its order",
         f"    wasted  {wasted}; {promise}; at most {core_hours(whole(end, 'possible'))} could be lost",
     ]
 
 
 def as_json(found: Sequence[Explained]) -> list[dict[str, object]]:
-    """The same as plain values: the journal's own events, put together by run."""
+    """Return the explanations as plain values: the journal's own events, put together by run."""
     return [
         {
             "run": one.run,
-            "asked": [{"order": it.order, "decision": it.decision or None, "end": it.end or None} for it in one.asked],
+            "orders": [
+                {"order": it.order, "decision": it.decision or None, "end": it.end or None} for it in one.orders
+            ],
             "spared_count": one.spared_count,
             "spared": one.spared or None,
             "spared_at": one.spared_at or None,

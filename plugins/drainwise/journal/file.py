@@ -8,8 +8,8 @@ import stat
 from collections.abc import Mapping
 from typing import Protocol
 
-from drainwise.errors import DrainwiseError, UsageError
-from drainwise.public_directory import make_public
+from drainwise.common.local_file import make_public
+from drainwise.facts.errors import DrainwiseError, UsageError
 
 MAX_SIZE = 64_000_000
 """Bytes a file grows to before the next one is begun."""
@@ -26,9 +26,9 @@ class Journal(Protocol):
 
 
 def journal_line(event: Mapping[str, object]) -> str:
-    r"""One line of ASCII JSON with its newline: what a user wrote cannot break a line or reach a terminal.
+    r"""Return one line of ASCII JSON with its newline: nothing that a user wrote breaks a line or controls a terminal.
 
-    JSON escapes everything below a blank and, asked for ASCII, everything above `~` but DEL.
+    JSON escapes everything below a blank and, with ensure_ascii, everything above `~` but DEL.
     """
     return (
         json.dumps(event, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("\x7f", "\\u007f") + "\n"
@@ -59,7 +59,7 @@ class JournalOf:
             ) from None
 
     def _make_room(self, size: int) -> None:
-        """Be ready for a line of so many bytes."""
+        """Make room for a line of `size` bytes."""
 
 
 class JournalFile(JournalOf):
@@ -115,7 +115,7 @@ def _opened(path: str) -> int:
 
 
 def _ends_torn(path: str) -> bool:
-    """Whether the file's last line has no end: a writer was killed in the midst of it."""
+    """Return whether the file's last line has no end: a writer was killed in the midst of it."""
     try:
         with open(path, "rb") as stream:
             if stream.seek(0, os.SEEK_END) == 0:

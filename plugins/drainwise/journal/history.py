@@ -1,4 +1,4 @@
-"""The orders that the journal tells of, each with its end: what a report counts."""
+"""Read the orders of a journal, each with its end, for the report."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from drainwise.journal.event import (
-    CANCEL,
     DONE,
     ENDED,
     FAILED,
     NOT_DONE,
     ORDER,
     UNANSWERED,
+    WITHDRAWAL,
     Event,
     moment,
     number,
@@ -23,23 +23,23 @@ from drainwise.journal.event import (
 from drainwise.journal.read import PassedOver, events_of
 
 OPEN = "no end known"
-"""Its pilot still runs, or nobody has told yet how it ended."""
+"""Its pilot still runs, or it is not known yet how it ended."""
 IN_TIME = "left in time"
 LATE = "left late"
 """By itself, and after its deadline."""
 VACATED = "vacated"
 """Ended by the batch system."""
-TAKEN_BACK = "taken back"
-"""The request was withdrawn."""
-NOT_ASKED = "not asked"
+WITHDRAWN = "withdrawn"
+"""The order was withdrawn."""
+NOT_ORDERED = "not ordered"
 """The order was skipped or refused, or nobody answered it and nothing shows that it was carried out."""
 
-ENDS = (IN_TIME, LATE, VACATED, TAKEN_BACK, OPEN)
+ENDS = (IN_TIME, LATE, VACATED, WITHDRAWN, OPEN)
 """How an order that was given can end."""
 
 
 @dataclass(frozen=True)
-class Asking:
+class ReportedOrder:
     """One order; times in UNIX s, wastes in core-seconds, those of an end that is not known None.
 
     believed: its pilot promised something; else predicted is what was expected of it.
@@ -47,10 +47,10 @@ class Asking:
 
     run: str
     name: str
-    principal: str
+    account: str
     user: str
     cores: int
-    asked: int
+    ordered: int
     deadline: int
     end: str
     believed: bool
@@ -64,16 +64,16 @@ class Asking:
         return self.ended is not None
 
 
-def askings(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[Asking]:
-    """The orders of the journal's files from `begin` (UNIX s) on, in their order.
+def reported_orders(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[ReportedOrder]:
+    """Return the orders of the journal's files from `begin` (UNIX s) on, in their order.
 
     A line that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
     """
-    found: list[Asking] = []
+    found: list[ReportedOrder] = []
     standing: dict[str, int] = {}  # place of the last order that was given to a run and has no end yet
     doubtful: dict[str, int] = {}  # place of the last order to a run of which nobody said whether it was given
     passed_over = passed_over or PassedOver()
-    for event in events_of(paths, ORDER, CANCEL, ENDED, passed_over=passed_over):
+    for event in events_of(paths, ORDER, WITHDRAWAL, ENDED, passed_over=passed_over):
         try:
             run = text(event, "run")
             if event["event"] == ORDER:
@@ -81,7 +81,7 @@ def askings(paths: Iterable[str], begin: int, passed_over: PassedOver | None = N
                     standing.pop(run, None)  # what follows belongs to an order of before
                     continue
                 order, place = _ordered(event), doubtful.pop(run, None)
-                if place is None or "found" not in event or found[place].asked != order.asked:
+                if place is None or "found" not in event or found[place].ordered != order.ordered:
                     place = len(found)
                     found.append(order)
                 found[place] = order
@@ -97,24 +97,24 @@ def askings(paths: Iterable[str], begin: int, passed_over: PassedOver | None = N
     return found
 
 
-def _ordered(event: Event) -> Asking:
-    return Asking(
+def _ordered(event: Event) -> ReportedOrder:
+    return ReportedOrder(
         run=text(event, "run"),
         name=text(event, "name"),
-        principal=text(event, "principal"),
+        account=text(event, "account"),
         user=text(event, "user"),
         cores=whole(event, "cores"),
-        asked=moment(event, "time"),
+        ordered=moment(event, "time"),
         deadline=moment(event, "deadline"),
-        end=OPEN if event.get("outcome") == DONE else NOT_ASKED,
+        end=OPEN if event.get("outcome") == DONE else NOT_ORDERED,
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),
     )
 
 
-def _ended(order: Asking, event: Event) -> Asking:
-    if event["event"] == CANCEL:
-        return replace(order, end=TAKEN_BACK)
+def _ended(order: ReportedOrder, event: Event) -> ReportedOrder:
+    if event["event"] == WITHDRAWAL:
+        return replace(order, end=WITHDRAWN)
     ended = moment(event, "ended")
     end = VACATED if truth(event, "vacated") else IN_TIME if ended <= order.deadline else LATE
     return replace(order, end=end, ended=ended, realised=whole(event, "realised"))

@@ -1,6 +1,6 @@
 """The journal as the memory of earlier cycles: limits, trust, spared counts and orders whose end is not yet known.
 
-It only ever remembers. What stands is what the batch system shows: without a journal nobody is asked twice, and no
+It only ever remembers. What stands is what the batch system shows: without a journal nobody gets two orders, and no
 wrong run either; the limits of an hour and the trust in a user begin anew.
 """
 
@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from drainwise.journal.doubts import Doubts
-from drainwise.journal.entries import ended_event, found_cancel_event, found_order_event
+from drainwise.journal.entries import ended_event, found_order_event, found_withdrawal_event, gist_of
 from drainwise.journal.event import (
-    CANCEL,
     DECISION,
     DEMAND,
     DENIED,
@@ -23,10 +22,11 @@ from drainwise.journal.event import (
     ORDER,
     REFUSED,
     SKIPPED,
+    UNANSWERED,
     UNREACHABLE,
+    WITHDRAWAL,
     Event,
     moment,
-    number,
     objects,
     text,
     texts,
@@ -34,20 +34,18 @@ from drainwise.journal.event import (
     whole,
 )
 from drainwise.journal.file import Journal
-from drainwise.journal.outcomes import Claims, OpenOrder
+from drainwise.journal.outcomes import OpenOrder, open_order_of, outcome_of
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
-from drainwise.pool import Ending, Snapshot
-from drainwise.reclaim.limits import HOUR
-from drainwise.reclaim.record import Asked, Record
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.trust import PilotOutcome, trust_by_user
-from drainwise.reclaim.unmet_demand import Unmet, ordered, watched
+from drainwise.pool.facts import Ending, Snapshot
+from drainwise.reclaim.history import HOUR, History, PastOrder, PilotOutcome, trust_by_user
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, CANCEL, ENDED, DEMAND)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -55,7 +53,7 @@ class Memory:
     """What earlier cycles left behind; grows by `note`, is made from the journal's files by `load`."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, Asked] = {}  # by run: the last order to it
+        self._orders: dict[str, PastOrder] = {}  # by run: the last order to it
         self._open: dict[str, OpenOrder] = {}
         self._outcomes: dict[str, PilotOutcome] = {}
         self._spared: dict[tuple[str, str], dict[str, int]] = {}
@@ -63,11 +61,12 @@ class Memory:
         self._doubts = Doubts()
         self.passed_over = PassedOver()
         self._decision: Event = {}
-        self._unmet: dict[str, Unmet] = {}  # by account
+        self._unmet: dict[str, UnmetDemand] = {}  # by kind of jobs, or account
+        self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
-        """The memory that these files hold at `now` (UNIX s), the oldest file first; see `files_of`.
+        """Return the memory that these files hold at `now` (UNIX s), the oldest file first; see `files_of`.
 
         A line that is torn, of another version or not sound is passed over and counted. A time after `now` counts as
         now. Raises UsageError for a file that cannot be read.
@@ -114,115 +113,131 @@ class Memory:
             self._decided(event)
         elif kind == ORDER:
             run = text(event, "run")
-            order = _open_order(event)
+            order, request = open_order_of(event), _request_of(event)
             self._doubts.note(event)
             if event.get("outcome") == DONE:
-                self._asked[run] = Asked(order.asked, order.user, order.cores)
                 self._open[run] = order
+                if not request:  # the limits of a cycle and an hour are the agent's own
+                    self._orders[run] = PastOrder(order.ordered, order.user, order.cores)
+            if event.get("outcome") in (DONE, UNANSWERED) and request:
+                self._requested[run] = request, order.cores, order.deadline
             elif event.get("outcome") in _NOT_GIVEN:
+                self._requested.pop(run, None)
                 self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
             self._unwritten.pop(run, None)
-        elif kind == CANCEL and event.get("outcome") == DONE:
+        elif kind == WITHDRAWAL and event.get("outcome") == DONE:
             self._open.pop(text(event, "run"), None)
+            self._requested.pop(text(event, "run"), None)
         elif kind == ENDED:
-            outcome = _outcome(event)
+            outcome = outcome_of(event)
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
                 self._outcomes[outcome.run] = outcome
         elif kind == DEMAND:
             unmet = unmet_of(event)
-            self._unmet[unmet.principal] = unmet
-            if unmet == Unmet(unmet.principal):
-                del self._unmet[unmet.principal]
+            self._unmet[unmet.key] = unmet
+            if unmet == UnmetDemand(unmet.account, kind=unmet.kind):
+                del self._unmet[unmet.key]
 
     def _decided(self, event: Event) -> None:
         chosen = objects(event, "chosen") if truth(event, "acting") else []
         for one in chosen:
-            _open_order(found_order_event(one, event, moment(event, "time")))  # or what is found later is not sound
+            found = found_order_event(one, event, moment(event, "time"))
+            open_order_of(found)  # or what is found later is not sound
+            _request_of(found)
         self._decision = event
         self._unwritten = {text(one, "run"): one for one in chosen}
-        if not truth(event, "acting") or "spared_runs" not in event:
-            return
-        for one in objects(event, "spared_runs"):
-            whose = text(one, "principal"), text(one, "user")
+        for one in objects(event, "spared_runs") if truth(event, "acting") and "spared_runs" in event else []:
+            whose = text(one, "account"), text(one, "user")
             counts = self._spared.get(whose, {})
             # Only those of now are kept: a run that is not there any more has ended, or has gone for its user.
             self._spared[whose] = {run: counts.get(run, 0) + 1 for run in texts(one, "runs")}
 
     def is_news(self, decision: Event) -> bool:
-        """Whether a decision need be written: it will be acted on, or it is another one than the last."""
-        if not (decision["deficit"] or decision["cancels"]):
+        """Return whether a decision need be written: it will be acted on, or it is another one than the last."""
+        if not (decision["deficit"] or decision["withdrawals"] or decision["chosen"]):
             return False
-        if decision["acting"] and (decision["chosen"] or decision["cancels"]):
+        if decision["acting"] and (decision["chosen"] or decision["withdrawals"]):
             return True
-        return _gist(decision) != _gist(self._decision)
+        return gist_of(decision) != gist_of(self._decision)
 
-    def record(self, now: int, settings: Settings) -> Record:
-        """What a decision at `now` (UNIX s) is to know; what is too old for it is forgotten.
+    def history(self, now: int, settings: ReclaimSettings) -> History:
+        """Return the history for a decision at `now` (UNIX s), and forget what is too old for it.
 
-        Cores of an order of which it is not known whether it was given or carried out count as asked for.
+        Cores of an order of which it is not known whether it was given or carried out count as ordered.
         """
         # What lies ahead was given by a clock that was set back since: it counts from now, not until then.
-        self._asked = {run: replace(one, time=min(one.time, now)) for run, one in self._asked.items()}
-        known = {**self._asked, **self._maybe_asked(), **self._doubts.asked()}
+        self._orders = {run: replace(one, time=min(one.time, now)) for run, one in self._orders.items()}
+        doubtful = {run: one for run, one in self._doubts.orders().items() if run not in self._requested}
+        known = {**self._orders, **self._maybe_given(), **doubtful}
         oldest = min(now - HOUR + 1, max((one.time for one in known.values()), default=0))
-        self._asked = {run: one for run, one in self._asked.items() if one.time >= oldest}
-        asked = tuple(one for one in known.values() if one.time >= oldest)
+        self._orders = {run: one for run, one in self._orders.items() if one.time >= oldest}
+        orders = tuple(one for one in known.values() if one.time >= oldest)
         begin = now - settings.trust.window
         self._outcomes = {run: one for run, one in self._outcomes.items() if one.ended >= begin}
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
+        self._requested = {run: one for run, one in self._requested.items() if one[2] >= begin}
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
         trust = trust_by_user(self._outcomes.values(), now, settings.trust)
-        return Record(
-            asked,
+        return History(
+            orders,
             trust,
             spared if settings.trust.spared else {},
             self._doubts.refused(now),
             self._doubts.deadlines(),
             self._doubts.nodes(now),
             dict(self._unmet),
+            {run: (request, cores) for run, (request, cores, _) in self._requested.items()},
         )
 
-    def _maybe_asked(self) -> dict[str, Asked]:
+    def _maybe_given(self) -> dict[str, PastOrder]:
         if not self._unwritten:
             return {}
         time = moment(self._decision, "time")
-        return {run: Asked(time, text(one, "user"), whole(one, "cores")) for run, one in self._unwritten.items()}
+        return {
+            run: PastOrder(time, text(one, "user"), whole(one, "cores"))
+            for run, one in self._unwritten.items()
+            if not _request_of(one)
+        }
 
-    def watched(self, snapshot: Snapshot, now: int, settings: Settings) -> list[dict[str, object]]:
+    def watched(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.
 
         What an account uses is written with the next change only.
         """
         before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings)
         changed = [
-            one for name, one in self._unmet.items() if replace(before[name], use=one.use, looked=one.looked) != one
+            one
+            for name, one in self._unmet.items()
+            if replace(before[name], use=one.use, looked=one.looked, unused=one.unused) != one
         ]
         return [unmet_event(one, now) for one in changed] + [
-            unmet_event(Unmet(name), now) for name in before if name not in self._unmet
+            unmet_event(UnmetDemand(one.account, kind=one.kind), now)
+            for name, one in before.items()
+            if name not in self._unmet
         ]
 
     def ordering(self, plan: Plan, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
-        """The accounts for which the plan's orders are about to be given, as events to write before."""
-        return [unmet_event(one, now) for one in ordered(self._unmet, snapshot, plan.parts, now)]
+        """Return the events to write before the plan's orders are given: one for each account that they are for."""
+        return [unmet_event(one, now) for one in with_orders(self._unmet, snapshot, plan.parts, now)]
 
     def open_orders(self) -> dict[str, OpenOrder]:
-        """The orders that were given, not taken back, and whose pilot's end is not yet known, by run."""
+        """Return the orders that were given, not withdrawn, and whose pilot's end is not yet known, by run."""
         return dict(self._open)
 
     def seen(self, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
-        """Take in what pilots that were asked say by now; what was done and never written, as events.
+        """Take in what pilots with orders report by now; what was done and never written, as events.
 
-        These are orders that stand, and requests that stand no more: so an agent that was killed between an act and its
-        line loses nothing, nor does one that was not told in time that its order was taken.
+        These are orders that stand, and orders that stand no more: so an agent that was killed between an act and its
+        line loses nothing, nor does one that did not learn in time that its order was taken.
         """
         running = {pilot.run: pilot for pilot in snapshot.pilots}
         gone = []
         for run, order in self._open.items():
             if run in running:
-                self._open[run] = order.heard(running[run], now)
+                self._open[run] = order.with_report_of(running[run], now)
                 if running[run].deadline is None and not running[run].leaving:
-                    gone.append(found_cancel_event(order, now))
+                    gone.append(found_withdrawal_event(order, now))
         unwritten, self._unwritten = self._unwritten, {}
         stand = {run for run, pilot in running.items() if pilot.deadline is not None}
         found = [found_order_event(one, self._decision, now) for run, one in unwritten.items() if run in stand]
@@ -232,7 +247,7 @@ class Memory:
 def ended_events(
     memory: Memory, endings: Mapping[str, Ending], snapshot: Snapshot, now: int
 ) -> list[dict[str, object]]:
-    """What one cycle learns at `now` (UNIX s) of earlier orders: what was never written, and what has ended.
+    """Return as events what one cycle learns of earlier orders at `now` (UNIX s): unwritten orders, ended pilots.
 
     Called once in each cycle, with endings or without; each event is to be written and noted. Of a run that ended
     before its order was found, the order is lost: it counts neither for nor against its user.
@@ -254,43 +269,6 @@ class Noted:
         self._memory.note(event)
 
 
-def _gist(decision: Event) -> object:
-    """What makes a decision another one: time and figures alone do not."""
-    chosen = decision.get("chosen")
-    runs = [one.get("run") for one in chosen if isinstance(one, dict)] if isinstance(chosen, list) else None
-    return decision.get("policy"), decision.get("acting"), runs, decision.get("cancels")
-
-
-def _open_order(event: Event) -> OpenOrder:
-    claims, asked = event.get("claims"), moment(event, "time")
-    said = None
-    if isinstance(claims, dict):
-        names = ("used", "last_start", "first_end", "last_end", "uncommitted", "final")
-        said = Claims(whole(claims, "heartbeat"), *(number(claims, name) for name in names))
-    return OpenOrder(
-        run=text(event, "run"),
-        name=text(event, "name"),
-        node=text(event, "node"),
-        principal=text(event, "principal"),
-        user=text(event, "user"),
-        cores=whole(event, "cores"),
-        started=moment(event, "started"),
-        asked=asked,
-        deadline=moment(event, "deadline"),
-        kind=text(event, "kind"),
-        draining=truth(event, "draining"),
-        predicted=whole(event, "promised"),
-        claims=said,
-        since=asked,
-    )
-
-
-def _outcome(event: Event) -> PilotOutcome:
-    return PilotOutcome(
-        text(event, "run"),
-        text(event, "user"),
-        moment(event, "ended"),
-        whole(event, "predicted"),
-        whole(event, "realised"),
-        whole(event, "possible"),
-    )
+def _request_of(event: Event) -> str:
+    """Return the request that an order serves; "" where it serves none. Raises ValueError when it is no text."""
+    return text(event, "request") if event.get("request") else ""

@@ -1,4 +1,4 @@
-"""Reading a journal back, across the files that it was rotated into: the oldest event first."""
+"""Read a journal back, across the files that it was rotated into: the oldest event first."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from drainwise.errors import UsageError
+from drainwise.facts.errors import UsageError
 from drainwise.journal.event import VERSION, Event, moment
 
 
 def files_of(path: str) -> list[str]:
-    """The files of the journal at `path` that exist, the oldest first and `path` last."""
+    """Return the files of the journal at `path` that exist, the oldest first and `path` last."""
     folder, name = os.path.split(path)
     numbered = re.compile(re.escape(name) + r"\.([1-9][0-9]{0,5})")
     try:
@@ -25,7 +26,7 @@ def files_of(path: str) -> list[str]:
 
 
 def lines_of(paths: Iterable[str]) -> Iterator[bytes]:
-    """The whole lines of the files, in their order; a torn last one is passed over.
+    """Yield the whole lines of the files, in their order; a torn last one is passed over.
 
     All files are opened before the first is read, the newest first, and none is read twice: so nothing is missed when
     they are rotated meanwhile. Raises UsageError for a file that cannot be read.
@@ -74,20 +75,49 @@ class PassedOver:
         self.lines = 0
 
     def __str__(self) -> str:
-        """A sentence, "" where there were none."""
+        """Return a sentence, "" where there were none."""
         if not self.lines:
             return ""
         return f"{self.lines} {'line' if self.lines == 1 else 'lines'} of the journal cannot be used; passed over"
 
 
+_FORMER_KINDS = {"cancel": "withdrawal", "tended": "followup"}
+_FORMER_KEYS = {
+    "principal": "account",
+    "cancels": "withdrawals",
+    "asked": "ordered",
+    "asked_deadline": "ordered_deadline",
+    "waste_if_asked": "waste_if_drained",
+    "used": "used_cpu",
+    "last_start": "last_job_start",
+    "first_end": "first_exp_job_end",
+    "last_end": "last_exp_job_end",
+    "uncommitted": "add_uncom_time",
+    "final": "add_final_exp_waste",
+}
+
+
+def _as_today(value: Any) -> Any:
+    """Return a value of version 1 with the names that version 2 has for the same."""
+    if isinstance(value, list):
+        return [_as_today(one) for one in value]
+    if isinstance(value, dict):
+        return {_FORMER_KEYS.get(name, name): _as_today(one) for name, one in value.items()}
+    return value
+
+
 def event_of(line: bytes) -> Event | None:
-    """The event that a line holds; None when it is none, its time is none, or it is of another version."""
+    """Return the event that a line holds; None when it is none, its time is none, or it is of another version."""
     try:
         value = json.loads(line, parse_constant=_refused, parse_float=_finite)
-        if not isinstance(value, dict) or value.get("version") != VERSION or not isinstance(value.get("event"), str):
+        if not isinstance(value, dict) or not isinstance(value.get("event"), str):
+            return None
+        if value.get("version") not in (1, VERSION):
             return None
         if "time" in value:
             moment(value, "time")
+        if value["version"] == 1:
+            value = {**_as_today(value), "event": _FORMER_KINDS.get(value["event"], value["event"])}
     except (ValueError, RecursionError):
         return None
     return value
@@ -105,18 +135,19 @@ def _finite(text: str) -> float:
 
 
 def kind_of(line: bytes) -> str | None:
-    """The kind of event that a line holds, of ours told from its beginning: no need to read all of it.
+    """Return the kind of event that a line holds; of ours the beginning is enough.
 
     None for what is no event; a line that another program wrote is read.
     """
     if line.startswith(b'{"event":"'):
-        return line[10:24].partition(b'"')[0].decode("ascii", "replace")
+        kind = line[10:24].partition(b'"')[0].decode("ascii", "replace")
+        return _FORMER_KINDS.get(kind, kind)
     event = event_of(line)
     return None if event is None else str(event["event"])
 
 
 def first_time(paths: Iterable[str]) -> int | None:
-    """When the journal begins, UNIX s; None when there is nothing in it."""
+    """Return when the journal begins, UNIX s; None when there is nothing in it."""
     for line in lines_of(paths):
         event = event_of(line)
         if event is not None and "time" in event:
@@ -125,7 +156,7 @@ def first_time(paths: Iterable[str]) -> int | None:
 
 
 def events_of(paths: Iterable[str], *kinds: str, passed_over: PassedOver | None = None) -> Iterator[Event]:
-    """The events of the files, in their order; only of these kinds, when some are named."""
+    """Yield the events of the files, in their order; only of these kinds, when some are named."""
     passed_over = passed_over or PassedOver()
     for line in lines_of(paths):
         kind = kind_of(line)

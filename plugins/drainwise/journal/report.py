@@ -1,5 +1,6 @@
-"""What the journal sums up to, per user and day: asked, left, vacated; promised and realised waste; cores freed, and
-how soon."""
+"""Sum the journal up, per user and day: ordered, left, vacated; promised and realised waste; cores freed, and
+how soon.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ASKED, OPEN, TAKEN_BACK, VACATED, Asking
+from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ORDERED, OPEN, VACATED, WITHDRAWN, ReportedOrder
 
 DAY = 86_400
 
@@ -18,22 +19,22 @@ DAY = 86_400
 class Sums:
     """Sums over some orders. Each order counts where it was given, with all that became of it.
 
-    asked: orders given; the ends add up to it. not_asked: skipped or refused. cores_asked and cores_freed in cores.
+    ordered: orders given; the ends add up to it. not_ordered: skipped or refused. cores_ordered, cores_freed in cores.
     predicted and realised in core-seconds, over the pilots whose end is known. times_to_free: seconds from the order to
     the end of each of those.
     """
 
-    asked: int
-    not_asked: int
+    ordered: int
+    not_ordered: int
     ends: tuple[int, ...]
-    cores_asked: int
+    cores_ordered: int
     cores_freed: int
     predicted: int
     realised: int
     times_to_free: tuple[int, ...]
 
     def ended_as(self, end: str) -> int:
-        """Orders that ended so, one of ENDS."""
+        """Return the number of orders that ended so, one of ENDS."""
         return self.ends[ENDS.index(end)]
 
     @property
@@ -51,7 +52,8 @@ class Sums:
 class Report:
     """The sums from `begin` to `end` (UNIX s): of each user and day, each user, each day, and in all.
 
-    Days are of UTC, `2026-11-21`; users stand with their account (principal).
+    Days are of UTC, `2026-11-21`; users stand with their account (account). unused: cores that came back and that
+    nobody under quota used in time; None where that is not known, or of one user alone.
     """
 
     begin: int
@@ -60,26 +62,32 @@ class Report:
     users: tuple[tuple[str, str, Sums], ...]
     days: tuple[tuple[str, Sums], ...]
     total: Sums
-    pilots: tuple[Asking, ...]
+    pilots: tuple[ReportedOrder, ...]
+    unused: float | None = None
 
 
 def day_of(moment: int) -> str:
-    """The day of a UNIX time, in UTC."""
+    """Return the day of a UNIX time, in UTC."""
     return time.strftime("%Y-%m-%d", time.gmtime(moment))
 
 
-def report_on(askings: Iterable[Asking], begin: int, end: int, user: str | None = None) -> Report:
-    """Sum up what was asked from `begin` to `end` (UNIX s); of one user alone, with or without its domain."""
+def report_on(
+    orders: Iterable[ReportedOrder], begin: int, end: int, user: str | None = None, unused: float | None = None
+) -> Report:
+    """Sum up the orders from `begin` to `end` (UNIX s); of one user alone, with or without its domain.
+
+    unused: as in `Report`.
+    """
     pilots = tuple(
-        one for one in askings if begin <= one.asked <= end and user in {None, one.user, one.user.partition("@")[0]}
+        one for one in orders if begin <= one.ordered <= end and user in {None, one.user, one.user.partition("@")[0]}
     )
-    rows: dict[tuple[str, str, str], list[Asking]] = defaultdict(list)
-    users: dict[tuple[str, str], list[Asking]] = defaultdict(list)
-    days: dict[str, list[Asking]] = {day_of(moment): [] for moment in (*range(begin, end, DAY), end)}
+    rows: dict[tuple[str, str, str], list[ReportedOrder]] = defaultdict(list)
+    users: dict[tuple[str, str], list[ReportedOrder]] = defaultdict(list)
+    days: dict[str, list[ReportedOrder]] = {day_of(moment): [] for moment in (*range(begin, end, DAY), end)}
     for one in pilots:
-        day = day_of(one.asked)
-        rows[day, one.principal, one.user].append(one)
-        users[one.principal, one.user].append(one)
+        day = day_of(one.ordered)
+        rows[day, one.account, one.user].append(one)
+        users[one.account, one.user].append(one)
         days[day].append(one)
     return Report(
         begin,
@@ -89,35 +97,37 @@ def report_on(askings: Iterable[Asking], begin: int, end: int, user: str | None 
         tuple((day, _sums(some)) for day, some in sorted(days.items())),
         _sums(pilots),
         pilots,
+        unused if user is None else None,
     )
 
 
-def _sums(some: Sequence[Asking]) -> Sums:
-    given = [one for one in some if one.end != NOT_ASKED]
+def _sums(some: Sequence[ReportedOrder]) -> Sums:
+    given = [one for one in some if one.end != NOT_ORDERED]
     ends = Counter(one.end for one in given)
     gone = [one for one in given if one.freed]
     return Sums(
-        asked=len(given),
-        not_asked=len(some) - len(given),
+        ordered=len(given),
+        not_ordered=len(some) - len(given),
         ends=tuple(ends[end] for end in ENDS),
-        cores_asked=sum(one.cores for one in given),
+        cores_ordered=sum(one.cores for one in given),
         cores_freed=sum(one.cores for one in gone),
         predicted=sum(one.predicted for one in gone),
         realised=sum(one.realised or 0 for one in gone),
-        times_to_free=tuple(max(0, (one.ended or 0) - one.asked) for one in gone),
+        times_to_free=tuple(max(0, (one.ended or 0) - one.ordered) for one in gone),
     )
 
 
 def as_json(report: Report) -> dict[str, object]:
-    """The report as plain values: times in UNIX s or s, wastes in core-seconds, null where not known."""
+    """Return the report as plain values: times in UNIX s or s, wastes in core-seconds, null where not known."""
     return {
         "from": report.begin,
         "to": report.end,
         "total": _sums_as_json(report.total),
-        "users": [{"principal": whose, "user": user, **_sums_as_json(sums)} for whose, user, sums in report.users],
+        "cores_freed_unused": report.unused,
+        "users": [{"account": whose, "user": user, **_sums_as_json(sums)} for whose, user, sums in report.users],
         "days": [{"day": day, **_sums_as_json(sums)} for day, sums in report.days],
         "users_by_day": [
-            {"day": day, "principal": whose, "user": user, **_sums_as_json(sums)}
+            {"day": day, "account": whose, "user": user, **_sums_as_json(sums)}
             for day, whose, user, sums in report.rows
         ],
     }
@@ -125,14 +135,14 @@ def as_json(report: Report) -> dict[str, object]:
 
 def _sums_as_json(sums: Sums) -> dict[str, object]:
     return {
-        "asked": sums.asked,
-        "not_asked": sums.not_asked,
+        "ordered": sums.ordered,
+        "not_ordered": sums.not_ordered,
         "left_in_time": sums.ended_as(IN_TIME),
         "left_late": sums.ended_as(LATE),
         "vacated": sums.ended_as(VACATED),
-        "taken_back": sums.ended_as(TAKEN_BACK),
+        "withdrawn": sums.ended_as(WITHDRAWN),
         "no_end_known": sums.ended_as(OPEN),
-        "cores_asked": sums.cores_asked,
+        "cores_ordered": sums.cores_ordered,
         "cores_freed": sums.cores_freed,
         "predicted_waste": sums.predicted,
         "realised_waste": sums.realised,

@@ -4,50 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import fields
+from typing import Any, TypeVar
 
-from drainwise.journal.event import DEMAND, VERSION, Event, number, objects, text, texts, truth, whole
+from drainwise.journal.event import DEMAND, VERSION, Event, moment, number, objects, text, texts, truth, whole
 from drainwise.journal.read import events_of
-from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, Part, Unmet
+from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, AccountPart, UnmetDemand
+
+N = TypeVar("N", int, float)
+
+_NAMES = [field.name for field in fields(UnmetDemand) if field.name not in {"account", "runs"}]
+_SINCE_KINDS = {"kind": "", "spots": 0, "unused": 0.0}
+"""What earlier events have not got."""
+_COUNTS = [field.name for field in fields(UnmetDemand) if field.type == "int"]
+_CORES = [field.name for field in fields(UnmetDemand) if field.type == "float"]
+_ROUNDED = ("back", "settled", "wasted", "vain", "unused")
 
 
-def unmet_event(one: Unmet, now: int) -> dict[str, object]:
-    """What is remembered of one account from `now` (UNIX s) on, in place of all before; cores, times in UNIX s."""
+def unmet_event(one: UnmetDemand, now: int) -> dict[str, object]:
+    """Return the event that replaces all earlier ones of one account from `now` (UNIX s) on; cores, times in UNIX s."""
     return {
         "event": DEMAND,
         "version": VERSION,
         "time": now,
-        "principal": one.principal,
+        "account": one.account,
         "why": _why(one, now),
         "runs": [
             {"run": run, "node": part.node, "whole": part.whole, "cores": round(part.cores, 6)}
             for run, part in one.runs.items()
         ],
-        "ordered": one.ordered,
-        "use": one.use,
-        "looked": one.looked,
-        "back": round(one.back, 6),
-        "whole": one.whole,
-        "nodes": list(one.nodes),
-        "left": one.left,
-        "base": one.base,
-        "peak": one.peak,
-        "others": one.others,
-        "first": one.first,
-        "last": one.last,
-        "settled": round(one.settled, 6),
-        "served": one.served,
-        "wasted": round(one.wasted, 6),
-        "failed": one.failed,
-        "vain": round(one.vain, 6),
-        "since": one.since,
-        "until": one.until,
-        "held": one.held,
-        "held_jobs": one.held_jobs,
-        "closed": one.closed,
+        **{name: _plain(name, getattr(one, name)) for name in _NAMES},
     }
 
 
-def _why(one: Unmet, now: int) -> str:
+def _plain(name: str, value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    return round(value, 6) if name in _ROUNDED and isinstance(value, float) else value
+
+
+def _why(one: UnmetDemand, now: int) -> str:
     if one.failed >= FAILED_ROUNDS and now < one.until:
         held = "all demand" if one.closed else f"demand of {one.held:g} cores"
         return f"{held} is paused: {one.vain:g} cores came back in {one.failed} rounds and its jobs did not start"
@@ -61,60 +57,46 @@ def _why(one: Unmet, now: int) -> str:
     return "nothing is to be remembered of it"
 
 
-def unmet_of(event: Event) -> Unmet:
-    """The inverse of `unmet_event`. Raises ValueError for an event that is not sound."""
-
-    def cores(name: str) -> float:
-        return _not_negative(name, number(event, name))
-
-    def count(name: str) -> int:
-        return int(_not_negative(name, whole(event, name)))
-
-    return Unmet(
-        text(event, "principal"),
-        {
-            text(one, "run"): Part(text(one, "node"), whole(one, "whole"), number(one, "cores"))
-            for one in objects(event, "runs")
-        },
-        ordered=count("ordered"),
-        use=cores("use"),
-        looked=count("looked"),
-        back=cores("back"),
-        whole=cores("whole"),
-        nodes=tuple(texts(event, "nodes")),
-        left=count("left"),
-        base=cores("base"),
-        peak=cores("peak"),
-        others=cores("others"),
-        first=count("first"),
-        last=count("last"),
-        settled=cores("settled"),
-        served=cores("served"),
-        wasted=cores("wasted"),
-        failed=count("failed"),
-        vain=cores("vain"),
-        since=count("since"),
-        until=count("until"),
-        held=cores("held"),
-        held_jobs=cores("held_jobs"),
-        closed=truth(event, "closed"),
-    )
+def unmet_of(event: Event) -> UnmetDemand:
+    """Return the unmet demand of an event of `unmet_event`. Raises ValueError for an event that is not sound."""
+    event = {**_SINCE_KINDS, **event}
+    runs = {
+        text(one, "run"): AccountPart(text(one, "node"), whole(one, "whole"), number(one, "cores"))
+        for one in objects(event, "runs")
+    }
+    values: dict[str, Any] = {name: _not_negative(name, whole(event, name)) for name in _COUNTS}
+    values |= {name: _not_negative(name, number(event, name)) for name in _CORES}
+    nodes, closed = tuple(texts(event, "nodes")), truth(event, "closed")
+    return UnmetDemand(text(event, "account"), runs, nodes=nodes, closed=closed, kind=text(event, "kind"), **values)
 
 
-def unmet_in(paths: Iterable[str]) -> dict[str, Unmet]:
-    """What the journal's files, the oldest first, remember last of each account: without reading their other events.
+def unmet_in(paths: Iterable[str]) -> dict[str, UnmetDemand]:
+    """Return each account's last unmet demand in the journal's files, the oldest first, without parsing other events.
 
     Raises UsageError for a file that cannot be read.
     """
-    found: dict[str, Unmet] = {}
+    found: dict[str, UnmetDemand] = {}
     for event in events_of(paths, DEMAND):
         with suppress(ValueError):
             one = unmet_of(event)
-            found[one.principal] = one
+            found[one.key] = one
     return found
 
 
-def _not_negative(name: str, value: float) -> float:
+def unused_in(paths: Iterable[str], begin: int, end: int) -> float:
+    """Return the cores that came back from `begin` to `end` (UNIX s) and that nobody under quota used in time.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    cores = 0.0
+    for event in events_of(paths, DEMAND):
+        with suppress(ValueError):
+            if begin <= moment(event, "time") <= end:
+                cores += unmet_of(event).unused
+    return cores
+
+
+def _not_negative(name: str, value: N) -> N:
     if value < 0:
         raise ValueError(f"{name}: expected 0 or more")
     return value

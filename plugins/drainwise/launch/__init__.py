@@ -1,1 +1,1 @@
-"""Which job starts next and where it runs: buckets, pressure, requests, and one protocol for every batch system."""
+"""Start the jobs of a list in their order: buckets, pressure, requests, and one protocol for every batch system."""

@@ -1,4 +1,4 @@
-"""What the launcher needs of a batch system: start, poll, kill, re-prioritise, and find again. Source: SPEC §5.
+"""The protocol of a batch system that starts jobs: start, poll, kill, re-prioritise, and find again. Source: SPEC §5.
 
 Every method raises PoolUnreachable when the batch system gives no answer, half of one or garbage, and it does so within
 seconds: the launcher waits a while and asks again, and takes nothing from it about any job. That a job has vanished is
@@ -7,11 +7,14 @@ only said by an answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import shlex
+import time
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from drainwise.launch.resources import Resources
+from drainwise.facts.errors import UsageError
+from drainwise.launch.choice.resources import Resources
 
 WAITING, RUNNING, DONE, VANISHED = "waiting", "running", "done", "vanished"
 """The states of what was started. WAITING: in the batch system's queue. VANISHED: it does not know how it ended, or
@@ -36,6 +39,9 @@ class Start:
     priority: UNIX s, ETA − pressure: when it should start; the earlier goes first. pressure: s, its part in that.
     stdout: absolute path of the file for stdout and stderr, which exists or can be made.
     wall_limit: seconds after which it may be ended; 0: nobody says. expected: ETE in seconds.
+    inputs, outputs: names of files in `cwd` that it reads and leaves there. A batch system that carries files runs a
+    job that names any in a directory of the node's own, takes the inputs along, and brings the outputs back into `cwd`
+    when it has ended. Everywhere else the nodes see `cwd` itself.
     """
 
     name: str
@@ -49,11 +55,13 @@ class Start:
     pressure: float = 0.0
     wall_limit: int = 0
     expected: float = 0.0
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class State:
-    """How one fares. `code` is the exit code of one that is DONE, 128 + N after signal N.
+class JobState:
+    """The state of one job. `code` is the exit code of one that is DONE, 128 + N after signal N.
 
     wall: seconds it ran, cpu: CPU seconds, both None where nobody says. why: why it waits, was ended or vanished.
     DONE by an order from outside (qdel, scancel, condor_rm) has a code other than 0, and says so in `why`.
@@ -75,19 +83,19 @@ class Backend(Protocol):
 
     @property
     def max_queued(self) -> int | None:
-        """At most so many of one bucket may be WAITING there (n_max_queued_jobs); None: `free` decides."""
+        """The most jobs of one bucket that may be WAITING there (n_max_queued_jobs); None: `free` decides."""
 
     def fits(self, resources: Resources) -> str:
-        """Why it could never run this, in words; empty when it could, or when only the batch system knows."""
+        """Return why it could never run this; empty when it could, or when only the batch system knows."""
 
     def free(self) -> Mapping[str, int] | None:
-        """What is free now, by name of the resource; None: the batch system queues and decides by itself.
+        """Return what is free now, by name of the resource; None: the batch system queues and decides by itself.
 
         A resource that is not named is not there. A job starts only when all it counts is free.
         """
 
     def start(self, job: Start) -> str:
-        """Hand over a job; its id there, for `poll` and `kill`.
+        """Submit a job and return its id there, for `poll` and `kill`.
 
         Raises ActionRefused when it will not have it, ever: the job fails with that reason. PoolFull when a limit on
         jobs is reached: nothing was handed over, and nothing is until one there has ended or a while has passed.
@@ -95,30 +103,60 @@ class Backend(Protocol):
         """
 
     def find(self, tags: Collection[str]) -> Mapping[str, str]:
-        """The ids of those of the tags that were ever started there, ended or not; the others are left out.
+        """Return the ids of those of the tags that were ever started there, ended or not; the others are left out.
 
         Asked after a start that nobody saw the end of, so that nothing is started twice.
         """
 
-    def poll(self, ids: Collection[str]) -> Mapping[str, State]:
-        """How they fare, in one question for all. One that is left out is as it was before."""
+    def poll(self, ids: Collection[str]) -> Mapping[str, JobState]:
+        """Return the states of jobs by id, in one query for all. One that is left out is as it was before."""
 
     def kill(self, ids: Collection[str]) -> None:
         """End them, those that wait too; one that has ended already is no fault. `poll` says when they have ended."""
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
-        """New priorities (UNIX s, as in `Start`) of jobs by id; those that run are left as they are."""
+        """Set new priorities (UNIX s, as in `Start`) of jobs by id; those that are running keep theirs."""
 
     def wait(self, seconds: float) -> None:
         """Sleep until something may have ended, at most so long. Those who cannot know just sleep."""
 
     def close(self) -> None:
-        """Let go of whatever is held; what was started stays where it is."""
+        """Release what is held; what was started stays where it is."""
+
+
+class Queueing:
+    """The base of backends whose batch system queues, and decides by itself when a job starts."""
+
+    def free(self) -> Mapping[str, int] | None:
+        """See `Backend`."""
+        return None
+
+    def wait(self, seconds: float) -> None:
+        """See `Backend`."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """See `Backend`."""
+
+
+def option_words(options: str, backend: str) -> list[str]:
+    """Return the words of a backend's options on the command line. Raises UsageError."""
+    try:
+        return shlex.split(options)
+    except ValueError as fault:
+        raise UsageError(f"options for {backend}: {fault}") from None
+
+
+def in_parts(ids: Collection[str], most: int) -> Iterator[list[str]]:
+    """Yield ids in lists of at most `most`: a command has no room for more."""
+    ordered = list(ids)
+    for first in range(0, len(ordered), most):
+        yield ordered[first : first + most]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a backend is opened from. file: whose settings they are. key: put before its names ([A-Za-z0-9_.-]+).
+class LaunchPlace:
+    """The place that a backend is opened for. file: of its settings. key: put before its names ([A-Za-z0-9_.-]+).
 
     directory: absolute, of this user alone, for what the backend must keep (event logs, scripts). state: what every tag
     from here begins with, now and when the same launch goes on later.

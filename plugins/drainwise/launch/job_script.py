@@ -10,11 +10,11 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 
-from drainwise.errors import ActionRefused
+from drainwise.facts.errors import ActionRefused
 from drainwise.launch.backend import Start
 
 NOT_BEGUN = 125
-"""What the script ends with when the job's directory or its file for output cannot be used."""
+"""The script's exit code when the job's directory or its output file cannot be used."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What some shell lets nobody set, or not to anything.
@@ -25,7 +25,9 @@ _OF_THE_SHELL = re.compile(
 
 
 def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Collection[str] = ()) -> str:
-    """The script of a job. `moved`: exit codes that mean something to the batch system → those to end with instead.
+    """Return the script of a job; one without `stdout` prints where the batch system has it print.
+
+    `moved`: exit codes that mean something to the batch system → those to end with instead.
 
     `unwanted`: variables that the submit command leaves in a job's environment and nobody asked for.
 
@@ -44,7 +46,7 @@ def job_script(job: Start, moved: Mapping[int, int] | None = None, unwanted: Col
     lines = [
         "#!/bin/sh",
         *([f"unset {' '.join(strange)}"] if strange else []),
-        f"exec >>{shlex.quote(job.stdout)} 2>&1 || exit {NOT_BEGUN}",
+        f"exec >>{shlex.quote(job.stdout)} 2>&1 || exit {NOT_BEGUN}" if job.stdout else "exec 2>&1",
         *(f"export {name}={shlex.quote(value)}" for name, value in job.environment.items() if _is_plain(name)),
         f"cd -- {shlex.quote(job.cwd)} || exit {NOT_BEGUN}",
     ]

@@ -15,14 +15,14 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
-from drainwise.errors import DrainwiseError, PoolError, UsageError
+from drainwise.common.processes import send
+from drainwise.facts.errors import DrainwiseError, PoolError, UsageError
 from drainwise.local.daemon import Daemon
-from drainwise.local.job import Node
+from drainwise.local.daemon_lock import FoundDaemon, find_daemon
+from drainwise.local.job import LocalNode
+from drainwise.local.leases import DaemonSettings
 from drainwise.local.log import to_file
-from drainwise.local.presence import Presence, find_daemon
-from drainwise.local.processes import send
-from drainwise.local.settings import Settings
-from drainwise.local.store import Store
+from drainwise.local.store import LocalStore
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.control import serve; serve()"
@@ -31,18 +31,18 @@ _PAUSE = 0.02
 _READY, _REFUSED = "ready", "refused"
 
 
-def start_daemon(directory: str, settings: Settings, nodes: Sequence[Node] = ()) -> int:
+def start_daemon(directory: str, settings: DaemonSettings, nodes: Sequence[LocalNode] = ()) -> int:
     """Start a daemon in the background; its pid, once it has done its first round.
 
     nodes: empty to keep those known from before. Raises PoolError when there is a daemon already, UsageError when the
     state cannot be kept in `directory`.
     """
     directory = os.path.abspath(directory)
-    order = json.dumps([directory, dataclasses.asdict(settings), [dataclasses.astuple(node) for node in nodes]])
+    spec = json.dumps([directory, dataclasses.asdict(settings), [dataclasses.astuple(node) for node in nodes]])
     quiet = ["-B"] if sys.dont_write_bytecode else []
     try:
         ran = subprocess.run(
-            [sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, order],
+            [sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, spec],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -53,7 +53,7 @@ def start_daemon(directory: str, settings: Settings, nodes: Sequence[Node] = ())
         )
     except (OSError, subprocess.TimeoutExpired) as fault:
         raise PoolError(f"{directory}: the daemon cannot be started: {fault}") from None
-    lines = ran.stdout.decode("utf-8", "replace").splitlines() or ["it said nothing"]
+    lines = ran.stdout.decode("utf-8", "replace").splitlines() or ["it printed nothing"]
     word, _, text = lines[-1].partition(" ")
     if word == _READY:
         return int(text)
@@ -72,12 +72,12 @@ def stop_daemon(directory: str, kill: bool) -> str:
     if found is not None:
         _stop(directory, found)
     done = "no daemon ran" if found is None else "the daemon has stopped"
-    with Store(directory) as store:
+    with LocalStore(directory) as store:
         left = len(store.live())
     if not kill:
         return f"{done}; {left} leases go on" if left else f"{done}; no leases"
     if left:
-        daemon = Daemon(directory, Settings(kill_wait=2.0), to_file(directory))
+        daemon = Daemon(directory, DaemonSettings(kill_wait=2.0), to_file(directory))
         try:
             daemon.end_leases()
         finally:
@@ -85,7 +85,7 @@ def stop_daemon(directory: str, kill: bool) -> str:
     return f"{done}; {left} leases were ended"
 
 
-def _stop(directory: str, found: Presence) -> None:
+def _stop(directory: str, found: FoundDaemon) -> None:
     if found.process is None or not send(found.process, signal.SIGTERM):
         raise PoolError(f"{directory}: somebody holds the daemon's lock who cannot be asked to stop")
     send(found.process, signal.SIGCONT)
@@ -100,18 +100,18 @@ def _stop(directory: str, found: Presence) -> None:
 
 
 def serve() -> NoReturn:
-    """What the fresh interpreter runs: leaves its caller, serves as told in its argument, and ends this process."""
+    """Leave the caller, serve as the argument says, and end this process: the fresh interpreter's program."""
     if os.fork() != 0:
         os._exit(0)  # so that the daemon is nobody's child, and can get no terminal
     directory, settings, nodes = json.loads(sys.argv[1])
     try:
-        _serve(directory, Settings(**settings), [Node(*node) for node in nodes])
+        _serve(directory, DaemonSettings(**settings), [LocalNode(*node) for node in nodes])
     except DrainwiseError as fault:
         print(_REFUSED, fault.exit_code, " ".join(str(fault).split()), flush=True)
     os._exit(0)
 
 
-def _serve(directory: str, settings: Settings, nodes: Sequence[Node]) -> None:
+def _serve(directory: str, settings: DaemonSettings, nodes: Sequence[LocalNode]) -> None:
     say = to_file(directory)
     daemon = Daemon(directory, settings, say, nodes)
     try:

@@ -1,4 +1,4 @@
-"""The daemon of the local batch system: rounds that end, tell, watch and start leases.
+"""The daemon of the local batch system: rounds that end leases, write site notices, read reports and start leases.
 
 All that it must not forget stands in the state before it acts, and leases live without it, so that it may be killed at
 any moment: the next one finds them again. Between two rounds it sleeps.
@@ -10,21 +10,19 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from drainwise.errors import DrainwiseError, PoolError
+from drainwise.common.faults import Faults
+from drainwise.facts.errors import DrainwiseError, PoolError
 from drainwise.features import planned_shutdown
-from drainwise.local.deadline import next_due
-from drainwise.local.job import RUNNING, Job, Node
-from drainwise.local.lease_files import remove_lease
-from drainwise.local.leases import Leases
-from drainwise.local.ledger import Ledger
-from drainwise.local.log import Faults, Say
-from drainwise.local.presence import DaemonLock
-from drainwise.local.reports import Reports
+from drainwise.local.daemon_lock import DaemonLock
+from drainwise.local.daemon_store import DaemonStore
+from drainwise.local.job import RUNNING, LocalJob, LocalNode, next_due
+from drainwise.local.lease.files import remove_lease
+from drainwise.local.leases import DaemonSettings, Leases
+from drainwise.local.log import Say
+from drainwise.local.pilot_files import Reports, SiteNotices
 from drainwise.local.schedule import choose_starts, holdings
-from drainwise.local.settings import Settings
 from drainwise.local.store import LEASES
 from drainwise.local.wake import Sleeper
-from drainwise.local.word import Words
 
 SHUTDOWN = "shutdowntime"
 """The file of the machine's planned shutdown, in the directory of the state."""
@@ -40,8 +38,8 @@ class Daemon:
     Raises PoolError when there is one already, UsageError when the state cannot be kept there.
     """
 
-    def __init__(self, directory: str, settings: Settings, say: Say, nodes: Sequence[Node] = ()) -> None:
-        self._store = Ledger(directory, create=True)
+    def __init__(self, directory: str, settings: DaemonSettings, say: Say, nodes: Sequence[LocalNode] = ()) -> None:
+        self._store = DaemonStore(directory, create=True)
         directory = self._store.directory
         self._lock = DaemonLock(directory)
         self._know_nodes(nodes)
@@ -49,7 +47,7 @@ class Daemon:
         os.makedirs(os.path.join(directory, LEASES), 0o700, exist_ok=True)
         self._sleeper = Sleeper(directory)
         self._leases = Leases(self._store, self._sleeper, settings, say)
-        self._words = Words(self._faults, settings.repair)
+        self._notices = SiteNotices(self._faults, settings.repair)
         self._reports = Reports(self._store, self._faults)
         self._seen: int | None = None
         self._look_at_queue = True
@@ -82,12 +80,16 @@ class Daemon:
         self._lock.release()
 
     def round(self, now: float) -> float:
-        """One look at everything at `now` (UNIX s); how long to sleep then, in seconds.
+        """Look at everything at `now` (UNIX s); return how long to sleep then, in seconds.
 
         While the state cannot be written nothing is started and the round does not count, so that nobody decides on it.
         """
-        if not self._store.in_place():
-            self._say("the state was removed: nobody can be served from it any more")
+        try:
+            if not self._store.in_place():
+                raise PoolError("the state was removed: nobody can be served from it any more")
+            self._lock.must_hold("another daemon could serve")
+        except PoolError as fault:
+            self._say(str(fault))
             self.stop()
             return 0.0
         try:
@@ -121,7 +123,7 @@ class Daemon:
         live = self._settle(now)
         for job in live:
             self._leases.enforce(job, now)
-            self._words.bring(job, self._store.lease_directory(job.run), planned, now)
+            self._notices.write(job, self._store.lease_directory(job.run), planned, now)
         self._reports.read(live, self._settings.patience)
         again = self._retry_at is not None and now >= self._retry_at
         started = 0
@@ -133,20 +135,20 @@ class Daemon:
         self._forget_old(now)
         return self._pause(live, started, now)
 
-    def _know_nodes(self, nodes: Sequence[Node]) -> None:
+    def _know_nodes(self, nodes: Sequence[LocalNode]) -> None:
         """Take these nodes, else those known from before, else one of this machine's cores."""
         if nodes or not self._store.nodes():
-            self._store.set_nodes(nodes or (Node("node1", len(os.sched_getaffinity(0))),))
+            self._store.set_nodes(nodes or (LocalNode("node1", len(os.sched_getaffinity(0))),))
 
-    def _settle(self, now: float) -> list[Job]:
-        """The jobs that hold cores, after those that have ended were seen to."""
+    def _settle(self, now: float) -> list[LocalJob]:
+        """See to the jobs that have ended; return those that hold cores."""
         live = []
         for job in self._store.live():
             if self._leases.settle(job, now):
                 live.append(job)
                 continue
             self._look_at_queue = True
-            self._words.forget(job)
+            self._notices.forget(job)
             self._reports.forget(job)
         return live
 
@@ -171,8 +173,8 @@ class Daemon:
         for directory in self._store.forget(now - self._settings.keep_ended):
             remove_lease(directory)
 
-    def _pause(self, live: Sequence[Job], started: int, now: float) -> float:
-        """Seconds until something has to be looked at."""
+    def _pause(self, live: Sequence[LocalJob], started: int, now: float) -> float:
+        """Return the seconds until something has to be looked at."""
         if self._look_at_queue:
             return _SHORTEST_SLEEP
         moments = [now + (self._settings.period if live or started else self._settings.idle_period)]

@@ -1,4 +1,4 @@
-"""The file that holds the state: opened with care, changed in whole transactions, its faults told in one line.
+"""The file that holds the state: opened with care, changed in whole transactions, each fault is one line.
 
 SQLite keeps it sound over a kill -9 or a power cut at any moment. Whoever may write here can have commands run as the
 daemon's user, so the directory must belong to that user alone.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from drainwise.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
+from drainwise.common.sqlite_file import OtherVersionError, open_sqlite
+from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 
 STATE = "state.db"
 
@@ -36,7 +37,7 @@ CREATE TABLE events (time REAL NOT NULL, job_id INTEGER NOT NULL, text TEXT NOT 
 CREATE INDEX events_by_job ON events (job_id);
 """
 _UPGRADES = {1: "ALTER TABLE jobs ADD COLUMN cpu_seconds REAL"}
-"""What makes a state of that format one of the next."""
+"""The statement that makes a state of that format one of the next."""
 
 
 def check_directory(directory: str, create: bool) -> None:
@@ -78,12 +79,10 @@ class Database:
             raise UsageError(f"{directory}: no local batch system is there yet; `drainwise local start` makes one")
         before = os.umask(0o077)
         try:
-            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-            try:
-                self._prepare(path)
-            except BaseException:
-                self._connection.close()
-                raise
+            self._connection = open_sqlite(path, _TABLES, _FORMAT, _BUSY_SECONDS, durable=True, upgrades=_UPGRADES)
+        except OtherVersionError as fault:
+            what = f"state of format {fault.found}, this version of drainwise reads {_FORMAT}"
+            raise UsageError(f"{path}: {what}") from None
         except sqlite3.Error as error:
             raise self._fault(error, UsageError, "kept there") from None
         finally:
@@ -91,43 +90,17 @@ class Database:
         self._connection.row_factory = sqlite3.Row
         self._path, self._identity = path, _identity(path)
 
-    def _prepare(self, path: str) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        if self._format() == 0:
-            self._change_tables(0, _TABLES.split(";\n"), _FORMAT)
-        while statement := _UPGRADES.get(found := self._format()):
-            self._change_tables(found, [statement], found + 1)
-        if self._format() != _FORMAT:
-            raise UsageError(f"{path}: state of format {self._format()}, this version of drainwise reads {_FORMAT}")
-
-    def _format(self) -> int:
-        [found] = self._connection.execute("PRAGMA user_version").fetchone()
-        return int(found)
-
-    def _change_tables(self, before: int, statements: Sequence[str], after: int) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            if self._format() == before:  # else somebody else did it in the meantime
-                for statement in statements:
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {after}")
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
 
     def in_place(self) -> bool:
-        """Whether the file that is open is still the one under its name; SQLite would go on writing a removed one."""
+        """Return whether the open file is still the one under its name; SQLite would go on writing a removed one."""
         return self._identity is not None and _identity(self._path) == self._identity
 
     @contextmanager
     def transaction(self, write: bool = True) -> Iterator[sqlite3.Connection]:
-        """All of the block or nothing of it; what is read is of one moment.
+        """Do all of the block or nothing of it; what is read is of one moment.
 
         Raises PoolUnreachable when another process holds the state for too long, PoolError when it cannot be written.
         """
@@ -144,7 +117,7 @@ class Database:
             raise self._fault(error) from None
 
     def changes_by_others(self) -> int:
-        """A number that is another one whenever another connection has changed the state."""
+        """Return a number that is another one whenever another connection has changed the state."""
         try:
             [number] = self._connection.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:

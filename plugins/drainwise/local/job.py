@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drainwise.errors import UsageError
-from drainwise.local.order import checked_command, checked_environment
-from drainwise.local.processes import Process
+from drainwise.common.processes import Process
+from drainwise.facts.errors import UsageError
+from drainwise.local.lease.job_spec import checked_command, checked_environment
 
 WAITING = "waiting"
 STARTING = "starting"
@@ -18,6 +20,11 @@ ENDED = "ended"
 LIVE = (STARTING, RUNNING)
 """The states in which a job holds cores."""
 
+TERM = "term"
+KILL = "kill"
+AGAIN = 1.0
+"""Seconds until what was killed and is still there is killed again."""
+
 LARGEST_CORES = 1_000_000
 LONGEST_WALL_LIMIT = 365 * 86400
 
@@ -26,16 +33,16 @@ _NODES = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,5})")
 
 
 @dataclass(frozen=True)
-class Account:
-    """Who is charged: `quota` in cores. It may use more while cores are free, and is over its quota then."""
+class AccountQuota:
+    """An account and its `quota` in cores. It may use more while cores are free, and is over its quota then."""
 
     name: str
     quota: int
 
 
 @dataclass(frozen=True)
-class Node:
-    """A made-up machine of so many cores. They are counted, not bound: a lease's processes run wherever they like."""
+class LocalNode:
+    """A made-up machine. Its cores are counted, not bound: a lease's processes run wherever they like."""
 
     name: str
     cores: int
@@ -43,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a user submits: `wall_limit` in seconds; of one account the highest `priority` starts first."""
+    """A job as a user submits it: `wall_limit` in seconds; of one account the highest `priority` starts first."""
 
     account: str
     user: str
@@ -55,12 +62,12 @@ class JobRequest:
 
 
 @dataclass(frozen=True)
-class Job:
+class LocalJob:
     """One job as the state has it. Times are UNIX seconds; None where it has not come to that.
 
-    run: names this run and no other (job id and start). keeper: the process that keeps its lease. deadline: asked to be
-    gone by then. term_sent, kill_sent: when it was ended for its deadline, wall limit or removal. not_before: no start
-    before that. note: why it waits or ended. cpu_seconds: CPU time of all its processes, known when it has ended.
+    run: names this run and no other (job id and start). supervisor: its lease supervisor. deadline: of its order.
+    term_sent, kill_sent: when it was ended for its deadline, wall limit or removal. not_before: no start before that.
+    note: why it waits or ended. cpu_seconds: CPU time of all its processes, known when it has ended.
     """
 
     job_id: int
@@ -70,7 +77,7 @@ class Job:
     node: str = ""
     run: str = ""
     started: int = 0
-    keeper: Process | None = None
+    supervisor: Process | None = None
     deadline: int | None = None
     removed: bool = False
     term_sent: float | None = None
@@ -94,7 +101,7 @@ class Job:
 
     @property
     def lease_end(self) -> int:
-        """When its cores must be free: the end of the wall limit or, when earlier, what it was asked."""
+        """When its cores must be free: the end of the wall limit or, when earlier, the deadline of its order."""
         return self.wall_end if self.deadline is None else min(self.wall_end, self.deadline)
 
     @property
@@ -103,13 +110,38 @@ class Job:
         return self.removed or self.term_sent is not None
 
 
+def due(job: LocalJob, now: float, kill_wait: float) -> str | None:
+    """Decide what a running job gets at `now` (UNIX s): TERM at the end of its lease, KILL `kill_wait` s later."""
+    if job.term_sent is None:
+        return TERM if job.removed or now >= job.lease_end else None
+    if now < job.term_sent + kill_wait:
+        return None
+    return KILL if job.kill_sent is None or now >= job.kill_sent + AGAIN else None
+
+
+def next_due(job: LocalJob, kill_wait: float) -> float:
+    """Return when `due` says something else, UNIX s."""
+    if job.term_sent is None:
+        return float(job.lease_end)
+    return job.term_sent + kill_wait if job.kill_sent is None else job.kill_sent + AGAIN
+
+
+def why_due(job: LocalJob) -> str:
+    """Return the reason in words."""
+    if job.removed:
+        return "removed"
+    if job.deadline is not None and job.deadline < job.wall_end:
+        return "its deadline has come"
+    return "its wall limit is over"
+
+
 def run_name(job_id: int, started: int) -> str:
-    """The name of one run of a job, which is also the name of its directory."""
+    """Name one run of a job, which is also the name of its directory."""
     return f"{job_id}@{started}"
 
 
 def check_request(request: JobRequest) -> JobRequest:
-    """The request, when it is sound; raises UsageError that names what is not."""
+    """Check a request and return it; raises UsageError that names what is not."""
     check_name("account", request.account)
     check_name("user", request.user)
     if not 1 <= request.cores <= LARGEST_CORES:
@@ -124,20 +156,28 @@ def check_request(request: JobRequest) -> JobRequest:
 
 
 def check_name(what: str, name: str) -> str:
-    """The name of an account or user, when it is sound; raises UsageError."""
+    """Check the name of an account or user and return it; raises UsageError."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{what}: {name[:100]!a}: expected 1 to 100 of A-Z a-z 0-9 . _ @ -, a letter or digit first")
     return name
 
 
-def parse_nodes(text: str) -> tuple[Node, ...]:
-    """The nodes of `4x16` (four nodes of sixteen cores) or `4x16,2x8`, called node1 and so on; raises UsageError."""
-    nodes: list[Node] = []
+def parse_nodes(text: str) -> tuple[LocalNode, ...]:
+    """Parse the nodes of `4x16` (four of sixteen cores) or `4x16,2x8`, called node1 and so on; raises UsageError."""
+    nodes: list[LocalNode] = []
     for part in text.split(","):
         match = _NODES.fullmatch(part)
         if match is None or len(nodes) + int(match[1]) > 10_000:
             raise UsageError(
                 f"nodes: {text[:80]!a}: expected NUMBERxCORES, such as 4x16 or 4x16,2x8, up to 10000 nodes"
             )
-        nodes += [Node(f"node{len(nodes) + number}", int(match[2])) for number in range(1, int(match[1]) + 1)]
+        nodes += [LocalNode(f"node{len(nodes) + number}", int(match[2])) for number in range(1, int(match[1]) + 1)]
     return tuple(nodes)
+
+
+def login_name() -> str:
+    """Return the name of the user who runs this; the number where nobody knows one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -1,17 +1,19 @@
-"""The local batch system as a `Pool`: the state tells and takes the orders, the daemon carries them out."""
+"""The local batch system as a `Pool`: orders stand in the state, the daemon carries them out."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Collection
 
-from drainwise.errors import PoolUnreachable, UsageError
-from drainwise.local.presence import STALE_AFTER, require_daemon
-from drainwise.local.store import Store
-from drainwise.local.view import snapshot_of
+from drainwise.facts.errors import PoolUnreachable, UsageError
+from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
+from drainwise.local.job import RUNNING, LocalJob
+from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
+from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
-from drainwise.pool import Ending, Pilot, Snapshot
+from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 
 
 class LocalPool:
@@ -21,20 +23,20 @@ class LocalPool:
         self._directory, self._stale_after = os.path.abspath(directory), stale_after
 
     def snapshot(self, now: int) -> Snapshot:
-        """See `Pool`: what the daemon's last round left; without a live daemon that would be no truth."""
+        """See `Pool`: as the daemon's last round left it; refused without a live daemon."""
         with self._open() as store:
             return snapshot_of(store.state(now), now)
 
-    def ask_to_leave(self, pilot: Pilot, deadline: int, reason: str) -> None:
+    def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order stands in the state when this returns, and the daemon has been woken."""
         with self._open() as store:
             store.order(pilot.run, deadline, time.time(), reason)
         wake_daemon(self._directory)
 
-    def take_back(self, pilot: Pilot, reason: str) -> None:
-        """See `Pool`; the daemon, which has been woken, tells the pilot."""
+    def withdraw_order(self, pilot: Pilot, reason: str) -> None:
+        """See `Pool`; the daemon, which has been woken, writes the site notice."""
         with self._open() as store:
-            store.take_back(pilot.run, time.time(), reason)
+            store.withdraw_order(pilot.run, time.time(), reason)
         wake_daemon(self._directory)
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
@@ -47,13 +49,13 @@ class LocalPool:
             if job.ended is not None and int(job.ended) <= now
         }
 
-    def tend(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the daemon enforces every deadline
+    def follow_up(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the daemon enforces every deadline
         """See `Pool`: nothing is ever left to do."""
         return []
 
-    def _open(self) -> Store:
+    def _open(self) -> LocalStore:
         try:
-            store = Store(self._directory)
+            store = LocalStore(self._directory)
         except UsageError as fault:
             raise PoolUnreachable(str(fault)) from None
         try:
@@ -62,3 +64,52 @@ class LocalPool:
             store.close()
             raise
         return store
+
+
+def snapshot_of(state: LocalState, now: int) -> Snapshot:
+    """Return the snapshot of `state` at `now` (UNIX s). A job larger than every node does not count as waiting."""
+    largest = max((node.cores for node in state.nodes), default=0)
+    waiting = [job for job in state.waiting if job.cores <= largest]
+    in_use: Counter[str] = Counter()
+    by_user: Counter[str] = Counter()
+    for job in state.live:
+        in_use[job.request.account] += job.cores
+        by_user[job.request.user] += job.cores
+    return Snapshot(
+        taken=now,
+        pilots=tuple(_pilot(job, state) for job in state.live if job.state == RUNNING),
+        accounts=tuple(
+            _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
+        ),
+        free_cores=float(usable_cores(waiting, holdings(state.live), state.nodes, state.accounts, now)),
+        user_priorities={user: float(cores) for user, cores in by_user.items()},
+    )
+
+
+def _pilot(job: LocalJob, state: LocalState) -> Pilot:
+    return Pilot(
+        run=job.run,
+        name=str(job.job_id),
+        node=job.node,
+        account=job.request.account,
+        user=job.request.user,
+        cores=job.cores,
+        started=job.started,
+        lease_end=job.wall_end,
+        report=state.reports.get(job.run),
+        deadline=job.deadline,
+        leaving=job.removed or job.term_sent is not None,
+    )
+
+
+def _account(name: str, quota: int, in_use: int, waiting: list[WaitingJob]) -> Account:
+    """Its priority is how full its quota is, in per cent: the fuller, the worse."""
+    wanted = [job.cores for job in waiting if job.account == name]
+    return Account(
+        name,
+        cores_in_use=float(in_use),
+        cores_owed=float(quota),
+        cores_wanted=float(sum(wanted)),
+        priority=100.0 * load(in_use, quota),
+        cores_per_job=sum(wanted) / len(wanted) if wanted else 1.0,
+    )

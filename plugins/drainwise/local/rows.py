@@ -11,27 +11,28 @@ import math
 import sqlite3
 from collections.abc import Mapping
 
-from drainwise.errors import PoolError
-from drainwise.local.job import LIVE, Account, Job, JobRequest, Node
-from drainwise.local.processes import Process
-from drainwise.local.schedule import Waiting
+from drainwise.common.processes import Process
+from drainwise.facts.errors import PoolError
+from drainwise.local.job import LIVE, AccountQuota, JobRequest, LocalJob, LocalNode
+from drainwise.local.schedule import WaitingJob
+from drainwise.pilotad.codec import as_plain, from_plain
 from drainwise.pilotad.report import PilotReport
 
 
-def accounts_in(look: sqlite3.Connection) -> tuple[Account, ...]:
-    """All accounts by name."""
+def accounts_in(look: sqlite3.Connection) -> tuple[AccountQuota, ...]:
+    """Return all accounts by name."""
     rows = look.execute("SELECT name, quota FROM accounts ORDER BY name").fetchall()
-    return tuple(Account(_text(row, "name", "accounts"), _whole(row, "quota", "accounts")) for row in rows)
+    return tuple(AccountQuota(_text(row, "name", "accounts"), _whole(row, "quota", "accounts")) for row in rows)
 
 
-def nodes_in(look: sqlite3.Connection) -> tuple[Node, ...]:
-    """The nodes in their order."""
+def nodes_in(look: sqlite3.Connection) -> tuple[LocalNode, ...]:
+    """Return the nodes in their order."""
     rows = look.execute("SELECT name, cores FROM nodes ORDER BY place").fetchall()
-    return tuple(Node(_text(row, "name", "nodes"), _whole(row, "cores", "nodes")) for row in rows)
+    return tuple(LocalNode(_text(row, "name", "nodes"), _whole(row, "cores", "nodes")) for row in rows)
 
 
-def live_in(look: sqlite3.Connection) -> list[Job]:
-    """The jobs that hold cores, by id."""
+def live_in(look: sqlite3.Connection) -> list[LocalJob]:
+    """Return the jobs that hold cores, by id."""
     rows = look.execute("SELECT * FROM jobs WHERE state IN (?, ?) ORDER BY job_id", LIVE)
     return [job_in(row) for row in rows]
 
@@ -41,8 +42,8 @@ def add_event(change: sqlite3.Connection, now: float, job_id: int, text: str) ->
     change.execute("INSERT INTO events VALUES (?, ?, ?)", (now, job_id, text))
 
 
-def job_in(row: sqlite3.Row) -> Job:
-    """The job in a row of the table; without a command, which cannot be run, where its own cannot be read."""
+def job_in(row: sqlite3.Row) -> LocalJob:
+    """Read the job in a row; without a command, which cannot be run, where its own cannot be read."""
     place = f"job {row['job_id']!r} in jobs"
     for name in ("account", "user", "state", "node", "run", "note"):
         _text(row, name, place)
@@ -61,8 +62,8 @@ def job_in(row: sqlite3.Row) -> Job:
         priority=row["priority"],
         environment=environment or {},
     )
-    keeper = None if row["keeper_pid"] is None else Process(row["keeper_pid"], row["keeper_birth"])
-    return Job(
+    supervisor = None if row["keeper_pid"] is None else Process(row["keeper_pid"], row["keeper_birth"])
+    return LocalJob(
         job_id=row["job_id"],
         request=request,
         submitted=row["submitted"],
@@ -70,7 +71,7 @@ def job_in(row: sqlite3.Row) -> Job:
         node=row["node"],
         run=row["run"],
         started=row["started"],
-        keeper=keeper,
+        supervisor=supervisor,
         deadline=row["deadline"],
         removed=bool(row["removed"]),
         term_sent=row["term_sent"],
@@ -84,31 +85,25 @@ def job_in(row: sqlite3.Row) -> Job:
     )
 
 
-def waiting_in(row: sqlite3.Row) -> Waiting:
-    """A job that waits, in the columns that a choice needs."""
+def waiting_in(row: sqlite3.Row) -> WaitingJob:
+    """Read a waiting job, from the columns that a choice needs."""
     place = f"job {row['job_id']!r} in jobs"
     numbers = (_whole(row, name, place) for name in ("cores", "wall_limit", "priority"))
-    return Waiting(_whole(row, "job_id", place), _text(row, "account", place), *numbers)
+    return WaitingJob(_whole(row, "job_id", place), _text(row, "account", place), *numbers)
 
 
 def report_text(report: PilotReport) -> str:
-    """A report as the state keeps it."""
-    return json.dumps({name: getattr(report, name) for name in PilotReport.__slots__})
+    """Write a report as the state keeps it."""
+    return json.dumps(as_plain(report))
 
 
 def report_in(text: object) -> PilotReport | None:
-    """The report that `report_text` wrote; None for what it cannot have written."""
+    """Read the report that `report_text` wrote; None for what it cannot have written."""
     values = _decoded(text)
-    if not isinstance(values, dict):
+    try:
+        return from_plain(values) if isinstance(values, dict) else None
+    except ValueError:
         return None
-    heartbeat, source = values.pop("heartbeat", None), values.pop("source", None)
-    if type(heartbeat) is not int or type(source) is not str:
-        return None
-    if not all(
-        value is None or _is_number(value) or isinstance(value, bool) for value in (heartbeat, *values.values())
-    ):
-        return None
-    return PilotReport.from_values(heartbeat, source, values)
 
 
 _LARGEST = 1 << 62
@@ -119,7 +114,7 @@ _NUMBERS_OR_NONE = (
 
 
 def _decoded(text: object) -> object:
-    """What the JSON says; None for what is none."""
+    """Parse JSON; None for what is none."""
     if not isinstance(text, (str, bytes)):
         return None
     try:

@@ -1,12 +1,12 @@
-"""Which waiting jobs start now and where. Pure.
+"""The schedule: which waiting jobs start now, on which node. Pure.
 
 Accounts take turns: whose next job lies within its quota comes first, then whose use is the smallest part of its quota.
-Cores that nobody else wants may be used beyond the quota; what is used beyond it is what the reclaim agent can take
+Cores that nobody else wants may be used beyond the quota; what is used beyond it the reclaim agent can take
 back. Within an account the highest priority starts first, then the oldest job. A job goes to one node, the first on
 which it fits.
 
-No job waits for ever because smaller ones slip in before it: the next job of an account that fits nowhere gets the node
-on which its cores come free first, by the ends of the leases there. Until then only such jobs start on that node as are
+No job waits for ever because smaller ones slip in before it: the next job of an account that fits on no node gets one
+where its cores come free first, by the ends of the leases there. Until then only such jobs start on that node as are
 over by then, or need no core that it needs.
 """
 
@@ -16,15 +16,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from drainwise.launch import waiting as launcher
-from drainwise.local.job import Account, Job, Node
+from drainwise.launch.choice import waiting as launcher
+from drainwise.local.job import AccountQuota, LocalJob, LocalNode
 
 _QUOTA_OF_NONE = 0.1
 """Cores that a quota of 0 counts as where something is divided by it."""
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingJob:
     """A job that waits, with what the choice depends on; `wall_limit` in seconds."""
 
     job_id: int
@@ -44,13 +44,13 @@ class Holding:
     lease_end: int
 
 
-def holdings(live: Iterable[Job]) -> list[Holding]:
-    """What the jobs that hold cores hold."""
+def holdings(live: Iterable[LocalJob]) -> list[Holding]:
+    """Return the cores that jobs hold."""
     return [Holding(job.request.account, job.node, job.cores, job.lease_end) for job in live]
 
 
 @dataclass(frozen=True)
-class Start:
+class JobStart:
     """A job that starts now on that node."""
 
     job_id: int
@@ -73,25 +73,25 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Who starts now, and for whom nodes are kept."""
+    """The jobs that start now, and the reservations."""
 
-    starts: tuple[Start, ...]
+    starts: tuple[JobStart, ...]
     reservations: tuple[Reservation, ...]
 
 
 def load(in_use: float, quota: float) -> float:
-    """How much of its quota an account uses: 1.0 is all of it. A quota of 0 counts as a tenth of a core."""
+    """Return how much of its quota an account uses: 1.0 is all of it. A quota of 0 counts as a tenth of a core."""
     return in_use / max(quota, _QUOTA_OF_NONE)
 
 
 def choose_starts(
-    waiting: Iterable[Waiting],
+    waiting: Iterable[WaitingJob],
     running: Sequence[Holding],
-    nodes: Sequence[Node],
-    accounts: Iterable[Account],
+    nodes: Sequence[LocalNode],
+    accounts: Iterable[AccountQuota],
     now: int,
 ) -> Schedule:
-    """The jobs that start at `now` (UNIX s), in this order; one without an account, or larger than any node, waits."""
+    """Choose the jobs that start at `now` (UNIX s), in order; one without account or larger than any node waits."""
     room = _Room(nodes, running, now)
     largest = max((node.cores for node in nodes), default=0)
     quotas = {account.name: account.quota for account in accounts}
@@ -100,7 +100,7 @@ def choose_starts(
         in_use[lease.account] = in_use.get(lease.account, 0) + lease.cores
     queues = _Queues(job for job in waiting if job.account in quotas and job.cores <= largest)
     turns = {name: _turn(job, in_use[name], quotas[name]) for name, job in queues.heads.items()}
-    starts: list[Start] = []
+    starts: list[JobStart] = []
     blocked: set[str] = set()
     # What did not fit once fits no more in this call: a job as large and as long need not be tried.
     hopeless: dict[int, int] = {}
@@ -113,7 +113,7 @@ def choose_starts(
             if node is None:
                 hopeless[job.cores] = min(job.wall_limit, hopeless.get(job.cores, job.wall_limit))
         if node is not None:
-            starts.append(Start(job.job_id, node))
+            starts.append(JobStart(job.job_id, node))
             in_use[job.account] += job.cores
         elif job.account not in blocked:
             blocked.add(job.account)
@@ -132,11 +132,11 @@ class _Queues:
     A job that does not fit holds its turn, and gets its reservation.
     """
 
-    def __init__(self, waiting: Iterable[Waiting]) -> None:
-        self._queues: defaultdict[str, launcher.Waiting[None, Waiting]] = defaultdict(launcher.Waiting)
+    def __init__(self, waiting: Iterable[WaitingJob]) -> None:
+        self._queues: defaultdict[str, launcher.Waiting[None, WaitingJob]] = defaultdict(launcher.Waiting)
         for job in waiting:
             self._queues[job.account].add(None, -job.priority, job.job_id, job)
-        self.heads: dict[str, Waiting] = {}
+        self.heads: dict[str, WaitingJob] = {}
         """The next job of each account that has one."""
         for account in self._queues:
             self._look(account)
@@ -148,22 +148,22 @@ class _Queues:
         else:
             self.heads[account] = found[1]
 
-    def take(self, account: str) -> Waiting:
-        """The next job of an account that has one; it waits no more."""
+    def take(self, account: str) -> WaitingJob:
+        """Take the next job of an account that has one; it waits no more."""
         job = self._queues[account].take(None)
         self._look(account)
         return job
 
 
-def _turn(job: Waiting, in_use: int, quota: int) -> tuple[bool, float, int, int]:
-    """The smallest is next: is the job beyond the quota, how full is that, the larger quota, who asked first."""
+def _turn(job: WaitingJob, in_use: int, quota: int) -> tuple[bool, float, int, int]:
+    """Return a key, the smallest is next: beyond the quota or not, how full that is, larger quota, older job."""
     return in_use + job.cores > quota, load(in_use, quota), -quota, job.job_id
 
 
 class _Room:
     """The free cores of each node, and what is kept of them."""
 
-    def __init__(self, nodes: Sequence[Node], running: Sequence[Holding], now: int) -> None:
+    def __init__(self, nodes: Sequence[LocalNode], running: Sequence[Holding], now: int) -> None:
         self._now = now
         self._free = {node.name: node.cores for node in nodes}
         self._cores = dict(self._free)
@@ -178,7 +178,7 @@ class _Room:
         """Free cores of the node that has most."""
         return max(self._free.values(), default=0)
 
-    def place(self, job: Waiting) -> str | None:
+    def place(self, job: WaitingJob) -> str | None:
         """Take the job's cores on the first node on which it fits; None when there is none."""
         for node, free in self._free.items():
             if free < job.cores or not self._allowed(node, job):
@@ -187,7 +187,7 @@ class _Room:
             return node
         return None
 
-    def reserve(self, job: Waiting) -> None:
+    def reserve(self, job: WaitingJob) -> None:
         """Keep for the job the node on which its cores come free first; of equals the one with most free cores."""
         found = [
             (at, -self._free[node], node, spare)
@@ -203,7 +203,7 @@ class _Room:
         self._free[node] -= cores
         self._ends[node].append((max(end, self._now), cores))
 
-    def _allowed(self, node: str, job: Waiting) -> bool:
+    def _allowed(self, node: str, job: WaitingJob) -> bool:
         kept = self.reservations.get(node)
         if kept is None or self._now + job.wall_limit <= kept.at:
             return True
@@ -214,7 +214,7 @@ class _Room:
         return True
 
     def _free_at(self, node: str, cores: int) -> tuple[int, int]:
-        """When so many cores of the node are free, and how many are then free beside them."""
+        """Return when `cores` of the node are free, and how many are then free beside them."""
         free, at = self._free[node], self._now
         for end, held in sorted(self._ends[node]):
             if free >= cores and end > at:
@@ -224,10 +224,10 @@ class _Room:
 
 
 def usable_cores(
-    waiting: Iterable[Waiting],
+    waiting: Iterable[WaitingJob],
     running: Sequence[Holding],
-    nodes: Sequence[Node],
-    accounts: Sequence[Account],
+    nodes: Sequence[LocalNode],
+    accounts: Sequence[AccountQuota],
     now: int,
 ) -> int:
     """Free cores, as they lie, of jobs that wait and lie within their account's quota."""
@@ -237,12 +237,12 @@ def usable_cores(
     return sum(cores[start.job_id] for start in starts)
 
 
-def owed_jobs(waiting: Iterable[Waiting], running: Iterable[Holding], quotas: Mapping[str, int]) -> list[Waiting]:
-    """The next jobs of each account that lie within its quota."""
+def owed_jobs(waiting: Iterable[WaitingJob], running: Iterable[Holding], quotas: Mapping[str, int]) -> list[WaitingJob]:
+    """Return the next jobs of each account that lie within its quota."""
     left = dict(quotas)
     for lease in running:
         left[lease.account] = left.get(lease.account, 0) - lease.cores
-    owed: list[Waiting] = []
+    owed: list[WaitingJob] = []
     queues = _Queues(job for job in waiting if job.account in quotas)
     for account in list(queues.heads):
         while account in queues.heads and queues.heads[account].cores <= left[account]:

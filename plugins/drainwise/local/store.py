@@ -1,7 +1,7 @@
 """The state of the local batch system: accounts, nodes, jobs, what pilots report, and what happened.
 
 Each change is one transaction, made by whoever makes it: a client submits, removes and gives orders although no daemon
-runs. Only the daemon starts leases and says how they ended (`ledger.py`).
+runs. Only the daemon starts leases and says how they ended (`DaemonStore`).
 """
 
 from __future__ import annotations
@@ -13,31 +13,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from drainwise.errors import ActionRefused, RunEnded, UsageError
+from drainwise.facts.errors import ActionRefused, RunEnded, UsageError
 from drainwise.local.database import Database
-from drainwise.local.job import ENDED, LIVE, WAITING, Account, Job, JobRequest, Node, check_name, check_request
+from drainwise.local.job import (
+    ENDED,
+    LIVE,
+    WAITING,
+    AccountQuota,
+    JobRequest,
+    LocalJob,
+    LocalNode,
+    check_name,
+    check_request,
+)
 from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, report_in, waiting_in
-from drainwise.local.schedule import Waiting
+from drainwise.local.schedule import WaitingJob
 from drainwise.pilotad.report import PilotReport
 
 LEASES = "leases"
 
-S = TypeVar("S", bound="Store")
+S = TypeVar("S", bound="LocalStore")
 
 
 @dataclass(frozen=True)
-class State:
+class LocalState:
     """All that a snapshot is made of, at one moment. `reports` by run."""
 
-    accounts: tuple[Account, ...]
-    nodes: tuple[Node, ...]
-    live: tuple[Job, ...]
-    waiting: tuple[Waiting, ...]
+    accounts: tuple[AccountQuota, ...]
+    nodes: tuple[LocalNode, ...]
+    live: tuple[LocalJob, ...]
+    waiting: tuple[WaitingJob, ...]
     reports: Mapping[str, PilotReport]
 
 
 @dataclass(frozen=True)
-class Event:
+class JobEvent:
     """Something that happened to a job, `time` in UNIX seconds."""
 
     time: float
@@ -45,19 +55,11 @@ class Event:
     text: str
 
 
-class Store:
+class LocalStore(Database):
     """The state in `directory`; `create` makes it. Raises UsageError when it cannot be kept there.
 
     Every method raises PoolUnreachable or PoolError when the state cannot be read or written.
     """
-
-    def __init__(self, directory: str, create: bool = False) -> None:
-        self._database = Database(directory, create)
-        self.directory = self._database.directory
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._database.close()
 
     def __enter__(self: S) -> S:
         return self
@@ -66,22 +68,22 @@ class Store:
         self.close()
 
     def lease_directory(self, run: str) -> str:
-        """Where the lease of this run lies."""
+        """Return where the lease of this run lies."""
         return os.path.join(self.directory, LEASES, run)
 
-    # What users and admins do
+    # By users and admins
 
-    def set_account(self, account: Account) -> None:
+    def set_account(self, account: AccountQuota) -> None:
         """Make the account, or change its quota. Raises UsageError."""
         check_name("account", account.name)
         if account.quota < 0:
             raise UsageError(f"quota: {account.quota}: expected cores, 0 or more")
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             change.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (account.name, account.quota))
 
     def drop_account(self, name: str) -> None:
         """Remove an account that no job waits or runs for. Raises UsageError."""
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             [jobs] = change.execute(
                 "SELECT count(*) FROM jobs WHERE account = ? AND state != ?", (name, ENDED)
             ).fetchone()
@@ -90,21 +92,21 @@ class Store:
             if not change.execute("DELETE FROM accounts WHERE name = ?", (name,)).rowcount:
                 raise UsageError(f"account {name[:100]!a}: there is none of that name")
 
-    def accounts(self) -> tuple[Account, ...]:
-        """All accounts by name."""
-        with self._database.transaction(write=False) as look:
+    def accounts(self) -> tuple[AccountQuota, ...]:
+        """Return all accounts by name."""
+        with self.transaction(write=False) as look:
             return accounts_in(look)
 
-    def set_nodes(self, nodes: Sequence[Node]) -> None:
+    def set_nodes(self, nodes: Sequence[LocalNode]) -> None:
         """Say what nodes there are from now on; leases on others run on."""
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             change.execute("DELETE FROM nodes")
             rows = [(node.name, place, node.cores) for place, node in enumerate(nodes)]
             change.executemany("INSERT INTO nodes VALUES (?, ?, ?)", rows)
 
-    def nodes(self) -> tuple[Node, ...]:
-        """The nodes in their order; none before the first start."""
-        with self._database.transaction(write=False) as look:
+    def nodes(self) -> tuple[LocalNode, ...]:
+        """Return the nodes in their order; none before the first start."""
+        with self.transaction(write=False) as look:
             return nodes_in(look)
 
     def submit(self, request: JobRequest, now: float, count: int = 1) -> list[int]:
@@ -122,7 +124,7 @@ class Store:
             json.dumps(dict(request.environment)),
             now,
         )
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             known = [account.name for account in accounts_in(change)]
             if request.account not in known:
                 there = f"there are {', '.join(known)}" if known else "there is none yet"
@@ -145,7 +147,7 @@ class Store:
         Raises UsageError, and removes none, when one of them is unknown.
         """
         ids, removed = list(job_ids), []
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             for job_id in ids:
                 if change.execute("SELECT 1 FROM jobs WHERE job_id = ?", (job_id,)).fetchone() is None:
                     raise UsageError(f"job {job_id}: there is none of that number; nothing was removed")
@@ -166,50 +168,50 @@ class Store:
     def order(self, run: str, deadline: int, now: float, reason: str) -> None:
         """Shorten the lease of exactly this run to `deadline` (UNIX s).
 
-        Raises RunEnded when it does not run (any more), ActionRefused when it was asked to leave earlier: a
-        deadline may come nearer, never move away, as whoever was asked counts on it.
+        Raises RunEnded when it does not run (any more), ActionRefused when it was ordered to end earlier: a
+        deadline may come nearer, never move away, since the pilot counts on it.
         """
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             job = _running(change, run)
             if job.deadline is not None and job.deadline < deadline:
                 raise ActionRefused(
-                    f"{run} was asked to be gone by {job.deadline} already; it is not given until {deadline}"
+                    f"{run} is already ordered to end by {job.deadline}; cannot be moved later to {deadline}"
                 )
             change.execute("UPDATE jobs SET deadline = ? WHERE job_id = ?", (deadline, job.job_id))
-            add_event(change, now, job.job_id, f"asked to be gone by {deadline}: {reason}"[:1000])
+            add_event(change, now, job.job_id, f"ordered to end by {deadline}: {reason}"[:1000])
 
-    def take_back(self, run: str, now: float, reason: str) -> None:
-        """Give this run its lease back as it was granted, if it was asked to leave sooner; `now`: UNIX s.
+    def withdraw_order(self, run: str, now: float, reason: str) -> None:
+        """Give this run its lease back as it was granted, if it has an order; `now`: UNIX s.
 
         Raises RunEnded when it does not run (any more), ActionRefused when it is being ended already.
         """
-        with self._database.transaction() as change:
+        with self.transaction() as change:
             job = _running(change, run)
             if job.deadline is None:
                 return
             if job.term_sent is not None or job.deadline <= now:
                 raise ActionRefused(f"{run}: its deadline has come: it is being ended")
             change.execute("UPDATE jobs SET deadline = NULL WHERE job_id = ?", (job.job_id,))
-            add_event(change, now, job.job_id, f"not asked to leave any more: {reason}"[:1000])
+            add_event(change, now, job.job_id, f"order withdrawn: {reason}"[:1000])
 
-    # What is looked at
+    # To look at
 
-    def jobs(self, ended: bool = False) -> list[Job]:
-        """The jobs that wait and run, and with `ended` also those that have ended, by id."""
-        with self._database.transaction(write=False) as look:
+    def jobs(self, ended: bool = False) -> list[LocalJob]:
+        """Return the jobs that wait and run, and with `ended` also those that have ended, by id."""
+        with self.transaction(write=False) as look:
             rows = look.execute("SELECT * FROM jobs WHERE ? OR state != ? ORDER BY job_id", (ended, ENDED))
             return [job_in(row) for row in rows]
 
-    def job(self, job_id: int) -> Job | None:
-        """One job, None when it is unknown."""
-        with self._database.transaction(write=False) as look:
+    def job(self, job_id: int) -> LocalJob | None:
+        """Return one job, None when it is unknown."""
+        with self.transaction(write=False) as look:
             row = look.execute("SELECT * FROM jobs WHERE job_id = ?", (job_id,)).fetchone()
         return None if row is None else job_in(row)
 
-    def ended_runs(self, runs: Iterable[str]) -> list[Job]:
-        """Those of these runs that have ended and are not forgotten yet."""
+    def ended_runs(self, runs: Iterable[str]) -> list[LocalJob]:
+        """Return those of these runs that have ended and are not forgotten yet."""
         found = []
-        with self._database.transaction(write=False) as look:
+        with self.transaction(write=False) as look:
             for run in runs:
                 job_id, _, _ = run.partition("@")
                 row = look.execute(
@@ -218,14 +220,14 @@ class Store:
                 found += [] if row is None else [job_in(row)]
         return found
 
-    def live(self) -> list[Job]:
-        """The jobs that hold cores, by id."""
-        with self._database.transaction(write=False) as look:
+    def live(self) -> list[LocalJob]:
+        """Return the jobs that hold cores, by id."""
+        with self.transaction(write=False) as look:
             return live_in(look)
 
-    def state(self, now: float) -> State:
-        """All of it at one moment; a job that is to be tried again later than `now` does not count as waiting."""
-        with self._database.transaction(write=False) as look:
+    def state(self, now: float) -> LocalState:
+        """Read all of it at one moment; a job that is to be tried again later than `now` does not count as waiting."""
+        with self.transaction(write=False) as look:
             said = {row["run"]: report_in(row["report"]) for row in look.execute("SELECT run, report FROM reports")}
             reports = {run: report for run, report in said.items() if report is not None}
             rows = look.execute(
@@ -233,25 +235,17 @@ class Store:
                 (WAITING, now),
             )
             waiting = tuple(waiting_in(row) for row in rows)
-            return State(accounts_in(look), nodes_in(look), tuple(live_in(look)), waiting, reports)
+            return LocalState(accounts_in(look), nodes_in(look), tuple(live_in(look)), waiting, reports)
 
-    def events(self, job_id: int) -> list[Event]:
-        """What happened to a job, in order."""
-        with self._database.transaction(write=False) as look:
+    def events(self, job_id: int) -> list[JobEvent]:
+        """Return what happened to a job, in order."""
+        with self.transaction(write=False) as look:
             rows = look.execute("SELECT time, job_id, text FROM events WHERE job_id = ? ORDER BY rowid", (job_id,))
-            return [Event(*row) for row in rows]
-
-    def in_place(self) -> bool:
-        """Whether the state that is open is still the one in the directory."""
-        return self._database.in_place()
-
-    def changes_by_others(self) -> int:
-        """A number that is another one whenever somebody else has changed the state."""
-        return self._database.changes_by_others()
+            return [JobEvent(*row) for row in rows]
 
 
-def _running(look: sqlite3.Connection, run: str) -> Job:
-    """The job of a run that holds cores. Raises RunEnded."""
+def _running(look: sqlite3.Connection, run: str) -> LocalJob:
+    """Return the job of a run that holds cores. Raises RunEnded."""
     row = look.execute("SELECT * FROM jobs WHERE run = ? AND state IN (?, ?)", (run, *LIVE)).fetchone()
     if row is None:
         raise RunEnded(f"run {run[:100]} does not run any more")

@@ -1,4 +1,4 @@
-"""What the nodes of every batch system share: settings, the manners of a hook, a job's features, the site's word to it.
+"""Shared by the nodes of every batch system: settings, the process of a hook, a job's features, the site notice to it.
 
 The names are those of the three directories in a job's own directory, and of the variables that name them to the job.
 """
@@ -16,5 +16,5 @@ CONTAINER_PREFIXES = ("", "APPTAINERENV_", "SINGULARITYENV_")
 
 
 def with_twins(variable: str) -> tuple[str, ...]:
-    """A variable and its twins, which container runtimes pass on."""
+    """Return a variable and its twins, which container runtimes pass on."""
     return tuple(prefix + variable for prefix in CONTAINER_PREFIXES)

@@ -1,4 +1,4 @@
-"""What the hooks of every batch system share: bounded input, whole output, a bounded time, and one line when something
+"""Shared by the hooks of every batch system: bounded input, whole output, a bounded time, and one line when something
 is not as it should be.
 
 A hook never stops a job: whatever goes wrong becomes one line, and the hook ends with 0. The line goes to the system's
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import errno
 import posix
-import syslog
 
-from drainwise.errors import ConfigurationError
+from drainwise.facts.errors import ConfigurationError
 from drainwise.node.settings import NodeSettings, load
 
 TYPE_CHECKING = False
@@ -22,21 +21,19 @@ if TYPE_CHECKING:
 else:
     import _signal  # the module behind `signal`, which itself costs more than all the rest of a hook
 
-LINE_LIMIT = 200
 TIME_LIMIT = 20.0  # seconds; the work takes milliseconds, the rest is patience with a machine under load
 
 _PIECE = 1 << 16
 _READ = posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC
 
 
-def printable(text: str) -> str:
-    """At most 200 characters of `text`, printable ASCII."""
-    return "".join(letter if " " <= letter <= "~" else "?" for letter in text[:LINE_LIMIT])
-
-
 def say(text: str) -> None:
-    """One line to the system's log and to standard error; a closed or full standard error is no reason to fail."""
-    line = printable(f"drainwise: {text}")
+    """Log one line to the system's log and to standard error; a closed or full standard error is no reason to fail."""
+    import syslog  # noqa: PLC0415 - a hook that has nothing to say does not pay for it
+
+    from drainwise.common.printable import ascii_line  # noqa: PLC0415
+
+    line = ascii_line(f"drainwise: {text}")
     syslog.syslog(syslog.LOG_WARNING, line)
     try:
         posix.write(2, (line + "\n").encode("ascii"))
@@ -45,7 +42,7 @@ def say(text: str) -> None:
 
 
 def variable(name: str) -> str:
-    """A variable that the starter set for the hook; raises KeyError."""
+    """Return a variable that the starter set for the hook; raises KeyError."""
     return posix.environ[name.encode("ascii")].decode("ascii")
 
 
@@ -61,9 +58,9 @@ def _read_whole(descriptor: int, limit: int, begin: bytes = b"") -> bytes:
 
 
 def read_bounded(path: str, limit: int, dir_fd: int | None = None) -> bytes:
-    """The content of a small file, never following a link nor waiting on a pipe.
+    """Read the content of a small file, never following a link nor waiting on a pipe.
 
-    Raises OSError, also for a file of more than `limit` bytes: half an ad would be taken for a whole one.
+    Raises OSError, also for a file of more than `limit` bytes: part of an ad would be taken for all of it.
     """
     descriptor = posix.open(path, _READ, dir_fd=dir_fd)
     try:
@@ -75,7 +72,7 @@ def read_bounded(path: str, limit: int, dir_fd: int | None = None) -> bytes:
 
 
 def read_input(limit: int) -> bytes:
-    """What stands on standard input; raises OSError when it has more than `limit` bytes."""
+    """Read standard input; raises OSError when it has more than `limit` bytes."""
     return _read_whole(0, limit)
 
 
@@ -91,7 +88,7 @@ def write_output(data: bytes) -> None:
 
 
 def settings_or_defaults(path: str) -> NodeSettings:
-    """The node's settings; a missing or wrong file costs its values, not the job."""
+    """Load the node's settings; a missing or wrong file costs its values, not the job."""
     try:
         return load(path)
     except (ConfigurationError, OSError) as error:
@@ -100,7 +97,7 @@ def settings_or_defaults(path: str) -> NodeSettings:
 
 
 def _occupy_standard_descriptors() -> None:
-    """The starter runs the update hook with 1 and 2 closed: no file that is opened later may be taken for them."""
+    """Occupy 1 and 2, which the starter closes for the update hook: no file opened later may be taken for them."""
     while (descriptor := posix.open("/dev/null", posix.O_RDWR)) <= 2:
         pass
     posix.close(descriptor)
@@ -121,8 +118,10 @@ def run_to_end(step: Callable[[], object], orderly: bool = False, after: Callabl
     """
 
     def give_up(*_: object) -> NoReturn:
-        say(f"not done after {TIME_LIMIT:.0f} s; given up")
-        after()
+        try:
+            say(f"not done after {TIME_LIMIT:.0f} s; given up")
+        finally:
+            after()
 
     try:
         _occupy_standard_descriptors()
@@ -133,4 +132,5 @@ def run_to_end(step: Callable[[], object], orderly: bool = False, after: Callabl
         step()
     except Exception as error:  # the outermost guard: the job must run whatever happens here
         say(f"{type(error).__name__}: {error}")
-    after()
+    finally:  # even where the line cannot be said
+        after()

@@ -2,18 +2,71 @@
 
 from __future__ import annotations
 
+import _stat as stat  # `stat` itself would be one more module for a hook to load
 import posix
-import stat
 
-from drainwise.errors import FeatureError
-from drainwise.features.values import deadline_values, job_values, machine_values
+from drainwise.facts.errors import FeatureError
+from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
 from drainwise.features.write import write_directory
 from drainwise.node import DIRECTORIES, with_twins
 from drainwise.node.hook import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from drainwise.features.facts import HostFacts, JobFacts
+    from collections.abc import Iterable
+
+    from drainwise.node.settings import NodeSettings
+
+
+def host_facts(
+    settings: NodeSettings, total: int | None, physical: int | None, logical: int | None, cores: int | None = None
+) -> HostFacts:
+    """Return the facts of a host of `total` cores for jobs: of `physical` cores with `logical` CPUs (0: as many).
+
+    A total that the `cores` of the job at hand contradict is left out. Pure.
+    """
+    if total is not None and cores is not None and cores > total:
+        total = None
+    return HostFacts(
+        total_cpu=total,
+        jobslots=settings.whole("jobslots") or total,
+        phys_cores=physical,
+        log_cores=logical,
+        hs06=settings.decimal("hs06"),
+        hs23=settings.decimal("hs23"),
+        shutdown_command=settings.text("shutdown_command"),
+        grace_secs=settings.whole("grace_secs"),
+    )
+
+
+def job_facts(
+    settings: NodeSettings,
+    job: str | None,
+    cores: int | None,
+    started: int,
+    limits: Iterable[int | None],
+    memory: int | None,
+    disk: int | None = None,
+) -> JobFacts:
+    """Return the facts of a job: its cores, the tightest limit on its run time, its memory and disk in bytes.
+
+    started: UNIX s. limits: the job's own limits on its run time, s; the site's is added. The CPU limit is the site's
+    per-core limit, else what the run time limit lets all cores use. Pure.
+    """
+    wall = min((limit for limit in (*limits, settings.whole("wall_limit_secs")) if limit), default=None)
+    per_core = settings.whole("cpu_limit_secs_per_core") or wall
+    return JobFacts(
+        allocated_cpu=cores,
+        jobstart_secs=started,
+        job_id=job,
+        wall_limit_secs=wall,
+        cpu_limit_secs=per_core * cores if per_core and cores else None,
+        cpufactor_lrms=settings.decimal("cpufactor_lrms"),
+        max_rss_bytes=memory,
+        max_swap_bytes=settings.whole("max_swap_bytes"),
+        scratch_limit_bytes=settings.whole("scratch_limit_bytes") or disk,
+        grace_secs_job=settings.whole("grace_secs_job"),
+    )
 
 
 def make_features(

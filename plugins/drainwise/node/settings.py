@@ -1,4 +1,4 @@
-"""What the site told its nodes: the flat file of `key = value` lines that hooks and cron read.
+"""The site's settings for its nodes: the flat file of `key = value` lines that hooks and cron read.
 
 `drainwise config` renders it from the site file, checked there; here it is read with what costs a hook least.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posix
 
-from drainwise.errors import ConfigurationError
+from drainwise.facts.errors import ConfigurationError
 
 _WHOLE = (
     "wall_limit_secs",
@@ -27,7 +27,6 @@ _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir")
 
 _SIZE_LIMIT = 65536  # bytes; the file has one page
 
-DEFAULT_SHUTDOWN_FILE = "/var/lib/drainwise/shutdowntime"
 DEFAULT_HEARTBEAT_LIMIT = 3600
 DEFAULT_RUNTIME_DIR = "/run/drainwise"
 DEFAULT_BIN_DIR = "/usr/bin"
@@ -45,19 +44,19 @@ class NodeSettings:
         self._values = values or {}
 
     def whole(self, key: str) -> int | None:
-        """A whole number (seconds, bytes or a count)."""
+        """Return a whole number (seconds, bytes or a count)."""
         value = self._values.get(key)
         return None if value is None else int(value)
 
     def decimal(self, key: str) -> float | None:
-        """A rating or factor; whole where the site wrote it so."""
+        """Return a rating or factor; whole where the site wrote it so."""
         value = self._values.get(key)
         if value is None:
             return None
         return float(value) if "." in value else int(value)
 
     def text(self, key: str) -> str | None:
-        """A path, as written."""
+        """Return a path, as written."""
         return self._values.get(key)
 
     def _or_default(self, key: str, default: int) -> int:
@@ -66,44 +65,46 @@ class NodeSettings:
 
     @property
     def heartbeat_limit(self) -> int:
-        """Seconds after which a pilot's report is stale."""
+        """Return the seconds after which a pilot's report is stale."""
         return self._or_default("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
 
     @property
     def shutdown_file(self) -> str:
-        """Where the machine's planned shutdown stands."""
-        return self.text("shutdown_file") or DEFAULT_SHUTDOWN_FILE
+        """Return the file of the machine's planned shutdown."""
+        from drainwise.features import SHUTDOWN_FILE  # noqa: PLC0415 - a hook that makes no features has no use for it
+
+        return self.text("shutdown_file") or SHUTDOWN_FILE
 
     # What only Slurm's nodes have:
 
     @property
     def runtime_dir(self) -> str:
-        """The directory of the jobs' trees, without a trailing slash."""
+        """Return the directory of the jobs' trees, without a trailing slash."""
         return (self.text("runtime_dir") or "").rstrip("/") or DEFAULT_RUNTIME_DIR
 
     @property
     def limits_wait(self) -> int:
-        """Seconds that a starting job may wait until its limits are known."""
+        """Return the seconds that a starting job may wait until its limits are known."""
         return self._or_default("limits_wait_secs", DEFAULT_LIMITS_WAIT)
 
     @property
     def agent_period(self) -> int:
-        """Seconds between two rounds of the node's agent."""
+        """Return the seconds between two rounds of the node's agent."""
         return self._or_default("agent_period_secs", DEFAULT_AGENT_PERIOD)
 
     @property
     def command_timeout(self) -> int:
-        """Seconds that one of the batch system's commands may take."""
+        """Return the seconds that one of the batch system's commands may take."""
         return self._or_default("command_timeout_secs", DEFAULT_COMMAND_TIMEOUT)
 
     @property
     def bin_dir(self) -> str:
-        """The directory of the batch system's commands, without a trailing slash."""
+        """Return the directory of the batch system's commands, without a trailing slash."""
         return (self.text("bin_dir") or "").rstrip("/") or DEFAULT_BIN_DIR
 
 
 def parse(text: str, file: str) -> NodeSettings:
-    """The settings in `text`; raises ConfigurationError naming `file` and the key that is wrong."""
+    """Parse the settings in `text`; raises ConfigurationError naming `file` and the key that is wrong."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         key, equals, value = (part.strip() for part in line.partition("="))

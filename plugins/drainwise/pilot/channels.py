@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drainwise.errors import FeatureError
+from drainwise.common.faults import Faults
+from drainwise.facts.errors import FeatureError
 from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD
-from drainwise.pilotad.jobstatus_writer import write_jobstatus
+from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.pilot_ad import write_pilot_ad
 from drainwise.pilotad.report import PilotReport
 
@@ -14,7 +15,7 @@ LOCK_TIMEOUT = 1.0
 """Seconds to wait for the lock on `used_CPU`."""
 IMPATIENT = 0.05
 """Seconds to wait when it could not be had the last time: who holds it for ever must not slow every event."""
-_MOST_FAULTS = 20
+_LINES_AN_HOUR = 20
 
 
 class Channels:
@@ -25,11 +26,9 @@ class Channels:
     """
 
     def __init__(self, startup_directory: str, jobstatus: str | None, cores: int, log: Callable[[str], None]) -> None:
-        self._startup_directory = startup_directory
-        self._jobstatus = jobstatus
-        self._cores = cores
-        self._log = log
-        self._faults: dict[str, set[str]] = {PILOT_AD: set(), JOBSTATUS: set()}
+        self._startup_directory, self._jobstatus, self._cores = startup_directory, jobstatus, cores
+        self._faults = Faults(log, _LINES_AN_HOUR)
+        self._timeout = LOCK_TIMEOUT
 
     def publish(self, report: PilotReport) -> bool:
         """Write the report to both, each whole or not at all; True when all was written.
@@ -41,20 +40,15 @@ class Channels:
         directory = self._jobstatus
         if not directory:
             return written
-        timeout = IMPATIENT if self._faults[JOBSTATUS] else LOCK_TIMEOUT
-        return self._attempt(JOBSTATUS, lambda: write_jobstatus(directory, report, timeout)) and written
+        stated = self._attempt(JOBSTATUS, lambda: write_jobstatus(directory, report, self._timeout))
+        self._timeout = LOCK_TIMEOUT if stated else IMPATIENT
+        return stated and written
 
     def _attempt(self, channel: str, write: Callable[[], None]) -> bool:
-        faults = self._faults[channel]
+        fault = ""
         try:
             write()
         except (FeatureError, OSError) as error:
-            fault = str(error)
-            if fault not in faults and len(faults) < _MOST_FAULTS:
-                faults.add(fault)
-                self._log(f"report not written to {channel}: {fault}")
-            return False
-        if faults:
-            faults.clear()
-            self._log(f"report written to {channel} again")
-        return True
+            fault = f"not written: {error}"
+        self._faults.set(f"report to {channel}", fault, "written again")
+        return not fault

@@ -1,6 +1,6 @@
 """The pilot's clock: UNIX seconds that run evenly, and the steps of the machine's clock, seen when they happen.
 
-Deadlines are told in UNIX seconds, so a machine's clock that is set must be followed. A payload's run time is not: set
+Deadlines are UNIX seconds, so a machine's clock that is set must be followed. A payload's run time is not: set
 forward by a day, the clock would end every payload at its maximum.
 """
 
@@ -29,7 +29,7 @@ class PilotClock:
         return self._steady() + self._offset
 
     def step(self) -> float:
-        """By how many seconds the machine's clock was set since the last call; `now` follows it. 0.0: not at all."""
+        """Return by how many seconds the machine's clock was set since the last call; `now` follows it."""
         offset = self._wall() - self._steady()
         step = offset - self._offset
         if abs(step) < STEP:

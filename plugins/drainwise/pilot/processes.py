@@ -9,15 +9,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.process_tree import children, die_with_parent, environment_of, kill_all_below, kill_group
-from drainwise.pilot.usage import Usage, usage_of
+from drainwise.common.process_tree import kill_all_below, lead_group
+from drainwise.common.processes import children, kill_group, marks_of
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.queues.records import EndedPayload, PayloadUsage
 
 PAYLOADS = "payloads"
 """The directory below the startup directory that holds one directory per payload."""
@@ -32,20 +34,6 @@ _PILOT = "DRAINWISE_PILOT"
 _FAULTS_OF_THE_PAYLOAD = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.E2BIG, errno.EISDIR, errno.ENOTDIR)
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A payload that is over. code: 0…255, or −N when signal N ended it. stopped: why we stopped it, or "".
-
-    usage: None for one whose command could not be executed, or that could not be ended.
-    """
-
-    payload: Payload
-    code: int
-    start: float
-    stopped: str
-    usage: Usage | None = None
-
-
 @dataclass
 class _Process:
     payload: Payload
@@ -55,7 +43,7 @@ class _Process:
     kill_at: float = float("inf")
     code: int | None = None
     killed: bool = False
-    usage: Usage | None = None
+    usage: PayloadUsage | None = None
 
     @property
     def pid(self) -> int:
@@ -70,7 +58,7 @@ class Processes:
         self._kill_wait = kill_wait
         self._by_name: dict[str, _Process] = {}
         self._by_pid: dict[int, _Process] = {}
-        self._ended: list[Ended] = []
+        self._ended: list[EndedPayload] = []
         self._stopping: dict[str, _Process] = {}
         self._others: dict[int, Callable[[int], None]] = {}
 
@@ -97,7 +85,7 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=errors,
-                    preexec_fn=_in_child,  # noqa: PLW1509 - the pilot has one thread
+                    preexec_fn=lead_group,  # noqa: PLW1509 - the pilot has one thread
                 )
             except OSError as error:
                 if error.errno not in _FAULTS_OF_THE_PAYLOAD or not os.path.isdir(place):
@@ -105,13 +93,13 @@ class Processes:
                 with contextlib.suppress(OSError):
                     errors.write(f"{payload.command[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
                 code = NOT_FOUND if error.errno == errno.ENOENT else CANNOT_RUN
-                self._ended.append(Ended(payload, code, now, ""))
+                self._ended.append(EndedPayload(payload, code, now))
                 return
         process = _Process(payload, handle, now)
         self._by_name[payload.name] = self._by_pid[handle.pid] = process
 
     def leave_alone(self, pid: int, gone: Callable[[int], None]) -> None:
-        """A child that is no payload (the payload command): `gone` is told its code when it has ended."""
+        """Leave alone a child that is no payload (the payload command); `gone` gets its code when it has ended."""
         self._others[pid] = gone
 
     def stop(self, name: str, reason: str, now: float) -> None:
@@ -124,8 +112,8 @@ class Processes:
         kill_group(process.pid, signal.SIGTERM)
         kill_group(process.pid, signal.SIGCONT)
 
-    def reap(self, now: float) -> list[Ended]:
-        """The payloads that ended since the last call; those whose time for an orderly end is over are killed."""
+    def reap(self, now: float) -> list[EndedPayload]:
+        """Return the payloads that ended since the last call; kill those whose time for an orderly end is over."""
         self._collect()
         for process in list(self._stopping.values()):
             late = now >= process.kill_at
@@ -158,25 +146,25 @@ class Processes:
                 self._others.pop(found.si_pid, _nobody)(code)
                 continue
             process.code = process.handle.returncode = code
-            process.usage = usage_of(counted)
+            process.usage = _usage_of(counted)
             if not process.stopped:
                 self._end(process)
 
     def _end(self, process: _Process) -> None:
         del self._by_name[process.payload.name]
         self._stopping.pop(process.payload.name, None)
-        self._ended.append(Ended(process.payload, process.code or 0, process.start, process.stopped, process.usage))
+        self._ended.append(
+            EndedPayload(process.payload, process.code or 0, process.start, process.stopped, process.usage)
+        )
 
     def _end_escaped(self) -> None:
         """Kill what left the group of a payload that is over; what does not say whose it is, when the pilot ends."""
-        for pid in children():
-            if pid in self._by_pid or pid in self._others:
-                continue
-            variables = environment_of(pid)
-            name = variables.get(_NAME.encode(), b"").decode("ascii", "replace")
-            if variables.get(_PILOT.encode()) == self._pilot.encode() and name not in self._by_name:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+        pilot, running = self._pilot.encode(), {name.encode() for name in self._by_name}
+        with contextlib.suppress(OSError):  # no descriptor is free: when the next one ends
+            for pid in children():
+                known = pid in self._by_pid or pid in self._others
+                if not known and marks_of(pid, _PILOT) == [pilot] and running.isdisjoint(marks_of(pid, _NAME)):
+                    _kill(pid)
 
     @property
     def next_kill(self) -> float | None:
@@ -184,7 +172,7 @@ class Processes:
         return min((process.kill_at for process in self._stopping.values() if not process.killed), default=None)
 
     def shift(self, seconds: float) -> None:
-        """The clock was set by so much."""
+        """Follow a clock that was set by so much."""
         for process in self._by_name.values():
             process.start += seconds
             process.kill_at += seconds
@@ -205,17 +193,22 @@ class Processes:
         return kill_all_below(_LAST_WAIT)
 
 
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _usage_of(counted: resource.struct_rusage) -> PayloadUsage:
+    """Return what wait4 says of a process that has ended."""
+    return PayloadUsage(round(counted.ru_utime + counted.ru_stime, 3), counted.ru_maxrss * 1024)
+
+
 def _nobody(code: int) -> None:
-    """An orphan that was handed to the pilot: nobody waits for it."""
-
-
-def _in_child() -> None:
-    os.setpgid(0, 0)
-    die_with_parent()
+    """Do nothing for an orphan that the pilot has adopted: nobody waits for it."""
 
 
 def _own_directory(parent: str, name: str) -> str:
-    """A new directory for a payload; one that ran here before left its own, which stays. Raises OSError."""
+    """Make a new directory for a payload; one that ran here before left its own, which stays. Raises OSError."""
     # Only the last level: a startup directory that has gone is not made again.
     with contextlib.suppress(FileExistsError):
         os.mkdir(parent)

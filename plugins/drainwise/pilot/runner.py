@@ -1,129 +1,131 @@
-"""The loop of the reference pilot: it sleeps until something happens, decides, acts, and tells the site."""
+"""The loop of the reference pilot: it sleeps until something happens, decides, acts, and reports."""
 
 from __future__ import annotations
 
-import os
 import selectors
 import time
 from collections.abc import Callable
 
-from drainwise.pilot.account import FAILED, LOST, USEFUL, Account
-from drainwise.pilot.backlog import Backlog
 from drainwise.pilot.channels import Channels
-from drainwise.pilot.clock_step import moved_lease, moved_moment, moved_workload
-from drainwise.pilot.decide import Decision, decide
-from drainwise.pilot.drain_record import DrainRecord
-from drainwise.pilot.endings import Endings
-from drainwise.pilot.estimates import Estimates
-from drainwise.pilot.exit_report import ExitReport
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.orders import LEASE, Orders
-from drainwise.pilot.overrun import move_overdue, renew
-from drainwise.pilot.payload_queue import PayloadQueue
+from drainwise.pilot.decide.backlog import Backlog
+from drainwise.pilot.decide.decision import Decision, decide
+from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.orders import LEASE, SiteOrders
+from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.decide.workload import Workload, report_of, running_since
+from drainwise.pilot.lease_record import ExitReport, LeaseRecord
 from drainwise.pilot.pilot_clock import PilotClock
-from drainwise.pilot.processes import Ended, Processes
-from drainwise.pilot.settings import Settings
+from drainwise.pilot.processes import Processes
+from drainwise.pilot.queues.protocol import PayloadQueue
+from drainwise.pilot.queues.records import EndedPayload
 from drainwise.pilot.signals import Signals
-from drainwise.pilot.watch import Watch
-from drainwise.pilot.workload import Workload, report_of, running_since
+from drainwise.pilot.site_notices import SiteNoticeReader
 
 START_PAUSE = 30.0
 """Seconds without a start after one that failed for want of space, directories or processes."""
-AT_ONCE = "asked twice to end"
+AT_ONCE = "ordered twice to end"
 AT_END = "the pilot ended"
 START_BATCH = 0.5
-"""Seconds of starting in a row, after which the pilot tells what runs and listens before it starts more."""
+"""Seconds of starting in a row, after which the pilot reports what runs and looks for orders before it starts more."""
 _SLACK = 0.05
 """Seconds by which a timer is late on purpose: a payload that ends just when it should is reaped, not re-estimated."""
 
 
-class Runner:
-    """One pilot: what it holds, where its payloads come from and go to, and whom it tells.
+class PilotRunner:
+    """One pilot: its lease, where its payloads come from and go to, and its reports.
 
-    pilot: its id. deaf: it takes no notice of what the site asks, signals included (for rehearsals).
-    estimates: what was learned of run times; None: payloads are taken at their word.
+    pilot: its id. ignores_orders: it takes no notice of the site, signals included (for rehearsals).
+    estimates: run times that were learned; None: a payload's own are taken.
     """
 
     def __init__(
         self,
         pilot: str,
         lease: Lease,
-        settings: Settings,
+        settings: PilotSettings,
         queue: PayloadQueue,
         processes: Processes,
         channels: Channels,
-        watch: Watch,
+        notices: SiteNoticeReader,
         log: Callable[[str], None],
         clock: PilotClock,
-        deaf: bool = False,
-        estimates: Estimates | None = None,
+        ignores_orders: bool = False,
+        estimates: RunTimeEstimates | None = None,
     ) -> None:
         self._pilot, self._lease, self._settings, self._queue = pilot, lease, settings, queue
-        self._processes, self._channels, self._watch = processes, channels, watch
-        self._log, self._clock, self._deaf, self._estimates = log, clock, deaf, estimates
+        self._processes, self._channels, self._notices = processes, channels, notices
+        self._log, self._clock, self._ignores_orders, self._estimates = log, clock, ignores_orders, estimates
         now = clock.now()
-        self._workload, self._account = Workload(now), Account(lease.cores, lease.start)
-        self._orders = Orders(leave=False, deadline=lease.end, draining=False, source=LEASE)
-        self._drain, self._endings = DrainRecord(self._account, log), Endings(queue, self._account, log)
-        self._requests = 0
+        self.workload = Workload(now)
+        self._orders = _until_the_end_of(lease)
+        self._record = LeaseRecord(lease, queue, log)
+        self._signals = 0
         self._terminated: float | None = None
         self._at_once = self._again = False
         self._idle_since: float | None = None
         self._poll_at = self._heartbeat_at = self._start_at = now
         self._published = 0
+        self._why = "the pilot failed"
 
     def run(self) -> ExitReport:
         """Run until there is nothing left to do or to wait for; nothing of the payloads is left behind."""
-        with Signals() as signals:
-            why = "the pilot failed"
+        with Signals() as signals, selectors.DefaultSelector() as selector:
+            selector.register(signals, selectors.EVENT_READ)
             try:
-                why = self._loop(signals)
+                while (until := self.step(signals.requests)) is not None:
+                    self._sleep(selector, until)
+                    signals.clear()
             finally:
-                report = self._end(why)
+                report = self.end(self._why)
         return report
 
-    def _loop(self, signals: Signals) -> str:
-        with selectors.DefaultSelector() as selector:
-            selector.register(signals, selectors.EVENT_READ)
-            while True:
-                now = self._follow_clock()
-                changed = self._listen(signals.requests, now)
-                # What ended meanwhile frees its cores for this decision.
-                changed = self._reap(now) or changed
-                changed = move_overdue(self._workload, now, self._estimates) or changed
-                decision = self._decide(now)
-                changed = self._act(decision, now) or changed
-                why = decision.why_done if decision.done else self._idle(now)
-                if changed or why or now >= self._heartbeat_at:
-                    self._publish(decision.can_postpone and not why)
-                if why:
-                    return why
-                self._sleep(selector, signals, decision.wake)
+    def step(self, signals: int = 0) -> float | None:
+        """Decide and act once; until when to sleep, UNIX s; None: the pilot can end.
+
+        signals: those received so far that ask the pilot to go.
+        """
+        now = self._follow_clock()
+        changed = self._look(signals, now)
+        # What ended meanwhile frees its cores for this decision.
+        changed = self._reap(now) or changed
+        changed = move_overdue(self.workload, now, self._estimates) or changed
+        decision = self._decide(now)
+        changed = self._act(decision, now) or changed
+        why = decision.why_done if decision.done else self._idle(now)
+        if changed or why or now >= self._heartbeat_at:
+            self._publish(decision.can_postpone and not why)
+        if why:
+            self._why = why
+            return None
+        return self._next(decision.wake)
 
     def _follow_clock(self) -> float:
-        """The time; when the machine's clock was set, every time that is kept here moves with it."""
+        """Return the time; when the machine's clock was set, every time that is kept here moves with it."""
         step = self._clock.step()
         if step:
             self._log(f"the clock was set by {step:+.0f} s")
-            self._lease, self._workload = moved_lease(self._lease, step), moved_workload(self._workload, step)
+            self._lease, self.workload = self._lease.moved(step), self.workload.moved(step)
             if self._orders.source == LEASE:
-                self._orders = Orders(leave=False, deadline=self._lease.end, draining=False, source=LEASE)
-            for keeper in (self._account, self._processes, self._drain):
-                keeper.shift(step)
-            self._terminated = moved_moment(self._terminated, step)
-            self._idle_since = moved_moment(self._idle_since, step)
+                self._orders = _until_the_end_of(self._lease)
+            self._record.shift(step)
+            self._processes.shift(step)
             self._start_at += step
+            if self._terminated is not None:
+                self._terminated += step
+            if self._idle_since is not None:
+                self._idle_since += step
             self._poll_at = self._heartbeat_at = self._clock.now()
         return self._clock.now()
 
-    def _listen(self, requests: int, now: float) -> bool:
+    def _look(self, signals: int, now: float) -> bool:
         """Take in what the site and the queue say when it is time to look; whether an order changed."""
-        asked = requests > self._requests and not self._deaf
-        if asked and (self._terminated is not None or requests - self._requests > 1):
+        asked = signals > self._signals and not self._ignores_orders
+        if asked and (self._terminated is not None or signals - self._signals > 1):
             self._at_once = True
-            for name in self._workload.running:
+            for name in self.workload.running:
                 self._processes.stop(name, AT_ONCE, now)
-        self._requests = requests
+        self._signals = signals
         if asked and self._terminated is None:
             self._terminated = now
         due = now >= self._poll_at
@@ -133,28 +135,25 @@ class Runner:
             self._poll_at = now + self._settings.poll
             if self._estimates is not None:
                 self._estimates.look(now)
-        if self._deaf or not (due or asked):
+        if self._ignores_orders or not (due or asked):
             return False
         before = self._orders
-        self._orders = self._watch.orders(self._terminated, self._lease, self._settings, now)
-        return self._drain.note(before, self._orders, now)
+        self._orders = self._notices.orders(self._terminated, self._lease, self._settings, now)
+        return self._record.note(before, self._orders, now)
 
     def _reap(self, now: float) -> bool:
         ended = self._processes.reap(now)
         for each in ended:
-            self._book(each, now)
+            if each.payload.name in self.workload.running:
+                self.workload.remove(each.payload.name)
+            self._record.book(each, now)
         return bool(ended)
-
-    def _book(self, ended: Ended, now: float) -> None:
-        if ended.payload.name in self._workload.running:
-            self._workload.remove(ended.payload.name)
-        self._endings.book(ended, now)
 
     def _decide(self, now: float) -> Decision:
         may_start = now >= self._start_at and not self._at_once
         waiting = self._queue.waiting() if may_start else Backlog()
         more_may_come = not may_start or self._queue.more_may_come()
-        return decide(self._workload, waiting, self._lease, self._orders, self._settings, now, more_may_come)
+        return decide(self.workload, waiting, self._lease, self._orders, self._settings, now, more_may_come)
 
     def _act(self, decision: Decision, now: float) -> bool:
         """Stop, refuse and start; whether anything runs that did not."""
@@ -181,16 +180,16 @@ class Runner:
                 self._queue.unclaim(payload, f"not started: {reason}", now)
                 self._start_at = now + START_PAUSE
                 break
-            self._workload.add(running_since(payload, began))
+            self.workload.add(running_since(payload, began))
             started = True
         if started and self._estimates is not None:
-            renew(self._workload, now, self._estimates)
+            renew(self.workload, now, self._estimates)
             self._again = True  # ends have moved, and with them the time to wake up
         return started
 
     def _idle(self, now: float) -> str:
-        """Why a pilot in which nothing runs waits no longer; "" while it does."""
-        if self._workload.running or self._again:
+        """Say why a pilot in which nothing runs waits no longer; "" while it does."""
+        if self.workload.running or self._again:
             self._idle_since = None
             return ""
         if self._idle_since is None:
@@ -201,58 +200,52 @@ class Runner:
     def _publish(self, can_postpone: bool) -> None:
         settings, now = self._settings, self._clock.now()
         if self._estimates is not None:
-            renew(self._workload, now, self._estimates)
+            renew(self.workload, now, self._estimates)
         limit = self._orders.deadline
         if limit is not None:
             limit = max(now, limit - settings.margin) + settings.kill_wait
         factor, wait = settings.priority_factor, settings.kill_wait
-        self._channels.publish(report_of(self._workload, self._lease, can_postpone, factor, now, limit, wait))
+        self._channels.publish(report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait))
         self._published += 1
         self._heartbeat_at = now + settings.heartbeat
 
-    def _sleep(self, selector: selectors.BaseSelector, signals: Signals, wake: float | None) -> None:
+    def _next(self, wake: float | None) -> float:
+        """Return until when there is nothing to do unless something happens, UNIX s."""
         now = self._clock.now()
         idle_until = None if self._idle_since is None else self._idle_since + self._settings.idle_limit
         paused = self._start_at if self._start_at > now else None
         times = (self._poll_at, self._heartbeat_at, wake, self._processes.next_kill, idle_until, paused)
         until = now if self._again else _SLACK + min(moment for moment in times if moment is not None)
         self._again = False
+        return until
+
+    def _sleep(self, selector: selectors.BaseSelector, until: float) -> None:
         queue = self._queue.fileno()
         if queue is not None:
             selector.register(queue, selectors.EVENT_READ)
-        selector.select(max(0.0, until - now))
+        selector.select(max(0.0, until - self._clock.now()))
         if queue is not None:
             selector.unregister(queue)
-        signals.clear()
 
-    def _end(self, why: str) -> ExitReport:
-        """Leave nothing running and nothing claimed; the account."""
+    def end(self, why: str) -> ExitReport:
+        """Leave nothing running and nothing claimed; return the report."""
         deadline = time.monotonic() + self._settings.kill_wait + 1.0
-        while self._workload.running and time.monotonic() < deadline:
+        while self.workload.running and time.monotonic() < deadline:
             now = self._clock.now()
-            for name in self._workload.running:
+            for name in self.workload.running:
                 self._processes.stop(name, AT_END, now)
             if not self._reap(now):
                 time.sleep(_SLACK)
         stuck = self._processes.clear()
         now = self._clock.now()
-        for name, running in list(self._workload.running.items()):
-            self._book(Ended(running.payload, 0, running.start, AT_END), now)
+        for name, running in list(self.workload.running.items()):
+            self.workload.remove(name)
+            self._record.book(EndedPayload(running.payload, 0, running.start, AT_END), now)
             self._log(f"payload {name} could not be ended: processes {stuck}")
         self._queue.close(now)
         self._publish(can_postpone=False)
-        ended, spent, count = self._clock.now(), os.times(), self._account.payloads
-        return ExitReport(
-            pilot=self._pilot,
-            cores=self._lease.cores,
-            started=self._account.start,
-            ended=round(ended, 3),
-            why=why,
-            done=count[USEFUL],
-            failed=count[FAILED],
-            requeued=count[LOST],
-            published=self._published,
-            cpu_seconds=round(spent.user + spent.system, 3),
-            core_seconds=self._account.at(ended),
-            drain=self._drain.until(ended),
-        )
+        return self._record.report(self._pilot, self._clock.now(), why, self._published)
+
+
+def _until_the_end_of(lease: Lease) -> SiteOrders:
+    return SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)

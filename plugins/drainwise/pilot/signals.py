@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 from types import FrameType
+
+from drainwise.common.wake import Wake
 
 _REQUESTS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -18,13 +18,11 @@ class Signals:
 
     def __init__(self) -> None:
         self.requests = 0
-        self._read, self._write = os.pipe()
-        os.set_blocking(self._read, False)
-        os.set_blocking(self._write, False)
+        self._wake = Wake()
 
     def __enter__(self) -> Signals:
         self._before = {number: signal.getsignal(number) for number in (*_REQUESTS, signal.SIGCHLD)}
-        self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        self._wakeup_before = signal.set_wakeup_fd(self._wake.writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _nothing)
         for number in _REQUESTS:
             if number != signal.SIGHUP or self._before[number] != signal.SIG_IGN:
@@ -35,21 +33,18 @@ class Signals:
         for number, action in self._before.items():
             signal.signal(number, action)
         signal.set_wakeup_fd(self._wakeup_before)
-        os.close(self._read)
-        os.close(self._write)
+        self._wake.close()
 
     def _asked(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.requests += 1
 
     def fileno(self) -> int:
-        """The descriptor to wait for."""
-        return self._read
+        """Return the descriptor to wait for."""
+        return self._wake.fileno()
 
     def clear(self) -> None:
         """Make the descriptor wait for the next signal."""
-        with contextlib.suppress(BlockingIOError):
-            while os.read(self._read, 4096):
-                continue
+        self._wake.clear()
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:

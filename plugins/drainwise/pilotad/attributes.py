@@ -6,7 +6,7 @@ One row per attribute; every other module takes names, types and scaling from he
 
 from __future__ import annotations
 
-from drainwise.fact import Fact, set_field
+from drainwise.facts import fact
 
 PILOT_AD = ".pilot.ad"
 SITE_AD = ".site.ad"
@@ -17,6 +17,8 @@ PAYLOAD_DEADLINE = "PAYLOAD_DEADLINE"
 
 HEARTBEAT = "PilotHeartbeat"
 """Published name of the heartbeat: when the pilot last wrote, UNIX s."""
+STANDING = "PilotReportStanding"
+"""Published name of how far its node believes the report: see `report.standing`."""
 
 TIME = "time"
 """UNIX s, the same in both files."""
@@ -30,25 +32,18 @@ FLAG = "flag"
 """True or False."""
 
 SCALE = 1024
-"""What `1k` means in the `.pilot.ad` names."""
+"""The meaning of `1k` in the `.pilot.ad` names."""
 
 
-class Attribute(Fact):
+@fact
+class Attribute:
     """One row: the attribute's `.pilot.ad` name, `$JOBSTATUS` file, `PilotReport` field, published name and kind."""
 
-    __slots__ = ("ad_name", "field", "kind", "published", "status_name")
     ad_name: str
     status_name: str
     field: str
     published: str
     kind: str
-
-    def __init__(self, ad_name: str, status_name: str, field: str, published: str, kind: str) -> None:
-        set_field(self, "ad_name", ad_name)
-        set_field(self, "status_name", status_name)
-        set_field(self, "field", field)
-        set_field(self, "published", published)
-        set_field(self, "kind", kind)
 
 
 ATTRIBUTES = (
@@ -70,10 +65,10 @@ ATTRIBUTES = (
 
 
 def absolute(scaled: float, cores: int) -> float:
-    """Cores or core-seconds of a `…1k` value: `scaled` / 1024 × `cores` (the lease's cores)."""
+    """Return the cores or core-seconds of a `…1k` value: `scaled` / 1024 × `cores` (the lease's cores)."""
     return scaled * cores / SCALE
 
 
 def scaled(value: float, cores: int) -> int:
-    """The `…1k` value nearest to `value` (cores or core-seconds) for a lease of `cores` ≥ 1."""
+    """Return the `…1k` value nearest to `value` (cores or core-seconds) for a lease of `cores` ≥ 1."""
     return round(value * SCALE / cores)

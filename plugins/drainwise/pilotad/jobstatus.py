@@ -1,20 +1,74 @@
-"""`$JOBSTATUS`, read: nine files in a directory of the job's user, guarded by a lock on `used_CPU` (draft, section 3).
+"""`$JOBSTATUS`: nine files in a directory of the job's user, read by its node and written by the pilot.
 
-Values are absolute: cores and core-seconds. `used_CPU` is also the seal: our writer blanks it first and fills it last,
-so that one killed in between leaves a directory that says nothing instead of a mix of old and new.
+Values are absolute: cores and core-seconds. The draft (section 3) guards them by a lock on `used_CPU` and does not say
+which: flock() and fcntl() locks do not see each other, so both are taken, and never waited for without end.
+
+Files are overwritten in place. `used_CPU` is also the seal: our writer blanks it first and fills it last, so that one
+killed in between leaves a directory that says nothing instead of a mix of old and new.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import posix
+import time
 
-from drainwise.errors import RefusedFile
+from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, FLAG, JOBSTATUS, PRIORITY, TIME
-from drainwise.pilotad.patience import Patience
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.safe_open import check_file, open_file, read_file, read_settled
-from drainwise.pilotad.status_lock import is_at, lock
-from drainwise.pilotad.values import decimal, flag, priority, unix_time
+from drainwise.pilotad.safe_open import (
+    READ_FLAGS,
+    JobDirectory,
+    Patience,
+    check_file,
+    not_written,
+    open_file,
+    read_file,
+    read_settled,
+    reason_of,
+)
+from drainwise.pilotad.values import decimal, decimal_text, flag, priority, unix_time
+
+_PAUSE = 0.001
+_HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+
+
+def lock(fd: int, exclusive: bool, timeout: float, patience: Patience | None = None) -> None:
+    """Lock `fd` in both kinds; the locks go with the descriptor (fcntl's with *any* descriptor of that file).
+
+    exclusive: a writer; else readers may share. timeout: s to keep trying, as far as `patience` (None: enough) goes.
+    Raises RefusedFile("locked").
+    """
+    kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
+    budget, end = patience or Patience(timeout), time.monotonic() + timeout
+    while not _both(fd, kind):
+        if time.monotonic() + _PAUSE > end or not budget.pause(_PAUSE):
+            raise RefusedFile("locked")
+
+
+def _both(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind)
+        fcntl.lockf(fd, kind)
+    except OSError as error:
+        if error.errno not in _HELD:
+            raise RefusedFile(reason_of(error)) from error
+        # Holding one while waiting for the other could stop two honest ones for good.
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        return False
+    return True
+
+
+def is_at(fd: int, dir_fd: int, name: str) -> bool:
+    """Decide whether `name` in `dir_fd` still leads to the open file `fd`: a lock on a replaced file guards nothing."""
+    try:
+        there = posix.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        here = posix.fstat(fd)
+    except OSError:
+        return False
+    return (there.st_ino, there.st_dev) == (here.st_ino, here.st_dev)
+
 
 KEY_LIMIT = 64
 """Bytes one of the nine files may hold."""
@@ -28,7 +82,7 @@ _READ = {TIME: unix_time, PRIORITY: priority, FLAG: flag, CORES: decimal, CORE_S
 
 
 def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> tuple[PilotReport, tuple[str, ...]]:
-    """The report in the directory `dir_fd`, and the file names whose content was not sound.
+    """Read the report in the directory `dir_fd`, and the file names whose content was not sound.
 
     uid: the owner every file must have. patience: what waiting may take in all (None: 50 ms for the lock).
     The heartbeat is the newest mtime of the nine.
@@ -69,3 +123,93 @@ def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) 
         else:
             values[row.field] = value
     return PilotReport.from_values(heartbeat, JOBSTATUS, values), tuple(rejected)
+
+
+_WRITE_FLAGS = (READ_FLAGS & ~posix.O_ACCMODE) | posix.O_RDWR | posix.O_CREAT
+_MODE = 0o644
+_BLANK = b"\n" * KEY_LIMIT
+
+
+def write_jobstatus(directory: int | str, report: PilotReport, timeout: float = 2.0) -> None:
+    """Write the known values of `report` into `directory` (a descriptor or a path) under the exclusive lock.
+
+    The files of unknown values are removed. timeout: s to wait for the lock. Sums are rounded to whole core-seconds,
+    as the draft has them. Raises FeatureError; a reader finds the old report then, or none, never a mix.
+    """
+    if report.used_cpu is None:
+        raise not_written(SEAL.status_name, "used_cpu is not known: state how many cores are in use")
+    opened: list[tuple[int, bytes]] = []
+    with JobDirectory(directory) as dir_fd:
+        try:
+            seal = _open(dir_fd, SEAL.status_name)
+            opened.append((seal, _text(CORES, report.used_cpu)))
+            lock(seal, exclusive=True, timeout=timeout)
+            if not is_at(seal, dir_fd, SEAL.status_name):
+                raise RefusedFile("replaced while it was being locked")
+            unknown = _open_others(dir_fd, report, opened)
+            _write_sealed(dir_fd, opened, unknown)
+        except RefusedFile as refused:
+            raise not_written(SEAL.status_name, refused.reason) from refused
+        except OSError as error:
+            raise not_written(SEAL.status_name, error) from error
+        finally:
+            for fd, _ in opened:
+                posix.close(fd)
+
+
+def _open_others(dir_fd: int, report: PilotReport, opened: list[tuple[int, bytes]]) -> list[str]:
+    """Add the files of known values to `opened`, each with a block of its own already; return the names of the others.
+
+    Whatever can lack space, inodes or descriptors does so here, before the seal is broken.
+    """
+    unknown = []
+    for row in ATTRIBUTES:
+        value = getattr(report, row.field)
+        if value is None:
+            unknown.append(row.status_name)
+        elif row is not SEAL:
+            fd = _open(dir_fd, row.status_name)
+            opened.append((fd, _text(row.kind, value)))
+            if posix.fstat(fd).st_size == 0:
+                posix.write(fd, b"\n")
+    return unknown
+
+
+def _write_sealed(dir_fd: int, opened: list[tuple[int, bytes]], unknown: list[str]) -> None:
+    seal, last = opened[0]
+    _overwrite(seal, _BLANK)
+    for fd, content in opened[1:]:
+        _overwrite(fd, content)
+    for name in unknown:
+        try:
+            posix.unlink(name, dir_fd=dir_fd)
+        except FileNotFoundError:
+            continue
+    _overwrite(seal, last)
+
+
+def _open(dir_fd: int, name: str) -> int:
+    """Open the pilot's own small file, made if need be; the site can read it whatever the pilot's umask is."""
+    fd = posix.open(name, _WRITE_FLAGS, _MODE, dir_fd=dir_fd)
+    try:
+        if check_file(fd, dir_fd, posix.geteuid(), KEY_LIMIT).st_mode & 0o777 != _MODE:
+            posix.fchmod(fd, _MODE)
+    except (OSError, RefusedFile):
+        posix.close(fd)
+        raise
+    return fd
+
+
+def _overwrite(fd: int, content: bytes) -> None:
+    """Write in place, so that the lock stays on the file; cut it afterwards, so that no partial value is ever left."""
+    if posix.pwrite(fd, content, 0) != len(content):
+        raise OSError(errno.ENOSPC, "not written in whole")
+    posix.ftruncate(fd, len(content))
+
+
+def _text(kind: str, value: float) -> bytes:
+    if kind == FLAG:
+        return b"True\n" if value else b"False\n"
+    if kind == CORES:
+        return decimal_text(value).encode() + b"\n"
+    return b"%d\n" % round(value)

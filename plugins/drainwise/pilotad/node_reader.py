@@ -1,20 +1,20 @@
-"""What one job's pilot says, from whichever of the two sources is newer: the one call for whoever publishes it."""
+"""Read one job's report from the newer of its two sources: the one call for whoever publishes it."""
 
 from __future__ import annotations
 
 import posix
 
-from drainwise.errors import RefusedFile
+from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD
 from drainwise.pilotad.jobstatus import read_jobstatus
-from drainwise.pilotad.parse import parse_pilot_ad
+from drainwise.pilotad.pilot_ad import parse_pilot_ad
 from drainwise.pilotad.report import newest
 from drainwise.pilotad.safe_open import open_dir, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from drainwise.pilotad.patience import Patience
     from drainwise.pilotad.report import PilotReport
+    from drainwise.pilotad.safe_open import Patience
 
 PILOT_AD_LIMIT = 16384
 """Bytes a `.pilot.ad` may hold."""
@@ -24,7 +24,7 @@ LINE_LIMIT = 200
 def read_report(
     dir_fd: int, uid: int, cores: int, jobstatus_name: str | None = None, patience: Patience | None = None
 ) -> tuple[PilotReport | None, tuple[str, ...]]:
-    """The newest report in the job's directory, not bounded yet, and what was refused.
+    """Read the newest report in the job's directory, not bounded yet, and the reasons of what was refused.
 
     dir_fd: from `open_dir`. uid: the job's user, who must own what is read. cores: of the lease.
     patience: share one between the jobs of a round, so that the waiting of all together is bounded (None: own).
@@ -53,7 +53,7 @@ def read_report(
 
 
 def reasons_line(reasons: tuple[str, ...]) -> str:
-    """`reasons` as one printable line of at most 200 characters, for a log."""
+    """Write `reasons` as one printable line of at most 200 characters, for a log."""
     return "; ".join(reasons)[:LINE_LIMIT]
 
 

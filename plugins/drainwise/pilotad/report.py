@@ -1,16 +1,17 @@
-"""What a pilot said about itself, typed; how far it can be believed; and the clamps on its values.
+"""A pilot's report, typed; its standing; and the bounds of its values.
 
 Pure: time is an argument. Unknown is None and never zero.
 """
 
 from __future__ import annotations
 
-from drainwise.fact import Fact, set_field
+from drainwise.facts import fact
 from drainwise.pilotad.attributes import PILOT_AD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 FRESH = "fresh"
 STALE = "stale"
@@ -20,20 +21,9 @@ INCOMPLETE = "incomplete"
 FUTURE_ALLOWANCE = 60
 """Seconds a time that must be past may lie ahead of us: two clocks never agree."""
 
-_VALUES = (
-    "used_cpu",
-    "last_job_start",
-    "first_exp_job_end",
-    "last_exp_job_end",
-    "last_max_job_end",
-    "add_uncom_time",
-    "add_final_exp_waste",
-    "priority_factor",
-    "can_postpone_last_job",
-)
 
-
-class PilotReport(Fact):
+@fact
+class PilotReport:
     """One pilot's statement, in absolute units (the draft's section 3, the paper's table 1).
 
     heartbeat: when the pilot wrote it, UNIX s. used_cpu: cores in use. last_job_start, first_exp_job_end,
@@ -43,61 +33,27 @@ class PilotReport(Fact):
     source: which file said so. A value that is not known is None.
     """
 
-    __slots__ = ("heartbeat", *_VALUES, "source")
     heartbeat: int
-    used_cpu: float | None
-    last_job_start: int | None
-    first_exp_job_end: int | None
-    last_exp_job_end: int | None
-    last_max_job_end: int | None
-    add_uncom_time: float | None
-    add_final_exp_waste: float | None
-    priority_factor: int | None
-    can_postpone_last_job: bool | None
-    source: str
-
-    def __init__(
-        self,
-        heartbeat: int,
-        *,
-        used_cpu: float | None = None,
-        last_job_start: int | None = None,
-        first_exp_job_end: int | None = None,
-        last_exp_job_end: int | None = None,
-        last_max_job_end: int | None = None,
-        add_uncom_time: float | None = None,
-        add_final_exp_waste: float | None = None,
-        priority_factor: int | None = None,
-        can_postpone_last_job: bool | None = None,
-        source: str = PILOT_AD,
-    ) -> None:
-        set_field(self, "heartbeat", heartbeat)
-        set_field(self, "used_cpu", used_cpu)
-        set_field(self, "last_job_start", last_job_start)
-        set_field(self, "first_exp_job_end", first_exp_job_end)
-        set_field(self, "last_exp_job_end", last_exp_job_end)
-        set_field(self, "last_max_job_end", last_max_job_end)
-        set_field(self, "add_uncom_time", add_uncom_time)
-        set_field(self, "add_final_exp_waste", add_final_exp_waste)
-        set_field(self, "priority_factor", priority_factor)
-        set_field(self, "can_postpone_last_job", can_postpone_last_job)
-        set_field(self, "source", source)
+    used_cpu: float | None = None
+    last_job_start: int | None = None
+    first_exp_job_end: int | None = None
+    last_exp_job_end: int | None = None
+    last_max_job_end: int | None = None
+    add_uncom_time: float | None = None
+    add_final_exp_waste: float | None = None
+    priority_factor: int | None = None
+    can_postpone_last_job: bool | None = None
+    source: str = PILOT_AD
 
     @classmethod
     def from_values(cls, heartbeat: int, source: str, values: Mapping[str, int | float | None]) -> PilotReport:
-        """A report of `values` by field name, as the readers that follow the attribute table find them."""
-        report = cls.__new__(cls)
-        put = set_field
-        put(report, "heartbeat", heartbeat)
-        put(report, "source", source)
-        known = values.get
-        for field in _VALUES:
-            put(report, field, known(field))
-        return report
+        """Make a report of `values` by field name, as the readers that follow the attribute table find them."""
+        fields: list[Any] = [heartbeat, *map(values.get, cls.__match_args__[1:-1]), source]
+        return cls(*fields)
 
 
 def standing(report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None) -> str:
-    """How far `report` can be used at `now`: "fresh", "stale", "contradictory" or "incomplete".
+    """Return how far `report` can be used at `now`: "fresh", "stale", "contradictory" or "incomplete".
 
     now, job_start: UNIX s. heartbeat_limit: s a heartbeat may be old (SPEC §2: 3600 by default).
     With `job_start`, a heartbeat from before it is stale: the file was left by an earlier job.
@@ -108,7 +64,7 @@ def standing(report: PilotReport, now: int, heartbeat_limit: int, job_start: int
 def standing_and_rule(
     report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None
 ) -> tuple[str, str]:
-    """As `standing`, with the rule that decided in words ("" when fresh). No value of the pilot's is in it."""
+    """Return `standing` and the rule that decided in words ("" when fresh), without any value of the pilot's."""
     latest = now + FUTURE_ALLOWANCE
     if report.heartbeat > latest:
         return CONTRADICTORY, "heartbeat lies in the future"
@@ -141,7 +97,7 @@ def _contradiction(report: PilotReport, latest: int) -> str:
 
 
 def _gap(report: PilotReport) -> str:
-    """What keeps one of the three metrics (SPEC §2) from being computed, or ""."""
+    """Return the gap that keeps one of the three metrics (SPEC §2) from being computed, or ""."""
     if report.used_cpu is None:
         return "cores in use are not known"
     if report.last_exp_job_end is None and report.last_max_job_end is None:
@@ -154,7 +110,7 @@ def _gap(report: PilotReport) -> str:
 
 
 def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | None, now: int) -> PilotReport:
-    """`report` with SPEC §2's clamps on its values; unknown stays unknown.
+    """Clamp the values of `report` by SPEC §2; unknown stays unknown.
 
     cores: of the lease. job_start, lease_end (None: no limit known), now: UNIX s.
     0 ≤ used ≤ cores; job start ≤ last job start ≤ now; no estimate past the lease's end;
@@ -163,23 +119,23 @@ def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | No
     """
     run_time = max(0, now - job_start)
     lease = None if lease_end is None else cores * max(0, lease_end - job_start)
-    return PilotReport(
+    return PilotReport(  # by place, as names take half as long again, and a plan bounds each report of a pool
         report.heartbeat,
-        used_cpu=_clamped(report.used_cpu, 0, cores),
-        last_job_start=None if report.last_job_start is None else min(now, max(job_start, report.last_job_start)),
-        first_exp_job_end=_earlier(report.first_exp_job_end, lease_end),
-        last_exp_job_end=_earlier(report.last_exp_job_end, lease_end),
-        last_max_job_end=_earlier(report.last_max_job_end, lease_end),
-        add_uncom_time=_clamped(report.add_uncom_time, 0, cores * run_time),
-        add_final_exp_waste=_clamped(report.add_final_exp_waste, 0, lease),
-        priority_factor=report.priority_factor,
-        can_postpone_last_job=report.can_postpone_last_job,
-        source=report.source,
+        _clamped(report.used_cpu, 0, cores),
+        None if report.last_job_start is None else min(now, max(job_start, report.last_job_start)),
+        _earlier(report.first_exp_job_end, lease_end),
+        _earlier(report.last_exp_job_end, lease_end),
+        _earlier(report.last_max_job_end, lease_end),
+        _clamped(report.add_uncom_time, 0, cores * run_time),
+        _clamped(report.add_final_exp_waste, 0, lease),
+        report.priority_factor,
+        report.can_postpone_last_job,
+        report.source,
     )
 
 
 def newest(first: PilotReport | None, second: PilotReport | None) -> PilotReport | None:
-    """Of two sources the one with the newest heartbeat; `first` when both are as new."""
+    """Return the source with the newest heartbeat; `first` when both are as new."""
     if first is None or second is None:
         return second if first is None else first
     return second if second.heartbeat > first.heartbeat else first

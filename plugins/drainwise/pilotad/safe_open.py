@@ -1,4 +1,4 @@
-"""Reading a file in a directory its user controls, as a reader with other rights than the user's.
+"""Open and read files in a directory its user controls, as a reader with other rights than the user's.
 
 What openat2(RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS | NO_XDEV) promises is had here without it, which Python
 cannot call cheaply: names are single components opened below a directory descriptor (so nothing leads out, and a
@@ -9,13 +9,39 @@ O_NONBLOCK keeps FIFOs, devices and write leases from making us wait.
 
 from __future__ import annotations
 
+import _stat as stat  # `stat` itself would be one more module for a hook to load
 import errno
 import posix
-import stat
+import time
 
-from drainwise.errors import RefusedFile
-from drainwise.pilotad.mounts import is_on_other_fuse, same_mount
-from drainwise.pilotad.patience import Patience
+from drainwise.common.mounts import is_on_other_fuse, same_mount
+from drainwise.facts.errors import FeatureError, RefusedFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Patience:
+    """Seconds left to wait; shared by the reads of one round."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    def pause(self, seconds: float) -> bool:
+        """Sleep for `seconds` and say True, or say False at once when that is more than what is left.
+
+        What counts is how long it really slept: on a busy machine a millisecond lasts ten.
+        """
+        if seconds > self._left:
+            return False
+        begun = time.monotonic()
+        time.sleep(seconds)
+        self._left -= max(seconds, time.monotonic() - begun)
+        return True
+
 
 READ_FLAGS = posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC
 # O_PATH: searching needs no read permission, and a directory's own file system is not asked to open anything.
@@ -41,7 +67,7 @@ _REASONS = {
 
 
 def open_dir(name: str, dir_fd: int | None = None, uid: int | None = None) -> int:
-    """A descriptor of the directory `name`, for `dir_fd` arguments only; the caller closes it.
+    """Open the directory `name`, for `dir_fd` arguments only; the caller closes the descriptor.
 
     name: one component below `dir_fd`; without it a trusted path whose last component may not be a symlink.
     uid: the owner it must have (None: any). Raises RefusedFile.
@@ -62,7 +88,7 @@ def open_dir(name: str, dir_fd: int | None = None, uid: int | None = None) -> in
 
 
 def owner_of(directory: int, below: int | None) -> int:
-    """Whose an open directory is, which lies below the open directory `below`.
+    """Return the owner of an open directory, which lies below the open directory `below`.
 
     A FUSE server could keep us waiting for the answer, or give none: mounted there since somebody looked, it is seen
     before it is asked. Raises RefusedFile.
@@ -78,7 +104,7 @@ def owner_of(directory: int, below: int | None) -> int:
 def read_file(
     dir_fd: int, name: str, uid: int | None, limit: int, patience: Patience | None = None
 ) -> tuple[bytes, int]:
-    """Content and mtime (UNIX s) of the regular file `name` in `dir_fd`, as they were at one moment.
+    """Read content and mtime (UNIX s) of the regular file `name` in `dir_fd`, as they were at one moment.
 
     uid: the owner it must have (None: any). limit: bytes it may hold. A file being written is tried three times in all,
     1 ms apart, as far as `patience` (None: enough) goes.
@@ -103,7 +129,7 @@ def read_file(
 
 
 def open_file(dir_fd: int, name: str) -> int:
-    """A descriptor of whatever `name` in `dir_fd` is, unless a symlink; nothing else is checked. Raises RefusedFile."""
+    """Open whatever `name` in `dir_fd` is, unless a symlink; nothing else is checked. Raises RefusedFile."""
     _one_component(name)
     try:
         return posix.open(name, READ_FLAGS, dir_fd=dir_fd)
@@ -112,7 +138,7 @@ def open_file(dir_fd: int, name: str) -> int:
 
 
 def read_settled(fd: int, dir_fd: int, uid: int | None, limit: int) -> tuple[bytes, int] | None:
-    """As `read_file`, of a file already open; None when it changed meanwhile.
+    """Read as `read_file`, from a file already open; None when it changed meanwhile.
 
     Two reads must agree: clocks of files tick in ms on older kernels, so an equal mtime alone proves nothing.
     """
@@ -158,6 +184,49 @@ def _one_component(name: str) -> None:
 
 
 def reason_of(error: OSError) -> str:
-    """One short phrase for `error`; never a path or a value."""
+    """Return one short phrase for `error`; never a path or a value."""
     number = error.errno or 0
     return _REASONS.get(number) or errno.errorcode.get(number, "unknown error")
+
+
+_ADVICE = {
+    errno.ENOSPC: "free space in the job's directory",
+    errno.EDQUOT: "the user's quota is used up: free space",
+    errno.EFBIG: "raise the job's limit of the size of files",
+    errno.EMFILE: "close files or raise the limit of open files",
+    errno.ENOTEMPTY: "remove the directory of that name",
+}
+
+
+class JobDirectory:
+    """Given as a descriptor (left open) or as a path (opened, and closed at the end of the `with`)."""
+
+    __slots__ = ("_fd", "_given")
+
+    def __init__(self, directory: int | str) -> None:
+        self._given = directory
+        self._fd = -1
+
+    def __enter__(self) -> int:
+        if isinstance(self._given, int):
+            return self._given
+        try:
+            self._fd = open_dir(self._given)
+        except RefusedFile as refused:
+            name = ascii(self._given[-60:])
+            raise FeatureError(f"{name}: {refused.reason}; expected the job's directory, no symlink") from refused
+        return self._fd
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._fd >= 0:
+            posix.close(self._fd)
+
+
+def not_written(name: str, error: OSError | str) -> FeatureError:
+    """Make the one-line error for a file (a name of ours) that was not written or removed, with what to do."""
+    if isinstance(error, str):
+        return FeatureError(f"{name}: not written ({error})")
+    number = error.errno or 0
+    return FeatureError(f"{name}: not written ({posix.strerror(number)}); {_ADVICE.get(number, 'check its directory')}")

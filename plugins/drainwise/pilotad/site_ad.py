@@ -1,16 +1,15 @@
-"""`.site.ad`: the site's word to one pilot. Written as the job's user into the job's directory; read by the pilot."""
+"""`.site.ad`: the site notice to one pilot. Written as the job's user into the job's directory; read by the pilot."""
 
 from __future__ import annotations
 
 import posix
 
-from drainwise.errors import RefusedFile
-from drainwise.fact import Fact, set_field
-from drainwise.features.local_file import replace_file
+from drainwise.common.local_file import replace_file
+from drainwise.facts import fact
+from drainwise.facts.errors import RefusedFile
 from drainwise.pilotad.attributes import PAYLOAD_DEADLINE, SITE_AD, VACATE_DESIRED
-from drainwise.pilotad.job_directory import JobDirectory, not_written
-from drainwise.pilotad.parse import known_values
-from drainwise.pilotad.safe_open import open_dir, read_file
+from drainwise.pilotad.pilot_ad import known_values
+from drainwise.pilotad.safe_open import JobDirectory, not_written, open_dir, read_file
 from drainwise.pilotad.values import flag, unix_time
 
 SITE_AD_LIMIT = 4096
@@ -19,16 +18,12 @@ SITE_AD_LIMIT = 4096
 _ROWS = {VACATE_DESIRED.encode(): (VACATE_DESIRED, flag), PAYLOAD_DEADLINE.encode(): (PAYLOAD_DEADLINE, unix_time)}
 
 
-class SiteAd(Fact):
+@fact
+class SiteAd:
     """The paper's table 2. vacate_desired: start draining. payload_deadline: the lease's new end, UNIX s, or None."""
 
-    __slots__ = ("payload_deadline", "vacate_desired")
     vacate_desired: bool
-    payload_deadline: int | None
-
-    def __init__(self, vacate_desired: bool, payload_deadline: int | None = None) -> None:
-        set_field(self, "vacate_desired", vacate_desired)
-        set_field(self, "payload_deadline", payload_deadline)
+    payload_deadline: int | None = None
 
 
 def write_site_ad(directory: int | str, vacate_desired: bool, payload_deadline: int | None = None) -> bool:
@@ -67,7 +62,7 @@ def remove_site_ad(directory: int | str) -> bool:
 
 
 def read_site_ad(directory: int | str, uid: int | None = None) -> tuple[SiteAd | None, str]:
-    """What the site asks of the pilot in `directory`, and what was wrong ("" when nothing); for pilots, never raises.
+    """Return the site notice in `directory`, and its fault ("" for none); for pilots, never raises.
 
     uid: the owner the file must have (None: any). No file: (None, "absent"), no draining is requested.
     A deadline that makes no sense is left out and named; without a sound VACATE_DESIRED there is no order.
@@ -85,7 +80,7 @@ def read_site_ad(directory: int | str, uid: int | None = None) -> tuple[SiteAd |
 
 
 def parse_site_ad(data: bytes) -> tuple[SiteAd | None, str]:
-    """As `read_site_ad`, from the file's bytes. Pure."""
+    """Parse as `read_site_ad`, from the file's bytes. Pure."""
     values = known_values(data, _ROWS)
     vacate = values.get(VACATE_DESIRED)
     if vacate is None:

@@ -11,7 +11,7 @@ PRIORITY_LIMIT = 2**31
 
 
 def whole(text: bytes) -> int | None:
-    """An optional '-' and 1 to 19 ASCII digits, nothing else."""
+    """Parse an optional '-' and 1 to 19 ASCII digits, nothing else."""
     if text.isdigit():  # of bytes: ASCII digits only
         return int(text) if len(text) <= MAX_DIGITS else None
     if text[:1] == b"-" and text[1:].isdigit() and len(text) <= MAX_DIGITS + 1:
@@ -20,7 +20,7 @@ def whole(text: bytes) -> int | None:
 
 
 def decimal(text: bytes) -> float | None:
-    """As `whole`, with an optional '.' and 1 to 19 more digits."""
+    """Parse as `whole`, with an optional '.' and 1 to 19 more digits."""
     before, point, after = text.partition(b".")
     if whole(before) is None or (point and not (after.isdigit() and len(after) <= MAX_DIGITS)):
         return None
@@ -28,7 +28,7 @@ def decimal(text: bytes) -> float | None:
 
 
 def unix_time(text: bytes) -> int | None:
-    """A UNIX time in s between 2000-01-01 and 2100-01-01, both included."""
+    """Parse a UNIX time in s between 2000-01-01 and 2100-01-01, both included."""
     if text.isdigit() and len(text) <= MAX_DIGITS:
         value = int(text)
         return value if EARLIEST <= value <= LATEST else None
@@ -36,7 +36,7 @@ def unix_time(text: bytes) -> int | None:
 
 
 def priority(text: bytes) -> int | None:
-    """A whole number clamped to −2³¹ … 2³¹ − 1, what every reader of a ClassAd integer can hold."""
+    """Parse a whole number, clamped to −2³¹ … 2³¹ − 1, what every reader of a ClassAd integer can hold."""
     value = whole(text)
     if value is None or -PRIORITY_LIMIT <= value < PRIORITY_LIMIT:
         return value
@@ -44,7 +44,7 @@ def priority(text: bytes) -> int | None:
 
 
 def flag(text: bytes) -> bool | None:
-    """True or False in any case."""
+    """Parse True or False in any case."""
     word = text.lower()
     if word == b"true":
         return True
@@ -52,5 +52,5 @@ def flag(text: bytes) -> bool | None:
 
 
 def decimal_text(value: float) -> str:
-    """`value` without exponent, six decimals at most, none for a whole number."""
+    """Write `value` without exponent, with six decimals at most, none for a whole number."""
     return f"{value:.6f}".rstrip("0").rstrip(".")

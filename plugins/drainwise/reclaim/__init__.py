@@ -1,4 +1,5 @@
-"""Which pilots are asked to give their cores back: quota → candidates → policy → plan → action.
+"""Decide which pilots are ordered to give their cores back: quota → columns → figures → policy → plan.
 
-Knows the facts and the protocol of `drainwise.pool` and no batch system. Decisions are pure: the time is an argument.
+Knows the facts and the protocol of `drainwise.pool.facts` and no batch system.
+Decisions are pure: the time is an argument.
 """

@@ -1,5 +1,6 @@
 """One pilot with its figures and the ways to end it, as a plan shows it: a row of the arrays, made only when looked
-at."""
+at.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drainwise.facts.units import core_hours, duration
 from drainwise.pilotad.report import FRESH
-from drainwise.pool import Pilot
-from drainwise.reclaim.arrays import Whole
+from drainwise.pool.facts import Pilot
 from drainwise.reclaim.columns import columns_of, standing_of
 from drainwise.reclaim.figures import Figures, figures_of
-from drainwise.reclaim.record import Record
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.trust import doubt_in_words
-from drainwise.reclaim.words import core_hours, duration
+from drainwise.reclaim.history import History, doubt_in_words
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.arrays import Whole
 
 LEAVE = "leave"
-"""Asked to drain, it is gone by itself before the deadline."""
+"""Ordered to drain, it leaves by itself before the deadline."""
 CUT = "cut"
-"""Asked to drain, it is cut at the deadline."""
+"""Ordered to drain, it is cut at the deadline."""
 KILL = "kill"
 """Ended at once, or after the site's shortest notice."""
 
@@ -41,7 +41,7 @@ class Candidate:
     """One pilot with its figures: remaining in seconds, wastes in core-seconds; None = not known or not believed.
 
     rule: why its report is not believed or not taken as it is, "" when it is. draining: it says itself that it takes no
-    payload any more, so what idles on its cores is lost whether it is asked or not. options: the ways to end it that
+    payload any more, so what idles on its cores is lost with an order or without. options: the ways to end it that
     count, the cheapest first.
     """
 
@@ -61,14 +61,14 @@ class Candidate:
         return self.options[0]
 
     @property
-    def asked(self) -> Option:
+    def drained(self) -> Option:
         """The cheapest way that lets it drain."""
         return next(one for one in self.options if one.kind != KILL)
 
     @property
     def killed(self) -> Option:
         """The quickest way that the site allows: a kill, or a cut where nobody is killed."""
-        return next((one for one in self.options if one.kind == KILL), self.asked)
+        return next((one for one in self.options if one.kind == KILL), self.drained)
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Candidates:
 
     pilots: tuple[Pilot, ...]
     figures: Figures
-    settings: Settings
-    record: Record
+    settings: ReclaimSettings
+    history: History
 
     def __len__(self) -> int:
         return len(self.pilots)
@@ -96,10 +96,10 @@ class Candidates:
         standing, rule = standing_of(pilot, it.now, self.settings.heartbeat_limit)
         share = float(it.columns.doubt[row])
         if share > 0:
-            rule = doubt_in_words(self.record.trust[pilot.user], share)
-        if it.worn[row]:
-            worn = f"spared {self.record.spared[pilot.run]} times: its protection has run out"
-            rule = f"{rule}; {worn}" if rule else worn
+            rule = doubt_in_words(self.history.trust[pilot.user], share)
+        if it.unprotected[row]:
+            ended = f"spared {self.history.spared[pilot.run]} times: its protection has run out"
+            rule = f"{rule}; {ended}" if rule else ended
         return Candidate(
             pilot,
             standing,
@@ -113,9 +113,11 @@ class Candidates:
         )
 
 
-def candidates_of(pilots: Iterable[Pilot], now: int, settings: Settings, record: Record | None = None) -> Candidates:
-    """The candidates at `now` (UNIX s)."""
-    rows, known = tuple(sorted(pilots, key=lambda pilot: pilot.run)), record or Record()
+def candidates_of(
+    pilots: Iterable[Pilot], now: int, settings: ReclaimSettings, history: History | None = None
+) -> Candidates:
+    """Return the candidates at `now` (UNIX s)."""
+    rows, known = tuple(sorted(pilots, key=lambda pilot: pilot.run)), history or History()
     return Candidates(rows, figures_of(columns_of(rows, now, settings, known), now, settings), settings, known)
 
 
@@ -133,13 +135,8 @@ def _whole(figure: float) -> int | None:
     return None if np.isnan(figure) else int(figure)
 
 
-def assess(pilot: Pilot, now: int, settings: Settings, record: Record | None = None) -> Candidate:
-    """The figures of one pilot at `now` (UNIX s), and what each way to end it would waste."""
-    return candidates_of([pilot], now, settings, record)[0]
-
-
 def in_words(candidate: Candidate, option: Option, now: int) -> str:
-    """What an option does to a pilot, with the formula's figures: the sentence that a plan shows."""
+    """Return the sentence that a plan shows: what an option does to a pilot, with the formula's figures."""
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
     if candidate.standing != FRESH:
@@ -150,7 +147,7 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
         return f"{rule}killed: {waste} of running payloads lost"
     back = duration(option.cores_back - now)
     if option.kind == LEAVE and candidate.draining and option.waste == 0:
-        return f"{rule}drains already and is gone in {back}: asking it costs nothing"
+        return f"{rule}drains already and leaves in {back}: an order costs nothing"
     if option.kind == LEAVE:
-        return f"{rule}gone by itself in {back}, {waste} idle until then"
+        return f"{rule}leaves by itself in {back}, {waste} idle until then"
     return f"{rule}cut in {back}: {waste} idle until then or lost there"

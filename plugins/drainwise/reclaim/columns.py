@@ -6,17 +6,18 @@ A pilot whose report is stale, contradictory, incomplete or missing has lost its
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, bounded, standing_and_rule
-from drainwise.pool import Pilot
-from drainwise.reclaim.arrays import Mask, Real, Whole
-from drainwise.reclaim.record import Record
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.trust import doubt
+from drainwise.pool.facts import Pilot
+from drainwise.reclaim.history import History, doubt
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 SILENT = "silent"
 """Standing of a pilot that reports nothing."""
@@ -25,41 +26,56 @@ _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this
 _HIGHEST_PRIORITY = 1 << 24
 
 
+class ClaimedValues(NamedTuple):
+    """What a pilot states of itself, bounded by what the batch system knows, under the names of its report.
+
+    heartbeat tells when (UNIX s). last_exp_job_end: the guaranteed end where no expected one is stated.
+    """
+
+    heartbeat: int
+    used_cpu: float
+    last_job_start: float
+    first_exp_job_end: float
+    last_exp_job_end: float
+    add_uncom_time: float
+    add_final_exp_waste: float
+
+
 @dataclass(frozen=True)
 class Columns:
-    """Times in UNIX s, used in cores, uncommitted (f × cores) and final (i × cores) in core-seconds.
+    """The batch system's facts and the claimed values of `ClaimedValues`, in its units; 0 for a pilot not believed.
 
-    lease_end is infinite where none is known. Claims are bounded by what the batch system knows; those of a pilot that
-    is not believed say nothing. draining: it says itself that it takes no payload any more. doubt: see `trust`. worn:
-    spared so often that its protection has run out. vacate: how long before its deadline it is begun to be ended, s.
+    Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
+    more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
+    deadline the batch system begins to end it, s.
     """
 
     cores: Whole
     started: Real
     lease_end: Real
     believed: Mask
-    used: Real
-    last_start: Real
-    first_end: Real
-    last_end: Real
-    uncommitted: Real
-    final: Real
-    priority: Real
+    used_cpu: Real
+    last_job_start: Real
+    first_exp_job_end: Real
+    last_exp_job_end: Real
+    add_uncom_time: Real
+    add_final_exp_waste: Real
+    priority_factor: Real
     draining: Mask
     doubt: Real
-    worn: Mask
+    unprotected: Mask
     vacate: Real
 
     def __len__(self) -> int:
         return len(self.cores)
 
     def part(self, begin: int, end: int) -> Columns:
-        """The rows from `begin` to before `end`."""
+        """Return the rows from `begin` to before `end`."""
         return Columns(*(getattr(self, one.name)[begin:end] for one in dataclasses.fields(self)))
 
 
 def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]:
-    """How far its report is believed at `now` (UNIX s), and the rule that decided, "" when it is believed."""
+    """Return how far its report is believed at `now` (UNIX s), and the rule that decided, "" when it is believed."""
     if pilot.contradictory:
         return CONTRADICTORY, "the node found that its report contradicts itself"
     if pilot.report is None:
@@ -67,62 +83,58 @@ def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]
     return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started)
 
 
-def columns_of(pilots: Sequence[Pilot], now: int, settings: Settings, record: Record) -> Columns:
-    """The columns of `pilots`, a row for each in their order; `now` is UNIX s."""
-    doubts = {user: doubt(figures, settings.trust) for user, figures in record.trust.items()}
-    worn_at = settings.trust.spared or np.inf
-    facts = np.array(
-        [
-            (
-                pilot.started,
-                np.inf if pilot.lease_end is None else pilot.lease_end,
-                doubts.get(pilot.user, 0.0),
-                record.spared.get(pilot.run, 0) >= worn_at,
-                settings.vacate if pilot.vacate is None else pilot.vacate,
-                *_claims(pilot, now, settings.heartbeat_limit),
-            )
-            for pilot in pilots
-        ],
-        dtype=float,
-    ).reshape(-1, 14)
-    started, lease_end, doubted, worn, vacate, *claims, draining = facts.T
-    believed, used, last_start, first_end, last_end, *amounts = claims
-    uncommitted, final, priority = (np.clip(amount, -_MOST, _MOST) for amount in amounts)
+def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
+    """Return the bounded claims of a pilot at `now` (UNIX s); None when it is not believed.
+
+    A fresh report has all that the metrics need.
+    """
+    if pilot.report is None or standing_of(pilot, now, heartbeat_limit)[0] != FRESH:
+        return None
+    said = bounded(pilot.report, pilot.cores, pilot.started, pilot.lease_end, now)
+    return ClaimedValues(
+        said.heartbeat,
+        used_cpu=said.used_cpu or 0.0,
+        last_job_start=said.last_job_start or now,
+        first_exp_job_end=said.first_exp_job_end or now,
+        last_exp_job_end=said.last_exp_job_end or said.last_max_job_end or now,
+        add_uncom_time=said.add_uncom_time or 0.0,
+        add_final_exp_waste=said.add_final_exp_waste or 0.0,
+    )
+
+
+def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
+    """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
+    claims = [claimed_values(pilot, now, settings.heartbeat_limit) for pilot in pilots]
+    stated = _real(chain.from_iterable(one or _NO_CLAIMS for one in claims)).reshape(-1, len(_NO_CLAIMS))
+    claimed = dict(zip(ClaimedValues._fields, stated.T))
+    believed = np.array([one is not None for one in claims], dtype=bool)
+    reports = [one and pilot.report for pilot, one in zip(pilots, claims)]
+    doubts = {user: doubt(figures, settings.trust) for user, figures in history.trust.items()}
+    most = settings.trust.spared or np.inf
+    spared = [bool(history.spared) and history.spared.get(pilot.run, 0) >= most for pilot in pilots]
     return Columns(
         cores=np.array([pilot.cores for pilot in pilots], dtype=np.int64),
-        started=started,
-        lease_end=lease_end,
-        believed=believed > 0,
-        used=used,
-        last_start=last_start,
-        first_end=first_end,
-        last_end=last_end,
-        uncommitted=uncommitted,
-        final=final,
-        priority=np.clip(priority, -_HIGHEST_PRIORITY, _HIGHEST_PRIORITY),
-        draining=draining > 0,
-        doubt=doubted * believed,
-        worn=worn > 0,
-        vacate=vacate,
+        started=_real(pilot.started for pilot in pilots),
+        lease_end=_real(np.inf if pilot.lease_end is None else pilot.lease_end for pilot in pilots),
+        believed=believed,
+        used_cpu=claimed["used_cpu"],
+        last_job_start=claimed["last_job_start"],
+        first_exp_job_end=claimed["first_exp_job_end"],
+        last_exp_job_end=claimed["last_exp_job_end"],
+        add_uncom_time=claimed["add_uncom_time"].clip(-_MOST, _MOST),
+        add_final_exp_waste=claimed["add_final_exp_waste"].clip(-_MOST, _MOST),
+        priority_factor=_real((one and one.priority_factor) or 0 for one in reports).clip(
+            -_HIGHEST_PRIORITY, _HIGHEST_PRIORITY
+        ),
+        draining=np.array([one is not None and one.can_postpone_last_job is False for one in reports], dtype=bool),
+        doubt=_real(doubts.get(pilot.user, 0.0) for pilot in pilots) * believed,
+        unprotected=np.array(spared, dtype=bool),
+        vacate=_real(settings.vacate if pilot.vacate is None else pilot.vacate for pilot in pilots),
     )
 
 
-_NO_CLAIM = (False, 0.0, 0, 0, 0, 0.0, 0.0, 0, False)
+_NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def _claims(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[float, ...]:
-    """Whether it is believed, and its bounded claims: a fresh report has all that the metrics need."""
-    if pilot.report is None or standing_of(pilot, now, heartbeat_limit)[0] != FRESH:
-        return _NO_CLAIM
-    said = bounded(pilot.report, pilot.cores, pilot.started, pilot.lease_end, now)
-    return (
-        True,
-        said.used_cpu or 0.0,
-        said.last_job_start or now,
-        said.first_exp_job_end or now,
-        said.last_exp_job_end or said.last_max_job_end or now,
-        said.add_uncom_time or 0.0,
-        said.add_final_exp_waste or 0.0,
-        said.priority_factor or 0,
-        said.can_postpone_last_job is False,
-    )
+def _real(values: Iterable[float]) -> Real:
+    return np.fromiter(values, dtype=float)

@@ -1,10 +1,10 @@
-"""The metrics of many pilots at once, and what each way of ending each of them is expected to waste.
+"""Calculate the metrics of many pilots at once, and the expected waste of each way to end each of them.
 
 Per pilot there are three ways, and the cores must be back within the horizon, else a way does not count:
   kill   after the site's shortest notice;
-  leave  asked to drain, it is gone by itself when its last payload ends, with the whole margin before its deadline;
+  leave  ordered to drain, it leaves by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
-  cut    asked to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
+  cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
          worth it (`best_cut`, with the margin), at the latest at the limit.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
 """
@@ -15,11 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drainwise.reclaim.arrays import Mask, Real
-from drainwise.reclaim.columns import Columns
-from drainwise.reclaim.cut import best_cut, cut_waste
-from drainwise.reclaim.settings import Settings
-from drainwise.waste import (
+from drainwise.facts.cut_deadline import best_cut, cut_waste
+from drainwise.facts.waste import (
     at_least,
     at_most,
     bounded_draining_waste,
@@ -27,6 +24,9 @@ from drainwise.waste import (
     bounded_remaining,
     uncommitted_run,
 )
+from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 _BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
 
@@ -55,28 +55,28 @@ class Figures:
         return len(self.columns)
 
     @property
-    def asked(self) -> Real:
-        """Waste when it is asked to drain: it leaves in time or is cut."""
+    def drained(self) -> Real:
+        """Waste when it is ordered to drain: it leaves in time or is cut."""
         return np.minimum(self.leave, self.cut)
 
     @property
     def least(self) -> Real:
         """Waste of the cheapest way that counts."""
-        return np.minimum(self.asked, self.kill)
+        return np.minimum(self.drained, self.kill)
 
     @property
     def priority(self) -> Real:
         """PRIORITY_FACTOR: of equals, the pilot that its user values least goes first."""
-        return self.columns.priority
+        return self.columns.priority_factor
 
     @property
-    def worn(self) -> Mask:
+    def unprotected(self) -> Mask:
         """Whether a pilot's protection has run out."""
-        return self.columns.worn
+        return self.columns.unprotected
 
 
-def figures_of(columns: Columns, now: int, settings: Settings) -> Figures:
-    """The figures at `now` (UNIX s)."""
+def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
+    """Return the figures at `now` (UNIX s)."""
     found = np.empty((8, len(columns)))
     for begin in range(0, len(columns), _BLOCK):
         end = min(begin + _BLOCK, len(columns))
@@ -86,16 +86,18 @@ def figures_of(columns: Columns, now: int, settings: Settings) -> Figures:
     return Figures(now, columns, *found)
 
 
-def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
-    """The eight columns of `Figures` in their order."""
-    left = bounded_remaining(it.last_end, now, it.lease_end)
-    drain = np.rint(bounded_draining_waste(it.cores, it.used, it.first_end, it.final, now, it.lease_end))
+def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ...]:
+    """Return the eight columns of `Figures` in their order."""
+    left = bounded_remaining(it.last_exp_job_end, now, it.lease_end)
+    drain = np.rint(
+        bounded_draining_waste(it.cores, it.used_cpu, it.first_exp_job_end, it.add_final_exp_waste, now, it.lease_end)
+    )
     kill = _killed(it, now)
 
     latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
-    # It hears of the order late, and the batch system begins to end it early: both times come on top.
-    needs = left + settings.margin + it.vacate + settings.told
+    # It knows of the order late, and the batch system begins to end it early: both times come on top.
+    needs = left + settings.margin + it.vacate + settings.order_latency
     leave_deadline = at_most(at_least(now + needs, now + settings.notice), latest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
@@ -104,7 +106,7 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
 
     cut_deadline = limit
     if not settings.drain_only:
-        best = best_cut(it.cores, it.used, it.last_start, it.first_end, it.last_end, it.uncommitted, it.final, now)
+        best = best_cut(*_claims(it), now)
         cut_deadline = np.where(
             it.believed, at_most(at_least(np.ceil(best) + settings.margin, now + settings.notice), limit), limit
         )
@@ -118,7 +120,7 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
     end = now + settings.notice
     killed = np.full(len(it), np.inf) if settings.drain_only else kill
     if settings.notice and not settings.drain_only:
-        killed = _killed(it, end) + np.where(it.believed, np.rint((it.cores - it.used) * settings.notice), 0.0)
+        killed = _killed(it, end) + np.where(it.believed, np.rint((it.cores - it.used_cpu) * settings.notice), 0.0)
     if it.doubt.any():
         leave, cut, killed = (
             np.rint(claim + it.doubt * at_least(_known(it, until) - claim, 0))
@@ -137,28 +139,32 @@ def _figures(it: Columns, now: int, settings: Settings) -> tuple[Real, ...]:
 
 
 def _known(it: Columns, until: Real | int) -> Real:
-    """What the batch system itself knows to be lost at most when it ends the pilot then."""
+    """Return the most that can be lost, by what the batch system itself knows, when the pilot ends then."""
     known: Real = at_least(uncommitted_run(it.cores, it.started, until), 0.0)
     return known
 
 
 def _killed(it: Columns, end: int) -> Real:
-    """Running payloads lost when the pilot ends at `end` (UNIX s)."""
-    claimed = bounded_kill_waste(it.cores, it.uncommitted, it.used, it.last_start, it.started, end)
+    """Return the kill waste when the pilot ends at `end` (UNIX s)."""
+    claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
     return np.rint(np.where(it.believed, claimed, _known(it, end)))
 
 
+def _claims(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
+    """Return what `cut_waste` and `best_cut` reckon with."""
+    ends = it.first_exp_job_end, it.last_exp_job_end
+    return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
+
+
 def _cut(it: Columns, now: int, deadline: Real) -> Real:
-    """Idle until the deadline (lost anyway in a pilot that drains by itself) and lost there."""
-    idle, lost = cut_waste(
-        it.cores, it.used, it.last_start, it.first_end, it.last_end, it.uncommitted, it.final, now, deadline
-    )
+    """Return what idles until the deadline (wasted anyway by a pilot that drains by itself) and what is lost then."""
+    idle, lost = cut_waste(*_claims(it), now, deadline)
     known = _known(it, deadline)
     lost = at_most(lost, known)
     return np.rint(np.where(it.believed, np.where(it.draining, lost, idle + lost), known))
 
 
 def _by_lease(it: Columns, now: int, deadline: int) -> Real:
-    """The deadline, or the lease's end where that comes first and is not past already."""
+    """Return the deadline, or the lease's end where that comes first and is not past already."""
     ends_before = (it.lease_end > now) & (it.lease_end < deadline)
     return np.where(ends_before, it.lease_end, float(deadline))

@@ -1,76 +1,120 @@
-"""What of the demand counts: not what is paused, nor for a moment what cores that have just come back may serve."""
+"""Count the demand: without what is paused, and for a moment without what cores that have just come back may serve."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from drainwise.pool import Principal, Snapshot
+from drainwise.facts.units import clock
+from drainwise.pool.facts import Account, Snapshot
+from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import Balance, require_whole, weigh
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.unmet_demand import Unmet, jobs_of
-from drainwise.reclaim.words import clock
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import UnmetDemand, jobs_of
 
 
 @dataclass(frozen=True)
 class Paused:
     """Demand of one account that does not count from `since` to `until` (UNIX s): `cores` of those that it waits for.
 
-    failed: rounds in a row that did not help; vain: cores that came back in them and were not used.
+    failed: rounds in a row that did not help; vain: cores that came back in them and were not used. asks: what the jobs
+    ask for, where their kind is known.
     """
 
-    principal: str
+    account: str
     cores: float
     since: int
     until: int
     failed: int
     vain: float
+    asks: str = ""
 
     @property
     def sentence(self) -> str:
         """For the administrator."""
+        asks = f" ({self.asks})" if self.asks else ""
         return (
-            f"{self.principal} waits for {self.cores:g} cores that do not count from {clock(self.since)} to"
-            f" {clock(self.until)}: {self.vain:.0f} cores came back for it in {self.failed} rounds and its jobs did not"
-            " start; do they need memory, a GPU, a feature or a node that pilots do not have?"
+            f"{self.account} waits for {self.cores:g} cores that do not count from {clock(self.since)} to"
+            f" {clock(self.until)}: {self.vain:.0f} cores came back for it in {self.failed} rounds and its jobs{asks}"
+            " did not start; do they need memory, a GPU, a feature or a node that pilots do not have?"
         )
 
 
 def weighed(
-    snapshot: Snapshot, unmet: Mapping[str, Unmet], now: int, settings: Settings
+    snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings
 ) -> tuple[Snapshot, Snapshot, Balance]:
-    """The snapshot with the demand that counts at `now` (UNIX s), the part of it to ask pilots for, and the balance.
+    """Return the snapshot with the demand that counts at `now` (UNIX s), the part to give orders for, and the balance.
 
-    Cores that have come back for an account within the time to start may still serve it: so much nobody is asked for
-    once more, and yet no request is taken back for that. Raises PoolUnreachable as `weigh` does.
+    Cores that have come back for an account within the time to start may still serve it: for so much no
+    second order is given, and yet none is withdrawn for that. Raises PoolUnreachable as `weigh` does.
     """
     if not unmet:
         return snapshot, snapshot, weigh(snapshot, now, settings.horizon)
     require_whole(snapshot)
-    counts = _changed(snapshot, unmet, lambda account, known: _without_paused(account, known, now))
-    asks = _changed(
-        counts, unmet, lambda account, known: _without_coming(account, known, now, settings, snapshot.free_cores)
-    )
-    balance, to_ask = weigh(counts, now, settings.horizon), weigh(asks, now, settings.horizon)
-    deficit, below = min(balance.deficit, to_ask.deficit), min(balance.below_share, to_ask.below_share)
-    return counts, asks, replace(balance, deficit=deficit, below_share=below, over=to_ask.over)
+    if snapshot.kinds is None:
+        counts = _changed(snapshot, unmet, lambda account, known: _without_paused(account, known, now))
+        needs_orders = _changed(
+            counts, unmet, lambda account, known: _without_coming(account, known, now, settings, snapshot.free_cores)
+        )
+    else:
+        held = {one.name: one.jobs for one in snapshot.kinds if one.name in unmet and is_held(unmet[one.name], now)}
+        counts = _without_jobs(snapshot, held)
+        coming = {one.name: _jobs_coming(one, unmet[one.name], counts, now, settings) for one in _known(counts, unmet)}
+        needs_orders = _without_jobs(counts, coming)
+    balance, to_order = weigh(counts, now, settings.horizon), weigh(needs_orders, now, settings.horizon)
+    deficit, below = min(balance.deficit, to_order.deficit), min(balance.below_share, to_order.below_share)
+    return counts, needs_orders, replace(balance, deficit=deficit, below_share=below, over=to_order.over)
 
 
 def _changed(
-    snapshot: Snapshot, unmet: Mapping[str, Unmet], change: Callable[[Principal, Unmet], Principal]
+    snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], change: Callable[[Account, UnmetDemand], Account]
 ) -> Snapshot:
-    accounts = (change(one, unmet[one.name]) if one.name in unmet else one for one in snapshot.principals)
-    return replace(snapshot, principals=tuple(accounts))
+    accounts = (change(one, unmet[one.name]) if one.name in unmet else one for one in snapshot.accounts)
+    return replace(snapshot, accounts=tuple(accounts))
 
 
-def _without_paused(account: Principal, known: Unmet, now: int) -> Principal:
+def _known(snapshot: Snapshot, unmet: Mapping[str, UnmetDemand]) -> list[JobKind]:
+    return [one for one in snapshot.kinds or () if one.name in unmet]
+
+
+def is_held(known: UnmetDemand, now: int) -> bool:
+    """Return whether the demand of a kind does not count at `now` (UNIX s)."""
+    return known.closed and now < known.until
+
+
+def _without_jobs(snapshot: Snapshot, without: Mapping[str, int]) -> Snapshot:
+    """Return the snapshot without so many jobs of each kind, by its name."""
+    kinds, less = list[JobKind](), Counter[str]()
+    for one in snapshot.kinds or ():
+        jobs = min(one.jobs, without.get(one.name, 0))
+        if one.classes:
+            less[one.account] += jobs * one.cores
+        kinds.append(replace(one, jobs=one.jobs - jobs))
+    accounts = (
+        replace(one, cores_wanted=max(0.0, one.cores_wanted - less[one.name])) if less[one.name] else one
+        for one in snapshot.accounts
+    )
+    return replace(snapshot, kinds=tuple(kinds), accounts=tuple(accounts))
+
+
+def _jobs_coming(kind: JobKind, known: UnmetDemand, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> int:
+    """Return how many jobs of a kind cores that have just come back may still serve, beside those that are free."""
+    if not known.back or now >= known.last + settings.time_to_start:
+        return 0
+    free = sum(one.free.cores for one in snapshot.places if one.node in known.nodes)
+    return math.ceil(max(0.0, known.back - known.gained - free) / kind.cores)
+
+
+def _without_paused(account: Account, known: UnmetDemand, now: int) -> Account:
     held, held_jobs = _held(account, known, now)
     wanted, jobs = account.cores_wanted - held, jobs_of(account) - held_jobs
     per_job = wanted / jobs if held and jobs > 0.5 else account.cores_per_job
     return replace(account, cores_wanted=max(0.0, wanted), cores_per_job=max(1.0, per_job))
 
 
-def _without_coming(account: Principal, known: Unmet, now: int, settings: Settings, free: float) -> Principal:
+def _without_coming(account: Account, known: UnmetDemand, now: int, settings: ReclaimSettings, free: float) -> Account:
     if not known.back or now >= known.last + settings.time_to_start:
         return account
     coming = max(0.0, known.back - known.gained - free)  # what is free is counted already
@@ -78,8 +122,8 @@ def _without_coming(account: Principal, known: Unmet, now: int, settings: Settin
     return replace(account, cores_wanted=max(0.0, account.cores_wanted - coming), cores_in_use=in_use)
 
 
-def _held(account: Principal, known: Unmet, now: int) -> tuple[float, float]:
-    """Cores and jobs of the account's demand that are paused."""
+def _held(account: Account, known: UnmetDemand, now: int) -> tuple[float, float]:
+    """Return the cores and jobs of the account's demand that are paused."""
     if now >= known.until:
         return 0.0, 0.0
     if known.closed:
@@ -87,12 +131,17 @@ def _held(account: Principal, known: Unmet, now: int) -> tuple[float, float]:
     return min(known.held, account.cores_wanted), known.held_jobs
 
 
-def paused(snapshot: Snapshot, unmet: Mapping[str, Unmet], now: int) -> tuple[Paused, ...]:
-    """What of the demand is paused at `now` (UNIX s), the most cores first."""
+def paused(snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], now: int) -> tuple[Paused, ...]:
+    """Return the paused demand at `now` (UNIX s), the most cores first."""
     found = []
-    for account in snapshot.principals:
+    for account in snapshot.accounts:
         known = unmet.get(account.name)
         cores = 0.0 if known is None else _held(account, known, now)[0]
         if known is not None and cores > 0:
             found.append(Paused(account.name, cores, known.since, known.until, known.failed, known.vain))
-    return tuple(sorted(found, key=lambda one: (-one.cores, one.principal)))
+    for kind in snapshot.kinds or ():
+        known = unmet.get(kind.name)
+        if known is not None and is_held(known, now) and kind.classes:
+            cores, asks = float(kind.jobs * kind.cores), kind.in_words()
+            found.append(Paused(kind.account, cores, known.since, known.until, known.failed, known.vain, asks))
+    return tuple(sorted(found, key=lambda one: (-one.cores, one.account, one.asks)))

@@ -1,39 +1,36 @@
-"""What one cycle would do and why: for each pilot chosen and each spared, the figures and the rule in words."""
+"""One cycle's decision: for each pilot chosen and spared, the figures and the rule in words; and as JSON.
+
+In JSON times are UNIX s, remaining is in s, wastes are core-seconds, and null is not known.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from drainwise.pool import Pilot, Snapshot
-from drainwise.reclaim.arrays import Whole
-from drainwise.reclaim.cancel import Cancel, cancels
-from drainwise.reclaim.candidates import KILL, Candidate, Candidates, candidates_of
-from drainwise.reclaim.doubt import refusing_nodes, why_held_off, with_unanswered
-from drainwise.reclaim.fit import jobs_waiting, usable
-from drainwise.reclaim.limits import cores_allowed, too_soon
-from drainwise.reclaim.notices import notices_of
-from drainwise.reclaim.paused_demand import Paused, paused, weighed
-from drainwise.reclaim.policy import Choice, Need, policy_called
-from drainwise.reclaim.question import Question, balance_for, without_limits
-from drainwise.reclaim.quota import Balance, on_its_way, owed, whole_cores
-from drainwise.reclaim.reach import total_to_give
-from drainwise.reclaim.record import Record
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.unmet_demand import Part, for_whom
-from drainwise.reclaim.words import clock, core_hours, duration
+from drainwise.facts.units import core_hours
+from drainwise.pool.facts import Pilot
+from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.candidates import KILL, Candidate, Candidates
+from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.policy import Need
+from drainwise.reclaim.quota import Balance
+from drainwise.reclaim.totals.arrays import Whole
+from drainwise.reclaim.unmet_demand import AccountPart
+from drainwise.reclaim.withdrawal import Withdrawal
 
 
 @dataclass(frozen=True)
 class Order:
-    """One pilot that is asked to be gone by `deadline` (UNIX s); `waste` in core-seconds is what that should cost.
+    """One pilot that is ordered to end by `deadline` (UNIX s); `waste` in core-seconds is what that should cost.
 
-    cores_back: when its cores should be free, UNIX s. promised: the waste by the pilot's own word, in core-seconds,
-    which is less than `waste` where its user's claims are moved for want of trust.
+    cores_back: when its cores should be free, UNIX s. promised: the waste by the pilot's own claims, in core-seconds,
+    which is less than `waste` where its user's claims are moved for want of trust. request: the request or closing of
+    nodes that it is for, "" when it is for those who wait. room: what its pilot makes room for, with others there; None
+    where cores are counted.
     """
 
     candidate: Candidate
@@ -43,10 +40,12 @@ class Order:
     waste: int
     promised: int
     reason: str
+    request: str = ""
+    room: RoomFor | None = None
 
     @property
     def pilot(self) -> Pilot:
-        """The pilot that is asked."""
+        """The pilot that gets the order."""
         return self.candidate.pilot
 
 
@@ -60,14 +59,14 @@ class Spared:
 
 @dataclass(frozen=True)
 class UserPlan:
-    """One user's part: `cores` to give back for `principal`, who is asked for them and who is spared.
+    """One user's part: `cores` to give back for `account`, who gets an order and who is spared.
 
-    need: what the policies are asked for it, rounded up to whole pilots where that is right. later: cores that a limit
+    need: what a policy has to find for it, rounded up to whole pilots where that is right. later: cores that a limit
     of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "". open: the
-    pilots among which was chosen; closed: those that may not be asked, with why by run.
+    pilots among which was chosen; closed: those that may get no order, with why by run. request: as in `Order`.
     """
 
-    principal: str
+    account: str
     user: str
     cores: int
     later: int
@@ -76,29 +75,30 @@ class UserPlan:
     open: Candidates = field(repr=False, compare=False)
     closed: tuple[Candidates, Mapping[str, str]] = field(repr=False, compare=False)
     need: Need
+    request: str = ""
 
     @property
     def cores_given(self) -> int:
-        """Cores of the pilots that are asked."""
+        """Cores of the pilots that get an order."""
         return sum(order.pilot.cores for order in self.orders)
 
     @cached_property
     def spared(self) -> tuple[Spared, ...]:
         """Those that are left alone, each with its reason: made when they are looked at, for they may be many."""
-        asked = {order.pilot.run for order in self.orders}
+        ordered = {order.pilot.run for order in self.orders}
         others, why = self.closed
-        spared = [Spared(one, _not_needed(one, self.limit)) for one in self.open if one.pilot.run not in asked]
+        spared = [Spared(one, _not_needed(one, self.limit)) for one in self.open if one.pilot.run not in ordered]
         return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
 
     @cached_property
     def spared_rows(self) -> Whole:
-        """The rows of `open` that might have been asked and are not, the least wasteful per core first."""
-        asked = {order.pilot.run for order in self.orders}
-        rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in asked], dtype=np.int64)
+        """The rows of `open` that might have got an order and have none, the least wasteful per core first."""
+        ordered = {order.pilot.run for order in self.orders}
+        rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in ordered], dtype=np.int64)
         return rows[np.argsort(self.open.figures.least[rows] / self.open.sizes[rows], kind="stable")]
 
     def spared_at(self, row: int) -> Spared:
-        """One of `spared_rows` with its reason."""
+        """Return one of `spared_rows` with its reason."""
         return Spared(self.open[row], _not_needed(self.open[row], self.limit))
 
 
@@ -107,9 +107,9 @@ class Plan:
     """One cycle's decision on the snapshot taken at `taken` (UNIX s), and the sentence that sums it up.
 
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
-    cancels: requests whose reason has gone. notices: what the decision could not count on, a sentence each.
-    closed_nodes: nodes with pilots that cannot be asked. waiting: cores that accounts are owed and wait for, by
-    account. parts: for each of these, its parts of the pilots that are asked, by run. paused: demand that does not
+    withdrawals: of the orders whose reason has gone. notices: what the decision could not count on, a sentence each.
+    closed_nodes: nodes with pilots that can get no order. waiting: cores that accounts are owed and wait for, by
+    account. parts: for each of these, its parts of the pilots with an order, by run. paused: demand that does not
     count now.
     """
 
@@ -117,13 +117,13 @@ class Plan:
     policy: str
     balance: Balance
     users: tuple[UserPlan, ...]
-    cancels: tuple[Cancel, ...]
+    withdrawals: tuple[Withdrawal, ...]
     usable: int | None
     summary: str
     notices: tuple[str, ...] = ()
     closed_nodes: int = 0
     waiting: Mapping[str, float] = field(default_factory=dict)
-    parts: Mapping[str, Mapping[str, Part]] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, AccountPart]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()
 
     @property
@@ -137,177 +137,116 @@ class Plan:
         return sum(order.waste for order in self.orders)
 
 
-def make_plan(
-    snapshot: Snapshot, now: int, settings: Settings, record: Record | None = None, question: Question | None = None
-) -> Plan:
-    """Decide on a snapshot at `now` (UNIX s), knowing what `record` tells of earlier cycles.
-
-    Pilots are ranked within one user only; who gives back, and how many cores, comes from what the batch system knows
-    alone. With a `question` its cores are planned for, whatever the pool's own balance and the limits of a cycle are.
-    Raises PoolUnreachable for a snapshot that is not whole and UsageError for a policy or user that does not exist.
-    """
-    policy_called(settings.policy)
-    record = record or Record()
-    snapshot = with_unanswered(snapshot, record.unanswered)
-    if question is None:
-        counts, asks, balance = weighed(snapshot, record.unmet, now, settings)
-        released, pauses = cancels(counts, balance, now, settings, record), paused(snapshot, record.unmet, now)
-    else:
-        settings, released, pauses, counts, asks = without_limits(settings), (), (), snapshot, snapshot
-        balance = balance_for(question, snapshot, now, settings)
-    wait = too_soon(record, now, settings) if balance.deficit > 0 else ""
-    users = _user_plans(snapshot, balance, now, settings, record, wait)
-    asked = [order.pilot for user in users for order in user.orders]
-    refusing = refusing_nodes(record.nodes, now, settings)
-    fitting = usable(asked, jobs_waiting(counts)) if question is None else None
-    return Plan(
-        snapshot.taken,
-        settings.policy,
-        balance,
-        tuple(users),
-        released,
-        fitting,
-        summary=wait or _summary(balance, users, fitting, pauses),
-        notices=(*([refusing] if refusing else []), *notices_of(snapshot, pauses)),
-        closed_nodes=len({pilot.node for pilot in snapshot.pilots if pilot.cannot}),
-        waiting={one.name: cores for one in counts.principals if (cores := owed(one)) > 0},
-        parts=for_whom(asks, asked, balance.deficit, record.unmet),
-        paused=pauses,
-    )
-
-
-def _user_plans(
-    snapshot: Snapshot, balance: Balance, now: int, settings: Settings, record: Record, wait: str
-) -> list[UserPlan]:
-    """Each user's part in turn, until the deficit is covered; what a limit delays is asked of nobody else."""
-    pilots: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
-    for pilot in snapshot.pilots:
-        pilots[pilot.principal, pilot.user].append(pilot)
-    users: list[UserPlan] = []
-    taken: Counter[str] = Counter()  # by user, who may run under several accounts
-    missing, own, cycle = balance.deficit, balance.below_share, 0 if wait else settings.max_cores
-    for over in balance.over:
-        beyond, most = over.cores, over.most
-        for user in over.users:
-            cores = min(missing, beyond)
-            if cores <= 0:
-                break
-            allowed = max(0, min(cycle, cores_allowed(user, record, now, settings) - taken[user]))
-            part_of, whose = _Part(cores, beyond, own, most), (over.principal, user)
-            part = _user_plan(whose, pilots[whose], part_of, allowed, now, settings, record, wait)
-            users.append(part)
-            cycle -= part.cores_given
-            taken[user] += part.cores_given
-            gone = part.cores_given + part.later
-            missing, own, beyond, most = missing - gone, own - gone, beyond - gone, most - gone
-    return users
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Cores that one user is to give back: at most `beyond`, what its principal holds beyond what it is owed.
-
-    own: so many are for those who use less than their own share: for them at most `most`, which leaves the principal
-    its own share.
-    """
-
-    cores: int
-    beyond: int
-    own: int
-    most: int
-
-    def need(self, sizes: Whole) -> Need:
-        """What pilots of these sizes are asked for: rounded up beyond `beyond` only where the own shares need it."""
-        own = min(self.cores, self.own)
-        if total_to_give(sizes, self.cores, self.beyond) >= own:
-            return Need(self.cores, self.beyond)
-        return Need(own, self.most)
-
-
-def _user_plan(
-    whose: tuple[str, str],
-    pilots: Sequence[Pilot],
-    part: _Part,
-    allowed: int,
-    now: int,
-    settings: Settings,
-    record: Record,
-    wait: str,
-) -> UserPlan:
-    """Choose among one user's pilots, no more cores than are allowed now."""
-    closed = {pilot.run: why for pilot in pilots if (why := _why_closed(pilot, now, settings, record))}
-    able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, record)
-    others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, record)
-    need = part.need(able.sizes)
-    bounded = Need(min(need.cores, allowed), min(need.most, allowed))
-    orders = _orders(policy_called(settings.policy).choose(able, bounded), able)
-    later, limit = 0, ""
-    if part.cores > allowed:
-        limit = wait or f"a limit allows {allowed} cores now"
-        possible = min(part.cores, int(able.sizes.sum()))
-        later = max(0, possible - sum(order.pilot.cores for order in orders))
-    return UserPlan(*whose, part.cores, later, limit, orders, able, (others, closed), need)
-
-
-def _orders(choices: Sequence[Choice], among: Candidates) -> tuple[Order, ...]:
-    """The orders, each with what its pilot would waste by its own word, before its user's claims are moved."""
-    word: dict[tuple[str, str], int] = {}
-    if among.figures.columns.doubt.any():
-        chosen = (choice.candidate.pilot for choice in choices)
-        believed = candidates_of(chosen, among.figures.now, among.settings)
-        word = {(one.pilot.run, way.kind): way.waste for one in believed for way in one.options}
-    return tuple(_order(one, word.get((one.candidate.pilot.run, one.option.kind), one.option.waste)) for one in choices)
-
-
-def _order(choice: Choice, promised: int) -> Order:
-    way = choice.option
-    return Order(choice.candidate, way.kind, way.deadline, way.cores_back, way.waste, promised, choice.reason)
-
-
-def _why_closed(pilot: Pilot, now: int, settings: Settings, record: Record) -> str:
-    """Why a pilot may not be asked by what the batch system itself knows or did, or ""."""
-    if pilot.deadline is not None:
-        return f"asked already to be gone by {clock(pilot.deadline)}"
-    if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
-        return "the batch system ends it already"
-    if pilot.cannot:
-        return f"cannot be asked: {pilot.cannot}"
-    longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
-    if pilot.vacate is not None and pilot.vacate > settings.vacate and pilot.vacate + settings.told >= longest:
-        return (
-            f"its claim lets it be ended {duration(pilot.vacate)} before a deadline, and no deadline lies further ahead"
-            f" than {duration(longest)}: it would be ended before it is told"
-        )
-    if now - pilot.started < settings.min_age:
-        return f"left alone for the first {duration(settings.min_age)} of its run"
-    return why_held_off(pilot, now, settings, record)
-
-
 def _not_needed(one: Candidate, limit: str) -> str:
-    how = "killing" if one.best.kind == KILL else "asking"
+    how = "killing" if one.best.kind == KILL else "draining"
     return f"not needed; {how} it would waste {core_hours(one.best.waste)}" + (f"; {limit}" if limit else "")
 
 
-def _summary(balance: Balance, users: Sequence[UserPlan], fitting: int | None, pauses: Sequence[Paused]) -> str:
-    if balance.demand <= 0 and pauses:
-        return "only demand that is paused waits: nothing to give back"
-    if balance.demand <= 0:
-        return "nobody under quota waits: nothing to give back"
-    if not balance.over:
-        return "nobody is over quota: nothing to give back"
-    needed = whole_cores(balance.demand - balance.free - balance.leaving)
-    if balance.deficit <= 0 < min(needed, sum(one.cores for one in balance.over)):
-        return "cores that have just come back may serve those who wait: nothing to give back for now"
-    if balance.deficit <= 0:
-        return "enough cores are free or on their way out: nothing to give back"
-    pilots = sum(len(user.orders) for user in users)
-    cores = sum(user.cores_given for user in users)
-    waste = core_hours(sum(order.waste for user in users for order in user.orders))
-    who = "1 pilot gives" if pilots == 1 else f"{pilots} pilots give"
-    text = f"{who} back {cores} of {balance.deficit} cores at an expected waste of {waste}"
-    missing, scattered = balance.deficit - cores, 0 if fitting is None else min(cores, balance.deficit) - fitting
-    if missing > 0:
-        text += f"; {missing} cores are left over (limits of a cycle, or no pilot that fits)"
-    if scattered > 0:
-        text += f"; {scattered} of them lie in pieces too small for the jobs that wait"
-    return text
+def as_json(plan: Plan) -> dict[str, object]:
+    """Return the whole plan: the balance, and per user who gets an order and who is spared."""
+    balance = plan.balance
+    return {
+        "taken": plan.taken,
+        "policy": plan.policy,
+        "summary": plan.summary,
+        "cores": {
+            "demand": balance.demand,
+            "free": balance.free,
+            "leaving": balance.leaving,
+            "surplus": balance.surplus,
+            "deficit": balance.deficit,
+        },
+        "expected_waste": plan.waste,
+        "cores_usable": plan.usable,
+        "notices": list(plan.notices),
+        "paused_demand": [paused_as_json(one) for one in plan.paused],
+        "users": [
+            {
+                "account": user.account,
+                "user": user.user,
+                "cores": user.cores,
+                "cores_given": user.cores_given,
+                "cores_later": user.later,
+                "limit": user.limit,
+                "request": user.request,
+                "orders": [order_as_json(order) for order in user.orders],
+                "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
+            }
+            for user in plan.users
+        ],
+        "withdrawals": [
+            {
+                "run": one.pilot.run,
+                "name": one.pilot.name,
+                "node": one.pilot.node,
+                "account": one.pilot.account,
+                "user": one.pilot.user,
+                "cores": one.pilot.cores,
+                "ordered_deadline": one.pilot.deadline,
+                "saved": one.saved,
+                "reason": one.reason,
+            }
+            for one in plan.withdrawals
+        ],
+    }
+
+
+def paused_as_json(one: Paused) -> dict[str, object]:
+    """Return paused demand as plain values; times in UNIX s."""
+    return asdict(one)
+
+
+def order_as_json(order: Order) -> dict[str, object]:
+    """Return one order as plain values."""
+    return {
+        **candidate_as_json(order.candidate),
+        "act": "vacate" if order.kind == KILL else "drain",
+        "kind": order.kind,
+        "deadline": order.deadline,
+        "cores_back": order.cores_back,
+        "expected_waste": order.waste,
+        "reason": order.reason,
+        "request": order.request,
+        "room": None if order.room is None else room_as_json(order.room),
+    }
+
+
+def room_as_json(room: RoomFor) -> dict[str, object]:
+    """Return what room is made for as plain values."""
+    jobs = [
+        {"kind": kind.name, "account": kind.account, "jobs": number, "asks": kind.in_words(), "example": kind.example}
+        for kind, number in room.jobs
+    ]
+    return {"place": room.place, "jobs": jobs}
+
+
+def candidate_as_json(one: Candidate) -> dict[str, object]:
+    """Return one pilot's identity and figures as plain values; null = not known or not believed."""
+    pilot, report = one.pilot, one.pilot.report
+    return {
+        "run": pilot.run,
+        "name": pilot.name,
+        "node": pilot.node,
+        "account": pilot.account,
+        "user": pilot.user,
+        "cores": pilot.cores,
+        "used_cpu": None if report is None else report.used_cpu,
+        "started": pilot.started,
+        "lease_end": pilot.lease_end,
+        "heartbeat": None if report is None else report.heartbeat,
+        "standing": one.standing,
+        "rule": one.rule,
+        "remaining": one.remaining,
+        "draining_waste": one.draining_waste,
+        "kill_waste": one.kill_waste,
+        "waste_if_drained": one.drained.waste,
+        "options": [
+            {"kind": way.kind, "expected_waste": way.waste, "deadline": way.deadline, "cores_back": way.cores_back}
+            for way in one.options
+        ],
+        "priority_factor": one.priority_factor,
+        "draining": one.draining,
+        "ordered_deadline": pilot.deadline,
+        "leaving": pilot.leaving,
+        "cannot": pilot.cannot,
+    }

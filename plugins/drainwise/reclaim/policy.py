@@ -1,25 +1,26 @@
-"""Which of one user's pilots give back the cores: the policies by name, behind one small interface.
+"""Choose which of one user's pilots give back the cores: the built-in policies, behind one small interface.
 
-All are held to the same total of cores, which comes from the sizes of the pilots alone (see `reach`), and all count
-waste by the same figures. So `least-waste` never wastes more than another one, and no claim changes how many cores go.
+All are held to the same total of cores, which comes from the sizes of the pilots alone (see `subset_sums`), and all
+count waste by the same figures. So `least-waste` never wastes more than another one, and no claim changes how many
+cores go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from drainwise.errors import UsageError
-from drainwise.reclaim.arrays import Mask, Real, Whole
+from drainwise.facts.units import core_hours, duration
+from drainwise.reclaim import policies
 from drainwise.reclaim.candidates import Candidate, Candidates, Option, in_words
-from drainwise.reclaim.cover import cheapest_of_total
 from drainwise.reclaim.figures import Figures
-from drainwise.reclaim.reach import first_that_make, total_to_give
-from drainwise.reclaim.settings import Settings
-from drainwise.reclaim.words import core_hours, duration
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.arrays import Mask, Real, Whole
+from drainwise.reclaim.totals.knapsack import cheapest_of_total
+from drainwise.reclaim.totals.subset_sums import first_that_make, total_to_give
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Chosen:
     """One pilot that was chosen, what happens to it, and the rule in words."""
 
     candidate: Candidate
@@ -40,25 +41,25 @@ class Choice:
 
 
 class Policy(Protocol):
-    """A rule that chooses among the pilots of one user. Pure: the same question has the same answer."""
+    """A rule that chooses among the pilots of one user. Pure: the same candidates give the same answer."""
 
-    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
-        """Pilots that make exactly the total which `need` and their sizes give, the most worthwhile first."""
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
+        """Return pilots that make exactly the total which `need` and their sizes give, the most worthwhile first."""
 
 
 class LeastWaste:
     """The pilots that make the total at the least total expected waste, exactly, each ended in its cheapest way."""
 
-    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
         """See `Policy`. Ties by PRIORITY_FACTOR, then by the name of the run: see `cheapest_of_total`."""
         it, sizes = candidates.figures, candidates.sizes
         total = total_to_give(sizes, need.cores, need.most)
-        waste = np.where(it.worn, 0.0, it.least)
+        waste = np.where(it.unprotected, 0.0, it.least)
         rows = cheapest_of_total(sizes, waste, it.priority, total)
         rows = rows[np.lexsort((rows, it.priority[rows], waste[rows] / sizes[rows]))]
         chosen = [candidates[row] for row in rows.tolist()]
         rule = f"in the least wasteful set for {total} cores, {core_hours(sum(one.best.waste for one in chosen))}"
-        return tuple(Choice(one, one.best, f"{in_words(one, one.best, it.now)}; {rule}") for one in chosen)
+        return tuple(Chosen(one, one.best, f"{in_words(one, one.best, it.now)}; {rule}") for one in chosen)
 
 
 Keys = Sequence["Real | Whole | Mask"]
@@ -76,20 +77,20 @@ class InOrder:
     rule: str
     order: Callable[[Figures], Keys]
 
-    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
         """See `Policy`; of equals by PRIORITY_FACTOR, then by the name of the run."""
         now, chosen = candidates.figures.now, _first(candidates, need, self.order(candidates.figures))
-        return tuple(Choice(one, one.killed, f"{in_words(one, one.killed, now)}; {self.rule}") for one in chosen)
+        return tuple(Chosen(one, one.killed, f"{in_words(one, one.killed, now)}; {self.rule}") for one in chosen)
 
 
-class Paper:
+class PaperPolicy:
     """The paper's example, as written (section 4.1), repeated until the cores are covered.
 
     "If there are any pilot jobs that can go away within 2 hours, pick the one with the least draining waste, else pick
     the one that is least expensive to kill." The 2 hours are `settings.horizon`, or the grace where it is shorter.
     """
 
-    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
         """See `Policy`; of equals as in `InOrder`."""
         it, settings = candidates.figures, candidates.settings
         quick = it.leave < np.inf
@@ -101,51 +102,39 @@ class Paper:
             leaves = next((way for way in one.options if way.kind == "leave"), None)
             if leaves is not None:
                 option, rule = leaves, f"least draining waste of those that can go away within {within}"
-            choices.append(Choice(one, option, f"{in_words(one, option, it.now)}; {rule}"))
+            choices.append(Chosen(one, option, f"{in_words(one, option, it.now)}; {rule}"))
         return tuple(choices)
 
 
 def _first(candidates: Candidates, need: Need, keys: Keys) -> list[Candidate]:
-    """The first candidates by `keys`, then by PRIORITY_FACTOR and run, that make the total; worn ones first."""
+    """Return the candidates that make the total: the unprotected, then by `keys`, PRIORITY_FACTOR and run."""
     it, sizes = candidates.figures, candidates.sizes
-    order = np.lexsort((it.priority, *reversed(keys), ~it.worn))
+    order = np.lexsort((it.priority, *reversed(keys), ~it.unprotected))
     places = first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))
     return [candidates[row] for row in order[places].tolist()]
 
 
 def _youngest_payload(it: Figures) -> Keys:
-    """Age of the payload that started last; of a pilot that is not believed, its own run time."""
-    return (it.now - np.where(it.columns.believed, it.columns.last_start, it.columns.started),)
+    """Return the age of the payload that started last; of a pilot that is not believed, its own run time."""
+    return (it.now - np.where(it.columns.believed, it.columns.last_job_start, it.columns.started),)
 
 
 def _dice(it: Figures) -> Keys:
-    """An order that nobody can know before the snapshot is taken, the same whenever it is asked for again."""
+    """Return random keys that nobody can know before the snapshot is taken, the same at every call."""
     return (np.random.default_rng(it.now).permutation(len(it)),)
 
 
-LEAST_WASTE = "least-waste"
-POLICIES: Mapping[str, Policy] = {
-    LEAST_WASTE: LeastWaste(),
-    "paper": Paper(),
-    "least-kill": InOrder("least expensive to kill", lambda it: (it.kill_waste,)),
-    "youngest-first": InOrder("the shortest run time first", lambda it: (-it.columns.started,)),
-    "oldest-first": InOrder("the longest run time first", lambda it: (it.columns.started,)),
-    "nebraska": InOrder("the youngest payload first", _youngest_payload),
-    "random": InOrder("drawn by lot", _dice),
-}
+LEAST_WASTE, PAPER = LeastWaste(), PaperPolicy()
+LEAST_KILL = InOrder("least expensive to kill", lambda it: (it.kill_waste,))
+YOUNGEST_FIRST = InOrder("the shortest run time first", lambda it: (-it.columns.started,))
+OLDEST_FIRST = InOrder("the longest run time first", lambda it: (it.columns.started,))
+NEBRASKA = InOrder("the youngest payload first", _youngest_payload)
+RANDOM = InOrder("drawn by lot", _dice)
 
 
-def policy_called(name: str) -> Policy:
-    """The policy of that name; raises UsageError, which names those there are."""
-    try:
-        return POLICIES[name]
-    except KeyError:
-        raise UsageError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}") from None
-
-
-def for_comparison(settings: Settings) -> Settings:
-    """The settings for a plan that is only looked at: the policies that kill do so whatever `drain_only` says.
+def for_comparison(settings: ReclaimSettings) -> ReclaimSettings:
+    """Return the settings for a plan that is only looked at: the policies that kill do so whatever `drain_only` says.
 
     Orders must not be given by such a plan. What the site itself means to do, least-waste, stays as the site bounds it.
     """
-    return settings if settings.policy == LEAST_WASTE else replace(settings, drain_only=False)
+    return settings if settings.policy == policies.LEAST_WASTE else replace(settings, drain_only=False)

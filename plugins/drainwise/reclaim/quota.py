@@ -1,4 +1,4 @@
-"""Who is over quota and by how many cores, who waits and for how many: figures of the batch system alone.
+"""Weigh surplus against demand: who is over quota, who waits, by how many cores, from the batch system's figures alone.
 
 Nothing a pilot says enters here, so no claim can change how many cores anyone has to give back.
 """
@@ -6,26 +6,28 @@ Nothing a pilot says enters here, so no claim can change how many cores anyone h
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from drainwise.clocks import CLOCKS_DIFFER
-from drainwise.errors import PoolUnreachable
-from drainwise.pool import Pilot, Principal, Snapshot
+from drainwise.facts.errors import PoolUnreachable, UsageError
+from drainwise.pool.clocks import CLOCKS_DIFFER
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.free_cores import ROUNDING, whole_cores
+from drainwise.reclaim.settings import ReclaimSettings
 
 _MOST = 1e12  # cores of an account
 _LARGEST_PILOT = 1 << 17  # cores; the choice keeps tables as long as sums of cores
-_ROUNDING = 1e-6  # cores; quotas and weights are sums of floats
 
 
 @dataclass(frozen=True)
 class Over:
-    """A principal over its quota: `cores` it can still give back, and its users, who gives back first at the front.
+    """An account over its quota: `cores` it can still give back, and its users, who gives back first at the front.
 
     most: cores that it can give back without using less than its own share; at least `cores`.
     """
 
-    principal: str
+    account: str
     cores: int
     users: tuple[str, ...]
     most: int
@@ -38,7 +40,7 @@ class Balance:
     demand: owed to those under quota who wait. free: unclaimed cores they can use. leaving: on their way out already.
     surplus: held beyond the quotas. deficit: what must be given back now. over: by whom, in this order. below_share:
     cores that are needed for those who use less than their own share: for these a pilot may go that has more cores than
-    its principal holds beyond what it is owed, as long as that keeps its own share.
+    its account holds beyond what it is owed, as long as that keeps its own share.
     """
 
     demand: float
@@ -50,35 +52,30 @@ class Balance:
     below_share: int = 0
 
 
-def whole_cores(cores: float) -> int:
-    """Cores rounded down, as no part of a core can be given back."""
-    return max(0, math.floor(cores + _ROUNDING))
-
-
-def owed(principal: Principal) -> float:
-    """Cores that a principal under its quota waits for and has a right to: min(wanted, owed − in use), in whole jobs.
+def owed(account: Account) -> float:
+    """Return the cores that an account waits for below its quota: min(wanted, owed − in use), in whole jobs.
 
     A part of a job's cores would be of no use to it: taking them back would be waste without a gain.
     """
-    return _in_whole_jobs(principal, principal.cores_owed)
+    return _in_whole_jobs(account, account.cores_owed)
 
 
-def own_share(principal: Principal) -> float:
-    """Cores of a principal's own share, of which nothing is lent to it: what others may never make it go below."""
-    share = principal.cores_share
-    return principal.cores_owed if share is None else min(share, principal.cores_owed)
+def own_share(account: Account) -> float:
+    """Return the cores of an account's own share, of which nothing is lent to it: others never make it go below."""
+    share = account.cores_share
+    return account.cores_owed if share is None else min(share, account.cores_owed)
 
 
-def _in_whole_jobs(principal: Principal, share: float) -> float:
-    room = min(principal.cores_wanted, share - principal.cores_in_use)
-    job = max(principal.cores_per_job, 1.0)
+def _in_whole_jobs(account: Account, share: float) -> float:
+    room = min(account.cores_wanted, share - account.cores_in_use)
+    job = max(account.cores_per_job, 1.0)
     return whole_cores(room / job) * job
 
 
 def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
-    """Whether a pilot's cores come back without a new order.
+    """Return whether a pilot's cores come back without a new order.
 
-    A pilot that was asked counts whatever its deadline, so that nobody is asked twice for one reason; so does one whose
+    A pilot with an order counts whatever its deadline, so that nobody gets two orders for one reason; so does one whose
     order was not answered, as long as that may still be carried out. One that the batch system ends for another reason
     (a node that drains for a day) counts when that is within `horizon` seconds.
     """
@@ -89,64 +86,126 @@ def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
 
 def require_whole(snapshot: Snapshot) -> None:
     """Raise PoolUnreachable for a snapshot that cannot be a whole and true answer: nothing may be decided on it."""
-    names = Counter(principal.name for principal in snapshot.principals)
+    names = Counter(account.name for account in snapshot.accounts)
     for name, count in names.items():
         if count > 1:
-            raise PoolUnreachable(f"half an answer from the batch system: account {name!r} is there {count} times")
-    for principal in snapshot.principals:
-        cores = (principal.cores_in_use, principal.cores_owed, principal.cores_wanted, principal.cores_per_job)
-        if not (
-            all(0 <= one <= _MOST for one in (*cores, own_share(principal))) and 0 <= principal.priority < math.inf
-        ):
-            raise PoolUnreachable(f"half an answer from the batch system: figures of account {principal.name!r}")
+            raise PoolUnreachable(f"incomplete answer from the batch system: account {name!r} is there {count} times")
+    for account in snapshot.accounts:
+        cores = (account.cores_in_use, account.cores_owed, account.cores_wanted, account.cores_per_job)
+        if not (all(0 <= one <= _MOST for one in (*cores, own_share(account))) and 0 <= account.priority < math.inf):
+            raise PoolUnreachable(f"incomplete answer from the batch system: figures of account {account.name!r}")
     if not 0 <= snapshot.free_cores <= _MOST:
-        raise PoolUnreachable("half an answer from the batch system: its free cores")
+        raise PoolUnreachable("incomplete answer from the batch system: its free cores")
     runs = Counter(pilot.run for pilot in snapshot.pilots)
     for pilot in snapshot.pilots:
-        if pilot.principal not in names:
+        if pilot.account not in names:
             raise PoolUnreachable(
-                f"half an answer from the batch system: nothing is known of account {pilot.principal!r}"
+                f"incomplete answer from the batch system: nothing is known of account {pilot.account!r}"
                 f" that pilot {pilot.name} runs under"
             )
         if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > snapshot.taken + CLOCKS_DIFFER:
-            raise PoolUnreachable(f"half an answer from the batch system: pilot {pilot.name} is there twice or unsound")
+            raise PoolUnreachable(
+                f"incomplete answer from the batch system: pilot {pilot.name} is there twice or unsound"
+            )
         if pilot.cores > _LARGEST_PILOT and not pilot.cannot:
             raise PoolUnreachable(
-                f"half an answer from the batch system: pilot {pilot.name} has more than {_LARGEST_PILOT} cores"
+                f"incomplete answer from the batch system: pilot {pilot.name} has more than {_LARGEST_PILOT} cores"
             )
 
 
 def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
-    """The balance of a snapshot at `now` (UNIX s); `horizon` (s) as in `on_its_way`.
+    """Return the balance of a snapshot at `now` (UNIX s); `horizon` (s) as in `on_its_way`.
 
     deficit = min(demand − free − leaving, Σ (surplus − leaving) of those over quota): the worst priority (the largest
-    number) gives back first, within a principal the user with the worst priority. What is lent out is given back to a
+    number) gives back first, within an account the user with the worst priority. What is lent out is given back to a
     part of a core, save where those wait who use less than their own share: for them it is rounded up, so that parts of
-    a core of several principals make a whole one. Raises PoolUnreachable as `require_whole` does.
+    a core of several accounts make a whole one. What goes for a request is less that its account holds beyond its
+    quota, and nothing for those who wait. Raises PoolUnreachable as `require_whole` does.
     """
     require_whole(snapshot)
     leaving: Counter[str] = Counter()
     for pilot in snapshot.pilots:
-        if on_its_way(pilot, now, horizon):
-            leaving[pilot.principal] += pilot.cores
-    on_the_way = sum(leaving.values())  # Counter.total() is not in Python 3.9
-    demand = sum(owed(principal) for principal in snapshot.principals)
-    own = sum(_in_whole_jobs(principal, own_share(principal)) for principal in snapshot.principals)
+        if pilot.reserved or on_its_way(pilot, now, horizon):
+            leaving[pilot.account] += pilot.cores
+    on_the_way = sum(one.cores for one in snapshot.pilots if not one.reserved and on_its_way(one, now, horizon))
+    demand = sum(owed(account) for account in snapshot.accounts)
+    own = sum(_in_whole_jobs(account, own_share(account)) for account in snapshot.accounts)
     below_share = whole_cores(own - snapshot.free_cores - on_the_way)
     surplus, over = 0.0, []
-    for principal in sorted(snapshot.principals, key=lambda one: (-one.priority, one.name)):
-        beyond = principal.cores_in_use - principal.cores_owed
-        if beyond > _ROUNDING:
+    for account in sorted(snapshot.accounts, key=lambda one: (-one.priority, one.name)):
+        beyond = account.cores_in_use - account.cores_owed
+        if beyond > ROUNDING:
             surplus += beyond
-            left = beyond - leaving[principal.name]
-            most = whole_cores(left + principal.cores_owed - own_share(principal))
-            cores = min(most, math.ceil(left - _ROUNDING)) if below_share else whole_cores(left)
-            over.append(Over(principal.name, max(0, cores), _worst_first(snapshot, principal.name), most))
+            left = beyond - leaving[account.name]
+            most = whole_cores(left + account.cores_owed - own_share(account))
+            cores = min(most, math.ceil(left - ROUNDING)) if below_share else whole_cores(left)
+            over.append(Over(account.name, max(0, cores), _worst_first(snapshot, account.name), most))
     needed = whole_cores(demand - snapshot.free_cores - on_the_way)
     deficit = min(needed, sum(one.cores for one in over))
     return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over), below_share)
 
 
-def _worst_first(snapshot: Snapshot, principal: str) -> tuple[str, ...]:
-    users = {pilot.user for pilot in snapshot.pilots if pilot.principal == principal}
+def _worst_first(snapshot: Snapshot, account: str) -> tuple[str, ...]:
+    users = {pilot.user for pilot in snapshot.pilots if pilot.account == account}
     return tuple(sorted(users, key=lambda user: (-snapshot.user_priorities.get(user, 0.0), user)))
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """`cores` from those over quota, worst priority first; from `user` or `account` alone when one is named, over quota
+    or not.
+    """
+
+    cores: int
+    user: str | None = None
+    account: str | None = None
+
+
+def balance_for(what_if: WhatIf, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> Balance:
+    """Return the balance that a what-if puts in the place of the pool's.
+
+    Raises UsageError for a user or an account without pilots.
+    """
+    pool = weigh(snapshot, now, settings.horizon)
+    is_of_all = what_if.user is None and what_if.account is None
+    over = pool.over if is_of_all else _everything_of(what_if, snapshot, now, settings)
+    cores = what_if.cores
+    return replace(pool, demand=float(cores), free=0.0, leaving=0, deficit=cores, over=over, below_share=cores)
+
+
+def without_limits(settings: ReclaimSettings) -> ReclaimSettings:
+    """Return the settings without the limits of a cycle: a what-if is none."""
+    return replace(
+        settings,
+        max_cores=sys.maxsize,
+        max_cores_per_user=sys.maxsize,
+        max_cores_per_user_hour=sys.maxsize,
+        min_between_acts=0,
+    )
+
+
+def _everything_of(what_if: WhatIf, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> tuple[Over, ...]:
+    user = None if what_if.user is None else _named("user", what_if.user, {one.user for one in snapshot.pilots})
+    account = what_if.account
+    account = None if account is None else _named("account", account, {one.account for one in snapshot.pilots})
+    cores: Counter[tuple[str, str]] = Counter()
+    for pilot in snapshot.pilots:
+        is_theirs = user in {None, pilot.user} and account in {None, pilot.account}
+        if is_theirs and not pilot.reserved and not on_its_way(pilot, now, settings.horizon):
+            cores[pilot.account, pilot.user] += pilot.cores
+    found = []
+    for name in sorted({name for name, _ in cores}):
+        users = tuple(one for one in _worst_first(snapshot, name) if cores[name, one])
+        total = sum(cores[name, one] for one in users)
+        found.append(Over(name, total, users, total))
+    return tuple(found)
+
+
+def _named(what: str, name: str, known: set[str]) -> str:
+    """Return the one that is called so, with or without its domain. Raises UsageError when there is none."""
+    named = {name} & known or {one for one in known if one.partition("@")[0] == name}
+    if len(named) != 1:
+        shown = ", ".join(sorted(named or known)) or "nobody"
+        raise UsageError(f"no {what} with pilots is called {name!r}; there is {shown}")
+    [found] = named
+    return found

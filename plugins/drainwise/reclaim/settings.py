@@ -1,4 +1,4 @@
-"""What the site decided about reclaiming; every bound of an act and every rule of trust stands here."""
+"""Hold the site's settings of reclaiming: every bound of an act and every rule of trust."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Trust:
-    """How far a user's word counts. Times are in seconds.
+    """How far a user's claims count. Times are in seconds.
 
     window: how long the outcome of a pilot is held for or against its user. pilots: fewer outcomes than that say
-    nothing yet. tolerance: percent by which promises may be wrong in sum. spared: a pilot that was spared so many times
+    nothing yet. tolerance: percent by which promises may be wrong in sum. spared: a pilot that was spared that often
     while its user gave cores back goes first; 0 = never.
     """
 
@@ -21,17 +21,17 @@ class Trust:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReclaimSettings:
     """The site's bounds for one cycle. Times are in seconds.
 
     policy: its name. horizon: the cores must be back within it, else an option does not count; cores that come back
     within it count as on their way. grace: longest time from the order to the deadline, never longer than max_grace.
     margin: what a pilot gets beyond the time that it says it needs; one that would not get it counts as cut. notice:
     the shortest time from an order to its deadline. vacate: how long before the deadline the batch system begins to end
-    a pilot (a pilot may have its own). told: how long it takes at most until a pilot hears of an order. drain_only:
-    nobody is ended at once; each pilot that is asked gets time to drain. heartbeat_limit: an older report has lost its
-    protection. max_cores: asked for in one cycle; max_cores_per_user: of one user in one cycle;
-    max_cores_per_user_hour: of one user within any hour. min_between_acts: between two cycles that ask anybody.
+    a pilot (a pilot may have its own). order_latency: seconds at most until a pilot knows of an order.
+    drain_only: each pilot with an order gets time to drain; what is there at its deadline is ended. heartbeat_limit: an
+    older report has lost its protection. max_cores: ordered in one cycle; max_cores_per_user: of one user in one cycle;
+    max_cores_per_user_hour: of one user within any hour. min_between_acts: between two cycles that give orders.
     retry_after: a pilot whose order was refused, and a node that refuses all, are left alone so long, so that another
     one goes instead; such a node longer each time. min_age: a pilot younger than that is left alone; it has hardly
     begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for its
@@ -50,7 +50,7 @@ class Settings:
     margin: int = 900
     notice: int = 0
     vacate: int = 0
-    told: int = 0
+    order_latency: int = 0
     min_age: int = 60
     min_between_acts: int = 0
     retry_after: int = 600

@@ -7,6 +7,9 @@ has failed when they lie idle or went to accounts over their quota instead; core
 took speak neither for nor against. What is weighed is cores, not starts: one small job that starts does not excuse
 eight cores in vain. An account that waits no more when its round ends is given that once.
 
+Where the batch system tells what waits by kind, each kind of jobs has rounds of its own: what its account's jobs start
+on those places counts for it, and a pause holds all of the kind, until it has passed or the kind finds more places.
+
 After FAILED_ROUNDS failed rounds in a row the demand of that moment does not count until a pause has passed. Each
 further failed round doubles the pause, up to LONGEST_PAUSE; a round that helps after it ends all this. Jobs that
 come during the pause do count, as they may be of another kind: but once in a pause, since after a round for them that
@@ -19,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from drainwise.pool import Pilot, Principal, Snapshot
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import owed
-from drainwise.reclaim.settings import Settings
+from drainwise.reclaim.settings import ReclaimSettings
 
 FAILED_ROUNDS = 2
 LONGEST_PAUSE = 86_400
@@ -32,8 +36,8 @@ _ROUNDING = 1e-3  # cores
 
 
 @dataclass(frozen=True)
-class Part:
-    """Of one pilot that was asked, with `whole` cores on `node`, the cores that are for one account."""
+class AccountPart:
+    """Of one pilot that got an order, with `whole` cores on `node`, the cores that are for one account."""
 
     node: str
     whole: int
@@ -41,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Unmet:
+class UnmetDemand:
     """What is remembered of one account that orders were given for. In cores, times in UNIX s.
 
     runs: the orders that stand for it; ordered: when the last was given. use: what the account used when it was looked
@@ -52,11 +56,13 @@ class Unmet:
     grew for them; wasted: what nobody under quota used of them.
     failed: rounds in a row that did not help; vain: cores that nobody under quota used in them. since, until: when the
     last of them failed, and the end of the pause after it. held: demand that does not count during it, in `held_jobs`
-    jobs. closed: nothing of the demand counts.
+    jobs. closed: nothing of the demand counts. kind: the kind of jobs, by its name, "" where it is all that the account
+    waits for; spots: places where it can run, when it failed. unused: cores of the round that ended just now which
+    nobody under quota used.
     """
 
-    principal: str
-    runs: Mapping[str, Part] = field(default_factory=dict)
+    account: str
+    runs: Mapping[str, AccountPart] = field(default_factory=dict)
     ordered: int = 0
     use: float = 0.0
     looked: int = 0
@@ -79,6 +85,14 @@ class Unmet:
     held: float = 0.0
     held_jobs: float = 0.0
     closed: bool = False
+    kind: str = ""
+    spots: int = 0
+    unused: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Return by what it is remembered: the kind, or the account."""
+        return self.kind or self.account
 
     @property
     def idle(self) -> float:
@@ -90,92 +104,120 @@ class Unmet:
         """Cores by which the account's use has grown since `back` came back."""
         return max(0.0, self.peak - self.base)
 
-    def without(self, run: str) -> Unmet:
-        """The same without an order that was not given."""
+    def without(self, run: str) -> UnmetDemand:
+        """Return the unmet demand without an order that was not given."""
         return replace(self, runs={one: part for one, part in self.runs.items() if one != run})
 
-    def without_round(self) -> Unmet:
-        """The same when nothing has come back."""
+    def without_round(self) -> UnmetDemand:
+        """Return the unmet demand as if nothing had come back."""
         idle = replace(self, back=0.0, whole=0.0, nodes=(), left=0, base=0.0, peak=0.0, others=0.0, first=0, last=0)
         return replace(idle, settled=0.0, served=0.0, wasted=0.0)
 
 
-def use_of(account: Principal) -> float:
-    """Cores that the account's jobs hold."""
+def use_of(account: Account) -> float:
+    """Return the cores that the account's jobs hold."""
     return account.cores_in_use if account.cores_running is None else account.cores_running
 
 
-def jobs_of(account: Principal) -> float:
-    """Jobs that the account waits with."""
+def jobs_of(account: Account) -> float:
+    """Return the number of jobs that the account waits with."""
     return account.cores_wanted / max(account.cores_per_job, 1.0)
 
 
+def kind_as_account(kind: JobKind) -> Account:
+    """Return a kind of jobs as if it were an account that is owed all that it waits for."""
+    wanted = float(kind.jobs * kind.cores)
+    return Account(kind.name, 0.0, wanted, wanted if kind.classes else 0.0, 0.0, float(kind.cores))
+
+
 def for_whom(
-    snapshot: Snapshot, pilots: Sequence[Pilot], deficit: int, known: Mapping[str, Unmet]
-) -> dict[str, dict[str, Part]]:
-    """For each account that is owed cores, its parts of the pilots that are to be asked, by run.
+    snapshot: Snapshot, pilots: Sequence[Pilot], deficit: int, known: Mapping[str, UnmetDemand]
+) -> dict[str, dict[str, AccountPart]]:
+    """Return for each account that is owed cores its parts of the pilots that get an order, by run.
 
     In proportion to what no order stands for. All parts together are at most `deficit`: what a pilot has beyond that
-    was not asked for.
+    was not needed.
     """
-    wants = {one.name: cores for one in snapshot.principals if (cores := owed(one)) > 0}
+    wants = {one.name: cores for one in snapshot.accounts if (cores := owed(one)) > 0}
     stands = {name: sum(one.cores for one in known[name].runs.values()) for name in wants if name in known}
     open_wants = {name: cores - stands.get(name, 0.0) for name, cores in wants.items() if cores > stands.get(name, 0.0)}
     waiting = open_wants or wants
-    total, asked = sum(waiting.values()), sum(one.cores for one in pilots)
-    if not (total and asked):
+    total, given = sum(waiting.values()), sum(one.cores for one in pilots)
+    if not (total and given):
         return {}
-    part = min(1.0, deficit / asked)
+    part = min(1.0, deficit / given)
     return {
-        name: {one.run: Part(one.node, one.cores, one.cores * part * cores / total) for one in pilots}
+        name: {one.run: AccountPart(one.node, one.cores, one.cores * part * cores / total) for one in pilots}
         for name, cores in waiting.items()
     }
 
 
-def ordered(
-    known: Mapping[str, Unmet], snapshot: Snapshot, parts: Mapping[str, Mapping[str, Part]], now: int
-) -> list[Unmet]:
-    """What is to be remembered of the accounts that get `parts` of runs that are asked at `now` (UNIX s).
+def with_orders(
+    known: Mapping[str, UnmetDemand], snapshot: Snapshot, parts: Mapping[str, Mapping[str, AccountPart]], now: int
+) -> list[UnmetDemand]:
+    """Return what is to be remembered of accounts that get `parts` of runs that get an order at `now` (UNIX s).
 
     parts: as `for_whom` gives them.
     """
-    uses = {one.name: use_of(one) for one in snapshot.principals}
-    before = {name: known.get(name, Unmet(name)) for name in parts}
+    uses = {one.name: use_of(one) for one in snapshot.accounts}
+    whose = {one.name: one.account for one in snapshot.kinds or ()}
+    new = {name: UnmetDemand(whose[name], kind=name) if name in whose else UnmetDemand(name) for name in parts}
+    before = {name: known.get(name, one) for name, one in new.items()}
     return [
-        replace(one, runs={**one.runs, **parts[name]}, ordered=now, use=uses[name], looked=now)
+        replace(one, runs={**one.runs, **parts[name]}, ordered=now, use=uses.get(name, 0.0), looked=now, unused=0.0)
         for name, one in before.items()
     ]
 
 
-def watched(known: Mapping[str, Unmet], snapshot: Snapshot, now: int, settings: Settings) -> dict[str, Unmet]:
-    """What is remembered after a look at `now` (UNIX s); an account of which nothing need be remembered is left out."""
-    accounts = {one.name: one for one in snapshot.principals}
-    gone = Principal("", 0.0, 0.0, 0.0, 0.0)
+def watched(
+    known: Mapping[str, UnmetDemand], snapshot: Snapshot, now: int, settings: ReclaimSettings
+) -> dict[str, UnmetDemand]:
+    """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered."""
+    accounts = {one.name: one for one in (*snapshot.accounts, *map(kind_as_account, snapshot.kinds or ()))}
+    gone = Account("", 0.0, 0.0, 0.0, 0.0)
     after = {name: _watch(one, accounts.get(name, gone), snapshot, now, settings) for name, one in known.items()}
-    return {name: one for name, one in after.items() if _is_in_round(one) or now < one.until + LONGEST_PAUSE}
+    return {name: one for name, one in after.items() if _is_remembered(one, now)}
 
 
-def _is_in_round(one: Unmet) -> bool:
+def _is_remembered(one: UnmetDemand, now: int) -> bool:
+    return _is_in_round(one) or bool(one.unused) or now < one.until + LONGEST_PAUSE
+
+
+def spots_of(kind: str, snapshot: Snapshot) -> int:
+    """Return the number of places where jobs of a kind could run, were they empty; 0 for one that does not wait."""
+    classes = next((one.classes for one in snapshot.kinds or () if one.name == kind), frozenset[str]())
+    return sum(place.node_class in classes for place in snapshot.places) if classes else 0
+
+
+def _is_in_round(one: UnmetDemand) -> bool:
     return bool(one.runs or one.back or one.settled)
 
 
-def _watch(one: Unmet, account: Principal, snapshot: Snapshot, now: int, settings: Settings) -> Unmet:
-    """One account: what has come back, whether it helped, and what of its demand is left of what does not count."""
+def _watch(one: UnmetDemand, account: Account, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> UnmetDemand:
+    """Return one account's unmet demand: what has come back, whether it helped, and what remains paused."""
     # Of times that lie ahead since the clock was set back only as much is believed as can be.
     one = replace(one, ordered=min(one.ordered, now), first=min(one.first, now), last=min(one.last, now))
-    one = replace(one, since=min(one.since, now), until=min(one.until, now + LONGEST_PAUSE))
+    one = replace(one, since=min(one.since, now), until=min(one.until, now + LONGEST_PAUSE), unused=0.0)
+    spots = spots_of(one.kind, snapshot) if one.kind and one.failed else 0
+    if spots > one.spots:  # it can run where it could not
+        one = replace(one, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False, spots=0)
     one = _come_back(one, use_of(account), snapshot, now, settings)
     if one.back or one.settled:
+        failed = one.failed
         one = _judged(one, account, now, settings)
+        if one.kind and one.failed > failed:
+            one = replace(one, spots=spots_of(one.kind, snapshot), closed=True)
+    if one.kind:
+        return replace(one, held=account.cores_wanted, held_jobs=jobs_of(account)) if one.closed else one
     jobs = jobs_of(account)
     return replace(one, held=min(one.held, account.cores_wanted), held_jobs=min(one.held_jobs, jobs))
 
 
-def _come_back(one: Unmet, use: float, snapshot: Snapshot, now: int, settings: Settings) -> Unmet:
-    """What has come back by now, what the account uses, and what others took of it."""
+def _come_back(one: UnmetDemand, use: float, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> UnmetDemand:
+    """Add what has come back by now, what the account uses, and what others took of it."""
     running = {pilot.run: pilot for pilot in snapshot.pilots if pilot.run in one.runs}
     gone = [part for run, part in one.runs.items() if run not in running]
-    # One that does not show its order yet may have it; later it was refused or taken back.
+    # One that does not show its order yet may have it; later it was refused or withdrawn.
     new = now < one.ordered + settings.time_to_start
     stands = {run: one.runs[run] for run, it in running.items() if it.deadline is not None or it.leaving or new}
     if gone and not one.back:
@@ -185,38 +227,49 @@ def _come_back(one: Unmet, use: float, snapshot: Snapshot, now: int, settings: S
         one = replace(one, whole=one.whole + sum(part.whole for part in gone), nodes=nodes, last=now)
         one = replace(one, back=one.back + sum(part.cores for part in gone))
     if one.back:
+        use = _started(one, snapshot) if one.kind else use
         one = replace(one, peak=max(one.peak, use), others=max(one.others, _others(one, snapshot)))
-    return replace(one, runs=stands, use=use, looked=now)
+    return replace(one, runs=stands, use=0.0 if one.kind else use, looked=now)
 
 
-def _others(one: Unmet, snapshot: Snapshot) -> float:
-    """Cores on the nodes where cores came back that other accounts which are not over their quota have since."""
-    over = {account.name for account in snapshot.principals if account.cores_in_use > account.cores_owed + _ROUNDING}
+def _started(one: UnmetDemand, snapshot: Snapshot) -> float:
+    """Return the cores of the account's jobs that have started on the nodes where cores came back."""
+    return sum(
+        pilot.cores
+        for pilot in snapshot.pilots
+        if pilot.account == one.account and pilot.started >= one.left and pilot.node in one.nodes
+    )
+
+
+def _others(one: UnmetDemand, snapshot: Snapshot) -> float:
+    """Return the cores that other accounts not over quota have taken since on the nodes where cores came back."""
+    over = {account.name for account in snapshot.accounts if account.cores_in_use > account.cores_owed + _ROUNDING}
     return sum(
         pilot.cores
         for pilot in snapshot.pilots
         if pilot.started >= one.left
         and pilot.node in one.nodes
-        and pilot.principal != one.principal
-        and pilot.principal not in over
+        and pilot.account != one.account
+        and pilot.account not in over
     )
 
 
-def _judged(one: Unmet, account: Principal, now: int, settings: Settings) -> Unmet:
-    """The round's verdict when it is due: what could not serve even one job of the account's proves nothing yet."""
+def _judged(one: UnmetDemand, account: Account, now: int, settings: ReclaimSettings) -> UnmetDemand:
+    """Decide on the round when it is due: what could not serve even one job of the account's proves nothing yet."""
     back, gained, wait = one.settled + one.back, one.served + one.gained, settings.time_to_start
-    over, wasted = one.without_round(), one.wasted + one.idle
+    wasted = one.wasted + one.idle
+    over = replace(one.without_round(), unused=wasted)
     if gained >= back - _ROUNDING:
         return _helped(over, now)
     if one.back and now < min(one.last + wait, one.first + _LONGEST_ROUND * wait):
         return one
-    vanished = owed(account) <= 0  # nobody waits any more: whether that was right cannot be told
+    vanished = owed(account) <= 0  # nobody waits any more: whether that was right is not known
     if vanished and (2 * gained >= back or 2 * wasted <= back):
         return over
     if vanished and not one.vain:  # once; whose jobs go whenever a round ends takes cores for nothing, too
         return replace(over, vain=wasted, since=now, until=now)
     if not vanished and back + _ROUNDING < account.cores_per_job:
-        return replace(over, settled=back, served=gained, wasted=wasted)
+        return replace(over, settled=back, served=gained, wasted=wasted, unused=0.0)
     if 2 * gained >= back:
         return _helped(over, now)
     if 2 * wasted <= back:
@@ -228,10 +281,12 @@ def _judged(one: Unmet, account: Principal, now: int, settings: Settings) -> Unm
     pause = min(LONGEST_PAUSE, settings.demand_pause << min(failed - FAILED_ROUNDS, 20))
     jobs = jobs_of(account)
     closed = now < one.until  # it was for jobs that came during a pause
-    # Orders that stand are taken back, or prove nothing about what comes during the pause.
+    # Orders that stand are withdrawn, or prove nothing about what comes during the pause.
     return replace(over, runs={}, until=now + pause, held=account.cores_wanted, held_jobs=jobs, closed=closed)
 
 
-def _helped(over: Unmet, now: int) -> Unmet:
-    """After a round that helped: one within a pause was for other jobs than those that do not count."""
-    return over if now < over.until else replace(over, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0)
+def _helped(over: UnmetDemand, now: int) -> UnmetDemand:
+    """End a round that helped: one within a pause was for other jobs than those that do not count."""
+    if now < over.until and not over.kind:
+        return over
+    return replace(over, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from drainwise.errors import PoolUnreachable
-from drainwise.launch.bounded_command import Answer, run_bounded
+from drainwise.common.bounded_command import Answer, run_bounded
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.sge.settings import SgeSettings
 
 # What the commands say when sge_qmaster did not answer, or not whole, rather than refuse. Measured with 8.1.9.
@@ -35,11 +35,11 @@ class SgeCommands:
         return run_bounded([f"{self._bin}/{name}", *arguments], self._environment, self._seconds, stdin)
 
     def ask(self, name: str, *arguments: str) -> str:
-        """A question's answer. Raises PoolUnreachable when there is none."""
+        """Return the answer to a query. Raises PoolUnreachable when there is none."""
         answer = self.answer(name, *arguments)
         if answer.code != 0:
             raise PoolUnreachable(f"{name} failed: {answer.complaint}")
-        return answer.out
+        return answer.text
 
     def order(self, name: str, *arguments: str, stdin: str = "") -> Answer:
         """Give an order; how it ended, well or refused. Raises PoolUnreachable for no answer."""

@@ -6,20 +6,31 @@ import os
 import pwd
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from drainwise.errors import ActionRefused, PoolFull, PoolUnreachable
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Backend, Place, Start, State
-from drainwise.launch.bounded_command import one_line
-from drainwise.launch.resources import Resources
-from drainwise.sge import accounting, queue_state
-from drainwise.sge.accounting import Record
+from drainwise.common.printable import one_line
+from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, LaunchPlace, Queueing, Start, in_parts
+from drainwise.launch.choice.resources import Resources
 from drainwise.sge.commands import SgeCommands
-from drainwise.sge.ladder import Ladder
-from drainwise.sge.names import pattern_of, tag_of
-from drainwise.sge.queue_state import Details, QueuedJob
+from drainwise.sge.priority_steps import PrioritySteps
 from drainwise.sge.settings import LOWEST, SgeSettings, sge_settings
-from drainwise.sge.submission import qsub_arguments, qsub_script, true_code, unfit
+from drainwise.sge.states import (
+    DETAILS,
+    ENDED_TOO,
+    LISTING,
+    LOST,
+    THERE,
+    Details,
+    QueuedJob,
+    Record,
+    details_in,
+    is_none,
+    jobs_in,
+    last_by_number,
+    records_in,
+)
+from drainwise.sge.submission import pattern_of, qsub_arguments, qsub_script, tag_of, true_code, unfit
 
 IN_ERROR = 126
 """Code of a job that Grid Engine put into its error state: it never ran."""
@@ -29,14 +40,14 @@ DELETED = 128 + 15
 _LIMIT_REACHED = 25  # code of qsub: max_u_jobs or max_jobs, see sge_submit(1)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _TOGETHER = 200  # jobs in one order
-_ONE_BY_ONE = 3  # so many questions to the accounting before one for all is cheaper
+_ONE_BY_ONE = 3  # queries to the accounting before one for all is cheaper
 _LOOK_AGAIN = 2.0  # seconds before the accounting is asked again for a job it did not have
 _MARGIN = 2 * 3600  # seconds: of clocks, when the accounting is asked for what began lately
 _EARLIER = 2 * 86_400  # seconds: how far back it is asked for jobs that an earlier launcher saw waiting
 
 
-def open_backend(settings: Mapping[str, object], options: str, place: Place) -> Backend:
-    """Grid Engine as the table [backends.sge] of `place.file` describes it; `options`: `-p PRIORITY`, or nothing.
+def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlace) -> SgeBackend:
+    """Open Grid Engine as [backends.sge] of `place.file` describes it; `options`: `-p PRIORITY`, or nothing.
 
     Raises ConfigurationError or UsageError for what is written wrongly, PoolUnreachable when there is none here.
     """
@@ -45,7 +56,7 @@ def open_backend(settings: Mapping[str, object], options: str, place: Place) -> 
     return backend
 
 
-class SgeBackend:
+class SgeBackend(Queueing):
     """Grid Engine, see `Backend`. `key`: of the launch, where the settings have none; with `state` tags begin.
 
     Grid Engine gives numbers anew after some millions of jobs, so that what bears another tag is somebody else's.
@@ -55,10 +66,11 @@ class SgeBackend:
 
     def __init__(self, settings: SgeSettings, key: str, state: str = "") -> None:
         self._settings, self._key, self._state = settings, settings.repo_key or f"{key}:", state
+        self.max_queued = settings.n_max_queued_jobs
         self._commands = SgeCommands(settings)
         self._user = pwd.getpwuid(os.getuid()).pw_name
         highest = settings.default_prio
-        self._ladder = Ladder(highest, max(LOWEST, highest - settings.prio_span))
+        self._steps = PrioritySteps(highest, max(LOWEST, highest - settings.prio_span))
         self._earlier = time.time() - _EARLIER
         self._waiting: set[str] = set()  # as of the last answer
         self._waited: dict[str, float] = {}  # when it was seen to wait for the last time, UNIX s
@@ -66,33 +78,24 @@ class SgeBackend:
         self._missing: dict[str, float] = {}  # since when, of the monotonic clock
         self._looked: dict[str, float] = {}
 
-    @property
-    def max_queued(self) -> int | None:
-        """See `Backend`."""
-        return self._settings.n_max_queued_jobs
-
     def fits(self, resources: Resources) -> str:
         """See `Backend`."""
         return unfit(resources)
-
-    def free(self) -> Mapping[str, int] | None:
-        """See `Backend`."""
-        return None
 
     def start(self, job: Start) -> str:
         """See `Backend`."""
         if why := unfit(job.resources):
             raise ActionRefused(f"job {job.name!r}: {why}")
-        step = self._ladder.step_for(job.priority)
+        step = self._steps.step_for(job.priority)
         arguments = qsub_arguments(self._settings, self._key, job, step)
         answer = self._commands.order("qsub", *arguments, stdin=qsub_script(job))
         if answer.code:
             fault = PoolFull if answer.code == _LIMIT_REACHED else ActionRefused
             raise fault(f"qsub refused: {answer.complaint}")
-        number = answer.out.strip()
+        number = answer.text.strip()
         if not _NUMBER.fullmatch(number):
             raise PoolUnreachable("qsub ended well but printed no job number")
-        self._ladder.put(number, job.priority, step)
+        self._steps.put(number, job.priority, step)
         self._waiting.add(number)
         self._waited[number] = time.time()
         return number
@@ -100,14 +103,14 @@ class SgeBackend:
     def find(self, tags: Collection[str]) -> Mapping[str, str]:
         """See `Backend`."""
         # One that has ended may be missing in the accounting for some seconds.
-        found = {tag_of(job.name): job.number for job in self._queued(queue_state.ENDED_TOO).values()}
+        found = {tag_of(job.name): job.number for job in self._queued(ENDED_TOO).values()}
         for tag in set(tags) - set(found):
             numbers = [record.number for record in self._records("-j", f"*.{tag}") if tag_of(record.name) == tag]
             numbers += [number for number, job in self._details([f"*.{tag}"]).items() if tag_of(job.name) == tag]
             found.update((tag, number) for number in numbers)
         return {tag: found[tag] for tag in tags if tag in found}
 
-    def poll(self, ids: Collection[str]) -> Mapping[str, State]:
+    def poll(self, ids: Collection[str]) -> Mapping[str, JobState]:
         """See `Backend`."""
         now = time.time()
         jobs = self._queued()
@@ -118,80 +121,75 @@ class SgeBackend:
             states[one] = self._clear_away(job) if job.in_error else _state_of(job)
         self._waiting = {one for one in there if states[one].state == WAITING}
         self._waited.update(dict.fromkeys(self._waiting, now))
-        self._ladder.stand({one: jobs[one].priority for one in self._waiting})
+        self._steps.set_waiting({one: jobs[one].priority for one in self._waiting})
         return states
 
     def kill(self, ids: Collection[str]) -> None:
         """See `Backend`. A number that another job has by now is left alone."""
-        for some in _parts(list(self._details(ids))):
+        for some in in_parts(self._details(ids), _TOGETHER):
             self._commands.order("qdel", ",".join(some))
             self._killed.update(some)
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
-        """See `Backend`. Grid Engine is told the order of those that wait, see `Ladder`."""
+        """See `Backend`. Grid Engine receives the order of those that wait, see `PrioritySteps`."""
         if not self._settings.prio_span:
             return
         by_step: dict[int, list[str]] = {}
-        for one, step in self._ladder.moved(priorities).items():
+        for one, step in self._steps.to_lower(priorities).items():
             by_step.setdefault(step, []).append(one)
         for step, those in by_step.items():
-            for some in _parts(those):
+            for some in in_parts(those, _TOGETHER):
                 # One that has started meanwhile or ended stays as it is; the others are changed all the same.
                 self._commands.order("qalter", "-p", str(step), ",".join(some))
                 for one in some:
-                    self._ladder.stepped(one, step)
-
-    def wait(self, seconds: float) -> None:
-        """See `Backend`."""
-        time.sleep(seconds)
-
-    def close(self) -> None:
-        """See `Backend`."""
+                    self._steps.lowered(one, step)
 
     # ---- the queue ----
 
-    def _queued(self, states: str = queue_state.THERE) -> dict[str, QueuedJob]:
-        jobs = queue_state.jobs_in(self._commands.ask("qstat", *queue_state.LISTING, states))
+    def _queued(self, which: str = THERE) -> dict[str, QueuedJob]:
+        jobs = jobs_in(self._commands.ask("qstat", *LISTING, which))
         return {number: job for number, job in jobs.items() if self._is_ours(job)}
 
     def _details(self, which: Iterable[str]) -> dict[str, Details]:
-        """All about these jobs, as far as they are there: numbers, or patterns of names."""
+        """Return the details of these jobs, as far as they are there: numbers, or patterns of names."""
         jobs: dict[str, Details] = {}
-        for some in _parts(list(which)):
-            jobs |= queue_state.details_in(self._commands.ask("qstat", *queue_state.DETAILS, ",".join(some)))
+        for some in in_parts(list(which), _TOGETHER):
+            jobs |= details_in(self._commands.ask("qstat", *DETAILS, ",".join(some)))
         return {number: job for number, job in jobs.items() if self._is_ours(job)}
 
     def _is_ours(self, job: QueuedJob | Details | Record) -> bool:
-        """Whether it is of this launch; anybody may give a job the name of one that they have seen in the queue."""
+        """Tell whether it is of this launch; anybody may give a job the name of one in the queue."""
         return tag_of(job.name).startswith(self._state) and job.owner == self._user
 
-    def _clear_away(self, job: QueuedJob) -> State:
-        """A job in error stays in the queue until somebody clears it; it has failed, and why is told by qstat alone."""
+    def _clear_away(self, job: QueuedJob) -> JobState:
+        """Remove a job in error, which would stay in the queue; it has failed, and qstat alone says why."""
         known = self._details([job.number]).get(job.number)
         self._commands.order("qdel", job.number)
         why = (known.error if known else "") or "it could not be started"
-        return State(DONE, IN_ERROR, why=f"in Grid Engine's error state ({job.letters}): {one_line(why)}")
+        return JobState(DONE, IN_ERROR, why=f"in Grid Engine's error state ({job.letters}): {one_line(why)}")
 
     # ---- the accounting ----
 
-    def _ended(self, ids: Iterable[str]) -> dict[str, State]:
-        """How those fare that are in no queue; one whose record may still come is left out."""
+    def _ended(self, ids: Iterable[str]) -> dict[str, JobState]:
+        """Return the states of jobs that are in no queue; one whose record may still come is left out."""
         now = time.monotonic()
         asked = [one for one in ids if now - self._looked.get(one, -_LOOK_AGAIN) >= _LOOK_AGAIN]
         records = self._records_of(asked)
         self._looked.update(dict.fromkeys(asked, now))
         late = [one for one in asked if now - self._missing.setdefault(one, now) >= self._settings.accounting_seconds]
         lost = set(late).difference(records, self._details(late))
-        for one in lost:  # more than the one question for all has told
+        for one in lost:  # more than the one query for all has found
             records.update(self._records_of([one]))
         states = {}
         for one in asked:
             if one in records:
                 states[one] = _ending(records[one])
             elif one in self._killed and one in self._waiting:
-                states[one] = State(DONE, DELETED, why="deleted before it began")
+                states[one] = JobState(DONE, DELETED, why="deleted before it began")
             elif one in lost:
-                states[one] = State(VANISHED, why="in no queue of Grid Engine, and its accounting has no record of it")
+                states[one] = JobState(
+                    VANISHED, why="in no queue of Grid Engine, and its accounting has no record of it"
+                )
         for one in states:
             del self._missing[one], self._looked[one]
             self._waited.pop(one, None)
@@ -199,41 +197,36 @@ class SgeBackend:
         return states
 
     def _records_of(self, ids: list[str]) -> dict[str, Record]:
-        """The final records of those that have one: of a few one by one, of many in one question."""
+        """Return the final records of those that have one: few are queried one by one, many in one query."""
         if len(ids) <= _ONE_BY_ONE:
             records = [record for one in ids for record in self._records("-j", one)]
         else:
             began = min(self._waited.get(one, self._earlier) for one in ids) - _MARGIN
             since = time.strftime("%Y%m%d%H%M.%S", time.localtime(began))
             records = self._records("-b", since, "-j", pattern_of(self._key))
-        return accounting.last_by_number(records)
+        return last_by_number(records)
 
     def _records(self, *which: str) -> list[Record]:
         answer = self._commands.answer("qacct", *which)
         if answer.code == 0:
-            return [record for record in accounting.records_in(answer.out) if self._is_ours(record)]
-        if accounting.is_none(answer):
+            return [record for record in records_in(answer.text) if self._is_ours(record)]
+        if is_none(answer):
             return []
         raise PoolUnreachable(f"qacct failed: {answer.complaint}")
 
 
-def _state_of(job: QueuedJob) -> State:
+def _state_of(job: QueuedJob) -> JobState:
     if not job.waits:
-        return State(RUNNING)
-    return State(WAITING, why="held back (qhold)" if job.held else "")
+        return JobState(RUNNING)
+    return JobState(WAITING, why="held back (qhold)" if job.held else "")
 
 
-def _ending(record: Record) -> State:
+def _ending(record: Record) -> JobState:
     code = true_code(record.exit_status)
     why = ""
     if record.failed:
         why = f"failed {record.failed}: {record.reason}" if record.reason else f"failed {record.failed}"
-        if record.failed in accounting.LOST:
-            return State(VANISHED, wall=record.wall, why=why)
+        if record.failed in LOST:
+            return JobState(VANISHED, wall=record.wall, why=why)
         code = code or 1
-    return State(DONE, code, record.wall, record.cpu, why)
-
-
-def _parts(ids: list[str]) -> Iterator[list[str]]:
-    for first in range(0, len(ids), _TOGETHER):
-        yield ids[first : first + _TOGETHER]
+    return JobState(DONE, code, record.wall, record.cpu, why)

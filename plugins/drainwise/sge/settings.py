@@ -1,23 +1,23 @@
-"""What the launch file says of Grid Engine: the table [backends.sge], and the priority of the command line.
+"""The settings of Grid Engine: the table [backends.sge] of a launch file, and the priority of the command line.
 
 Source: the SGE backend of open-lmake's documentation; what it does not name is marked as ours.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
-from drainwise.errors import ConfigurationError, UsageError
-from drainwise.launch.backend import DEFAULT_MAX_QUEUED
+from drainwise.common.typed_table import Kind, absolute_path, in_file, matching, read_table, text, whole
+from drainwise.facts.errors import UsageError
+from drainwise.launch.backend import DEFAULT_MAX_QUEUED, option_words
 
 LOWEST, HIGHEST = -1023, 1024
-"""What `qsub -p` takes; above 0 for operators alone."""
-_RESOURCE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+"""The range of `qsub -p`; above 0 for operators alone."""
 _LONGEST_KEY = 100  # room is left in a name for the job's own
+_LONGEST_TEXT = 1000
 _SECTION = "backends.sge"
 
 
@@ -50,63 +50,37 @@ class SgeSettings:
     accounting_seconds: int = 60
 
 
-_PATHS = ("bin", "root")
-_RESOURCES = ("cpu_resource", "mem_resource", "tmp_resource")
-_RANGES = {
-    "default_prio": (LOWEST, HIGHEST),
-    "n_max_queued_jobs": (1, 100_000),
-    "prio_span": (0, HIGHEST - LOWEST),
-    "command_seconds": (1, 600),
-    "accounting_seconds": (0, 86_400),
+_RESOURCE = matching("([A-Za-z_][A-Za-z0-9_.-]{0,99})?", "the name of a resource, as `qconf -sc` lists it")
+_KINDS: dict[str, Kind[Any]] = {
+    "bin": absolute_path(),
+    "root": absolute_path(),
+    "cell": text(_LONGEST_TEXT),
+    "cluster": text(_LONGEST_TEXT),
+    "default_prio": whole(LOWEST, HIGHEST),
+    "cpu_resource": _RESOURCE,
+    "mem_resource": _RESOURCE,
+    "tmp_resource": _RESOURCE,
+    "n_max_queued_jobs": whole(1, 100_000),
+    "repo_key": text(_LONGEST_KEY),
+    "prio_span": whole(0, HIGHEST - LOWEST),
+    "command_seconds": whole(1, 600),
+    "accounting_seconds": whole(0, 86_400),
 }
 
 
 def sge_settings(table: Mapping[str, object], options: str, file: str) -> SgeSettings:
-    """The settings in a table of `file`, with the priority of the command line (`-p N`) in the place of default_prio.
+    """Return the settings in a table of `file`; the command line's priority (`-p N`) replaces default_prio.
 
     Raises ConfigurationError for a wrong key or value, UsageError for other options.
     """
-    known = {field.name for field in fields(SgeSettings)}
-    for key in table:
-        if key not in known:
-            raise ConfigurationError(file, _SECTION, key, _shown(table[key]), f"one of: {', '.join(sorted(known))}")
-    found: dict[str, int | str] = {}
-    for name in (field.name for field in fields(SgeSettings)):
-        if name in table:
-            found[name] = _number(file, name, table[name]) if name in _RANGES else _text(file, name, table[name])
-        elif name in _PATHS:
-            raise ConfigurationError(
-                file, _SECTION, name, "", "an absolute path: Grid Engine cannot be found without it"
-            )
+    found = read_table(table, _KINDS, in_file(file, _SECTION), required=("bin", "root"))
     if (priority := _priority(options)) is not None:
         found["default_prio"] = priority
-    return SgeSettings(**found)  # type: ignore[arg-type] # each value has been made to fit its key above
-
-
-def _number(file: str, name: str, value: object) -> int:
-    least, most = _RANGES[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ConfigurationError(file, _SECTION, name, _shown(value), f"a whole number from {least} to {most}")
-    return value
-
-
-def _text(file: str, name: str, value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable():
-        raise ConfigurationError(file, _SECTION, name, _shown(value), "a text")
-    if name in _PATHS and not os.path.isabs(value):
-        raise ConfigurationError(file, _SECTION, name, value, "an absolute path")
-    if name == "repo_key" and len(value) > _LONGEST_KEY:
-        raise ConfigurationError(file, _SECTION, name, _shown(value), f"at most {_LONGEST_KEY} characters")
-    if name in _RESOURCES and value and not _RESOURCE.fullmatch(value):
-        raise ConfigurationError(file, _SECTION, name, value, "the name of a resource, as `qconf -sc` lists it")
-    return value
+    return SgeSettings(**found)
 
 
 def _priority(options: str) -> int | None:
-    try:
-        words = shlex.split(options)
-    except ValueError as fault:
-        raise UsageError(f"options for sge: {fault}: expected `-p PRIORITY`") from None
+    words = option_words(options, "sge")
     if len(words) == 1:
         words = ["-p", *words]  # the priority alone, as open-lmake's command line has it
     if not words:
@@ -116,7 +90,3 @@ def _priority(options: str) -> int | None:
         if LOWEST <= priority <= HIGHEST:
             return priority
     raise UsageError(f"options for sge: {options[:60]!r}: expected `-p PRIORITY`, {LOWEST} to {HIGHEST}")
-
-
-def _shown(value: object) -> str:
-    return (value if isinstance(value, str) else ascii(value))[:60]

@@ -1,4 +1,8 @@
-"""What qsub is told about a job. Pure."""
+r"""The name, the options and the script of qsub for a job. Pure.
+
+Names that Grid Engine takes were measured with 8.1.9, which refuses / : @ \ * ? and tabs, and loses a job with a
+blank. The tag stands at the end, so that the job can be found again by it, in the queue and in the accounting.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,43 @@ import re
 import shlex
 
 from drainwise.launch.backend import Start
+from drainwise.launch.choice.resources import Amount, Resources
 from drainwise.launch.job_script import job_script
-from drainwise.launch.resources import Amount, Resources
-from drainwise.sge.names import job_name
 from drainwise.sge.settings import SgeSettings
+
+LONGEST = 200
+"""Characters of a name; Grid Engine takes 512."""
+
+_CLOSE = {":": ";", "/": "|", "\\": "|", "@": "&", "*": "+", "?": "!"}
+_UNSOUND = re.compile(r"[^A-Za-z0-9_.,;|&+!%=~^(){}<>#$-]")
+_FIRST = re.compile(r"[A-Za-z_]")
+_OPERATOR = re.compile(r"[^A-Za-z0-9_.;-]")
+_TAG = re.compile(r"\.([A-Za-z0-9_-]{1,64})\Z")
+
+
+def mangled(text: str) -> str:
+    """Return a text as (part of) a name: close looking characters for those refused, `_` for the others."""
+    return _UNSOUND.sub("_", "".join(_CLOSE.get(letter, letter) for letter in text))
+
+
+def job_name(key: str, name: str, tag: str) -> str:
+    """Return a job's name in Grid Engine: key and name and `.tag`, cut in the middle where it is too long."""
+    shown = mangled(key + name)
+    if not _FIRST.match(shown):
+        shown = f"_{shown}"
+    return f"{shown[: LONGEST - len(tag) - 1]}.{tag}"
+
+
+def pattern_of(key: str) -> str:
+    """Return the expression by which qacct finds all jobs of a key: what is an operator there is any character."""
+    return _OPERATOR.sub("?", job_name(key, "", "").removesuffix(".")) + "*"
+
+
+def tag_of(name: str) -> str:
+    """Return the tag in a name that `job_name` made; "" for another's."""
+    match = _TAG.search(name)
+    return match[1] if match else ""
+
 
 HARD, SOFT = "hard", "soft"
 """Resources that are options of qsub, after `-hard` and after `-soft`."""
@@ -36,7 +73,7 @@ _INSTANCES = frozenset({"env", "pe", "set"})  # words that may stand between -bi
 
 
 def unfit(resources: Resources) -> str:
-    """Why no job of Grid Engine can ask for these resources, in words; empty when one can."""
+    """Return why no job of Grid Engine can ask for these resources; empty when one can."""
     for name, amount in resources.others:
         if name in (HARD, SOFT):
             if why := _options_fault(str(amount)):
@@ -47,7 +84,7 @@ def unfit(resources: Resources) -> str:
 
 
 def qsub_arguments(settings: SgeSettings, key: str, job: Start, priority: int) -> list[str]:
-    """The options of qsub for a job, whose script it reads from its standard input."""
+    """Return the options of qsub for a job, whose script it reads from its standard input."""
     arguments = ["-terse", "-N", job_name(key, job.name, job.tag), "-C", "", "-S", "/bin/sh", "-wd", "/", "-r", "n"]
     # What a file sge_request may say for others: the user's own, or the site's.
     arguments += ["-b", "n", "-now", "n", "-sync", "n", "-o", "/dev/null", "-j", "y", "-p", str(priority), "-hard"]
@@ -62,12 +99,12 @@ def qsub_arguments(settings: SgeSettings, key: str, job: Start, priority: int) -
 
 
 def qsub_script(job: Start) -> str:
-    """The script that qsub reads."""
+    """Return the script that qsub reads."""
     return job_script(job, MOVED_CODES)
 
 
 def true_code(status: int) -> int:
-    """The exit code a job ended with, out of the status of its script."""
+    """Return the exit code a job ended with, out of the status of its script."""
     return {moved: code for code, moved in MOVED_CODES.items()}.get(status, status)
 
 
@@ -86,7 +123,7 @@ def _options_fault(text: str) -> str:
         words = shlex.split(text)
     except ValueError as fault:
         return f"options of qsub expected: {fault}"
-    if not words or not text.isascii():  # whose answer to other letters cannot be told from qmaster's going away
+    if not words or not text.isascii():  # whose answer to other letters looks like qmaster's going away
         return "options of qsub expected, such as `-q long.q`, in ASCII"
     while words:
         option = words.pop(0)

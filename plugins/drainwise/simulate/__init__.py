@@ -1,1 +1,1 @@
-"""How much a site would lose by each way of taking cores back, played on a log of real jobs."""
+"""A site's losses by each way of taking cores back, simulated on a log of real jobs."""

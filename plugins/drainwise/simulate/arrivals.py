@@ -1,6 +1,6 @@
 """The other group's own jobs as the demand: they come as in the trace, and the agent looks again and again.
 
-They run first come, first served on places without a pilot: vacant ones, and those whose pilots were asked to leave. A
+They run first come, first served on places without a pilot: vacant ones, and those whose pilots were ordered to end. A
 place goes back when no job waits for it. Each policy plays the whole time by itself from the same state, so the longer
 it goes on the less do two policies decide on the same: no one decision can be held against another's.
 """
@@ -12,38 +12,38 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
 
-from drainwise.pool import Principal, Snapshot
+from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.quota import owed
-from drainwise.simulate.burst import COMER, HOLDER, Burst, Decided, decide, pilots_of
-from drainwise.simulate.feed import BEGIN
-from drainwise.simulate.job import Job
+from drainwise.simulate.demand_burst import CLAIMANT, HOLDER, Burst, Decided, decide, pilots_of
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.site import Site
+from drainwise.simulate.trace import TraceJob
+from drainwise.simulate.workload import BEGIN
 
 
-def parted(jobs: Sequence[Job], comers: str) -> tuple[list[Job], list[Job]]:
-    """The jobs of the pilots' owners and those of the comers, a group or, where there is one group alone, a user."""
+def parted(jobs: Sequence[TraceJob], owner: str) -> tuple[list[TraceJob], list[TraceJob]]:
+    """Return the jobs of the pilots' owners and those of `owner`: a group or, within a single group, a user."""
     by_user = len({job.group for job in jobs}) == 1
-    theirs = [job for job in jobs if (job.user if by_user else job.group) == comers]
-    return [job for job in jobs if (job.user if by_user else job.group) != comers], theirs
+    theirs = [job for job in jobs if (job.user if by_user else job.group) == owner]
+    return [job for job in jobs if (job.user if by_user else job.group) != owner], theirs
 
 
 class Arrivals:
-    """The comers on a site under one policy.
+    """The arriving jobs on a site under one policy.
 
     waits: (s, cores) of each of their jobs that has started. asked: cores of their jobs that came. orders: what was
     decided so far.
     """
 
-    def __init__(self, site: Site, jobs: Sequence[Job], burst: Burst, policy: str) -> None:
+    def __init__(self, site: Site, jobs: Sequence[TraceJob], burst: Burst, policy: str) -> None:
         self.site, self.asked = site, 0
         self.waits: list[tuple[float, int]] = []
         self.orders: list[Decided] = []
         self._burst, self._policy = burst, policy
         self._scenario: Scenario = burst.scenario
-        self._all = sum(site.feed.sizes)
+        self._all = sum(site.workload.sizes)
         self._coming = deque(job for job in jobs if job.submit >= burst.moment)
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[TraceJob] = deque()
         self._running: list[tuple[float, int]] = []
         self._places: list[int] = []
         self._free = self._wanted = 0
@@ -51,7 +51,7 @@ class Arrivals:
 
     @property
     def owed(self) -> int:
-        """Cores that the comers are owed."""
+        """Cores that the arriving jobs are owed."""
         return round(self._all * self._scenario.reclaimed)
 
     def play(self, until: float) -> None:
@@ -70,7 +70,7 @@ class Arrivals:
 
     def _serve(self, now: float) -> None:
         """Take in what ended, came and was freed; start what fits; give back what is not needed."""
-        sizes = self.site.feed.sizes
+        sizes = self.site.workload.sizes
         while self._running and self._running[0][0] <= now:
             self._free += heappop(self._running)[1]
         while self._coming and BEGIN + self._coming[0].submit <= now:
@@ -99,22 +99,22 @@ class Arrivals:
                     self.site.give_back(place)
 
     def _held(self) -> int:
-        return sum(self.site.feed.sizes[place] for place in self._places)
+        return sum(self.site.workload.sizes[place] for place in self._places)
 
     def _look(self, now: int) -> None:
-        """One cycle of the agent, where anybody waits for more than is free or on its way."""
+        """Run one cycle of the agent, where anybody waits for more than is free or on its way."""
         if not self._waiting:
             return
         held, wanted = self._held(), self._wanted
-        comer = Principal(COMER, held - self._free, self.owed, wanted, 1.0, wanted / len(self._waiting))
-        if owed(comer) <= self._free + sum(self.site.pilots[run].lease.cores for run in self.site.asked):
+        claimant = Account(CLAIMANT, held - self._free, self.owed, wanted, 1.0, wanted / len(self._waiting))
+        if owed(claimant) <= self._free + sum(self.site.pilots[run].lease.cores for run in self.site.ordered):
             return
         pilots = pilots_of(self.site, now)
         mine = sum(pilot.cores for pilot in pilots)
-        holder = Principal(HOLDER, mine, max(0, self._all - self.owed), 0.0, priority=1000.0)
-        snapshot = Snapshot(now, pilots, (holder, comer), free_cores=float(self._free))
+        holder = Account(HOLDER, mine, max(0, self._all - self.owed), 0.0, priority=1000.0)
+        snapshot = Snapshot(now, pilots, (holder, claimant), free_cores=float(self._free))
         decided = decide(self.site, snapshot, self._burst, self._policy)
         if decided.orders:
             self.orders.append(decided)
             for order in decided.orders:
-                self.site.ask(order.run, order.deadline)
+                self.site.give_order(order.run, order.deadline)

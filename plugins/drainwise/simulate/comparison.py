@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from multiprocessing import sharedctypes
 from typing import TYPE_CHECKING
 
-from drainwise.errors import DrainwiseError
+from drainwise.facts.errors import DrainwiseError
 from drainwise.simulate.engine import run_all
-from drainwise.simulate.job import Job
 from drainwise.simulate.outcome import Outcome
 from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.trace import TraceJob
 
 if TYPE_CHECKING:
     import ctypes
@@ -41,14 +41,14 @@ class Case:
 
 
 Watch = Callable[[float], None]
-"""Is told how much is done, from 0 to 1."""
+"""Receives how much is done, from 0 to 1."""
 
 
 @dataclass(frozen=True)
-class _Work:
-    """What every process knows from its start. done: how far each task is; stop: not 0 when all is to end."""
+class _SharedWork:
+    """Data that all processes share from their start. done: how far each task is; stop: not 0 when all is to end."""
 
-    lists: Sequence[Sequence[Job]]
+    lists: Sequence[Sequence[TraceJob]]
     cases: Sequence[Case]
     policies: Sequence[str]
     done: Array[ctypes.c_double]
@@ -60,20 +60,20 @@ class _Stopped(BaseException):
 
 
 def run_cases(
-    lists: Sequence[Sequence[Job]],
+    lists: Sequence[Sequence[TraceJob]],
     cases: Sequence[Case],
     policies: Sequence[str],
     replications: int = 1,
     processes: int = 1,
     watch: Watch | None = None,
 ) -> tuple[tuple[Outcome, ...], ...]:
-    """The outcomes of each case: of every replication, burst and policy, in this order.
+    """Return the outcomes of each case: of every replication, burst and policy, in this order.
 
     Raises DrainwiseError when a process dies, and what the engine raises. Whatever ends it early, no process is left.
     """
     tasks = [(case, replication) for case in range(len(cases)) for replication in range(replications)]
     done = sharedctypes.RawArray("d", len(tasks))
-    work = _Work(lists, cases, policies, done, sharedctypes.RawValue("b"))
+    work = _SharedWork(lists, cases, policies, done, sharedctypes.RawValue("b"))
     look = watch or (lambda _: None)
     if min(processes, len(tasks)) <= 1:
         found = [_alone(work, task, *one, look) for task, one in enumerate(tasks)]
@@ -86,7 +86,7 @@ def run_cases(
     return tuple(map(tuple, by_case))
 
 
-def _alone(work: _Work, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
+def _alone(work: _SharedWork, task: int, case: int, replication: int, look: Watch) -> tuple[Outcome, ...]:
     def tell(share: float) -> None:
         work.done[task] = share
         look(_share(work))
@@ -94,7 +94,9 @@ def _alone(work: _Work, task: int, case: int, replication: int, look: Watch) -> 
     return _run(work, case, replication, tell)
 
 
-def _together(work: _Work, tasks: Sequence[tuple[int, int]], processes: int, look: Watch) -> list[tuple[Outcome, ...]]:
+def _together(
+    work: _SharedWork, tasks: Sequence[tuple[int, int]], processes: int, look: Watch
+) -> list[tuple[Outcome, ...]]:
     pool = concurrent.futures.ProcessPoolExecutor(processes, initializer=_begin, initargs=(work,))
     with _interrupts_noted() as interrupts, pool as executor:
         try:
@@ -118,7 +120,7 @@ def _together(work: _Work, tasks: Sequence[tuple[int, int]], processes: int, loo
 
 @contextlib.contextmanager
 def _interrupts_noted() -> Iterator[list[int]]:
-    """The interrupts that came; as exceptions they would be lost where Python swallows these, as while it forks."""
+    """Collect the interrupts that come; as exceptions they would be lost where Python swallows these, as in a fork."""
     found: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield found
@@ -130,22 +132,22 @@ def _interrupts_noted() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _share(work: _Work) -> float:
+def _share(work: _SharedWork) -> float:
     return sum(work.done) / len(work.done)
 
 
-def _run(work: _Work, case: int, replication: int, tell: Watch) -> tuple[Outcome, ...]:
+def _run(work: _SharedWork, case: int, replication: int, tell: Watch) -> tuple[Outcome, ...]:
     one = work.cases[case]
     return run_all(work.lists[one.jobs], one.scenario, work.policies, replication, tell)
 
 
-_HERE: list[_Work] = []
+_HERE: list[_SharedWork] = []
 _AT_WORK: list[int] = []
 """The task in hand: what stops a worker must hit nothing else of it."""
 
 
-def _begin(work: _Work) -> None:
-    """A worker's start."""
+def _begin(work: _SharedWork) -> None:
+    """Start a worker."""
     _HERE.append(work)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, _stop)
@@ -157,8 +159,8 @@ def _stop(_number: int, _frame: object) -> None:
         raise _Stopped
 
 
-def _listen_to_the_parent(work: _Work) -> None:
-    """In a thread of its own: the worker ends with its parent, and leaves its task when that says so."""
+def _listen_to_the_parent(work: _SharedWork) -> None:
+    """End the worker with its parent, and leave its task when the parent says so; runs in a thread of its own."""
     parent, worker = multiprocessing.parent_process(), threading.main_thread().ident
     while parent is not None and not multiprocessing.connection.wait([parent.sentinel], _LOOK):
         if work.stop.value and worker is not None:

@@ -7,42 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from drainwise.errors import UsageError
-from drainwise.pool import Snapshot
+from drainwise.facts.errors import UsageError
+from drainwise.pool.facts import Snapshot
 from drainwise.simulate.arrivals import Arrivals, parted
-from drainwise.simulate.beliefs import Scouts
-from drainwise.simulate.burst import Burst, decide, snapshot_of
-from drainwise.simulate.demand import fitting, moments
-from drainwise.simulate.feed import BEGIN, feed_of
-from drainwise.simulate.job import Job
-from drainwise.simulate.outcome import Account, Outcome
+from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of
+from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.policies import POLICIES, require_known
 from drainwise.simulate.scenario import SCOUTS, Scenario
 from drainwise.simulate.site import Site
+from drainwise.simulate.trace import TraceJob
+from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
 
 
-def simulate(jobs: Sequence[Job], scenario: Scenario, policy: str, replication: int = 0) -> tuple[Outcome, ...]:
-    """What becomes of each burst under one policy; see `run_all`."""
+def simulate(jobs: Sequence[TraceJob], scenario: Scenario, policy: str, replication: int = 0) -> tuple[Outcome, ...]:
+    """Return the outcome of each burst under one policy; see `run_all`."""
     return run_all(jobs, scenario, (policy,), replication)
 
 
 def run_all(
-    jobs: Sequence[Job],
+    jobs: Sequence[TraceJob],
     scenario: Scenario,
     policies: Sequence[str] = POLICIES,
     replication: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Outcome, ...]:
-    """One outcome for each burst and policy, burst by burst; with `comers` one for each policy. The same for the same
-    arguments.
+    """Return one outcome for each burst and policy, burst by burst; with `arrivals` one for each policy. It is the same
+    for the same arguments.
 
-    jobs: of the trace, by their arrival. replication: other bursts and other lots by the same seed. progress: is told
+    jobs: of the trace, by their arrival. replication: other bursts and other lots by the same seed. progress: receives
     the share that is done, from 0 to 1. Raises UsageError for an unknown policy, and when no job can run.
     """
     for policy in policies:
         require_known(policy)
     able, _ = fitting(jobs, scenario)
-    if scenario.comers:
+    if scenario.arrivals:
         return _with_arrivals(able, scenario, policies, replication, progress)
     site = begin(able, scenario, replication)
     bursts = moments(able, scenario, replication)
@@ -59,16 +57,16 @@ def run_all(
 
 
 def _with_arrivals(
-    jobs: Sequence[Job],
+    jobs: Sequence[TraceJob],
     scenario: Scenario,
     policies: Sequence[str],
     replication: int,
     progress: Callable[[float], None] | None,
 ) -> tuple[Outcome, ...]:
-    """One outcome for each policy: of all decisions from the quiet time's end to the last job's arrival."""
-    mine, theirs = parted(jobs, scenario.comers)
+    """Return one outcome for each policy: of all decisions from the quiet time's end to the last job's arrival."""
+    mine, theirs = parted(jobs, scenario.arrivals)
     if not (mine and theirs):
-        raise UsageError(f"comers = {scenario.comers!a}: expected a group (or user) of the trace beside others")
+        raise UsageError(f"arrivals = {scenario.arrivals!a}: expected a group (or user) of the trace beside others")
     site = begin(mine, scenario, replication)
     burst = Burst(replication, 0, int(scenario.quiet * jobs[-1].submit), scenario)
     site.advance(BEGIN + burst.moment)
@@ -86,7 +84,7 @@ def _with_arrivals(
 
 def _of_arrivals(arrivals: Arrivals, burst: Burst, policy: str, held: int) -> Outcome:
     site, orders = arrivals.site, [order for decided in arrivals.orders for order in decided.orders]
-    account = account_of(site)
+    core_seconds = core_seconds_of(site)
     return Outcome(
         policy=policy,
         replication=burst.replication,
@@ -99,27 +97,27 @@ def _of_arrivals(arrivals: Arrivals, burst: Burst, policy: str, held: int) -> Ou
         pilots=len(orders),
         ended_at_once=sum(order.kill for order in orders),
         killed=site.destroyed,
-        drained=account.draining,
+        drained=core_seconds.draining,
         predicted=float(sum(decided.predicted for decided in arrivals.orders)),
         restarted=site.stopped,
         waits=tuple(sorted(arrivals.waits)),
-        account=account,
+        core_seconds=core_seconds,
     )
 
 
-def begin(jobs: Sequence[Job], scenario: Scenario, replication: int = 0) -> Site:
-    """The site before the first of these jobs comes. They all must be able to run (see `demand.fitting`)."""
-    feed = feed_of(jobs, scenario, replication)
-    return Site(feed, Scouts(jobs, feed.factors) if scenario.beliefs == SCOUTS else None)
+def begin(jobs: Sequence[TraceJob], scenario: Scenario, replication: int = 0) -> Site:
+    """Return the site before the first of these jobs comes. They all must be able to run (see `demand.fitting`)."""
+    workload = workload_of(jobs, scenario, replication)
+    return Site(workload, SimulatedEstimates(jobs, workload.factors) if scenario.estimates == SCOUTS else None)
 
 
 def _outcome(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
-    """Give the policy's orders and follow them until the last pilot that was asked is gone."""
+    """Give the policy's orders and follow them until the last ordered pilot is gone."""
     decided = decide(site, snapshot, burst, policy)
     stopped, destroyed, drained = site.stopped, site.destroyed, site.drained
     for order in decided.orders:
-        site.ask(order.run, order.deadline)
-    while site.asked and site.step():
+        site.give_order(order.run, order.deadline)
+    while site.ordered and site.step():
         pass
     killed, idle, restarted = site.destroyed - destroyed, site.drained - drained, site.stopped - stopped
     site.advance(max(site.now, BEGIN + burst.moment + burst.scenario.follow))
@@ -139,16 +137,16 @@ def _outcome(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outco
         predicted=float(decided.predicted),
         restarted=restarted,
         waits=tuple((moment - BEGIN - burst.moment, cores) for moment, cores in site.gone),
-        account=account_of(site),
+        core_seconds=core_seconds_of(site),
     )
 
 
-def account_of(site: Site) -> Account:
-    """All core-seconds of the pilots from the beginning of the trace until now; what runs still counts as useful."""
+def core_seconds_of(site: Site) -> CoreSeconds:
+    """Return all core-seconds of the pilots from the trace's beginning until now; what runs still counts as useful."""
     pilots = site.pilots.values()
     for pilot in pilots:
         pilot.settle(site.now)
-    return Account(
+    return CoreSeconds(
         useful=site.useful + site.running_time(),
         killed=site.lost,
         draining=site.drained + sum(pilot.drained for pilot in pilots),

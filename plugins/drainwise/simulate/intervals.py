@@ -1,4 +1,4 @@
-"""How sure a figure is: means and ratios with their confidence intervals over independent replications, and quantiles.
+"""Confidence in figures: means and ratios with their intervals over independent replications, and quantiles.
 
 A ratio is one of sums (all waste of a policy to all waste of the optimum), since a mean of ratios would let the
 smallest bursts speak loudest; its interval is that of the ratio estimator (Cochran, Sampling Techniques, chapter 6).
@@ -33,7 +33,7 @@ class Interval:
 
 
 def mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The mean of one value or more, with Student's interval."""
+    """Return the mean of one value or more, with Student's interval."""
     count, middle = len(values), math.fsum(values) / len(values)
     if count < 2:
         return Interval(middle)
@@ -43,7 +43,7 @@ def mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
 
 
 def ratio(above: Sequence[float], below: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """Σ above / Σ below of values that belong together in pairs; None where Σ below is not above 0."""
+    """Return Σ above / Σ below of values that belong together in pairs; None where Σ below is not above 0."""
     total, count = math.fsum(below), len(below)
     if total <= 0:
         return None
@@ -56,7 +56,7 @@ def ratio(above: Sequence[float], below: Sequence[float], confidence: float = CO
 
 
 def student(share: float, freedom: int) -> float:
-    """The quantile of Student's t distribution for a share from 0.5 to 1 and one degree of freedom or more.
+    """Return the quantile of Student's t distribution for a share from 0.5 to 1 and one degree of freedom or more.
 
     Found by bisection of the distribution's closed form (Abramowitz and Stegun 26.7.3, 26.7.4).
     """
@@ -74,7 +74,7 @@ def student(share: float, freedom: int) -> float:
 
 
 def _student_below(t: float, freedom: int) -> float:
-    """The share of the distribution below t ≥ 0."""
+    """Return the share of the distribution below t ≥ 0."""
     angle = math.atan(t / math.sqrt(freedom))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = freedom % 2
@@ -87,7 +87,7 @@ def _student_below(t: float, freedom: int) -> float:
 
 
 def quantile(weighted: Iterable[tuple[float, float]], share: float) -> float:
-    """The smallest value up to which at least `share` of all weight lies; pairs of value and weight; 0 of nothing."""
+    """Return the least value up to which `share` of all weight lies, of pairs of value and weight; 0 of nothing."""
     ordered = sorted(weighted)
     wanted, there = share * math.fsum(weight for _, weight in ordered), 0.0
     for value, weight in ordered:

@@ -1,4 +1,4 @@
-"""What became of one burst under one policy: every core-second accounted for, and when the demand had its cores."""
+"""The outcome of one burst under one policy: an account of every core-second, and when the demand had its cores."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ HOUR = 3600.0
 
 
 @dataclass(frozen=True)
-class Account:
+class CoreSeconds:
     """Core-seconds of the pilots' leases; nothing is left over: total = useful + killed + draining + idle.
 
     useful: of payloads that ended, or run still and go on. killed: of payloads that were ended with their pilot or at
-    a deadline, or hung until their maximum. draining: idle in a pilot that was asked, until it was gone. idle: idle
+    a deadline, or hung until their maximum. draining: idle in a pilot under an order, until it was gone. idle: idle
     otherwise.
     """
 
@@ -21,11 +21,6 @@ class Account:
     draining: float
     idle: float
     total: float
-
-    @property
-    def unexplained(self) -> float:
-        """What is left over, in core-seconds: 0 but for rounding."""
-        return self.total - (self.useful + self.killed + self.draining + self.idle)
 
 
 @dataclass(frozen=True)
@@ -36,12 +31,12 @@ class Outcome:
     the same are of the same state and may be held against each other. seed: of the replication. moment: s since the
     beginning of the trace.
     held: cores of all pilots at the moment. asked: cores that the demand lacked. given: cores of the pilots that were
-    asked to go. pilots: how many these were. ended_at_once: how many of them were killed rather than drained.
+    ordered to end. pilots: how many these were. ended_at_once: how many of them were killed rather than drained.
     killed: core-seconds of payloads that were destroyed by the decision. drained: core-seconds that idled in pilots
-    that were asked, until they were gone. predicted: what the plan said that it would waste, in core-seconds.
+    under an order, until they were gone. predicted: what the plan said that it would waste, in core-seconds.
     restarted: payloads that had to start again. waits: (s after the moment, cores): when cores became free for the
-    demand, the earliest first. account: of all pilots of the site, from the beginning of the trace until the last one
-    asked was gone (and `follow` was over).
+    demand, the earliest first. core_seconds: of all pilots of the site, from the beginning of the trace until the last
+    ordered one was gone (and `follow` was over).
     Where the other group's own jobs are the demand, one outcome is of all decisions of a policy: `asked` are the cores
     of the jobs that came, and `waits` are those of the jobs that started.
     """
@@ -61,20 +56,15 @@ class Outcome:
     predicted: float
     restarted: int
     waits: tuple[tuple[float, int], ...]
-    account: Account
+    core_seconds: CoreSeconds
 
     @property
     def waste(self) -> float:
         """Realised waste in core-seconds: payloads destroyed and cores idle while draining."""
         return self.killed + self.drained
 
-    @property
-    def waste_per_core(self) -> float:
-        """Core-hours wasted for each core that was given back; 0 when none was."""
-        return self.waste / HOUR / self.given if self.given else 0.0
-
     def wait_for(self, share: float) -> float:
-        """Seconds until so large a share (0 to 1) of the cores asked for was free; infinite when it never was."""
+        """Return the seconds until `share` (0 to 1) of the demanded cores was free; infinite when it never was."""
         wanted, there = share * min(self.asked, self.given), 0
         for seconds, cores in self.waits:
             there += cores

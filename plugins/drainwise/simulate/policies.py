@@ -1,45 +1,104 @@
-"""The policies that are held against each other: the agent's own, and what batch systems do that the agent does not."""
+"""The policies that are compared: the agent's own, what batch systems do, and the clairvoyant optimum.
+
+The optimum knows when every payload really ends: nobody can, so nobody wastes less.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from drainwise.errors import UsageError
-from drainwise.reclaim.arrays import Real
-from drainwise.reclaim.candidates import CUT, Candidate, Candidates, Option
-from drainwise.reclaim.policy import POLICIES as AGENT
-from drainwise.reclaim.policy import Choice, Need, Policy
-from drainwise.reclaim.reach import first_that_make, total_to_give
-from drainwise.waste import uncommitted_run
+from drainwise.facts.errors import UsageError
+from drainwise.facts.waste import uncommitted_run
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, Candidates, Option
+from drainwise.reclaim.policies import POLICIES as AGENT
+from drainwise.reclaim.policies import is_policy
+from drainwise.reclaim.policy import Chosen, Need, Policy
+from drainwise.reclaim.totals.arrays import Real
+from drainwise.reclaim.totals.knapsack import cheapest_of_total
+from drainwise.reclaim.totals.subset_sums import first_that_make, total_to_give
+
+Truth = tuple[int, float, float]
+"""Of one running payload: its cores, its start and its true end, UNIX s."""
+
+
+def waste_when_ended(cores: int, payloads: Sequence[Truth], now: float, deadline: float) -> float:
+    """Return core-seconds idle from `now` until the pilot is gone, and lost when it ends at `deadline`; UNIX s.
+
+    It starts nothing meanwhile, and goes by itself when its last payload has ended.
+    """
+    last = max((end for _, _, end in payloads), default=now)
+    gone = min(deadline, max(last, now))
+    waste = (cores - sum(width for width, _, _ in payloads)) * (gone - now)
+    for width, start, end in payloads:
+        waste += width * (gone - end) if end <= gone else width * (gone - start)
+    return waste
+
+
+def best_end(cores: int, payloads: Sequence[Truth], now: float, earliest: float, latest: float) -> tuple[float, float]:
+    """Return the least waste in core-seconds of ending a pilot between `earliest` and `latest`, and when.
+
+    Waste only falls where a payload ends; of equals the latest, so that what ends just then ends by itself.
+    """
+    ends = [earliest, *(end for _, _, end in payloads if earliest < end <= latest)]
+    return min(((waste_when_ended(cores, payloads, now, end), end) for end in ends), key=lambda one: (one[0], -one[1]))
+
+
+@dataclass(frozen=True)
+class Clairvoyant:
+    """A `reclaim.policy.Policy` that knows the true ends. truth: by run. latest: last deadline that anyone may give."""
+
+    truth: Mapping[str, Sequence[Truth]]
+    latest: int
+
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
+        """See `Policy`: the same total as every other, at the least true waste."""
+        now, sizes = candidates.figures.now, candidates.sizes
+        earliest = now + candidates.settings.notice
+        found = []
+        for pilot in candidates.pilots:
+            latest = self.latest if pilot.lease_end is None else max(earliest, min(self.latest, pilot.lease_end))
+            found.append(best_end(pilot.cores, self.truth[pilot.run], now, earliest, latest))
+        waste = np.array([round(one) for one, _ in found], dtype=float)
+        total = total_to_give(sizes, need.cores, need.most)
+        rows = cheapest_of_total(sizes, waste, np.zeros(len(sizes)), total)
+        return tuple(self._choice(candidates, row, *found[row]) for row in rows.tolist())
+
+    def _choice(self, candidates: Candidates, row: int, waste: float, end: float) -> Chosen:
+        pilot, now = candidates.pilots[row], candidates.figures.now
+        last = max((end for _, _, end in self.truth[pilot.run]), default=float(now))
+        kind = KILL if end <= now + candidates.settings.notice else LEAVE if end >= last else CUT
+        deadline = -int(-end // 1)  # not before what ends by itself at that moment
+        return Chosen(candidates[row], Option(kind, round(waste), deadline, deadline), "its true end is known")
+
 
 CLAIRVOYANT = "clairvoyant"
 
 
 @dataclass(frozen=True)
 class Drained:
-    """One pilot after the other by a key; all are asked to drain and ended when the horizon is over, none before."""
+    """One pilot after the other by a key; all are ordered to drain and ended when the horizon is over, none before."""
 
     rule: str
     by: str
 
-    def choose(self, candidates: Candidates, need: Need) -> tuple[Choice, ...]:
+    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
         """See `Policy`."""
         sizes, key = candidates.sizes, _keys(candidates)[self.by]
         order = np.argsort(key, kind="stable")
         places = first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))
         return tuple(self._drained(candidates[row], candidates) for row in order[places].tolist())
 
-    def _drained(self, one: Candidate, among: Candidates) -> Choice:
+    def _drained(self, one: Candidate, among: Candidates) -> Chosen:
         now, settings = among.figures.now, among.settings
         limit = now + max(settings.notice, min(settings.horizon, settings.grace, settings.max_grace))
         end = one.pilot.lease_end
         deadline = limit if end is None or end <= now else min(limit, end)
         # What HTCondor takes to be lost: the whole run so far and the whole time it is given.
         waste = int(uncommitted_run(one.pilot.cores, one.pilot.started, deadline))
-        return Choice(one, Option(CUT, waste, deadline, deadline), self.rule)
+        return Chosen(one, Option(CUT, waste, deadline, deadline), self.rule)
 
 
 def _keys(candidates: Candidates) -> Mapping[str, Real]:
@@ -56,10 +115,10 @@ BASELINES: Mapping[str, Policy] = {
     "drain-all": Drained("drawn by lot, drained", "lot"),
 }
 POLICIES: tuple[str, ...] = (*AGENT, *BASELINES, CLAIRVOYANT)
-"""All names that a comparison takes."""
+"""The names that a comparison takes, besides policies of installed packages."""
 
 
 def require_known(name: str) -> None:
     """Raise UsageError for a policy that does not exist; it names those that do."""
-    if name not in POLICIES:
+    if name not in POLICIES and not is_policy(name):
         raise UsageError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")

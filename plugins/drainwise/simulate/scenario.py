@@ -1,13 +1,13 @@
-"""What one simulation is given beside its trace: the site, its pilots, what is known of payloads, what is reclaimed."""
+"""The input of a simulation beside its trace: the site, its pilots, what is known of payloads, what is reclaimed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
 
-from drainwise.errors import UsageError
-from drainwise.pilot.settings import NOTHING, WHILE_DRAINING
-from drainwise.reclaim.settings import Settings
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.settings import NOTHING, WHILE_DRAINING
+from drainwise.reclaim.settings import ReclaimSettings
 
 REQUESTS = "requests"
 """A payload is expected to run for as long as it asked for."""
@@ -15,19 +15,19 @@ SCOUTS = "scouts"
 """It is expected to run as long as its like did that have ended by then, and as long as it asked for before that."""
 EXACT = "exact"
 """It is known how long it runs: no pilot can have that; for validation."""
-BELIEFS = (REQUESTS, SCOUTS, EXACT)
+ESTIMATES = (REQUESTS, SCOUTS, EXACT)
 
 SIZES = (1, 8, 16, 32, 64)
 HOUR, DAY = 3600.0, 86400.0
 _UNLIMITED = 10**9
 
 
-def site_settings(horizon: int = 7200, grace: int = 86400) -> Settings:
-    """The agent's settings in a simulation: no limit of a cycle, pilots may be killed, no notice.
+def site_settings(horizon: int = 7200, grace: int = 86400) -> ReclaimSettings:
+    """Return the agent's settings in a simulation: no limit of a cycle, pilots may be killed, no notice.
 
-    horizon: the cores must be back within so many seconds, else a way to end a pilot does not count.
+    horizon: the cores must be back within this many seconds, else a way to end a pilot does not count.
     """
-    return Settings(
+    return ReclaimSettings(
         policy="least-waste",
         horizon=horizon,
         grace=grace,
@@ -52,12 +52,12 @@ class Scenario:
     reclaimed: share of the pilots' cores that a burst of the other group wants. moments: how many bursts, each from the
     same state for all policies. quiet: share of the trace before the first burst may come, so that the site is full and
     something is known of run times. follow: how long after a burst its payloads are looked at, at least.
-    beliefs: one of `BELIEFS`. error: sigma of the log-normal factor that every expected run time is off by.
+    estimates: one of `ESTIMATES`. error: sigma of the log-normal factor that every expected run time is off by.
     stuck: share of pilots whose payloads hang: they end at their maximum instead of by themselves.
     liars: share of pilots that claim to lose everything when they are ended. silent: share that report nothing.
     while_draining: what a pilot starts while it drains, see `pilot.settings`. `NOTHING` lets what a decision wastes
     depend on that decision alone.
-    comers: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
+    arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
     demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
     site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
     """
@@ -69,22 +69,22 @@ class Scenario:
     moments: int = 20
     quiet: float = 0.25
     follow: float = 0.0
-    beliefs: str = SCOUTS
+    estimates: str = SCOUTS
     error: float = 0.0
     stuck: float = 0.0
     liars: float = 0.0
     silent: float = 0.0
     while_draining: str = NOTHING
-    comers: str = ""
+    arrivals: str = ""
     period: float = 60.0
-    site: Settings = field(default_factory=site_settings)
+    site: ReclaimSettings = field(default_factory=site_settings)
     seed: int = 1
 
     def __post_init__(self) -> None:
         if self.period < 1:
             raise UsageError(f"period = {self.period}: expected seconds, 1 or more")
-        if self.beliefs not in BELIEFS:
-            raise UsageError(f"beliefs = {self.beliefs!a}: expected one of {', '.join(BELIEFS)}")
+        if self.estimates not in ESTIMATES:
+            raise UsageError(f"estimates = {self.estimates!a}: expected one of {', '.join(ESTIMATES)}")
         if self.while_draining not in WHILE_DRAINING:
             raise UsageError(f"while_draining = {self.while_draining!a}: expected one of {', '.join(WHILE_DRAINING)}")
         for name in ("cores", "moments"):

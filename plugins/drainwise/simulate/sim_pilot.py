@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drainwise.pilot.backlog import Backlog
-from drainwise.pilot.decide import Decision, decide
-from drainwise.pilot.estimates import Estimates
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.orders import LEASE, Orders, orders_from
-from drainwise.pilot.overrun import move_overdue, renew
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.settings import HOLES, NOTHING, Settings
-from drainwise.pilot.workload import Running, Workload, report_of, running_since
+from drainwise.pilot.decide.backlog import Backlog
+from drainwise.pilot.decide.decision import Decision, decide
+from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.orders import LEASE, SiteOrders, orders_from
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
+from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd
 
@@ -22,7 +21,7 @@ class SimPilot:
     """A pilot in a place of the site. run: its number, never used again.
 
     stuck: its payloads hang. liar: it claims to lose everything. silent: it reports nothing.
-    idle, drained: core-seconds that idled before and after it was asked to leave, up to the last change. empty_since:
+    idle, drained: core-seconds that idled before and after its order, up to the last change. empty_since:
     when its last payload ended, UNIX s.
     """
 
@@ -47,41 +46,41 @@ class SimPilot:
         self.run, self.place, self.lease = run, place, lease
         self.stuck, self.liar, self.silent = stuck, liar, silent
         self.workload = Workload(lease.start)
-        self.orders = Orders(leave=False, deadline=lease.end, draining=False, source=LEASE)
+        self.orders = SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
         self.idle = self.drained = 0.0
         self._since = self.empty_since = lease.start
 
-    def free(self, settings: Settings) -> int:
-        """Cores on which a payload could start; none while it drains and starts nothing."""
+    def free(self, settings: PilotSettings) -> int:
+        """Return the cores on which a payload could start; none while it drains and starts nothing."""
         if self.orders.draining and settings.while_draining == NOTHING:
             return 0
         return self.lease.cores - self.workload.used
 
-    def seconds_left(self, settings: Settings, now: float) -> float:
-        """Seconds by which a payload that starts must surely have ended."""
+    def seconds_left(self, settings: PilotSettings, now: float) -> float:
+        """Return the seconds within which a payload that starts must surely have ended."""
         ends = [end for end in (self.lease.end, self.orders.deadline) if end is not None]
         if self.orders.leave and settings.while_draining == HOLES:
             ends.append(self.workload.last_end or now)
         return min(ends, default=math.inf) - now
 
-    def decide(self, waiting: Sequence[Payload], settings: Settings, now: float) -> Decision:
-        """The pilot library's decision."""
+    def decide(self, waiting: Sequence[Payload], settings: PilotSettings, now: float) -> Decision:
+        """Return the pilot library's decision."""
         if self.orders.draining:
             move_overdue(self.workload, now)
         return decide(self.workload, Backlog(waiting), self.lease, self.orders, settings, now, more_may_come=True)
 
     def start(self, payload: Payload, now: float) -> None:
-        """A payload starts."""
+        """Start a payload."""
         self.settle(now)
         self.workload.add(running_since(payload, now))
 
-    def end(self, name: str, now: float) -> Running:
-        """A payload ends, whyever."""
+    def end(self, name: str, now: float) -> RunningPayload:
+        """End a payload, for whatever reason."""
         self.settle(now)
         return self.workload.remove(name)
 
-    def ask(self, deadline: int, settings: Settings, now: float) -> None:
-        """The site asks it to be gone by `deadline`, as `.site.ad` says it."""
+    def give_order(self, deadline: int, settings: PilotSettings, now: float) -> None:
+        """Order the pilot to end by `deadline`, as `.site.ad` says it."""
         self.settle(now)
         ad = SiteAd(vacate_desired=True, payload_deadline=deadline)
         self.orders = orders_from(ad, None, None, None, self.lease, settings, now)
@@ -95,8 +94,8 @@ class SimPilot:
             self.idle += idle
         self._since = now
 
-    def report(self, estimates: Estimates | None, settings: Settings, now: float) -> PilotReport | None:
-        """What it publishes now: as the library makes it, unless it is silent or a liar."""
+    def report(self, estimates: RunTimeEstimates | None, settings: PilotSettings, now: float) -> PilotReport | None:
+        """Return its report: as the library makes it, unless the pilot is silent or a liar."""
         if self.silent:
             return None
         if estimates is not None:
@@ -107,7 +106,7 @@ class SimPilot:
         return _lie(made, self.lease) if self.liar else made
 
     def copy(self) -> SimPilot:
-        """The same pilot for another course of events."""
+        """Return the same pilot, to go on by itself."""
         other = SimPilot(self.run, self.place, self.lease, stuck=self.stuck, liar=self.liar, silent=self.silent)
         for running in self.workload.running.values():
             other.workload.add(running)
@@ -117,7 +116,7 @@ class SimPilot:
 
 
 def _lie(report: PilotReport, lease: Lease) -> PilotReport:
-    """All that a pilot can claim so as never to be picked: nothing it runs would end, and all of it would be lost."""
+    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost."""
     end = math.floor(lease.end) if lease.end is not None else report.last_max_job_end
     return PilotReport(
         report.heartbeat,

@@ -10,13 +10,12 @@ import random
 from heapq import heappop, heappush
 from math import inf
 
-from drainwise.pilot.lease import Lease
-from drainwise.pilot.payload import Payload
-from drainwise.pilot.workload import Running
-from drainwise.simulate.beliefs import Scouts
-from drainwise.simulate.feed import BEGIN, Feed
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.workload import RunningPayload
 from drainwise.simulate.sim_pilot import SimPilot
-from drainwise.simulate.waiting import Waiting
+from drainwise.simulate.waiting import WaitingPayloads
+from drainwise.simulate.workload import BEGIN, SimulatedEstimates, SiteWorkload
 
 ENDED, FAILED = 1, 2
 """What became of a payload: it ended by itself; it hung until its maximum."""
@@ -24,36 +23,37 @@ _END, _OVER, _IDLE = 0, 1, 2  # at one moment payloads end first
 
 
 class Site:
-    """State at `now` (UNIX s). done: by turn. asked: runs of pilots that were asked to leave and have not.
+    """State at `now` (UNIX s). ordered: runs of pilots that were ordered to end and have not.
 
+    done: by a payload's place in the trace, what became of it.
     Core-seconds: useful, lost; of pilots that have gone: idle, drained, held. gone: (UNIX s, cores) of the pilots
-    that were asked to leave and have; freed: their places. stopped: payloads ended with their pilot; destroyed: their
+    that were ordered to end and have; freed: their places. stopped: payloads ended with their pilot; destroyed: their
     core-seconds.
     """
 
-    def __init__(self, feed: Feed, estimates: Scouts | None = None) -> None:
-        self.feed, self.estimates = feed, estimates
+    def __init__(self, workload: SiteWorkload, estimates: SimulatedEstimates | None = None) -> None:
+        self.workload, self.estimates = workload, estimates
         self.now = float(BEGIN)
         self.arrived = self.runs = self.stopped = 0
         self.useful = self.lost = self.destroyed = self.idle = self.drained = self.held = 0.0
-        self.done = bytearray(len(feed.payloads))
-        self.waiting = Waiting()
+        self.done = bytearray(len(workload.payloads))
+        self.waiting = WaitingPayloads()
         self.pilots: dict[int, SimPilot] = {}
-        self.asked: set[int] = set()
+        self.ordered: set[int] = set()
         self.gone: list[tuple[float, int]] = []
         self.freed: list[int] = []
-        self._vacant = dict.fromkeys(range(len(feed.sizes)), True)  # by place: whether no pilot was ever there
+        self._vacant = dict.fromkeys(range(len(workload.sizes)), True)  # by place: whether no pilot was ever there
         self._room: dict[int, int] = {}  # place → run of a pilot with free cores
         self._ahead: list[tuple[float, int, int, str]] = []
 
-    def copy(self, estimates: Scouts | None = None) -> Site:
-        """The same state, to go on by itself; without `estimates` of its own it learns nothing more of run times."""
-        other = Site(self.feed, estimates)
+    def copy(self, estimates: SimulatedEstimates | None = None) -> Site:
+        """Return the same state, to go on by itself; without its own `estimates` it learns no more run times."""
+        other = Site(self.workload, estimates)
         for name in ("now", "arrived", "runs", "stopped", "useful", "lost", "destroyed", "idle", "drained", "held"):
             setattr(other, name, getattr(self, name))
         other.done, other.waiting = self.done[:], self.waiting.copy()
         other.pilots = {run: pilot.copy() for run, pilot in self.pilots.items()}
-        other.asked, other.gone, other.freed = self.asked.copy(), self.gone[:], self.freed[:]
+        other.ordered, other.gone, other.freed = self.ordered.copy(), self.gone[:], self.freed[:]
         other._vacant, other._room, other._ahead = self._vacant.copy(), self._room.copy(), self._ahead[:]
         return other
 
@@ -73,15 +73,15 @@ class Site:
             self._happen(*heappop(self._ahead)[1:])
         else:
             turn, self.arrived = self.arrived, self.arrived + 1
-            self.waiting.add(turn, self.feed.payloads[turn])
-            self._seek(self.feed.payloads[turn])
+            self.waiting.add(turn, self.workload.payloads[turn])
+            self._seek(self.workload.payloads[turn])
         return True
 
-    def ask(self, run: int, deadline: int) -> None:
-        """A pilot is asked to be gone by `deadline` (UNIX s), where it is ended; at once when that is now."""
+    def give_order(self, run: int, deadline: int) -> None:
+        """Order a pilot to end by `deadline` (UNIX s), when it is ended; at once when that is now."""
         pilot = self.pilots[run]
-        self.asked.add(run)
-        pilot.ask(deadline, self.feed.pilot, self.now)
+        self.ordered.add(run)
+        pilot.give_order(deadline, self.workload.pilot, self.now)
         if deadline <= self.now:
             self._leave(pilot)
             return
@@ -89,35 +89,35 @@ class Site:
         self._offer(pilot)
 
     def true_seconds(self, pilot: SimPilot, payload: Payload) -> float:
-        """How long a payload really runs in a pilot."""
-        return payload.maximum if pilot.stuck else self.feed.runs[int(payload.name)]
+        """Return how long a payload really runs in a pilot."""
+        return payload.maximum if pilot.stuck else self.workload.runs[int(payload.name)]
 
     def next_vacant(self) -> int | None:
-        """The first place that neither a pilot nor the other group has."""
+        """Return the first place that neither a pilot nor the other group has."""
         return min(self._vacant, default=None)
 
     def claim(self, place: int) -> None:
-        """The other group takes a vacant place."""
+        """Give a vacant place to the other group."""
         del self._vacant[place]
         self.freed.append(place)
 
     def give_back(self, place: int) -> None:
-        """The other group needs a place no more: pilots may come there again."""
+        """Let pilots come again to a place that the other group needs no more."""
         self._vacant[place] = False
         self._settle_in(place)
 
     @property
     def next_event(self) -> float:
-        """When the next thing happens, UNIX s; infinite when nothing lies ahead."""
+        """The time of the next event, UNIX s; infinite when nothing lies ahead."""
         return self._next()
 
     def running_time(self) -> float:
-        """Core-seconds that what runs now has run."""
+        """Return the core-seconds that the running payloads have run."""
         return sum(pilot.workload.run_until(self.now) for pilot in self.pilots.values())
 
     def _next(self) -> float:
         ahead = self._ahead[0][0] if self._ahead else inf
-        submits = self.feed.submits
+        submits = self.workload.submits
         return min(ahead, submits[self.arrived]) if self.arrived < len(submits) else ahead
 
     def _happen(self, kind: int, run: int, name: str) -> None:
@@ -130,12 +130,12 @@ class Site:
         elif kind == _OVER:
             if pilot.orders.deadline is not None and pilot.orders.deadline <= self.now:
                 self._leave(pilot)
-        elif not pilot.workload.running and self.now - pilot.empty_since >= self.feed.pilot.idle_limit:
+        elif not pilot.workload.running and self.now - pilot.empty_since >= self.workload.pilot.idle_limit:
             self._leave(pilot)
 
-    def _ended(self, pilot: SimPilot, running: Running) -> None:
+    def _ended(self, pilot: SimPilot, running: RunningPayload) -> None:
         turn, seconds = int(running.payload.name), self.now - running.start
-        if pilot.stuck and self.feed.runs[turn] < running.payload.maximum:
+        if pilot.stuck and self.workload.runs[turn] < running.payload.maximum:
             self.lost += running.payload.cores * seconds
             self.done[turn] = FAILED
         else:
@@ -146,7 +146,7 @@ class Site:
 
     def _seek(self, payload: Payload) -> None:
         """Find the first place for a payload that has just come: a pilot with room, else a new pilot."""
-        cores, needs, now, settings = payload.cores, payload.maximum, self.now, self.feed.pilot
+        cores, needs, now, settings = payload.cores, payload.maximum, self.now, self.workload.pilot
         for place in sorted(self._room):
             pilot = self.pilots[self._room[place]]
             if pilot.free(settings) >= cores and pilot.seconds_left(settings, now) >= needs:
@@ -155,16 +155,16 @@ class Site:
                 if len(self.waiting) < waited:
                     return
         for place in sorted(self._vacant):
-            if self.feed.sizes[place] >= cores and self._settle_in(place):
+            if self.workload.sizes[place] >= cores and self._settle_in(place):
                 return
 
     def _offer(self, pilot: SimPilot) -> None:
         """Let a pilot decide what to start, and whether to go."""
-        feed, now = self.feed, self.now
-        free = pilot.free(feed.pilot)
-        waiting = self.waiting.first(free, pilot.seconds_left(feed.pilot, now)) if free else ()
+        workload, now = self.workload, self.now
+        free = pilot.free(workload.pilot)
+        waiting = self.waiting.first(free, pilot.seconds_left(workload.pilot, now)) if free else ()
         if waiting or not pilot.workload.running:
-            decision = pilot.decide(waiting, feed.pilot, now)
+            decision = pilot.decide(waiting, workload.pilot, now)
             for payload in decision.start:
                 self._start(pilot, payload)
             if decision.done:
@@ -172,8 +172,8 @@ class Site:
                 return
             if not pilot.workload.running:
                 pilot.empty_since = now
-                heappush(self._ahead, (now + feed.pilot.idle_limit, _IDLE, pilot.run, ""))
-        if pilot.free(feed.pilot):
+                heappush(self._ahead, (now + workload.pilot.idle_limit, _IDLE, pilot.run, ""))
+        if pilot.free(workload.pilot):
             self._room[pilot.place] = pilot.run
         else:
             self._room.pop(pilot.place, None)
@@ -184,10 +184,10 @@ class Site:
         heappush(self._ahead, (self.now + self.true_seconds(pilot, payload), _END, pilot.run, payload.name))
 
     def _settle_in(self, place: int) -> bool:
-        """A new pilot in a vacant place, if anything that waits could start there."""
-        feed, size = self.feed, self.feed.sizes[place]
-        scenario, run = feed.scenario, self.runs
-        dice = random.Random(f"{feed.dice}/{run}")  # noqa: S311 - drawn lots of a simulation
+        """Start a new pilot in a vacant place, if anything that waits could start there."""
+        workload, size = self.workload, self.workload.sizes[place]
+        scenario, run = workload.scenario, self.runs
+        dice = random.Random(f"{workload.dice}/{run}")  # noqa: S311 - drawn lots of a simulation
         share, first = dice.random(), self._vacant[place]
         seconds = int(scenario.lease)
         if first and self._could_start(size, int(share * scenario.lease)):
@@ -212,11 +212,11 @@ class Site:
         return True
 
     def _could_start(self, cores: int, seconds: int) -> bool:
-        """Whether anything that waits would fit a new lease."""
+        """Decide whether anything that waits would fit a new lease."""
         return any(one.maximum <= seconds for one in self.waiting.first(cores, seconds))
 
     def _leave(self, pilot: SimPilot) -> None:
-        """A pilot goes; what still runs in it is lost and comes back into its turn."""
+        """Remove a pilot; what still runs in it is lost and comes back into its turn."""
         back: list[Payload] = []
         for name in list(pilot.workload.running):
             running = pilot.end(name, self.now)
@@ -232,8 +232,8 @@ class Site:
         self.held += pilot.lease.cores * (self.now - pilot.lease.start)
         del self.pilots[pilot.run]
         self._room.pop(pilot.place, None)
-        if pilot.run in self.asked:
-            self.asked.remove(pilot.run)
+        if pilot.run in self.ordered:
+            self.ordered.remove(pilot.run)
             self.gone.append((self.now, pilot.lease.cores))
             self.freed.append(pilot.place)
         else:

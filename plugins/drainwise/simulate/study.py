@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from drainwise.errors import UsageError
+from drainwise.facts.errors import UsageError
 from drainwise.simulate.comparison import Case, Watch, run_cases
-from drainwise.simulate.demand import fitting
-from drainwise.simulate.job import Job
+from drainwise.simulate.demand_burst import fitting
 from drainwise.simulate.outcome import HOUR, Outcome
 from drainwise.simulate.policies import CLAIRVOYANT
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
-from drainwise.simulate.summary import Line, lines_of
-from drainwise.simulate.trace import Trace, largest_owner
+from drainwise.simulate.summary import PolicyLine, lines_of
+from drainwise.simulate.trace import Trace, TraceJob, largest_owner
 
 DOMINANT = 0.5
 """An owner dominates with more than this share of the core-seconds."""
@@ -30,7 +29,7 @@ ERRORS = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0)
 LIARS = (0.0, 0.1, 0.25, 0.5, 0.75)
 HORIZONS = (1800, 7200, 21600, 86400)
 """Seconds within which the cores must be back."""
-ERROR_SWEEP, BELIEF_SWEEP, LIAR_SWEEP, HORIZON_SWEEP = "error", "estimates", "liars", "horizon"
+ERROR_SWEEP, ESTIMATE_SWEEP, LIAR_SWEEP, HORIZON_SWEEP = "error", "estimates", "liars", "horizon"
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Part:
     scenario: Scenario
     jobs: int
     core_seconds: float
-    lines: tuple[Line, ...]
+    lines: tuple[PolicyLine, ...]
     outcomes: tuple[Outcome, ...]
 
 
@@ -51,7 +50,7 @@ class Point:
 
     label: str
     value: float
-    lines: tuple[Line, ...]
+    lines: tuple[PolicyLine, ...]
     outcomes: tuple[Outcome, ...]
 
 
@@ -67,7 +66,7 @@ class Sweep:
 class Study:
     """All that was asked and found.
 
-    odd: jobs that no pilot of this site can run, or not for as long as they did, by reason. notes: what else a reader
+    unfit: jobs that no pilot of this site can run, or not for as long as they did, by reason. notes: what else a reader
     must know.
     """
 
@@ -75,7 +74,7 @@ class Study:
     scenario: Scenario
     policies: tuple[str, ...]
     replications: int
-    odd: Counter[str]
+    unfit: Counter[str]
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
     sweeps: tuple[Sweep, ...]
@@ -95,13 +94,13 @@ def study(
     jobs, odd = fitting(trace.jobs, scenario)
     if not jobs:
         raise UsageError(f"{trace.name}: none of its {len(trace.jobs)} jobs fits the site's pilots")
-    others, notes = _without_the_largest(jobs, scenario, dominant) if not scenario.comers else ([], [APART])
+    others, notes = _without_the_largest(jobs, scenario, dominant) if not scenario.arrivals else ([], [APART])
     asked = [("all jobs", scenario, jobs), *others]
     lists = [one for _, _, one in asked]
     cases = [Case(one, place) for place, (_, one, _) in enumerate(asked)]
     varied = _varied(scenario) if sweeps else []
     cases += [Case(one) for _, points in varied for _, _, one in points]
-    lines = partial(lines_of, best=CLAIRVOYANT, arrivals=bool(scenario.comers))
+    lines = partial(lines_of, best=CLAIRVOYANT, arrivals=bool(scenario.arrivals))
     found = iter(run_cases(lists, cases, policies, replications, processes, watch))
     parts = tuple(
         Part(title, on, len(one), sum(job.run * job.cores for job in one), lines(outcomes), outcomes)
@@ -115,16 +114,18 @@ def study(
     return Study(trace, scenario, tuple(policies), replications, odd, tuple(notes), parts, tuple(swept))
 
 
-Asked = tuple[str, Scenario, list[Job]]
+Asked = tuple[str, Scenario, list[TraceJob]]
 
 
-def _without_the_largest(jobs: Sequence[Job], scenario: Scenario, dominant: float) -> tuple[list[Asked], list[str]]:
-    """The jobs without the user, and without the group, that has more than so large a share, where one does; and notes.
+def _without_the_largest(
+    jobs: Sequence[TraceJob], scenario: Scenario, dominant: float
+) -> tuple[list[Asked], list[str]]:
+    """Return the jobs without the user, and without the group, of more than the share `dominant`, if any; and notes.
 
     The site is smaller by that share, so that it is as busy as before; where that leaves but a few pilots, a note says
     so instead.
     """
-    owners: dict[str, Callable[[Job], str]] = {"user": lambda job: job.user, "group": lambda job: job.group}
+    owners: dict[str, Callable[[TraceJob], str]] = {"user": lambda job: job.user, "group": lambda job: job.group}
     found: list[Asked] = []
     notes: list[str] = []
     for kind, owner in owners.items():
@@ -142,11 +143,11 @@ def _without_the_largest(jobs: Sequence[Job], scenario: Scenario, dominant: floa
 
 
 def _varied(scenario: Scenario) -> list[tuple[str, list[tuple[str, float, Scenario]]]]:
-    """What is varied: (its name, (label, value, the scenario with it))."""
-    known = replace(scenario, beliefs=EXACT)
+    """Return what is varied: (its name, (label, value, the scenario with it))."""
+    known = replace(scenario, estimates=EXACT)
     return [
         (ERROR_SWEEP, [(f"{sigma:g}", sigma, replace(known, error=sigma)) for sigma in ERRORS]),
-        (BELIEF_SWEEP, [(name, 0.0, replace(scenario, beliefs=name)) for name in (REQUESTS, SCOUTS)]),
+        (ESTIMATE_SWEEP, [(name, 0.0, replace(scenario, estimates=name)) for name in (REQUESTS, SCOUTS)]),
         (LIAR_SWEEP, [(f"{100 * share:g} %", share, replace(scenario, liars=share)) for share in LIARS]),
         (
             HORIZON_SWEEP,

@@ -1,4 +1,4 @@
-"""What many decisions under one policy come to: waste, times, restarts, with intervals over the replications.
+"""Sums of many decisions under one policy: waste, times, restarts, with intervals over the replications.
 
 All sums are taken within a replication first, since its bursts are of one run of the site; replications are what is
 independent. Policies are held against each other on the same states only.
@@ -17,7 +17,7 @@ YOUNGEST_FIRST = "youngest-first"
 
 
 @dataclass(frozen=True)
-class Line:
+class PolicyLine:
     """One policy's figures over all bursts.
 
     per_core: core-hours wasted for each core given; killed, drained: the parts of it. to_best, to_youngest: its waste
@@ -46,8 +46,8 @@ class Line:
 
 def lines_of(
     outcomes: Iterable[Outcome], best: str, usual: str = YOUNGEST_FIRST, arrivals: bool = False
-) -> tuple[Line, ...]:
-    """A line for each policy among the outcomes, the least waste first; `best` is the optimum's name.
+) -> tuple[PolicyLine, ...]:
+    """Return a line for each policy among the outcomes, the least waste first; `best` is the optimum's name.
 
     arrivals: the demand were jobs of their own, and times are those for which these waited.
     """
@@ -63,7 +63,7 @@ Replications = dict[int, list[Outcome]]
 
 def _line(
     policy: str, found: Replications, best: Replications | None, usual: Replications | None, arrivals: bool
-) -> Line:
+) -> PolicyLine:
     every = [one for part in found.values() for one in part]
     parts = [found[number] for number in sorted(found)]
     given = [float(sum(one.given for one in part)) for part in parts]
@@ -74,7 +74,7 @@ def _line(
 
     pilots = sum(one.pilots for one in every)
     waits = [wait for one in every for wait in waits_of(one, arrivals)]
-    return Line(
+    return PolicyLine(
         policy,
         bursts=len(every),
         replications=len(parts),
@@ -94,7 +94,7 @@ def _line(
 
 
 def _against(found: Replications, other: Replications | None) -> Interval | None:
-    """This policy's waste as a multiple of another's, over the replications that both have."""
+    """Return this policy's waste as a multiple of another's, over the replications that both have."""
     both = sorted(found.keys() & other.keys()) if other else []
     if other is None or not both:
         return None
@@ -106,7 +106,7 @@ def _waste(part: Sequence[Outcome]) -> float:
 
 
 def waits_of(one: Outcome, arrivals: bool = False) -> list[tuple[float, float]]:
-    """(seconds, cores): when the cores that were asked for came; of those given, what never came: infinite.
+    """Return (seconds, cores): when the demanded cores came; infinite for those given that never came.
 
     What pilots of these sizes could not give (see `given`) is nobody's wait, save where jobs arrive and wait for it.
     """

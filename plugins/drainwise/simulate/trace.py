@@ -11,13 +11,28 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from drainwise.errors import UsageError
-from drainwise.estimate.log_file import opened
-from drainwise.estimate.records import LONGEST_LINE, NO_CORES
-from drainwise.estimate.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
-from drainwise.simulate.job import Job
+from drainwise.common.printable import printable
+from drainwise.estimate.records.record import LONGEST_LINE, NO_CORES, opened
+from drainwise.estimate.records.swf_rows import COMMENT, Wrong, reason_to_skip, row_of
+from drainwise.facts.errors import UsageError
+
+
+class TraceJob(NamedTuple):
+    """A payload to be. number: unique within the trace. submit: when it came, s since the beginning of the trace.
+
+    run: how long it runs, requested: how long it says that it may run, in s and above 0. user, group: who sent it.
+    """
+
+    number: int
+    submit: float
+    run: float
+    cores: int
+    requested: float
+    user: str
+    group: str
+
 
 MOST_JOBS = 5_000_000
 """Jobs of one log; more would not fit in memory."""
@@ -32,12 +47,12 @@ class Trace:
     """
 
     name: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[TraceJob, ...]
     header: tuple[str, ...] = ()
     skipped: Counter[str] = field(default_factory=Counter)
 
     def said(self, key: str) -> str:
-        """What the header says under a name such as `Computer`; "" when it says nothing."""
+        """Return what the header says under a name such as `Computer`; "" when it says nothing."""
         for line in self.header:
             name, colon, value = line.lstrip("; \t").partition(":")
             if colon and name.strip() == key:
@@ -46,7 +61,7 @@ class Trace:
 
 
 def read_trace(path: str) -> Trace:
-    """The log at `path`, gzipped or not; "-" is the standard input.
+    """Read the log at `path`, gzipped or not; "-" is the standard input.
 
     Raises UsageError, which names the file, the line and the column, for what cannot be read or breaks the format, and
     for a log without any job that can be used.
@@ -56,8 +71,8 @@ def read_trace(path: str) -> Trace:
 
 
 def trace_in(stream: BinaryIO, name: str) -> Trace:
-    """The log in a stream; `name` is what errors call it. Raises as `read_trace`."""
-    jobs: list[Job] = []
+    """Read the log in a stream; `name` is what errors call it. Raises as `read_trace`."""
+    jobs: list[TraceJob] = []
     header: list[str] = []
     skipped: Counter[str] = Counter()
     lines_of: dict[int, int] = {}
@@ -79,7 +94,7 @@ def trace_in(stream: BinaryIO, name: str) -> Trace:
             raise UsageError(f"{name}: line {place}: {twice}")
         if len(jobs) == MOST_JOBS:
             raise UsageError(f"{name}: line {place}: expected at most {MOST_JOBS} jobs; cut the log")
-        jobs.append(Job(row.number, row.submit, row.run, row.cores, row.requested, row.user, row.group))
+        jobs.append(TraceJob(row.number, row.submit, row.run, row.cores, row.requested, row.user, row.group))
     if not jobs:
         raise UsageError(f"{name}: no job in it that can be used{skipped_words(skipped)}")
     jobs.sort(key=lambda job: job.submit)
@@ -89,15 +104,15 @@ def trace_in(stream: BinaryIO, name: str) -> Trace:
 
 
 def skipped_words(skipped: Counter[str]) -> str:
-    """What was left out and why, for a line; "" when nothing was."""
+    """Return what was left out and why, for a line; "" when nothing was."""
     if not skipped:
         return ""
     reasons = sorted(skipped.items(), key=lambda pair: (-pair[1], pair[0]))
     return f" {sum(skipped.values())} skipped: " + ", ".join(f"{count} {reason}" for reason, count in reasons)
 
 
-def largest_owner(jobs: Sequence[Job], owner: Callable[[Job], str]) -> tuple[str, float]:
-    """Who has most of the core-seconds, and which share of them; of equals the first by name."""
+def largest_owner(jobs: Sequence[TraceJob], owner: Callable[[TraceJob], str]) -> tuple[str, float]:
+    """Return who has most of the core-seconds, and which share of them; of equals the first by name."""
     sums: dict[str, float] = {}
     for job in jobs:
         name = owner(job)
@@ -108,7 +123,7 @@ def largest_owner(jobs: Sequence[Job], owner: Callable[[Job], str]) -> tuple[str
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; one that is too long is never held as a whole."""
+    """Yield the lines that are not blank, with their numbers; one that is too long is never held as a whole."""
     for place in itertools.count(1):
         line = stream.readline(LONGEST_LINE + 1)
         if not line:
@@ -120,6 +135,5 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _text(line: bytes) -> str:
-    """A line of the header without what is no text; as long as a person reads."""
-    shown = line[:500].decode("utf-8", "replace").strip()
-    return "".join(letter if letter != "\t" else " " for letter in shown if letter.isprintable() or letter == "\t")
+    """Return a line of the header without what is no text; as long as a person reads."""
+    return printable(line[:500].decode("utf-8", "replace").strip().replace("\t", " "))

@@ -11,14 +11,14 @@ from collections import deque
 from itertools import islice
 from operator import itemgetter
 
-from drainwise.pilot.payload import Payload
+from drainwise.pilot.decide.payload import Payload
 
 Turn = tuple[int, Payload]
 _turn = itemgetter(0)
 
 
-class Waiting:
-    """What waits; a payload's turn is its place in the trace."""
+class WaitingPayloads:
+    """The waiting payloads; a payload's turn is its place in the trace."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[int, float], deque[Turn]] = {}
@@ -28,7 +28,7 @@ class Waiting:
         return self._count
 
     def add(self, turn: int, payload: Payload) -> None:
-        """A payload comes, or comes back, into its turn."""
+        """Add a payload that comes, or comes back, into its turn."""
         kind = (payload.cores, payload.maximum)
         found = self._kinds.get(kind)
         if found is None:
@@ -42,7 +42,7 @@ class Waiting:
         self._count += 1
 
     def take(self, payload: Payload) -> None:
-        """A payload that `first` showed has started."""
+        """Remove a payload that `first` showed and that has started."""
         kind = (payload.cores, payload.maximum)
         found = self._kinds[kind]
         if found[0][1] is payload:
@@ -54,7 +54,7 @@ class Waiting:
         self._count -= 1
 
     def first(self, free: int, seconds: float) -> list[Payload]:
-        """All that could be among the next to start on `free` cores within `seconds`, in their turn.
+        """Return all that could be among the next to start on `free` cores within `seconds`, in their turn.
 
         When nothing ends in time one payload is shown that does not, so that a pilot can tell that from an empty queue.
         """
@@ -77,12 +77,12 @@ class Waiting:
         return [payload for _, payload in able]
 
     def turns(self) -> list[int]:
-        """The turns of all that wait."""
+        """Return the turns of all that wait."""
         return [turn for found in self._kinds.values() for turn, _ in found]
 
-    def copy(self) -> Waiting:
-        """Another queue of the same payloads."""
-        other = Waiting()
+    def copy(self) -> WaitingPayloads:
+        """Return another queue of the same payloads."""
+        other = WaitingPayloads()
         other._kinds = {kind: found.copy() for kind, found in self._kinds.items()}
         other._count = self._count
         return other

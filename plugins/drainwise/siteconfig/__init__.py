@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.schema import (
-    FeaturesSection,
-    HTCondorSection,
-    PilotSection,
-    ReclaimSection,
-    SiteConfig,
-    SlurmSection,
-    TrustSection,
-)
+from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
+from drainwise.siteconfig.schema import FeaturesSection, PilotSection, ReclaimSection, SiteConfig, TrustSection
 
 __all__ = [
     "DEFAULT_SITE_FILE",

@@ -7,7 +7,7 @@ admits only characters that mean nothing there: no quotes, `$`, backticks, blank
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Generic, TypeVar
@@ -19,11 +19,12 @@ T = TypeVar("T")
 _INTEGER = re.compile("[0-9]{1,18}")
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 _PATH = re.compile(r"(/[A-Za-z0-9_.+-]+)+")
+_TEXT = re.compile("[A-Za-z0-9 _.,:/@%+=-]*")
 _WORD = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
+class TextKind(Generic[T]):
     """One kind of value: `parse` raises ValueError on what is not `expected`; `show` is its inverse.
 
     `name` and `limits` say the same in short, for a table.
@@ -36,9 +37,9 @@ class Kind(Generic[T]):
     show: Callable[[T], str]
 
 
-def duration(least: str, most: str) -> Kind[int]:
-    """Seconds, written with units, within [least, most]."""
-    return Kind(
+def duration(least: str, most: str) -> TextKind[int]:
+    """Return the kind of seconds, written with units, within [least, most]."""
+    return TextKind(
         "duration",
         f"{least} to {most}",
         f"a duration from {least} to {most} with its unit (d, h, m, s), such as 90s, 30m, 1h30m or 7d",
@@ -47,9 +48,9 @@ def duration(least: str, most: str) -> Kind[int]:
     )
 
 
-def size(least: str, most: str) -> Kind[int]:
-    """Bytes, written with units, within [least, most]."""
-    return Kind(
+def size(least: str, most: str) -> TextKind[int]:
+    """Return the kind of bytes, written with units, within [least, most]."""
+    return TextKind(
         "size",
         f"{least} to {most}",
         f"a size from {least} to {most} with its unit, such as 20GB (1000-based) or 16GiB (1024-based)",
@@ -58,9 +59,9 @@ def size(least: str, most: str) -> Kind[int]:
     )
 
 
-def integer(least: int, most: int) -> Kind[int]:
-    """A whole number within [least, most]."""
-    return Kind(
+def integer(least: int, most: int) -> TextKind[int]:
+    """Return the kind of a whole number within [least, most]."""
+    return TextKind(
         "integer",
         f"{least} to {most}",
         f"a whole number from {least} to {most}",
@@ -69,9 +70,9 @@ def integer(least: int, most: int) -> Kind[int]:
     )
 
 
-def decimal(least: str, most: str) -> Kind[Decimal]:
-    """A decimal number within [least, most], kept exactly as it was written."""
-    return Kind(
+def decimal(least: str, most: str) -> TextKind[Decimal]:
+    """Return the kind of a decimal number within [least, most], kept exactly as it was written."""
+    return TextKind(
         "decimal",
         f"{least} to {most}",
         f"a number from {least} to {most}, such as 10 or 10.5",
@@ -80,32 +81,51 @@ def decimal(least: str, most: str) -> Kind[Decimal]:
     )
 
 
-def choice(*names: str) -> Kind[str]:
-    """One of a few words."""
-    return Kind("choice", ", ".join(names), f"one of {', '.join(names)}", lambda text: names[names.index(text)], str)
+def choice(*names: str) -> TextKind[str]:
+    """Return the kind of one of a few words."""
+    return TextKind(
+        "choice", ", ".join(names), f"one of {', '.join(names)}", lambda text: names[names.index(text)], str
+    )
 
 
-def path(longest: int = 200) -> Kind[str]:
-    """An absolute path in normal form."""
+def listed(names: Iterable[str], is_known: Callable[[str], bool], more: str) -> TextKind[str]:
+    """Return the kind of one of a few words or of other known names; more: a text for these."""
+    return TextKind("choice", ", ".join(names), f"one of {', '.join(names)}, or {more}", _as_it_is(is_known), str)
 
-    def parse(text: str) -> str:
-        if _PATH.fullmatch(text) is None or len(text) > longest or {".", ".."} & set(text.split("/")):
-            raise ValueError(text)
-        return text
+
+def path(longest: int = 200) -> TextKind[str]:
+    """Return the kind of an absolute path in normal form."""
+
+    def is_right(text: str) -> bool:
+        return _PATH.fullmatch(text) is not None and len(text) <= longest and not {".", ".."} & set(text.split("/"))
 
     expected = f"an absolute path of letters, digits and _ . + - without . or .. parts, at most {longest} characters"
-    return Kind("path", "absolute", expected, parse, str)
+    return TextKind("path", "absolute", expected, _as_it_is(is_right), str)
 
 
-def word() -> Kind[str]:
-    """A name that HTCondor can put into the names of its configuration macros."""
+def word() -> TextKind[str]:
+    """Return the kind of a name that HTCondor can put into the names of its configuration macros."""
+    expected = "a letter and then at most 31 letters, digits or _"
+    return TextKind("word", "letters, digits, _", expected, _as_it_is(lambda text: bool(_WORD.fullmatch(text))), str)
 
+
+def text(longest: int = 200) -> TextKind[str]:
+    """Return the kind of one line of harmless characters."""
+
+    def is_right(written: str) -> bool:
+        return _TEXT.fullmatch(written) is not None and len(written) <= longest
+
+    expected = f"at most {longest} letters, digits, blanks and _ . , : / @ % + = -"
+    return TextKind("text", f"at most {longest} characters", expected, _as_it_is(is_right), str)
+
+
+def _as_it_is(is_right: Callable[[str], bool]) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if _WORD.fullmatch(text) is None:
+        if not is_right(text):
             raise ValueError(text)
         return text
 
-    return Kind("word", "letters, digits, _", "a letter and then at most 31 letters, digits or _", parse, str)
+    return parse
 
 
 N = TypeVar("N", int, Decimal)

@@ -22,7 +22,7 @@ _SIZE = re.compile(f"([0-9]{{1,18}})({'|'.join(BYTES)})")
 
 
 def parse_duration(text: str) -> int:
-    """Seconds of `90s`, `30m`, `2h`, `7d` or a combination from large to small such as `1h30m`.
+    """Parse `90s`, `30m`, `2h`, `7d` or a combination from large to small such as `1h30m`; return seconds.
 
     Raises ValueError for everything else: a number without a unit, a sign, a fraction, blanks.
     """
@@ -33,7 +33,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(seconds: int) -> str:
-    """The shortest text that `parse_duration` reads as `seconds` (0 or more)."""
+    """Write the shortest text that `parse_duration` reads as `seconds` (0 or more)."""
     parts = []
     for unit, length in SECONDS.items():
         number, seconds = divmod(seconds, length)
@@ -43,7 +43,7 @@ def format_duration(seconds: int) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of `20GB` (1000-based) or `16GiB` (1024-based); `B`, `k`, `M`, `G` and `T` exist.
+    """Parse `20GB` (1000-based) or `16GiB` (1024-based) into bytes; `B`, `k`, `M`, `G` and `T` exist.
 
     Raises ValueError for everything else.
     """
@@ -54,7 +54,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """The text of `size` bytes in the largest unit that divides it, as `parse_size` reads it."""
+    """Write `size` bytes in the largest unit that divides it, as `parse_size` reads it."""
     fitting = [(length, unit) for unit, length in BYTES.items() if size % length == 0 and size >= length]
     length, unit = max(fitting, default=(1, "B"))
     return f"{size // length}{unit}"

@@ -1,0 +1,252 @@
+"""Carry out a plan: each act is checked against a new snapshot, done once, and written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
+from drainwise.facts.units import clock
+from drainwise.journal.entries import order_event, withdrawal_event
+from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
+from drainwise.journal.file import Journal
+from drainwise.pool.facts import Pilot, Pool
+from drainwise.reclaim.decision import Looked, look_at
+from drainwise.reclaim.history import History, with_unanswered
+from drainwise.reclaim.on_request import with_requests
+from drainwise.reclaim.plan import Order, Plan
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
+
+LOOK_AGAIN = 60
+"""Seconds after which no act stands on a snapshot any more; an order to a silent node may take half of that."""
+
+_MOST_DENIED = 3
+"""Nodes that refuse whoever gives orders while none takes one, after which no other is tried in this cycle."""
+
+_PLACE = attrgetter("node", "account", "user", "cores")
+"""The facts of a run that the plan stood on and that must still hold."""
+
+_RUN_GONE = "this run has ended since the plan was made"
+
+
+@dataclass(frozen=True)
+class Act:
+    """What became of one order, as `journal.event` names it, and why.
+
+    only: the node (or run) that refused whoever gives orders, or did not answer; "" when that was the batch system as a
+    whole, or neither.
+    """
+
+    order: Order
+    outcome: str
+    detail: str
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class WithdrawalResult:
+    """What became of one order that was to be withdrawn; refused: the batch system says that it cannot be."""
+
+    withdrawal: Withdrawal
+    outcome: str
+    detail: str
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class CycleOutcome:
+    """All acts of one cycle; followups: what was finished of earlier ones; fault: why that could not be done, or "".
+
+    withdrawn: what became of the orders whose reason has gone. halted: why no further act was tried (the batch system
+    as a whole did not answer, or refuses whoever gives orders), or "".
+    """
+
+    acts: tuple[Act, ...]
+    followups: tuple[str, ...] = ()
+    fault: str = ""
+    withdrawn: tuple[WithdrawalResult, ...] = ()
+    halted: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """1 when the batch system refused or failed anything, else 0."""
+        outcomes = {act.outcome for act in self.acts} | {one.outcome for one in self.withdrawn}
+        return 1 if self.fault or self.halted or outcomes - {DONE, SKIPPED} else 0
+
+
+def carry_out(
+    plan: Plan,
+    pool: Pool,
+    settings: ReclaimSettings,
+    time: Callable[[], int],
+    journal: Journal,
+    history: History | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> CycleOutcome:
+    """Withdraw what the plan says, then give its orders to `pool`; `time` tells the UNIX time.
+
+    The snapshot is read again first: a run that has ended, or is on its way by now, is skipped, so that neither the
+    next run of the job nor the next job in its place can be hit; no more is taken than is still needed, and an order
+    is withdrawn only when its reason is still gone. When that look is LOOK_AGAIN old there is another one; without it
+    no further order is given. One act that fails does not stop the others, unless the batch system as a whole refuses
+    or does not answer; no further order goes to a node that did so. `history` is what the plan knew of earlier cycles;
+    `stopping` is called before each act, and no further one is done once it is true.
+    Raises PoolUnreachable, with nothing done, when the second snapshot cannot be had or is not whole, and
+    DrainwiseError when the journal cannot be written.
+    """
+    if not (plan.orders or plan.withdrawals):
+        return CycleOutcome(())
+    acting = _Acting(pool, settings, time, journal, history or History(), stopping)
+    look = acting.look()
+    withdrawn = acting.withdraw_order(plan, look)
+    return acting.give(plan, look, withdrawn)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What the batch system showed at `now` (UNIX s): what waits, and what runs by name."""
+
+    now: int
+    waits: Looked
+    running: Mapping[str, Pilot]
+
+    def is_old(self, now: int) -> bool:
+        """Return whether the snapshot is too old at `now` (UNIX s) to act on."""
+        return not 0 <= now - self.now <= LOOK_AGAIN
+
+
+@dataclass
+class _Acting:
+    """The acts of one cycle. halted: as in CycleOutcome. avoided: nodes that take no order now, and why.
+
+    unanswered: the deadlines of this cycle's orders that nobody answered, by run. denied: nodes that refused whoever
+    gives orders. taken: orders that were taken.
+    """
+
+    pool: Pool
+    settings: ReclaimSettings
+    time: Callable[[], int]
+    journal: Journal
+    history: History
+    stopping: Callable[[], bool]
+    unanswered: dict[str, int] = field(default_factory=dict)
+    avoided: dict[str, str] = field(default_factory=dict)
+    denied: int = 0
+    taken: int = 0
+    halted: str = ""
+
+    def look(self) -> _Look:
+        """Look at the batch system; orders that were not answered, in this cycle too, count as on their way."""
+        snapshot, now = self.pool.snapshot(self.time()), self.time()
+        snapshot = with_unanswered(snapshot, {**self.history.unanswered, **self.unanswered})
+        snapshot = with_requests(snapshot, self.history, now, self.settings)
+        running = {pilot.run: pilot for pilot in snapshot.pilots}
+        return _Look(now, look_at(snapshot, self.history, now, self.settings), running)
+
+    def withdraw_order(self, plan: Plan, look: _Look) -> tuple[WithdrawalResult, ...]:
+        """Withdraw the orders whose reason has gone, by both snapshots; what the look is too old for stays."""
+        if not plan.withdrawals:
+            return ()
+        waits = look.waits
+        found = withdrawals(waits.counts, waits.balance, look.now, self.settings, self.history, waits.needed)
+        gone = {one.pilot.run for one in found}
+        withdrawn = []
+        for withdrawal in plan.withdrawals:
+            if self.halted or self.stopping() or look.is_old(self.time()):
+                break
+            run = withdrawal.pilot.run
+            result = self._withdraw(withdrawal, look.running.get(run), run in gone)
+            self.journal.write(withdrawal_event(withdrawal, result.outcome, result.detail, self.time()))
+            withdrawn.append(result)
+        return tuple(withdrawn)
+
+    def give(self, plan: Plan, look: _Look, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
+        """Give the plan's orders, as many as are still needed."""
+        needed, acts, fault = look.waits.balance.deficit, [], ""
+        for order in plan.orders:
+            if self.halted or self.stopping():
+                break
+            if look.is_old(self.time()):
+                try:
+                    look = self.look()
+                except PoolError as error:
+                    fault = str(error)
+                    break
+                needed = look.waits.balance.deficit
+            act = self._act(order, look.running.get(order.pilot.run), _is_needed(order, look.waits, needed))
+            if act.outcome in {DONE, UNANSWERED} and not order.request:
+                needed -= act.order.pilot.cores
+            self.journal.write(order_event(act.order, act.outcome, act.detail, plan, self.time(), act.only))
+            acts.append(act)
+        return CycleOutcome(tuple(acts), fault=fault, withdrawn=withdrawn, halted=self.halted)
+
+    def _withdraw(self, withdrawal: Withdrawal, current: Pilot | None, is_gone: bool) -> WithdrawalResult:
+        if current is None or _PLACE(withdrawal.pilot) != _PLACE(current):
+            return WithdrawalResult(withdrawal, SKIPPED, _RUN_GONE)
+        if current.deadline != withdrawal.pilot.deadline:
+            return WithdrawalResult(withdrawal, SKIPPED, "its order is another one by now")
+        if not is_gone:
+            return WithdrawalResult(withdrawal, SKIPPED, "its cores are needed again")
+        if current.node in self.avoided:
+            return WithdrawalResult(withdrawal, SKIPPED, self.avoided[current.node])
+        try:
+            self.pool.withdraw_order(current, withdrawal.reason)
+        except PoolError as fault:
+            outcome = self._became(fault)
+            return WithdrawalResult(withdrawal, outcome, str(fault), outcome == REFUSED)
+        return WithdrawalResult(withdrawal, DONE, "its order is withdrawn")
+
+    def _act(self, order: Order, current: Pilot | None, is_needed: bool) -> Act:
+        """Give one order; its deadline is not before the site's notice, however late it is given, save by the lease."""
+        if current is None or _PLACE(order.pilot) != _PLACE(current):
+            return Act(order, SKIPPED, _RUN_GONE)
+        goes = current.leaving or current.unanswered is not None
+        if goes or (current.deadline is not None and not (order.request and order.deadline < current.deadline)):
+            return Act(order, SKIPPED, "it is on its way out already")
+        if not is_needed:
+            return Act(order, SKIPPED, "enough cores are free or on their way by now")
+        if current.node in self.avoided:
+            return Act(order, SKIPPED, self.avoided[current.node])
+        earliest = self.time() + self.settings.notice
+        promised = earliest if current.lease_end is None else min(earliest, current.lease_end)
+        order = replace(order, deadline=max(order.deadline, promised))
+        try:
+            self.pool.give_order(current, order.deadline, order.reason)
+        except PoolError as fault:
+            outcome = self._became(fault)
+            if outcome == UNANSWERED:
+                self.unanswered[current.run] = order.deadline
+            return Act(order, outcome, str(fault), getattr(fault, "only", ""))
+        self.taken += 1
+        return Act(order, DONE, f"ordered to end by {clock(order.deadline)}")
+
+    def _became(self, fault: PoolError) -> str:
+        """Return the outcome of an act that raised `fault`. Remember what need not be tried again in this cycle."""
+        if isinstance(fault, RunEnded):
+            return SKIPPED
+        if isinstance(fault, ActionRefused) and not isinstance(fault, RightsRefused):
+            return REFUSED
+        only = getattr(fault, "only", "")
+        if not only:
+            self.halted = str(fault)
+        elif isinstance(fault, RightsRefused):
+            self.avoided[only] = f"{only} refused another order just now"
+            self.denied += 1
+            if self.denied >= _MOST_DENIED and not self.taken:
+                self.halted = f"{self.denied} nodes refused and none took an order: {fault}"
+        else:
+            self.avoided[only] = f"{only} did not answer another order just now"
+        if isinstance(fault, RightsRefused):
+            return DENIED
+        return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
+
+
+def _is_needed(order: Order, waits: Looked, cores: int) -> bool:
+    """Return whether an order still has a reason: its request, a job without room, or `cores` that are missing."""
+    if order.request:
+        return True
+    if order.room is None or waits.kinds is None:
+        return cores > 0
+    return any(waits.kinds.jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)

@@ -1,0 +1,183 @@
+"""What `drainwise reclaim --cores` and `drainwise drain` share: a request is made, carried out, shown, cancelled."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import time
+
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.lock import AgentLock
+from drainwise.agent.loop import is_thrown
+from drainwise.agent.settings import AgentSettings
+from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, requests_of, setup_of
+from drainwise.cli.layout import standard_output
+from drainwise.cli.pool_options import settings_of
+from drainwise.cli.shutdown import TIMES, parse_time
+from drainwise.cli.tables import outcome_lines, plan_lines
+from drainwise.cli.text import json_text
+from drainwise.common.printable import printable
+from drainwise.facts.errors import PoolError, UsageError
+from drainwise.facts.units import clock
+from drainwise.pool.facts import Snapshot
+from drainwise.reclaim.plan import as_json
+from drainwise.requests.request import AdminRequest, request_as_json
+
+_DRY_RUN = "dry run: nothing was ordered; --act orders it"
+_AFTERWARDS = "the agent, or drainwise reclaim --once --act, does that afterwards"
+_NO_AGENT = (
+    "no agent acts on this pool: whatever is still to be done for it, `drainwise reclaim --loop --act` does, or"
+    " `drainwise reclaim --once --act`, again and again"
+)
+_PATIENCE = 60.0  # seconds that a cycle of another command may take
+_LONGEST_REASON = 500
+
+
+def add_request_options(parser: argparse.ArgumentParser, what: argparse._ActionsContainer) -> None:
+    """Add --by and --reason; --cancel and --list to the options `what`, of which one is taken."""
+    parser.add_argument("--by", metavar="TIME", help=f"when it must be done: {TIMES.partition('expected ')[2]}")
+    parser.add_argument("--reason", default="", help="why, for the journal and whoever reads it")
+    what.add_argument("--cancel", metavar="NAME", help="cancel a request: what it ordered is withdrawn")
+    what.add_argument("--list", action="store_true", help="show the requests that stand")
+
+
+def request_of(args: argparse.Namespace, now: int) -> AdminRequest:
+    """Return the request of the command line at `now` (UNIX s), the nodes left out.
+
+    Without --by its time is the site's grace ahead. Raises UsageError for a time that is none or is over.
+    """
+    by = now + settings_of(args).grace if args.by is None else parse_time(args.by, now, "--by")
+    if by <= now:
+        raise UsageError(f"--by {args.by[:40]!a}: {clock(by)} is over; {TIMES}")
+    name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+    reason = printable(getattr(args, "reason", ""))[:_LONGEST_REASON]
+    whose = getattr(args, "user", None), getattr(args, "account", None)
+    return AdminRequest(name, now, by, getattr(args, "cores", 0), *whose, reason=reason, who=_who())
+
+
+def _who() -> str:
+    """Return who gives the command, by its user id: its environment could name anybody."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = str(os.getuid())
+    return name
+
+
+def run_request(args: argparse.Namespace, request: AdminRequest) -> int:
+    """Show what the request would order, or keep it and order it; return the exit code.
+
+    The agent that acts on this pool, where there is one, carries it out in its next cycle. Raises PoolError when the
+    batch system does not answer, UsageError when the request cannot be kept.
+    """
+    setup, files, lock = setup_of(args), requests_of(args), lock_of(args)
+    if not args.act:
+        return _shown(args, _one_cycle(args, setup, request), request, [_DRY_RUN])
+    lock.make_place()
+    if is_thrown(setup.kill_switch):
+        raise PoolError(f"paused by kill switch: nothing is ordered while {setup.kill_switch} is there")
+    request = files.add(request)
+    if not _take(lock):
+        _say(args, [f"{request.in_words()}: kept; {_carried_out(lock)}"], request)
+        return 0
+    try:
+        cycle = _one_cycle(args, setup)
+    finally:
+        lock.release()
+    cancels = f"the request stands; drainwise {args.command} --cancel {request.name} cancels it"
+    return _shown(args, cycle, request, [cancels, _NO_AGENT])
+
+
+def cancel_request(args: argparse.Namespace) -> int:
+    """Cancel the request that --cancel names and withdraw its orders; return the exit code. Raises as `run_request`."""
+    setup, files, lock = setup_of(args), requests_of(args), lock_of(args)
+    request = files.cancel(args.cancel, int(time.time()))
+    cancelled = f"{request.in_words()}: cancelled"
+    if is_thrown(setup.kill_switch):
+        _say(args, [f"{cancelled}; its orders stand while {setup.kill_switch} is there: {_AFTERWARDS}"], request)
+        return 0
+    if not _take(lock):
+        _say(args, [f"{cancelled}; {_carried_out(lock)}"], request)
+        return 0
+    args.act = True
+    try:
+        cycle = _one_cycle(args, setup)
+    finally:
+        lock.release()
+    return _shown(args, cycle, request, [cancelled])
+
+
+def list_requests(args: argparse.Namespace) -> int:
+    """Show the requests that stand; return 0."""
+    found, faults = requests_of(args).standing(int(time.time()))
+    if args.json:
+        print(json_text({"requests": [request_as_json(one) for one in found], "notes": list(faults)}))
+    else:
+        lines = [*(one.in_words() for one in found), *faults]
+        print("\n".join(map(printable, lines)) or "no request stands")
+    return 0
+
+
+def _take(lock: AgentLock) -> bool:
+    """Take the lock; wait for a command that does one cycle, and not for an agent that goes on."""
+    return lock.take() or (not lock.is_of_loop() and lock.take(_PATIENCE))
+
+
+def _carried_out(lock: AgentLock) -> str:
+    if lock.is_of_loop():
+        return f"the agent ({lock.holder()}) carries that out in its next cycles"
+    return f"{lock.holder()} acts on this pool just now: {_AFTERWARDS}"
+
+
+def _one_cycle(args: argparse.Namespace, setup: AgentSettings, new: AdminRequest | None = None) -> Cycle:
+    """Do one cycle for the requests alone: those that stand, and one that is not kept yet."""
+    path = journal_path(args)
+
+    def standing(now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
+        found, faults = setup.requests.standing(now)
+        return (found if new is None else (*found, new)), faults
+
+    return run_cycle(
+        setup.pool,
+        setup.settings,
+        memory_of(path, must_read=args.act),
+        journal_at(path, args) if args.act else None,
+        lambda: int(time.time()),
+        args.act,
+        lambda: is_thrown(setup.kill_switch),
+        requests=standing,
+        is_for_demand=False,
+    )
+
+
+def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes: list[str]) -> int:
+    """Show what a cycle decided and did. Raises PoolError when it was not done to its end."""
+    if cycle.plan is not None and args.json:
+        acts = () if cycle.outcome is None else cycle.outcome.acts
+        withdrawn = () if cycle.outcome is None else cycle.outcome.withdrawn
+        told = [{"run": one.order.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in acts]
+        gone = [{"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn]
+        followups = [] if cycle.outcome is None else list(cycle.outcome.followups)
+        shown = {"request": request_as_json(request), **as_json(cycle.plan), "dry_run": not args.act}
+        print(json_text({**shown, "acts": told, "withdrawn": gone, "followups": followups, "notes": notes}))
+    elif cycle.plan is not None:
+        paper = standard_output()
+        lines = [printable(request.in_words()), *plan_lines(cycle.plan, cycle.started, paper)]
+        lines += [] if cycle.outcome is None else outcome_lines(cycle.outcome, paper)
+        print("\n".join([*lines, "", *map(printable, notes)]))
+    if cycle.fault:
+        raise PoolError(cycle.fault)
+    return 0 if cycle.outcome is None else cycle.outcome.exit_code
+
+
+def _say(args: argparse.Namespace, lines: list[str], request: AdminRequest) -> None:
+    if args.json:
+        print(json_text({"request": request_as_json(request), "notes": lines}))
+    else:
+        print("\n".join(map(printable, lines)))
+
+
+def nodes_in(snapshot: Snapshot) -> set[str]:
+    """Return the nodes that a snapshot knows: those with pilots, and those where jobs can start."""
+    return {one.node for one in snapshot.pilots} | {one.node for one in snapshot.places}

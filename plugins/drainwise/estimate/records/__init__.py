@@ -1,0 +1,1 @@
+"""Reads records of finished payloads, one reader for each format."""

@@ -1,0 +1,81 @@
+"""Calculate the waste of a pilot that is ended at a cut deadline, and the deadline that wastes least: numbers, arrays.
+
+Until the first expected end (h) all `used` cores stay busy, at the last one (g) none are. In between the pilot states
+only the integral of its idle cores, i × cores. Busy cores can only become fewer, and most payloads end long before the
+last one, so they count as used·(1 − y)^p at the part y of the way from h to g, with the p that makes that integral:
+    used·(g − h)/(p + 1) = cores·(g − h) − i·cores
+Taken as evenly spread instead, the integral hides most of what is still running soon after h.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from drainwise.facts.waste import at_least, at_most
+
+if TYPE_CHECKING:
+    from drainwise.facts.waste import Quantity
+
+_LEAST = 1e-6  # core-seconds and seconds; what is smaller is nothing
+
+
+def cut_waste(
+    cores: Quantity,
+    used: Quantity,
+    last_start: Quantity,
+    first_end: Quantity,
+    last_end: Quantity,
+    uncommitted: Quantity,
+    final: Quantity,
+    now: Quantity,
+    deadline: Quantity,
+) -> tuple[Quantity, Quantity]:
+    """Return the core-seconds that idle until `deadline` when the pilot drains from now on, and those lost then.
+
+    Times in UNIX s, cores and used in cores, uncommitted (f × cores) and final (i × cores) in core-seconds.
+        idle = (cores − used)·(min(T, h) − now) + cores·(T − h)⁺ − what is busy from h to T
+        lost = share·(f·cores + used·(T − e))    share = of the cores busy now, those still busy at T
+    Before h all payloads are still running at T: lost is then exactly the kill waste at T.
+    """
+    first = at_least(first_end, now)
+    last = at_least(last_end, first)
+    busy, power = _decline(cores, used, final, last - first)
+    tail = at_most(at_least(deadline - first, 0), last - first)
+    left = 1 - tail / at_least(last - first, _LEAST)
+    share = (deadline < last) * left**power
+    idle = (cores - used) * (at_most(deadline, first) - now) + cores * tail - busy * (1 - share * left)
+    return idle, share * (uncommitted + used * at_least(deadline - last_start, 0))
+
+
+def best_cut(
+    cores: Quantity,
+    used: Quantity,
+    last_start: Quantity,
+    first_end: Quantity,
+    last_end: Quantity,
+    uncommitted: Quantity,
+    final: Quantity,
+    now: Quantity,
+) -> Quantity:
+    """Return the cut deadline (UNIX s) from the first expected end on that wastes least; arguments as in `cut_waste`.
+
+    Each second of waiting costs `cores` core-seconds, and the payloads that end in it are not lost. With K for what a
+    kill would lose, that is worth it as long as (1 − y)^(p − 1) > cores·(g − h)/(p·K). K grows slowly: it is
+    taken for h, with all that is busy from then on: B core-seconds. For p ≥ 1 the cut at y so wastes at most
+    p·B·y·(1 − y)^p more than the best one, which is less than B/e: the integral from 0 to y of what a constant K adds
+    to the worth of a second, p·(1 − x)^(p − 1)·(B − used·(g − h)·x). Where payloads end no faster in the beginning than
+    later (p ≤ 1), waiting is worth it until g or not at all.
+    """
+    first = at_least(first_end, now)
+    last = at_least(last_end, first)
+    busy, power = _decline(cores, used, final, last - first)
+    at_stake = uncommitted + used * at_least(first - last_start, 0) + busy
+    worth = at_most(cores * (last - first) / at_least(power * at_stake, _LEAST), 1)
+    return last - (last - first) * worth ** (1 / at_least(power - 1, _LEAST))
+
+
+def _decline(cores: Quantity, used: Quantity, final: Quantity, span: Quantity) -> tuple[Quantity, Quantity]:
+    """Return the core-seconds that are busy from the first to the last end, `span` seconds later, and the power p."""
+    most = used * span
+    busy = at_most(at_least(cores * span - final, 0), most)
+    return busy, at_least(most / at_least(busy, _LEAST), 1) - 1

@@ -1,0 +1,202 @@
+"""The attributes that are queried, and the values of an ad: believed by type and range, else unknown.
+
+An ad is a mapping of the attribute names below to evaluated values. Nodes are not trusted blindly: one may be old,
+broken or hostile, so a value of the wrong type counts as one that is not there. A number that no pool has must not be
+calculated with either: see `odd_number`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from drainwise.htcondor.node import (
+    CLAIM_VACATE,
+    HOOK_RAN,
+    HOOKS_SINCE,
+    ORDERS,
+    ORDERS_SINCE,
+    UPDATE_INTERVAL,
+    WALL_LIMIT,
+)
+from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, PILOT_AD, STANDING
+from drainwise.pilotad.codec import BELIEVED, unix_time
+from drainwise.pilotad.report import CONTRADICTORY, PilotReport
+
+Ad = Mapping[str, object]
+
+STARTD_START = "DaemonStartTime"
+
+SLOTS = "Cpus > 0"
+"""The slots that are queried: most nodes are full, and nothing is left of their partitionable slots."""
+
+# Deadline and lease as a node publishes them are long expressions: sent and evaluated for each slot, they would double
+# the time of a snapshot. They are made of the orders, the start and the wall limit instead.
+SLOT_ATTRIBUTES = (
+    "MyType",
+    "Name",
+    "Machine",
+    "State",
+    "Activity",
+    "Cpus",
+    "Memory",
+    "Disk",
+    "SlotWeight",
+    "PartitionableSlot",
+    "Offline",
+    "LastHeardFrom",
+    "GlobalJobId",
+    "JobStart",
+    "AccountingGroup",
+    "RemoteUser",
+    "RemoteOwner",
+    "RetirementTimeRemaining",
+    ORDERS,
+    STARTD_START,
+    ORDERS_SINCE,
+    CLAIM_VACATE,
+    WALL_LIMIT,
+    HEARTBEAT,
+    STANDING,
+    HOOK_RAN,
+    *(attribute.published for attribute in ATTRIBUTES),
+)
+# Most slots are dynamic: the collector evaluates no more than the first term for them.
+MACHINES = "DynamicSlot =!= true && (PartitionableSlot =?= true || SlotID =?= 1)"
+"""The slots that say what concerns all slots of their startd: the partitionable ones, and of static ones the first."""
+
+MACHINE_ATTRIBUTES = (
+    "MyType",  # which is sent in any case
+    "Name",
+    "Machine",
+    "TotalSlotCpus",
+    "DaemonStartTime",
+    "LastHeardFrom",
+    "NumDynamicSlots",
+    "ChildDSlotId",
+    "MachineResources",
+    "DrainReason",
+    UPDATE_INTERVAL,
+    HOOKS_SINCE,
+)
+ACCOUNTING_ATTRIBUTES = (
+    "Name",
+    "IsAccountingGroup",
+    "EffectiveQuota",
+    "SubtreeQuota",
+    "Priority",
+    "PriorityFactor",
+    "ResourcesUsed",
+    "WeightedResourcesUsed",
+    "Ceiling",
+    "SurplusPolicy",
+    "LastHeardFrom",
+)
+SUBMITTER_ATTRIBUTES = ("Name", "ScheddName", "IdleJobs", "WeightedIdleJobs", "RunningJobs", "LastHeardFrom")
+SCHEDD_ATTRIBUTES = ("Name", "MaxJobsRunning", "ShadowsRunning", "LastHeardFrom")
+COLLECTOR_ATTRIBUTES = ("Name", "StatsLifetime", "StatsLastUpdateTime")
+MASTER_ATTRIBUTES = ("Machine", "DaemonStartTime", "STARTD_StartTime")
+
+LARGEST_SLOT = 16_384
+"""Cores of one slot that are believed: four times the largest machine that was ever sold."""
+
+LARGEST_POOL = 1e9
+"""Cores, jobs or weights of a whole pool that are believed."""
+
+_LARGEST_FLOAT = sys.float_info.max
+_SHOWN, _BITS, _NAMES = 80, 128, 3  # characters of a foreign text, bits of a whole number, names that are shown
+
+
+@dataclass(frozen=True)
+class Others:
+    """The answer beside the slots: the accountant's lines, the submitters, and the ads by which it is complete.
+
+    masters: of a collector that started not long ago; nobody else needs them.
+    """
+
+    accounting: Sequence[Ad] = ()
+    submitters: Sequence[Ad] = ()
+    schedds: Sequence[Ad] = ()
+    startds: Sequence[Ad] = ()
+    collectors: Sequence[Ad] = ()
+    masters: Sequence[Ad] = ()
+
+
+# Kinds are compared exactly: a bool is no number here, nor is the bindings' Undefined, which is a kind of int.
+
+
+def shown(value: object) -> str:
+    """Show a value of an ad in a sentence to the administrator: printable, and not too long."""
+    if isinstance(value, str):
+        found = value
+    else:
+        found = "a huge number" if isinstance(value, int) and value.bit_length() > _BITS else repr(value)
+    found = found[:_SHOWN].encode("ascii", "backslashreplace").decode("ascii")
+    return "".join(sign if sign.isprintable() else "?" for sign in found)
+
+
+def named(names: Iterable[str]) -> str:
+    """Write some names for a sentence: the first few of them and how many more there are."""
+    found = sorted(names)
+    more = f" and {len(found) - _NAMES} more" if len(found) > _NAMES else ""
+    return ", ".join(map(shown, found[:_NAMES])) + more
+
+
+def text(ad: Ad, name: str) -> str | None:
+    """Return an attribute that is a string and not empty, else None."""
+    value = ad.get(name)
+    return value if type(value) is str and value else None
+
+
+def number(ad: Ad, name: str) -> float | None:
+    """Return an attribute that is a finite number of 0 or more, else None."""
+    return _amount(ad.get(name))
+
+
+def whole(ad: Ad, name: str) -> int | None:
+    """Return a number of 0 or more, cut to a whole one (`TotalCpus = 24.0`), else None."""
+    value = _amount(ad.get(name))
+    return None if value is None else int(value)
+
+
+def odd_number(ad: Ad, largest: Mapping[str, float]) -> str:
+    """Return the first of these attributes that is there and no number from 0 to its `largest`; "" for none.
+
+    Such a value, in one ad of thousands, would end every cycle or change everybody's share of the pool.
+    """
+    for name, most in largest.items():
+        value = ad.get(name)
+        if value is not None and ((amount := _amount(value)) is None or amount > most):
+            return name
+    return ""
+
+
+def moment(ad: Ad, name: str) -> int | None:
+    """Return a UNIX time in s of this century, else None."""
+    return unix_time(ad.get(name))
+
+
+def report_of(ad: Ad) -> PilotReport | None:
+    """Read the pilot's report that a node published on its slot; None when there is none."""
+    get = ad.get
+    heartbeat = unix_time(get(HEARTBEAT))
+    if heartbeat is None:
+        return None
+    return PilotReport.from_values(
+        heartbeat, PILOT_AD, {field: value_of(get(published)) for field, published, value_of in _REPORT}
+    )
+
+
+def contradicts_itself(ad: Ad) -> bool:
+    """Decide whether the node found so; it publishes none of the values then."""
+    return text(ad, STANDING) == CONTRADICTORY
+
+
+def _amount(value: object) -> float | None:
+    if type(value) is int or type(value) is float:
+        return value if 0 <= value <= _LARGEST_FLOAT else None  # what no float can hold, arithmetic cannot either
+    return None
+
+
+_REPORT = tuple((row.field, row.published, BELIEVED[row.kind]) for row in ATTRIBUTES)

@@ -1,0 +1,169 @@
+"""Ask a pool which jobs wait and where each of them could run.
+
+To be imported and called in a process that ends after one question (`bounded_call.within`): the bindings may hang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from drainwise.htcondor.ads.bindings import htcondor2
+from drainwise.htcondor.ads.query import COLLECTOR, queried, query
+from drainwise.htcondor.ads.values import Ad, named, number, text
+from drainwise.htcondor.demand.access_points import ask_access_points
+from drainwise.htcondor.demand.expressions import literals_in, searched_names, unusual
+from drainwise.htcondor.demand.matching import FREE_NOW, flattened, matched, parsed, references
+from drainwise.htcondor.demand.node_classes import Classes, classes_of
+from drainwise.htcondor.demand.place_ads import (
+    AMOUNTS,
+    PECULIAR,
+    PLACES,
+    PlaceAd,
+    as_if_empty,
+    place_attributes,
+    read_places,
+    unresolved,
+)
+from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
+from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
+
+_SCHEDD = ("Name", "MyAddress", "CondorVersion")
+_MOST_MATCHED = 200
+"""Groups of jobs that are matched: those with the most cores."""
+
+_NOT_READ = "requirements that were not looked at"
+_MOST_NAMES = 200
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class _Jobs:
+    """The idle jobs, the largest groups first, the ClassAds of the first of them; who answered, and who did not."""
+
+    jobs: list[IdleJobs] = field(default_factory=list)
+    ads: list[Any | None] = field(default_factory=list)
+    answered: set[str] = field(default_factory=set)
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+def ask_demand(seconds: float) -> Told:
+    """Ask the configured pool; seconds: for each access point. Raises PoolUnreachable when the collector is silent."""
+    collector = htcondor2.Collector()
+    names, by_nodes = _asked_by_nodes(collector)
+    waiting = _jobs(collector, names, by_nodes, seconds)
+    by_jobs = (references(ad, "Requirements") for ad in waiting.ads if ad is not None)
+    places, asked = _places(collector, names, _some(by_nodes.union(*by_jobs) - FREE_NOW))
+    classes = _classes(places, waiting, names, asked)
+    examples = {name: _example(places[place], names, classes.ignored) for name, place in classes.examples.items()}
+    totals = {name: places[place].total for name, place in classes.examples.items()}
+    unknown = FREE_NOW.union(classes.ignored, *(references(ad, "Start") - asked for ad in examples.values()))
+    told = []
+    for one, ad, run_on in zip(waiting.jobs, waiting.ads, matched(waiting.ads, examples, unknown)):
+        fitting = None if run_on is None else frozenset(name for name in run_on if totals[name].covers(one.needs))
+        told.append(_described(one, ad, fitting, by_nodes, names))
+    told += [replace(one, ad="", asks=_NOT_READ) for one in waiting.jobs[len(told) :]]
+    seen = [
+        SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard)
+        for place, label in zip(places, classes.of)
+    ]
+    return Told(seen, told, frozenset(waiting.answered), waiting.silent, tuple(_notices(classes, waiting.jobs)))
+
+
+def _some(names: Collection[str]) -> frozenset[str]:
+    return frozenset(sorted(names)[:_MOST_NAMES])
+
+
+def _asked_by_nodes(collector: Any) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return what nodes have beside what every node has, and the names that their START refers to."""
+    constraint = f"{PLACES} && ({PECULIAR})"
+    ads = list(queried(collector, COLLECTOR, htcondor2.AdType.Startd, constraint, ("Start", MACHINE_RESOURCES)))
+    starts = {str(ad.lookup("Start")): ad for ad in ads if "Start" in ad}
+    names = countables({str(ad[MACHINE_RESOURCES]) for ad in ads if MACHINE_RESOURCES in ad})
+    return names, _some(frozenset().union(*(references(ad, "Start") for ad in starts.values())))
+
+
+def _jobs(collector: Any, names: Sequence[str], by_nodes: Collection[str], seconds: float) -> _Jobs:
+    """Ask the access points that have idle jobs."""
+    kinds = htcondor2.AdType
+    submitters = query(collector, COLLECTOR, kinds.Submitter, "IdleJobs > 0", ("ScheddName", "IdleJobs"))
+    wanted = {name for ad in submitters if (name := text(ad, "ScheddName")) is not None and number(ad, "IdleJobs")}
+    found = _Jobs()
+    if not wanted:
+        return found
+    schedds: dict[str, Ad] = {}
+    for ad in query(collector, COLLECTOR, kinds.Schedd, None, _SCHEDD):
+        name = text(ad, "Name")
+        if name in wanted:
+            schedds[name] = ad
+    found.silent.update(dict.fromkeys(wanted - schedds.keys(), "the collector does not know their address"))
+    for name, answer in ask_access_points(schedds, names, by_nodes, seconds):
+        if isinstance(answer, str):
+            found.silent[name] = answer
+        else:
+            found.answered.add(name)
+            found.jobs.extend(answer)
+    found.jobs.sort(key=lambda one: (-one.jobs * one.needs.cores, one.schedd, one.first))
+    found.ads.extend(parsed(one.ad) if one.ad else None for one in found.jobs[:_MOST_MATCHED])
+    return found
+
+
+def _places(collector: Any, names: Sequence[str], asked: frozenset[str]) -> tuple[list[PlaceAd], frozenset[str]]:
+    """Return the places, and what they were asked for: `asked`, and what that refers to."""
+    for last in (False, True):
+        attributes = place_attributes(names, asked)
+        places = read_places(queried(collector, COLLECTOR, htcondor2.AdType.Startd, PLACES, attributes), names)
+        more = frozenset() if last else unresolved(places, attributes)
+        if not more:
+            break
+        asked |= _some(more)
+    return places, asked
+
+
+def _classes(places: Sequence[PlaceAd], waiting: _Jobs, names: Sequence[str], asked: frozenset[str]) -> Classes:
+    """Sort the places into classes by all that is asked about, and by what they have in all."""
+    texts = {flattened(ad, "Requirements") for ad in waiting.ads if ad is not None}
+    texts |= {start for place in places if isinstance(start := place.row.get("start"), str)}
+    needs = {one.needs for one in waiting.jobs[:_MOST_MATCHED]}
+    amounts = [f"{one.cores} {one.memory} {one.disk * _KIB} {one.gpus}" for one in needs]
+    amounts += [str(amount) for one in needs for _, amount in one.others]
+    ours = {"start", "partitionableslot", *(name.lower() for name in (*AMOUNTS, *names))}
+    rows = [place.row for place in places]
+    return classes_of(rows, ours | asked, literals_in([*texts, *amounts]), frozenset(searched_names(texts)))
+
+
+def _example(place: PlaceAd, names: Sequence[str], ignored: Iterable[str]) -> Any:
+    """Return the ClassAd of a place that stands for its class: empty, without what its class does not tell apart."""
+    ad = as_if_empty(place, names)
+    for name in ignored:
+        if name in ad:
+            del ad[name]
+    return ad
+
+
+def _notices(classes: Classes, jobs: Sequence[IdleJobs]) -> Iterator[str]:
+    if classes.ignored:
+        yield f"the nodes differ in too many ways: no condition on {named(classes.ignored)} is looked at"
+    if len(jobs) > _MOST_MATCHED:
+        yield (
+            f"where jobs could run is not looked at for {len(jobs) - _MOST_MATCHED} groups of waiting jobs beyond the"
+            f" {_MOST_MATCHED} largest"
+        )
+
+
+def _described(
+    one: IdleJobs, ad: Any | None, classes: frozenset[str] | None, by_nodes: Collection[str], names: Sequence[str]
+) -> IdleJobs:
+    """Return the jobs with what they ask beside the amounts, and without the text of their ad.
+
+    ad: that ad, None for one that cannot be read. classes: where they may run. by_nodes: the attributes of jobs that
+    nodes ask about. names: the pool's countables.
+    """
+    if ad is None:
+        return replace(one, ad="", asks=_NOT_READ, key=one.ad)
+    asks = unusual(flattened(ad, "Requirements"), [name.lower() for name in names])
+    if limits := flattened(ad, "ConcurrencyLimits"):  # what keeps such jobs from starting keeps no others
+        asks = f"{asks} && concurrency_limits = {limits}" if asks else f"concurrency_limits = {limits}"
+    key = asks + "".join(f"\n{name}={ad.lookup(name)}" for name in sorted(by_nodes) if name in ad)
+    return replace(one, ad="", classes=classes, asks=asks, key=key)

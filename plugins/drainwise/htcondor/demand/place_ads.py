@@ -1,0 +1,111 @@
+"""Ask the collector for the places of a pool, with what jobs and START ask about; sort them into classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drainwise.htcondor.ads.bindings import classad2
+from drainwise.htcondor.ads.values import Ad, moment, text
+from drainwise.htcondor.demand.node_classes import EXPRESSION
+from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
+from drainwise.pool.amounts import Amounts
+
+PLACES = "DynamicSlot =!= true && Offline =!= true && Draining =!= true"
+"""The slots where jobs start and cores come back; a node that is being drained takes no jobs."""
+
+PECULIAR = f'Start =!= true || {MACHINE_RESOURCES} =!= "Cpus Memory Disk Swap"'
+"""Of these, the ones that do not take every job, or have what not every node has."""
+
+AMOUNTS = ("Cpus", "Memory", "Disk")
+_TOTAL = "TotalSlot"
+_PLACE_ATTRIBUTES = (
+    "Name",
+    "Machine",
+    "State",
+    "PartitionableSlot",
+    "LastHeardFrom",
+    "Start",
+    "Requirements",
+    *AMOUNTS,
+    *(f"{_TOTAL}{name}" for name in AMOUNTS),
+)
+_TAKES_JOBS = ("Unclaimed", "Matched", "Claimed", "Preempting", "Backfill")
+
+
+@dataclass(frozen=True)
+class PlaceAd:
+    """A place: its ClassAd, all values by name in lower case, its amounts."""
+
+    ad: Any
+    row: Mapping[str, object]
+    name: str
+    machine: str
+    free: Amounts
+    total: Amounts
+    divisible: bool
+    heard: int | None
+
+
+def place_attributes(names: Collection[str], also: Collection[str]) -> list[str]:
+    """Return the attributes to ask for; names: the pool's countables; also: what expressions refer to."""
+    known = {name.lower() for name in _PLACE_ATTRIBUTES}
+    further = {one.lower() for one in (*names, *(f"{_TOTAL}{name}" for name in names), *also)} - known
+    return [*_PLACE_ATTRIBUTES, *sorted(further)]
+
+
+def read_places(ads: Iterable[Any], names: Sequence[str]) -> list[PlaceAd]:
+    """Read the places that take jobs; `as_if_empty` sets the amounts of the ClassAd of one."""
+    found = (_read(ad, names) for ad in ads)
+    return [place for place in found if place is not None]
+
+
+def _read(ad: Any, names: Sequence[str]) -> PlaceAd | None:
+    try:
+        row = {name.lower(): value for name, value in json.loads(ad.printJson(), strict=False).items()}
+    except (ValueError, RecursionError, UnicodeDecodeError):
+        return None
+    plain: Ad = {name: row.get(name.lower()) for name in (*_PLACE_ATTRIBUTES, *names)}
+    totals: Ad = {f"{_TOTAL}{name}": row.get(f"{_TOTAL}{name}".lower()) for name in (*AMOUNTS, *names)}
+    name, machine, state = text(plain, "Name"), text(plain, "Machine"), text(plain, "State")
+    if name is None or machine is None or state not in _TAKES_JOBS or row.get("requirements") is False:
+        return None
+    if row.get("start") is False:
+        return None
+    total, divisible = slot_amounts(totals, names, _TOTAL), row.get("partitionableslot") is True
+    if total.cores == 0:
+        return None
+    free = slot_amounts(plain, names) if state == "Unclaimed" else slot_amounts({}, ())
+    for amount in (*AMOUNTS, *names):
+        value = totals[f"{_TOTAL}{amount}"]
+        if type(value) in {int, float}:
+            row[amount.lower()] = value
+    return PlaceAd(ad, row, name, machine, free, total, divisible, moment(plain, "LastHeardFrom"))
+
+
+def as_if_empty(place: PlaceAd, names: Sequence[str]) -> Any:
+    """Return the ClassAd of a place, as if nothing ran there."""
+    for amount in (*AMOUNTS, *names):
+        value = place.row.get(amount.lower())
+        if type(value) in {int, float}:
+            place.ad[amount] = value
+    return place.ad
+
+
+def unresolved(places: Iterable[PlaceAd], asked: Collection[str]) -> frozenset[str]:
+    """Return the names, in lower case, that expressions of places refer to and that were not asked for."""
+    texts: dict[str, Any] = {}
+    for place in places:
+        for name, value in place.row.items():
+            if isinstance(value, str) and value.startswith(EXPRESSION) and name not in {"start", "requirements"}:
+                texts.setdefault(value, (place.ad, name))
+    known = {name.lower() for name in asked}
+    found: set[str] = set()
+    for ad, name in list(texts.values())[:200]:
+        try:
+            found.update(one.lower().removeprefix("my.") for one in ad.externalRefs(ad.lookup(name)))
+        except (classad2.ClassAdException, KeyError, TypeError):
+            continue
+    return frozenset(name for name in found - known if name.isidentifier() and name.isascii())

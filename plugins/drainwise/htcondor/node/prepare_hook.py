@@ -1,0 +1,156 @@
+"""The starter's prepare hook: before a job starts, make its feature directories and export their names.
+
+Runs as the job's user, in the job's directory, with the job ad on standard input; what it prints is merged into the
+starter's copy of that ad. It makes everything inside the job's own directory, so nothing is left to clean up.
+"""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from drainwise.features import host, planned_shutdown
+from drainwise.htcondor.node import acl, sandbox
+from drainwise.htcondor.node.ad_text import literals, raw_values, string, whole
+from drainwise.htcondor.node.next_hook import put_input, run_before
+from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
+from drainwise.node.job_features import host_facts, job_facts, make_features
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from drainwise.features.facts import HostFacts, JobFacts
+    from drainwise.htcondor.node.ad_text import Literal
+    from drainwise.node.settings import NodeSettings
+
+_QUOTED = frozenset(" \t\r'")  # what cannot stand outside single quotes; a newline cannot stand in an ad at all
+
+
+def assignment(name: str, value: str) -> str:
+    """Write `NAME=value` in HTCondor's environment syntax: quoted as a whole where it must be, `'` is then doubled.
+
+    Raises ValueError when there is a newline or NUL in it.
+    """
+    return _quoted(f"{name}={value}")
+
+
+def _quoted(text: str) -> str:
+    if "\n" in text or "\0" in text:
+        raise ValueError("a newline or NUL cannot stand in an environment variable")
+    return text if _QUOTED.isdisjoint(text) else "'" + text.replace("'", "''") + "'"
+
+
+def from_old_syntax(raw: str, delimiter: str) -> str:
+    """Convert the assignments of the old `Env` attribute (`A=1;B=2`, no quoting at all) to today's syntax.
+
+    A piece without `=` is none, unless it has a `$$`, which HTCondor keeps for what it may stand for.
+    """
+    pieces = [piece.lstrip(" \t\r") for piece in raw.split(delimiter)]
+    return " ".join(_quoted(piece) for piece in pieces if piece.find("=") > 0 or ("=" not in piece and "$$" in piece))
+
+
+def _inside(raw: str) -> str:
+    if len(raw) < 2 or raw[0] != '"' or raw[-1] != '"' or '"' in raw[1:-1].replace('\\"', ""):
+        raise ValueError("the job's environment is not a string; it was left as it is")
+    return raw[1:-1]
+
+
+def with_variables(environment: str | None, old_env: str | None, delimiter: str, added: dict[str, str]) -> str:
+    """Make the line for the hook's standard output.
+
+    `environment` and `old_env` are the raw right-hand sides of the job ad's `Environment` and `Env` (with their
+    quotation marks, still escaped) or None; `added` are the variables to set over the user's own. Raises ValueError
+    when a value cannot be written or the job's own environment is not a string literal, which must not be lost.
+    """
+    kept = ""
+    if environment is not None:
+        kept = _inside(environment)
+    elif old_env is not None:
+        kept = from_old_syntax(_inside(old_env), delimiter)
+    ours = " ".join(assignment(name, value) for name, value in added.items()).replace('"', '\\"')
+    return f'Environment = "{kept + " " if kept else ""}{ours}"'
+
+
+MIB = 1 << 20
+JOB_ATTRIBUTES = ("GlobalJobId", "JobCurrentStartDate", "AllowedExecuteDuration", "AllowedJobDuration")
+MACHINE_ATTRIBUTES = ("Cpus", "Memory", "Disk", "TotalCpus", "DetectedPhysicalCpus", "DetectedCpus")
+
+
+def host_side(machine: dict[str, Literal], settings: NodeSettings) -> HostFacts:
+    """Return the facts of this host, from the slot's ad and the site's settings."""
+    physical, logical = whole(machine, "DetectedPhysicalCpus"), whole(machine, "DetectedCpus")
+    if not physical or not logical:
+        physical, logical = host.cores()
+    elif logical == physical:
+        logical = 0  # the draft's way of saying that hyper-threading is off
+    return host_facts(settings, whole(machine, "TotalCpus"), physical, logical)
+
+
+def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: NodeSettings, now: int) -> JobFacts:
+    """Return the facts of this job, from its ad, the slot's ad and the site's settings; `now` in UNIX s."""
+    limits = (whole(job, "AllowedExecuteDuration"), whole(job, "AllowedJobDuration"))
+    started = whole(job, "JobCurrentStartDate") or now
+    memory, disk = (whole(machine, "Memory") or 0) * MIB or None, (whole(machine, "Disk") or 0) * 1024 or None
+    return job_facts(settings, string(job, "GlobalJobId"), whole(machine, "Cpus"), started, limits, memory, disk)
+
+
+def machine_ad() -> dict[str, Literal]:
+    """Read the slot's ad; empty, and logged, when it cannot be read: that costs some keys, no more."""
+    try:
+        return literals(read_bounded(variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES)
+    except (KeyError, OSError) as error:
+        say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
+        return {}
+
+
+def lend_passage(scratch: str) -> None:
+    """Let the daemon's user, who owns the directory above, pass through the job's directory to its reports.
+
+    In a pool without root that is the job's user itself, who needs no passage.
+    """
+    above = sandbox.parent(scratch)
+    owner = posix.stat(above).st_uid
+    if owner == posix.geteuid():
+        return
+    try:
+        if owner == 0:
+            raise ValueError(f"{above} belongs to root, not to HTCondor's own user")
+        acl.lend(scratch, owner, acl.PASS_THROUGH)
+    except (OSError, ValueError) as error:
+        say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
+
+
+def with_line(ad: bytes, line: bytes) -> bytes:
+    """Put this line, `Name = value`, into the ad in the place of the attribute of that name."""
+    name = line[: line.index(b" ")].lower()
+    kept = [one for one in ad.splitlines() if one.partition(b"=")[0].strip().lower() != name]
+    return b"\n".join([*kept, line, b""])
+
+
+def prepare(settings_path: str) -> bytes:
+    """Make the three directories and print the job's new environment; returns the job's ad with it."""
+    settings, now = settings_or_defaults(settings_path), int(time.time())
+    scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
+    lend_passage(scratch)
+    ad, machine = read_input(sandbox.AD_LIMIT), machine_ad()
+    job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
+    planned, remark = planned_shutdown.read(settings.shutdown_file, now)
+    if remark:
+        say(remark)
+    variables = make_features(scratch, host_side(machine, settings), job, planned, now)
+    if not variables:
+        return ad
+    raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
+    delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
+    line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables).encode("latin-1")
+    write_output(line + b"\n")
+    return with_line(ad, line)
+
+
+def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
+    """Run the hook; it ends this process, or becomes the site's own hook, a path and its arguments."""
+    if site_hook:
+        run_before(site_hook, lambda: put_input(prepare(settings_path)))
+    run_to_end(lambda: prepare(settings_path), orderly=True)

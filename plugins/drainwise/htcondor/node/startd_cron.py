@@ -1,0 +1,217 @@
+"""The startd cron: publish each pilot's report into exactly its slot.
+
+One short run per period, as HTCondor's own user. It prints an ad per job that reports, closed by `- <slot> …`; a slot
+whose pilot has gone is retracted by an ad that matches no slot, because a tag that is merely no longer printed keeps
+its values for ever. What it printed last is remembered in a small state file, also to push only what changed.
+
+Where MachineMaxVacateTime was changed while a job ran, its claim keeps the value of its start: the slot then has it as
+`PilotVacateTime`. The sandbox's machine ad tells it, which a user can replace: so no more is believed than this node
+ever had configured, and less only makes SIGTERM come earlier than that user's pilot expects.
+"""
+
+from __future__ import annotations
+
+import binascii
+import posix
+import time
+
+from drainwise.common.mounts import fuse_mounts_below
+from drainwise.facts.errors import RefusedFile
+from drainwise.facts.waste import classad_expressions
+from drainwise.htcondor.node import CLAIM_VACATE, CRON_HEARTBEAT, HOOK_RAN, HOOKS_SINCE, ORDERS_SINCE, UNUSABLE, sandbox
+from drainwise.htcondor.node import knobs as node_knobs
+from drainwise.htcondor.node.ad_text import raw_values
+from drainwise.htcondor.node.cron_record import NODE_TAG, remember, remembered
+from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
+from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
+from drainwise.node import JOB_STATUS
+from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
+from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, STANDING
+from drainwise.pilotad.node_reader import read_report, reasons_line
+from drainwise.pilotad.report import CONTRADICTORY, STALE, PilotReport, bounded, standing
+from drainwise.pilotad.safe_open import Patience
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import NoReturn
+
+    from drainwise.htcondor.node.cron_record import Remembered
+    from drainwise.htcondor.node.job_directories import JobSandbox
+
+    Published = dict[str, tuple[str, str]]  # slot name -> (text of its ad, what was refused in its report)
+
+PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
+_MACHINE_AD_LIMIT = 1 << 18  # bytes
+_VACATE = "MachineMaxVacateTime"
+
+
+def literal(value: float | bool | None) -> str:
+    """Write a value as a ClassAd literal; unknown is `undefined`, so that nothing of an earlier report stays."""
+    if value is None:
+        return "undefined"
+    return ("false", "true")[value] if isinstance(value, bool) else repr(value)
+
+
+def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: int) -> str:
+    """Write the attributes of one slot as the pilot stated them, each bounded.
+
+    A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
+    only: it lost its protection.
+    """
+    state = standing(report, now, heartbeat_limit, job.started)
+    if state in {CONTRADICTORY, STALE}:
+        report = PilotReport(report.heartbeat)
+    # The run's age bounds the live expressions: here it would make every round a change that is pushed.
+    known = bounded(report, job.cores, 0, None, now)
+    lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
+    return f'{HEARTBEAT} = {report.heartbeat}\n{STANDING} = "{state}"\n{"".join(lines)}'
+
+
+def slot_ad(body: str, job: JobSandbox) -> str:
+    """Aim the ad at one slot, and there only at this job: the next job in the slot must not inherit it."""
+    return f'SlotMergeConstraint = Name == "{job.slot}" && GlobalJobId =?= "{job.job}"\n{body}'
+
+
+def _open_jobs(execute: int, startd: int) -> Iterator[JobSandbox]:
+    """Yield the jobs below the open $(EXECUTE), each open as long as the caller looks at it."""
+    blocked = fuse_mounts_below(posix.readlink(f"/proc/self/fd/{execute}"))
+    children = children_of(startd)
+    for name in job_directory_names(execute):
+        if blocked and any(f"/{name}/" in f"{mount}/" for mount in blocked):
+            continue  # a file system served by a user can hold us for ever
+        try:
+            job = open_job_directory(execute, name, startd, children)
+        except RefusedFile:
+            continue  # the job has not begun, has just gone, or has no directory that we may enter
+        if job is not None:
+            try:
+                yield job
+            finally:
+                posix.close(job.descriptor)
+
+
+def claims_vacate_time(job: JobSandbox) -> int | None:
+    """Read the MachineMaxVacateTime (s) of the job's claim from its sandbox; None when it is not stated there."""
+    try:
+        ad = read_bounded(sandbox.MACHINE_AD, _MACHINE_AD_LIMIT, job.descriptor)
+    except OSError:
+        return None
+    return node_knobs.seconds(raw_values(ad, (_VACATE,)).get(_VACATE, ""))
+
+
+def vacate_ad(job: JobSandbox, configured: int | None, largest: int) -> str:
+    """Write the slot's attribute for a claim with another MachineMaxVacateTime than a new one; "" for any other.
+
+    configured: what a new claim is given (s), None when unknown; largest: the most that this node ever had.
+    """
+    given = None if configured is None else claims_vacate_time(job)
+    if given is None or given == configured:
+        return ""
+    return slot_ad(f"{CLAIM_VACATE} = {min(given, largest)}", job)
+
+
+def collect(
+    execute: str,
+    startd: int,
+    now: int,
+    heartbeat_limit: int,
+    vacate: int | None = None,
+    largest: int = 0,
+    hooks: int = 0,
+) -> Published:
+    """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
+
+    Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
+    `vacate_ad`. hooks: see `hooks_since`. Raises OSError when $(EXECUTE) itself cannot be read.
+    """
+    published: Published = {}
+    started: dict[str, int] = {}
+    patience = Patience(PATIENCE)
+    live = "\n".join(f"{name} = {text}" for name, text in classad_expressions(heartbeat_limit).items())
+    descriptor = posix.open(execute, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+    try:
+        for job in _open_jobs(descriptor, startd):
+            start = job.started or 0
+            if started.get(job.slot, 0) > start:
+                continue
+            started[job.slot] = start
+            report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
+            if report is not None:
+                body = report_ad(report, job, now, heartbeat_limit) + live
+            else:
+                body = f"{HOOK_RAN} = true" if start < hooks and hook_ran(job.descriptor) else ""
+            published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
+            if given := vacate_ad(job, vacate, largest):
+                published[f"vacate-{job.slot}"] = (given, "")
+    finally:
+        posix.close(descriptor)
+    return published
+
+
+def checksum(text: str) -> str:
+    """Return a short mark by which a later round sees a change."""
+    return f"{binascii.crc32(text.encode()):08x}"
+
+
+def marks_of(published: Published) -> Remembered:
+    """Return the marks of a round's ads."""
+    return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
+
+
+def output(
+    published: Published,
+    marks: Remembered,
+    before: Remembered,
+    now: int,
+    since: int | None = None,
+    unusable: Iterable[str] = (),
+    hooks: int = 0,
+) -> str:
+    """Write a round's whole output: the node's own heartbeat and `unusable` files, the reports, the retractions.
+
+    since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s).
+
+    Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
+    """
+    orders = "" if since is None else f"{ORDERS_SINCE} = {since}\n"
+    orders += f"{HOOKS_SINCE} = {hooks}\n" if hooks else ""
+    parts = [f'{CRON_HEARTBEAT} = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
+    nothing = (checksum(""), "")
+    for slot, (ad, _) in published.items():
+        if ad:
+            push = "" if before.get(slot, nothing)[0] == marks[slot][0] else " update:true"
+            parts.append(f"{ad}\n- {slot}{push}")
+    gone = [slot for slot, (ad, _) in before.items() if ad != nothing[0] and not published.get(slot, ("",))[0]]
+    parts += [f"SlotMergeConstraint = false\n- {slot} update:true" for slot in gone]
+    return "\n".join(parts) + "\n"
+
+
+def run(knobs: dict[str, str]) -> None:
+    """Run one round: read, print, log what was newly refused, remember. `knobs` are the cron's options."""
+    settings, now = settings_or_defaults(knobs["settings"]), int(time.time())
+    before, possible = remembered(knobs["state"]), node_knobs.orders_possible(knobs)
+    since, vacate = before.since, node_knobs.seconds(knobs.get("vacate", ""))
+    if possible is not None:
+        placed = node_knobs.placed_at(knobs.get("config-dirs", ""), knobs.get("drop-in", ""))
+        since = node_knobs.orders_since(before.since, before.found, possible, placed, now)
+    unusable = unusable_files(knobs["settings"])
+    try:
+        hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now, unusable)
+    except OSError:
+        hooks = 0  # where nothing can be kept, one line says so of the state itself
+    largest = max(before.vacate, vacate or 0)
+    published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
+    marks = marks_of(published)
+    orders = None if possible is None else since
+    write_output(output(published, marks, before.marks, now, orders, unusable, hooks).encode("ascii"))
+    for slot, (_, refused) in published.items():
+        if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
+            say(f"{slot}: {refused}")
+    if (since, largest, marks) != (before.since, before.vacate, before.marks):
+        remember(knobs["state"], since, largest, marks)
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Run the cron and end: `--execute DIR --state FILE --settings FILE`, and knobs of `node_knobs`, in any order."""
+    run_to_end(lambda: run(node_knobs.options(arguments)))

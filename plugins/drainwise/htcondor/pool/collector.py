@@ -1,0 +1,152 @@
+"""Ask a pool's collector, or one startd, for ads: only the attributes that are used, as plain values.
+
+To be imported and called in a process that ends after one question (`bounded_call.within`): the bindings may hang.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from drainwise.facts.errors import PoolUnreachable, RunEnded
+from drainwise.htcondor.ads.bindings import classad2, htcondor2
+from drainwise.htcondor.ads.packed_ads import Bundle, packed, plain, unpacked
+from drainwise.htcondor.ads.query import COLLECTOR, queried, query, quoted
+from drainwise.htcondor.ads.values import (
+    ACCOUNTING_ATTRIBUTES,
+    COLLECTOR_ATTRIBUTES,
+    MACHINE_ATTRIBUTES,
+    MACHINES,
+    MASTER_ATTRIBUTES,
+    SCHEDD_ATTRIBUTES,
+    SLOT_ATTRIBUTES,
+    SLOTS,
+    SUBMITTER_ATTRIBUTES,
+    Ad,
+    Others,
+)
+from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.node import ORDERS
+from drainwise.htcondor.pool.complete_answer import collector_start
+from drainwise.htcondor.pool.endings import HISTORY_ATTRIBUTES, JOB_ATTRIBUTES, PLACE_ATTRIBUTES, OrderedNode
+from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
+from drainwise.pool.facts import Ending
+
+_YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
+_SCHEDD_ADDRESS = ("Name", "MyAddress", "CondorVersion")
+_HISTORY_MARGIN = 600  # s
+_TRIES = 2
+
+
+def pool_ads() -> Iterator[Others | Bundle]:
+    """Query the configured pool: all beside the slots, then all slots that have cores.
+
+    All of it is asked for before any of it is yielded. Raises PoolUnreachable when the collector does not answer, or
+    its clock is another one than this machine's.
+    """
+    collector, kinds = htcondor2.Collector(), htcondor2.AdType
+    _require_same_clock(collector)
+
+    def ask(kind: object, attributes: Sequence[str]) -> list[Ad]:
+        return query(collector, COLLECTOR, kind, None, attributes)
+
+    startds = [
+        ad
+        for bundle in packed(
+            queried(collector, COLLECTOR, kinds.Startd, MACHINES, MACHINE_ATTRIBUTES), MACHINE_ATTRIBUTES
+        )
+        for ad in unpacked(bundle, MACHINE_ATTRIBUTES)
+    ]
+    resources = resources_of(startds)
+    attributes = (*SLOT_ATTRIBUTES, *resources)
+    slots = queried(collector, COLLECTOR, kinds.Startd, SLOTS, attributes)
+    collectors = ask(kinds.Collector, COLLECTOR_ATTRIBUTES)
+    start = collector_start(collectors)
+    young = start is not None and time.time() - start < _YOUNG
+    yield Others(
+        accounting=ask(kinds.Accounting, ACCOUNTING_ATTRIBUTES),
+        submitters=ask(kinds.Submitter, SUBMITTER_ATTRIBUTES),
+        schedds=ask(kinds.Schedd, SCHEDD_ATTRIBUTES),
+        startds=startds,
+        collectors=collectors,
+        masters=ask(kinds.Master, MASTER_ATTRIBUTES) if young else (),
+    )
+    yield from packed(slots, attributes)
+
+
+def _require_same_clock(collector: Any) -> None:
+    """Have the collector find its own ad by what time it is there: no ad tells that. Raises PoolUnreachable."""
+    for how, beyond in (("ahead of", "time() < {} - {}"), ("behind", "time() > {} + {}")):
+        for _ in range(_TRIES):  # one that was slow to answer has a later time
+            constraint = beyond.format(int(time.time()), CLOCKS_DIFFER)
+            if not query(collector, COLLECTOR, htcondor2.AdType.Collector, constraint, ("Name",)):
+                break
+        else:
+            raise wrong_clock(f"more than {CLOCKS_DIFFER} s {how}", "the collector's")
+
+
+def collector_slot(slot: str, machine: str, attributes: Sequence[str]) -> Ad | None:
+    """Query the collector for this slot; None for a slot that it does not know."""
+    constraint = f"Name == {quoted(slot)} && Machine == {quoted(machine)}"
+    found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, attributes)
+    return found[0] if found else None
+
+
+def startd_address(slot: str, machine: str) -> str:
+    """Return the address of the startd that has this slot. Raises RunEnded when the collector knows none."""
+    found = collector_slot(slot, machine, ("MyAddress",))
+    address = found.get("MyAddress") if found else None
+    if not isinstance(address, str):
+        raise RunEnded(f"the collector knows no slot {slot} on {machine} any more")
+    return address
+
+
+def slots_with_orders() -> list[Ad]:
+    """Return the nodes that have orders, with their runs. Raises PoolUnreachable."""
+    constraint = f'isString({ORDERS}) && {ORDERS} != ""'
+    return query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, PLACE_ATTRIBUTES)
+
+
+def startd_history(place: OrderedNode) -> list[Ad]:
+    """Query a startd's history of the jobs of these runs, back to the first of them. Raises PoolUnreachable."""
+    parts = [order.run.rpartition("@") for order in place.orders]
+    constraint = " || ".join(f"GlobalJobId == {quoted(job)}" for job, _, _ in parts)
+    # As an expression: the bindings of 25.14 fail over one that is a text.
+    since = classad2.ExprTree(f"CompletionDate < {min(int(start) for _, _, start in parts)}")
+    startd = htcondor2.Startd(classad2.ClassAd({"MyAddress": place.address}))
+    try:
+        ads = startd.history(constraint, list(HISTORY_ATTRIBUTES), -1, since)
+    except htcondor2.HTCondorException as fault:
+        raise PoolUnreachable(f"{place.machine} does not answer with its history: {fault}") from None
+    return [plain(ad, HISTORY_ATTRIBUTES) for ad in ads]
+
+
+def jobs_at_their_end(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
+    """Query an access point's queue and history for these jobs. Raises PoolUnreachable."""
+    found = queried(
+        htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, f"Name == {quoted(access_point)}", _SCHEDD_ADDRESS
+    )
+    constraint = " || ".join(f"GlobalJobId == {quoted(one.run.rpartition('@')[0])}" for one in endings)
+    # What left the queue before the first of them is not looked through.
+    since = classad2.ExprTree(f"EnteredCurrentStatus < {min(one.ended for one in endings) - _HISTORY_MARGIN}")
+    try:
+        schedds = [htcondor2.Schedd(ad) for ad in found]
+        ads = [ad for one in schedds for ad in one.query(constraint, list(JOB_ATTRIBUTES))]
+        ads += [ad for one in schedds for ad in one.history(constraint, list(JOB_ATTRIBUTES), len(endings), since)]
+    except htcondor2.HTCondorException as fault:
+        raise PoolUnreachable(f"the access point {access_point} does not answer with its jobs: {fault}") from None
+    return [plain(ad, JOB_ATTRIBUTES) for ad in ads]
+
+
+def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
+    """Ask a startd for its slots: its answer is newer than the collector's."""
+    startd = htcondor2.Collector(classad2.ClassAd({"MyAddress": address}))
+    return query(startd, f"the startd at {address}", htcondor2.AdType.Startd, None, attributes)
+
+
+def startd_expression(address: str, slot: str, name: str) -> str | None:
+    """Return an attribute of one of a startd's slots, not evaluated; None when there is none."""
+    startd = htcondor2.Collector(classad2.ClassAd({"MyAddress": address}))
+    ads = queried(startd, f"the startd at {address}", htcondor2.AdType.Startd, f"Name == {quoted(slot)}", (name,))
+    return next((str(ad.lookup(name)) for ad in ads if name in ad), None)

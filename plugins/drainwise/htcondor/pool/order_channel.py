@@ -1,0 +1,222 @@
+"""The channel of an order to a node: its runtime configuration, set at level ADMINISTRATOR, then a reconfig.
+
+By the bindings alone (they do what `condor_config_val -rset` and `condor_reconfig` do), so the agent needs no HTCondor
+tools. The startd keeps the value until it restarts, and with it every run that the value could mean. The node's
+configuration turns it into PREEMPT and MAXJOBRETIREMENTTIME: the startd alone enforces the deadline. To be imported and
+called in a process of its own (`bounded_call.within`), as the bindings may hang.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
+import classad2
+import htcondor2
+
+from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
+from drainwise.htcondor.ads.values import Ad, moment, text, whole
+from drainwise.htcondor.node import CLAIM_VACATE, ORDERS, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
+from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.pool.collector import collector_slot, startd_address, startd_expression, startd_slots
+from drainwise.htcondor.pool.order_rights import rights_at
+from drainwise.htcondor.pool.orders import (
+    KNOB,
+    OrderEntry,
+    orders_text,
+    parse_orders,
+    run_name,
+    why_at_once,
+    with_order,
+)
+
+_TRIES = 5  # another agent may write between our reading and our writing
+_SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
+_FRESH_SECONDS = 0.4  # less than the shortest of these: a list that was read before is read again
+_SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was ordered
+_LOOK_SECONDS = 0.2
+_TOO_LATE = 15  # seconds before its end begins in which a run is not given back any more: the node polls every 5 s
+_VACATE = "MachineMaxVacateTime"
+_LOOKED_AT = (
+    *("GlobalJobId", "JobStart", "State", "Activity", "Draining", "RetirementTimeRemaining"),
+    *(_VACATE, CLAIM_VACATE, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE, ORDERS),
+)
+_SETTABLE = "SETTABLE_ATTRS_ADMINISTRATOR"
+_UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
+
+
+def give_order(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
+    """Have the startd of `machine` end this run by the deadline, if the run is still in its slot `slot`.
+
+    Yields once, right before the order is sent: who is not answered after that cannot know what became of it. Ends when
+    the collector shows it, or after a few seconds: the next snapshot had better know. Raises ActionRefused when the
+    node refuses, or would not wait for a deadline that lies ahead; RunEnded; PoolUnreachable when it does not answer.
+    """
+    orders_text([order])
+    address = startd_address(slot, machine)
+    if order.run not in _runs(address):
+        raise RunEnded(f"{order.run} does not run on {machine} any more")
+    if order.deadline > time.time():
+        why = why_at_once(startd_expression(address, slot, "MaxJobRetirementTime"))
+        if why:
+            raise ActionRefused(f"{machine} would end {order.run} at once and not at its deadline: {why}")
+    yield
+    _put(order, address, machine)
+    _await_collector(order, slot, machine)
+
+
+def withdraw_order(run: str, slot: str, machine: str) -> Iterator[None]:
+    """Have the startd of `machine` let this run go on as without its order; do nothing when it has none.
+
+    Yields and raises as `give_order` does. It is refused, too, when it is too late, when the node's drop-in knows no
+    such thing, and when the job itself allows no longer retirement: the order stands then.
+    """
+    address = startd_address(slot, machine)
+    here = _runs(address).get(run)
+    if here is None:
+        raise RunEnded(f"{run} does not run on {machine} any more")
+    deadline = deadline_of(run, _value(address))
+    if not deadline:
+        return
+    if here.get(WITHDRAWN_SHOWN) is None and here.get(WITHDRAWN_SHOWN_BEFORE) is None:
+        raise ActionRefused(
+            f"{machine} cannot withdraw an order: its drop-in is of an older drainwise; render it again"
+        )
+    vacate = max(whole(here, name) or 0 for name in (_VACATE, CLAIM_VACATE))
+    if text(here, "State") != "Claimed" or time.time() > deadline - vacate - _TOO_LATE:
+        raise ActionRefused(f"{run}: too late to withdraw the order: {machine} ends it already")
+    withdrawn = OrderEntry(run, WITHDRAWN)
+    yield
+    _put(withdrawn, address, machine)
+    if not _goes_on(run, address):
+        _put(OrderEntry(run, deadline), address, machine)
+        raise ActionRefused(
+            f"{run}: HTCondor does not end a retirement, and the job allows no longer one (MaxJobRetirementTime): the"
+            " order stands"
+        )
+    _await_collector(withdrawn, slot, machine)
+
+
+def knobs_of(nodes: Mapping[str, str]) -> dict[str, str]:
+    """Read PILOT_RECLAIM of these nodes, each given with one of its slots; leave out those without an answer."""
+    found = {}
+    for machine, slot in nodes.items():
+        with suppress(PoolUnreachable, RunEnded):
+            found[machine] = _value(startd_address(slot, machine))
+    return found
+
+
+def _put(order: OrderEntry, address: str, machine: str) -> None:
+    """Write the order into the node's list, and see that it stays there."""
+    rights_at(address)  # from here on as whom it takes orders of, where we can be several
+    for left in reversed(range(_TRIES)):
+        running = _runs(address)  # first: nothing may take time between reading the list and writing it
+        read = time.monotonic()
+        present = parse_orders(_value(address))
+        if order in present:
+            return
+        orders = orders_text(with_order(present, order, running, int(time.time())))
+        if left and time.monotonic() - read > _FRESH_SECONDS:
+            continue  # this process stood still: what another agent has written since would be lost
+        _set(address, orders, machine)
+        if order in parse_orders(_value(address)):
+            time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
+            if order in parse_orders(_value(address)):
+                return
+    raise OrderUnanswered(f"{machine} did not keep the order for {order.run}: does another agent give orders, too?")
+
+
+def _goes_on(run: str, address: str) -> bool:
+    """Decide whether a run whose order was just withdrawn keeps its time; or has ended, or is wanted by others."""
+
+    def settled() -> bool:
+        slot = _runs(address).get(run)
+        return (
+            slot is None
+            or text(slot, "Activity") != "Retiring"
+            or slot.get("Draining") is True
+            or is_endless(whole(slot, "RetirementTimeRemaining"))
+        )
+
+    return _within(_SHOWN_SECONDS, settled)
+
+
+def _await_collector(order: OrderEntry, slot: str, machine: str) -> None:
+    """Wait until the collector shows what now stands for the run in its slot, as the reconfig has it do.
+
+    The order stands, whatever the collector shows: nothing is raised.
+    """
+
+    def shown() -> bool:
+        ad = collector_slot(slot, machine, ("GlobalJobId", "JobStart", ORDERS))
+        if ad is None or run_name(text(ad, "GlobalJobId"), moment(ad, "JobStart")) != order.run:
+            return True
+        return deadline_of(order.run, text(ad, ORDERS) or "") == order.deadline
+
+    with suppress(PoolUnreachable):
+        _within(_SHOWN_SECONDS, shown)
+
+
+def _within(seconds: float, condition: Callable[[], bool]) -> bool:
+    """Wait for a condition for at most `seconds`; return whether it came to hold."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _runs(address: str) -> dict[str, Ad]:
+    """Query the runs on a node by its startd, with the attributes of their slots."""
+    runs = {}
+    for slot in startd_slots(address, _LOOKED_AT):
+        run = run_name(text(slot, "GlobalJobId"), moment(slot, "JobStart"))
+        if run is not None:
+            runs[run] = slot
+    return runs
+
+
+def _value(address: str) -> str:
+    try:
+        value = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address})).get(KNOB, "")
+    except htcondor2.HTCondorException as fault:
+        raise PoolUnreachable(f"the startd at {address} does not answer with its {KNOB}: {fault}") from None
+    return "" if value == _UNDEFINED else str(value)
+
+
+def _set(address: str, value: str, machine: str) -> None:
+    # MyType Generic: the bindings know no type for a startd here, and a reconfig is the same for every daemon.
+    startd = classad2.ClassAd({"MyAddress": address, "MyType": "Generic"})
+    try:
+        htcondor2.RemoteParam(startd)[KNOB] = value
+    except htcondor2.HTCondorException:
+        _value(address)  # a node that does not answer has not refused anything
+        raise RightsRefused(f"{machine} refused the order: {_why_refused(address)}", machine) from None
+    try:
+        htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
+    except htcondor2.HTCondorException as fault:
+        raise OrderUnanswered(
+            f"{machine} took the order and not the reconfig after which it counts: {fault}", machine
+        ) from None
+
+
+def _why_refused(address: str) -> str:
+    """Say which of its three conditions an order lacks at this startd, and what to do."""
+    if not rights_at(address).allowed:
+        return "the agent's identity must be in its ALLOW_ADMINISTRATOR; `drainwise check htcondor` names it"
+    try:
+        knobs = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address}))
+        enabled, settable = (str(knobs.get(name, "")) for name in ("ENABLE_RUNTIME_CONFIG", _SETTABLE))
+    except htcondor2.HTCondorException as fault:
+        return f"the agent's identity may give orders, but the startd does not show its configuration: {fault}"
+    if KNOB.casefold() not in settable.casefold().replace(",", " ").split():
+        return f"its {_SETTABLE} does not name {KNOB}: install the drop-in of drainwise there"
+    if enabled.strip().casefold() not in {"true", "t", "yes", "1"}:
+        return "ENABLE_RUNTIME_CONFIG is not true there: install the drop-in of drainwise, last"
+    return (
+        "ENABLE_RUNTIME_CONFIG was not yet true when its startd started: restart the startd when the node is next"
+        " empty (condor_restart -peaceful -startd); with jobs on it, any other restart evicts them"
+    )

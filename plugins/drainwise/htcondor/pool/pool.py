@@ -1,0 +1,266 @@
+"""HTCondor as a `Pool`: the collector answers, the startds take the orders."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from typing import cast
+
+from drainwise.common.bounded_call import BoundedCall, each_within, several_within, within
+from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
+from drainwise.htcondor.ads.packed_ads import Bundle, unpacked
+from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, shown, text
+from drainwise.htcondor.demand.resources import resources_of
+from drainwise.htcondor.demand.told import Told
+from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
+from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.orders import OrderEntry, to_be_asked, with_knobs
+from drainwise.htcondor.pool.snapshot import snapshot_of
+from drainwise.pool.closing import Closing
+from drainwise.pool.facts import Ending, Pilot, Snapshot
+
+SNAPSHOT_SECONDS = 8.0
+HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
+_OF_ACCESS_POINTS = 0.3  # of the time of a snapshot, for one access point
+_AHEAD_SECONDS = 3.0  # an answer that was asked for longer ago is not of now
+ORDER_SECONDS = 30.0  # a startd does not respond for some seconds while it reconfigures
+
+
+class HTCondorPool:
+    """The pool that HTCondor's own configuration (CONDOR_CONFIG) names, with the credentials that it names.
+
+    snapshot_seconds, order_seconds: how long the collector may take for a snapshot, and a node for an order. A snapshot
+    needs level READ at the collector, an order level ADMINISTRATOR at the node.
+    """
+
+    def __init__(self, snapshot_seconds: float = SNAPSHOT_SECONDS, order_seconds: float = ORDER_SECONDS) -> None:
+        self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
+        self._nodes: frozenset[str] = frozenset()
+        """The nodes of the last whole answer."""
+        self._drained: dict[str, str] = {}
+        """Of these, the ones that are drained, each with the reason."""
+        self._ahead: _Question | None = None
+
+    def require_bindings(self) -> None:
+        """Raise UsageError when HTCondor's Python bindings here are too old."""
+        within(self._snapshot_seconds, _require_bindings, "HTCondor's Python bindings")
+
+    def ask_ahead(self) -> None:
+        """Ask the collector now for the next snapshot: whoever takes that at once can get ready while it answers."""
+        self._ahead = _Question(self._snapshot_seconds)
+
+    def snapshot(self, now: int) -> Snapshot:
+        """See `Pool`."""
+        with closing(self._asked()) as asked, without_collection():
+            answers = asked.ads.values()
+            others = cast("Others", next(answers))
+            attributes = (*SLOT_ATTRIBUTES, *resources_of(others.startds))
+            bundles = cast("Iterable[Bundle]", answers)
+            slots = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
+            seen = snapshot_of(slots, others, now, self._nodes, asked.told)
+        self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
+        reasons = ((text(ad, "Machine"), text(ad, "DrainReason")) for ad in others.startds)
+        self._drained = {node: reason for node, reason in reasons if node is not None and reason is not None}
+        doubtful = to_be_asked(seen)
+        if not doubtful:
+            return seen
+        with suppress(PoolError):  # else what was seen counts: nobody is asked instead
+            return with_knobs(seen, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
+        return seen
+
+    def _asked(self) -> _Question:
+        """Return the question that was asked ahead, if that was just now; else ask."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            if time.monotonic() - ahead.begun < _AHEAD_SECONDS:
+                return ahead
+            ahead.close()
+        return _Question(self._snapshot_seconds)
+
+    def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
+        """See `Pool`; the order is read back before this returns."""
+        order = OrderEntry(pilot.run, deadline)
+        self._send(pilot.node, lambda: _give(order, pilot.name, pilot.node))
+
+    def withdraw_order(self, pilot: Pilot, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
+        """See `Pool`; the slot may stay Retiring, see `retirement`. The update hook tells the pilot."""
+        self._send(pilot.node, lambda: _take_back(pilot.run, pilot.name, pilot.node))
+
+    def _send(self, node: str, order: Callable[[], Iterable[None]]) -> None:
+        """Have an order sent to a node. Raises as `Pool.give_order`."""
+        sent = False
+        try:
+            with closing(several_within(self._order_seconds, order, f"node {node}")) as steps:
+                for _ in steps:
+                    sent = True
+        except PoolUnreachable as fault:
+            raise (OrderUnanswered if sent else PoolUnreachable)(str(fault), node) from None
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
+        """See `Pool`; a node keeps it as long as its STARTD_HISTORY. One that does not tell holds nobody up."""
+        if not runs:
+            return {}
+        places = within(self._snapshot_seconds, lambda: places_of(_ask_places(), runs), "the collector")
+        found: dict[str, Ending] = {}
+        end = time.monotonic() + HISTORY_SECONDS
+        for place in places:
+            left = min(NODE_SECONDS, end - time.monotonic())
+            if left <= 0:
+                break
+            with suppress(PoolUnreachable):
+                history = within(left, partial(_ask_history, place), f"node {place.machine}")
+                found.update(endings_in(history, place))
+        return {**found, **self._with_who_ended(in_question(found.values(), places), end)}
+
+    @staticmethod
+    def _with_who_ended(endings: Sequence[Ending], end: float) -> dict[str, Ending]:
+        """Add who had each run ended, as far as access points answer until `end` (s of the monotonic clock); by run."""
+        known = {one.run: one for one in endings}
+        for name in sorted({one.run.partition("#")[0] for one in endings}):
+            left = min(NODE_SECONDS, end - time.monotonic())
+            own = [one for one in endings if one.run.partition("#")[0] == name]
+            if left <= 0:
+                break
+            with suppress(PoolUnreachable):
+                jobs = within(left, partial(_ask_jobs, name, own), f"access point {name}")
+                known.update((one.run, with_who_ended(one, jobs)) for one in own)
+        return known
+
+    def follow_up(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the startds enforce every deadline
+        """See `Pool`: nothing is ever left to do."""
+        return []
+
+    def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - the nodes' own ads tell
+        """See `ClosesNodes`: by a drain of each node when the time has come. What fails is tried again."""
+        drains = to_drain(closings, self._drained, self._nodes, now)
+        calls = [
+            (
+                f"{node} is drained: it starts no job until {why.name} is cancelled",
+                partial(_drain, node, reason_of(why)),
+            )
+            for node, why in sorted(drains.items())
+        ]
+        opened = to_open(closings, self._drained, now)
+        calls += [
+            (f"the drain of {node} is cancelled: it takes jobs again", partial(_end_drain, node)) for node in opened
+        ]
+        done, faults = [], []
+        for place, answer in each_within(NODE_SECONDS, (call for _, call in calls), "a node to drain"):
+            if isinstance(answer, PoolError):
+                faults.append(answer)
+            elif answer:
+                done.append(calls[place][0])
+        if faults and not done:
+            raise faults[0]
+        return sorted(done)
+
+
+class _Question:
+    """What a snapshot asks, two processes at once: the collector for all slots, the access points for their jobs."""
+
+    def __init__(self, seconds: float) -> None:
+        self.begun, self._seconds = time.monotonic(), seconds
+        self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, _ask_collector, "the collector")
+        try:
+            self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
+        except OSError:
+            self.ads.close()
+            raise
+
+    def told(self) -> Told | str:
+        """Return which jobs wait and where they could run; why not, when that was not told in time."""
+        left = self.begun + self._seconds - time.monotonic()
+        try:
+            return next(self._demand.values(left))
+        except PoolError as fault:
+            return shown(str(fault))
+
+    def close(self) -> None:
+        """End both processes."""
+        self.ads.close()
+        self._demand.close()
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Suspend Python's garbage collector, which would go through many new values, all in use, again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+# The bindings are imported in the child that asks: each question reads the configuration as it is then, and a command
+# that asks nothing does not need them.
+
+
+def _require_bindings() -> None:
+    from drainwise.htcondor.ads.bindings import require_bindings  # noqa: PLC0415
+
+    require_bindings()
+
+
+def _ask_collector() -> Iterable[Others | Bundle]:
+    from drainwise.htcondor.pool.collector import pool_ads  # noqa: PLC0415
+
+    return pool_ads()
+
+
+def _ask_demand(seconds: float) -> Iterator[Told]:
+    from drainwise.htcondor.demand.ask import ask_demand  # noqa: PLC0415
+
+    yield ask_demand(seconds * _OF_ACCESS_POINTS)
+
+
+def _give(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
+    from drainwise.htcondor.pool.order_channel import give_order  # noqa: PLC0415
+
+    return give_order(order, slot, machine)
+
+
+def _take_back(run: str, slot: str, machine: str) -> Iterator[None]:
+    from drainwise.htcondor.pool.order_channel import withdraw_order  # noqa: PLC0415
+
+    return withdraw_order(run, slot, machine)
+
+
+def _ask_knobs(nodes: Mapping[str, str]) -> dict[str, str]:
+    from drainwise.htcondor.pool.order_channel import knobs_of  # noqa: PLC0415
+
+    return knobs_of(nodes)
+
+
+def _drain(machine: str, reason: str) -> bool:
+    from drainwise.htcondor.pool.drain_channel import drain  # noqa: PLC0415
+
+    return drain(machine, reason)
+
+
+def _end_drain(machine: str) -> bool:
+    from drainwise.htcondor.pool.drain_channel import end_drain  # noqa: PLC0415
+
+    return end_drain(machine)
+
+
+def _ask_places() -> list[Ad]:
+    from drainwise.htcondor.pool.collector import slots_with_orders  # noqa: PLC0415
+
+    return slots_with_orders()
+
+
+def _ask_jobs(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
+    from drainwise.htcondor.pool.collector import jobs_at_their_end  # noqa: PLC0415
+
+    return jobs_at_their_end(access_point, endings)
+
+
+def _ask_history(place: OrderedNode) -> list[Ad]:
+    from drainwise.htcondor.pool.collector import startd_history  # noqa: PLC0415
+
+    return startd_history(place)

@@ -1,0 +1,212 @@
+"""The cores owed to each account: group quotas, and fair shares by effective priority where there are none.
+
+An account is an accounting group where the pool has group quotas. A group's quota covers the groups below it
+(`SubtreeQuota`); what they are not given is for the jobs of the group itself. A group that uses more than its own part
+is not over quota as long as its tree leaves that much unused: the negotiator shares a tree's surplus within the tree
+before anybody else has it.
+
+Users outside of groups share what the quotas leave (the quota of `<none>`), all users of a pool without groups share
+the whole pool: in proportion to 1/priority, and nobody more than it uses and wants.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, number, odd_number, text
+from drainwise.pool.fair_share import shared_out
+
+NO_GROUP = "<none>"
+_NEW_USER = 0.5  # the real priority of whoever has not used anything; the effective one is this times the factor
+_DEFAULT_FACTOR = 1000.0
+_WORST = 1e15  # an effective priority beyond this counts as this
+_RANGES = {
+    "EffectiveQuota": sys.float_info.max,  # what is larger than every pool is a whole pool
+    "SubtreeQuota": sys.float_info.max,
+    "PriorityFactor": _WORST,
+    "ResourcesUsed": LARGEST_POOL,
+    "WeightedResourcesUsed": LARGEST_POOL,
+}
+_QUOTAS = ("EffectiveQuota", "SubtreeQuota")
+
+
+@dataclass(frozen=True)
+class AccountingRecord:
+    """One line of the accountant: `quota` and `used` in slot weight, `slots` used; `priority` is the effective one.
+
+    A group's quota is for all groups below it too, what it uses is not. ceiling: the weight that a submitter may use at
+    most. surplus: whether a group is given more than its quota. odd: an attribute with a value that cannot be, which
+    says nothing, or "". unsure: what it is owed can therefore not be said.
+    """
+
+    name: str
+    is_group: bool
+    quota: float
+    priority: float
+    factor: float
+    used: float
+    slots: float
+    ceiling: float | None = None
+    surplus: bool = True
+    odd: str = ""
+    unsure: bool = False
+
+
+@dataclass(frozen=True)
+class Use:
+    """One account's use and demand in cores; `jobs` that wait; the use that the accountant states."""
+
+    in_use: float
+    wanted: float
+    jobs: float
+    accounted: float
+    priority: float
+
+
+def accounting_record(ad: Ad) -> AccountingRecord | None:
+    """Read an Accounting ad; None when it has no name or priority."""
+    name = text(ad, "Name")
+    if name is None or ad.get("Priority") is None:
+        return None
+    is_group = ad.get("IsAccountingGroup") is True
+    odd = {one for one, most in _RANGES.items() if odd_number(ad, {one: most})}
+    priority = ad["Priority"]
+    if (type(priority) is int or type(priority) is float) and priority >= 0:
+        priority = min(priority, _WORST)
+    else:
+        odd.add("Priority")
+        priority = _NEW_USER * _DEFAULT_FACTOR
+    # Of the root's quota only what no group has is of use; of a group's, EffectiveQuota may or may not have its
+    # children's in it (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION), SubtreeQuota always has.
+    own, whole = number(ad, "EffectiveQuota") or 0.0, number(ad, "SubtreeQuota")
+    quota = own if whole is None or name == NO_GROUP else whole
+
+    def sound(one: str, instead: float = 0.0) -> float:
+        return instead if one in odd else number(ad, one) or instead
+
+    return AccountingRecord(
+        name,
+        is_group,
+        quota=0.0 if odd.intersection(_QUOTAS) else min(quota, LARGEST_POOL),
+        priority=priority,
+        factor=sound("PriorityFactor", _DEFAULT_FACTOR),
+        used=sound("WeightedResourcesUsed"),
+        slots=sound("ResourcesUsed"),
+        ceiling=number(ad, "Ceiling"),
+        surplus=text(ad, "SurplusPolicy") != "no",
+        odd=min(odd, default=""),
+        unsure=bool(odd.intersection(_QUOTAS if is_group else ("Priority",))),
+    )
+
+
+def groups(records: Iterable[AccountingRecord]) -> dict[str, AccountingRecord]:
+    """Return the pool's accounting groups by their name in lower case, as HTCondor compares; none without quotas."""
+    named = {one.name.lower(): one for one in records if one.is_group and one.name != NO_GROUP}
+    return named if any(one.quota > 0 for one in named.values()) else {}
+
+
+def account_of(submitter: str, known: Mapping[str, AccountingRecord]) -> str:
+    """Return the account of a submitter (`group_a.sub.alice@pool`): its longest group, else the submitter itself."""
+    lower = submitter.lower()
+    inside = [group for group in known if lower == group or lower.startswith(f"{group}.")]
+    return known[max(inside, key=len)].name if inside else submitter
+
+
+class Accounts(dict[str, str]):
+    """The account of each submitter, found once."""
+
+    def __init__(self, records: Iterable[AccountingRecord]) -> None:
+        super().__init__()
+        self._groups = groups(records)
+
+    def __missing__(self, submitter: str) -> str:
+        name = self[submitter] = account_of(submitter, self._groups)
+        return name
+
+
+def rooms(records: Iterable[AccountingRecord]) -> dict[str, float]:
+    """Return the weight that each submitter with a ceiling may use beside what it uses."""
+    return {one.name: max(0.0, one.ceiling - one.used) for one in records if one.ceiling is not None}
+
+
+def new_user_priority(records: Iterable[AccountingRecord]) -> float:
+    """Return the effective priority of a user that the accountant does not know yet."""
+    return _NEW_USER * next((one.factor for one in records if one.name == NO_GROUP), _DEFAULT_FACTOR)
+
+
+def endless(uses: Mapping[str, Use]) -> dict[str, Use]:
+    """Make the demand of all who use or want anything endless: then each is owed its own share."""
+    return {name: replace(use, wanted=math.inf) if use.in_use + use.wanted else use for name, use in uses.items()}
+
+
+def fair_shares(cores: float, uses: Mapping[str, Use]) -> dict[str, float]:
+    """Return the cores owed to each account when `cores` are shared in proportion to 1/priority.
+
+    Whoever uses and wants less than its share gets that; the rest is shared among the others in the same proportion, as
+    the negotiator does when it goes round again with what is left.
+    """
+    weights = {name: 1.0 / max(use.priority, _NEW_USER) for name, use in uses.items()}
+    return shared_out(cores, weights, {name: use.in_use + use.wanted for name, use in uses.items()})
+
+
+_LEAST_WEIGHT = 1e-6
+"""A group without quota comes after all that have one, but not before nobody."""
+
+
+def owed_in_trees(
+    quotas: Mapping[str, float], demands: Mapping[str, float], fixed: Collection[str] = ()
+) -> dict[str, float]:
+    """Return the cores owed to each group, by its own jobs.
+
+    quotas: cores by group name, each with what is below it; `a.b` is below `a`, whatever the case. demands: cores that
+    the jobs of each group itself use and wait for; a group that is not there has none. fixed: the groups that are never
+    given more than their quota (GROUP_ACCEPT_SURPLUS).
+    """
+    lower = {name.lower(): name for name in quotas}
+    children: dict[str | None, list[str]] = defaultdict(list)
+    for group, name in lower.items():
+        children[lower.get(_parent_of(group, lower))].append(name)
+    owed: dict[str, float] = {}
+    for root in children[None]:
+        owed.update(_shared(root, quotas[root], children, quotas, demands, fixed))
+    return owed
+
+
+def _parent_of(group: str, known: Mapping[str, str]) -> str:
+    """Return the group that has this one, "" when none does; a level that is not configured is passed over."""
+    while "." in group:
+        group = group.rpartition(".")[0]
+        if group in known:
+            return group
+    return ""
+
+
+def _shared(
+    group: str,
+    cores: float,
+    children: Mapping[str | None, list[str]],
+    quotas: Mapping[str, float],
+    demands: Mapping[str, float],
+    fixed: Collection[str],
+) -> dict[str, float]:
+    """Share `cores` among a group and all below it."""
+    below = children.get(group, [])
+    parts = {child: quotas[child] for child in below}
+    parts[group] = max(0.0, quotas[group] - sum(parts.values()))
+    wants = {child: _demand_of(child, children, demands) for child in below}
+    wants[group] = demands.get(group, 0.0)
+    left = max(0.0, cores - sum(min(part, wants[name]) for name, part in parts.items()))
+    short = {name: wants[name] - part for name, part in parts.items() if wants[name] > part and name not in fixed}
+    lent = shared_out(left, {name: max(parts[name], _LEAST_WEIGHT) for name in short}, short)
+    owed = {group: parts[group] + lent.get(group, 0.0)}
+    for child in below:
+        owed.update(_shared(child, parts[child] + lent.get(child, 0.0), children, quotas, demands, fixed))
+    return owed
+
+
+def _demand_of(group: str, children: Mapping[str | None, list[str]], demands: Mapping[str, float]) -> float:
+    return demands.get(group, 0.0) + sum(_demand_of(child, children, demands) for child in children.get(group, []))

@@ -1,0 +1,176 @@
+"""One slot of the pool, and the pilot that runs in it, out of the slot's ad."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, contradicts_itself, moment, number, report_of, text, whole
+from drainwise.htcondor.demand.resources import slot_amounts
+from drainwise.htcondor.node import CLAIM_VACATE, HOOK_RAN, ORDERS, WALL_LIMIT
+from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.pool.closed_nodes import why_no_orders
+from drainwise.htcondor.pool.orders import SETTLED_AFTER, parse_orders, run_name
+from drainwise.pilotad.attributes import HEARTBEAT
+from drainwise.pilotad.values import LATEST
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.clocks import CLOCKS_DIFFER
+from drainwise.pool.facts import Pilot
+
+SILENT_AFTER = 900
+"""Seconds after which the collector's ad of a daemon is too old; the collector itself forgets it about then."""
+
+NO_UPDATE_HOOK = "it started before its node had the hooks by which an order reaches it"
+"""The reason of a pilot whose starter does not run the update hook: a starter reads its configuration once."""
+
+_LEAVING = ("Retiring", "Vacating", "Killing")
+_IN_USE = ("Claimed", "Preempting")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One slot as far as every slot has it: `cores`, its slot weight (0 for one that is none), `heard` of in UNIX s.
+
+    `submitter` (the name that is charged) is set while the slot is claimed for a known user, and what it `holds`, too.
+    """
+
+    ad: Ad
+    name: str
+    machine: str
+    cores: int
+    weight: float
+    state: str
+    heard: int | None
+    submitter: str | None
+    holds: Amounts | None = None
+
+    @property
+    def owner(self) -> str:
+        """Return the user whose job runs here, "" when there is none."""
+        return text(self.ad, "RemoteOwner") or text(self.ad, "RemoteUser") or self.submitter or ""
+
+    @property
+    def run(self) -> str | None:
+        """Return the name of its run, where it has one that an order could name."""
+        return run_name(text(self.ad, "GlobalJobId"), moment(self.ad, "JobStart"))
+
+    @property
+    def idle(self) -> bool:
+        """Decide whether it is claimed without a job: one has ended before its claim, or one will start."""
+        return self.submitter is not None and self.state == "Claimed" and text(self.ad, "Activity") == "Idle"
+
+    @property
+    def usable(self) -> bool:
+        """Decide whether a new job could start on its cores: free, with memory left."""
+        return self.state == "Unclaimed" and whole(self.ad, "Memory") != 0
+
+
+def heard_lately(ad: Ad, now: int) -> bool:
+    """Decide whether the collector received an ad of this daemon in the last SILENT_AFTER seconds; `now` in UNIX s."""
+    heard = moment(ad, "LastHeardFrom")
+    return heard is None or now - heard <= SILENT_AFTER
+
+
+def slot_of(ad: Ad, resources: Sequence[str] = ()) -> Slot | None:
+    """Read a slot; resources: what the pool's slots have beside what every slot has.
+
+    None for another kind of ad, a machine that sleeps, or an ad without the least that a slot has. A
+    claimed slot does not sleep, whatever its ad says: anybody with level WRITE at its startd can make it say so.
+    """
+    name, machine, state, cores = text(ad, "Name"), text(ad, "Machine"), text(ad, "State"), whole(ad, "Cpus")
+    if name is None or machine is None or state is None or cores is None or cores > LARGEST_SLOT:
+        return None
+    if text(ad, "MyType") not in {None, "Machine"} or (ad.get("Offline") is True and state not in _IN_USE):
+        return None
+    submitter = None
+    if state in _IN_USE and cores > 0 and ad.get("PartitionableSlot") is not True:
+        submitter = text(ad, "AccountingGroup") or text(ad, "RemoteUser") or text(ad, "RemoteOwner")
+    weight = cores if ad.get("SlotWeight") is None else number(ad, "SlotWeight") or 0.0
+    holds = None if submitter is None else slot_amounts(ad, resources)
+    return Slot(ad, name, machine, cores, weight, state, moment(ad, "LastHeardFrom"), submitter, holds)
+
+
+def given_back(slots: Sequence[Slot], now: int) -> frozenset[str]:
+    """Return the slots whose run has left as ordered, but whose claim has not ended yet at `now` (UNIX s), by name.
+
+    For a moment nobody's pilot is there, and the cores are not free either: whoever counts them as held orders another
+    pilot away for the same cores. Which order was a slot's cannot be known any more, so these are the idle claims on a
+    node that has a recent order for a run that it has no more. Elsewhere an idle claim is soon used again.
+    """
+    idle: dict[str, list[str]] = defaultdict(list)
+    for slot in slots:
+        if slot.idle:
+            idle[slot.machine].append(slot.name)
+    nodes: dict[str, list[Slot]] = {machine: [] for machine in idle}
+    for slot in slots:
+        if slot.machine in nodes:
+            nodes[slot.machine].append(slot)
+    spent = (machine for machine, there in nodes.items() if _has_spent_order(there, now))
+    return frozenset(name for machine in spent for name in idle[machine])
+
+
+def _goes_on(slot: Slot, deadline: int | None) -> bool:
+    """Decide whether it retires only because the order for its run was withdrawn: see `order_list`."""
+    left = whole(slot.ad, "RetirementTimeRemaining")
+    return deadline == WITHDRAWN and slot.state == "Claimed" and is_endless(left)
+
+
+def _has_spent_order(slots: Sequence[Slot], now: int) -> bool:
+    runs = {slot.run for slot in slots}
+    texts = {text(slot.ad, ORDERS) or "" for slot in slots}
+    return any(
+        order.run not in runs and now <= order.deadline + SETTLED_AFTER
+        for value in texts
+        for order in parse_orders(value)
+    )
+
+
+def _has_update_hook(ad: Ad, start: int, hooks_since: int | None) -> bool:
+    """Decide whether the update hook runs for a run that started then: it reports, or the prepare hook has run.
+
+    A node of an earlier drainwise does not tell since when it has hooks; its pilots are taken to have them.
+    """
+    return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or moment(ad, HEARTBEAT) is not None
+
+
+def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None, place: str = "") -> Pilot | None:
+    """Return the run in a claimed slot; None between two runs, and for a run that no order could name.
+
+    That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
+    of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
+    place: the name of the slot to which its cores go back.
+    """
+    start, run = moment(slot.ad, "JobStart"), slot.run
+    if run is None or start is None or start > now + CLOCKS_DIFFER:
+        return None
+    activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
+    stands = deadline_of(run, orders) if orders and run in orders else None
+    limit = whole(slot.ad, WALL_LIMIT)
+    leaving = (slot.state == "Preempting" or activity in _LEAVING) and not _goes_on(slot, stands)
+    deadline = stands if stands and stands <= LATEST else None
+    ends = [] if deadline is None else [deadline]
+    if limit is not None and start + limit <= LATEST:
+        ends.append(start + limit)
+    if leaving:
+        rest = whole(slot.ad, "RetirementTimeRemaining")
+        ends.append(min(now + rest, LATEST) if rest is not None and activity == "Retiring" else now)
+    return Pilot(
+        run=run,
+        name=slot.name,
+        node=slot.machine,
+        account=account,
+        user=slot.owner,
+        cores=slot.cores,
+        started=start,
+        lease_end=min(ends, default=None),
+        report=report_of(slot.ad),
+        contradictory=contradicts_itself(slot.ad),
+        deadline=deadline,
+        leaving=leaving,
+        heard=slot.heard,
+        cannot=why_no_orders(slot.ad) if _has_update_hook(slot.ad, start, hooks_since) else NO_UPDATE_HOOK,
+        vacate=whole(slot.ad, CLAIM_VACATE),
+        place=place,
+        holds=slot.holds,
+    )

@@ -1,0 +1,1 @@
+"""Runs as the administrator: renders the configuration of HTCondor's machines and checks a live pool."""

@@ -1,0 +1,181 @@
+"""Get the facts that a check judges: from the collector, from each daemon itself, and from the node's own files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from drainwise.common.bounded_call import each_within, within
+from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.htcondor.ads.bindings import classad2, htcondor2
+from drainwise.htcondor.node import CRON_HEARTBEAT, ORDERS_SINCE, UNUSABLE
+from drainwise.htcondor.pool.order_rights import is_order_taken, rights_at
+from drainwise.htcondor.pool.orders import TRIAL_KNOB
+from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, OrderTrial, PoolFacts, SlotFacts
+from drainwise.htcondor.setup.check_knobs import expected_knobs
+from drainwise.htcondor.setup.render import ROLES, render
+from drainwise.siteconfig import SiteConfig
+
+Ad = Mapping[str, object]
+
+_ADDRESS = ["Name", "Machine", "MyAddress", "AddressV1", "CondorVersion", "CondorPlatform"]
+_PUBLISHED = [
+    "MyCurrentTime",
+    "DaemonStartTime",
+    CRON_HEARTBEAT,
+    "PilotReclaimDeadline",
+    UNUSABLE,
+    ORDERS_SINCE,
+    "GlobalJobId",
+    "JobStart",
+]
+_AD_TYPES = {
+    "execute": htcondor2.AdType.Startd,
+    "access": htcondor2.AdType.Schedd,
+    "central": htcondor2.AdType.Negotiator,
+}
+# What the rules ask beyond the drop-ins' own knobs; the patterns are for knobs whose names the site chose.
+_ASKED = re.compile(
+    r".*_hook_job_exit|(.*\.)?settable_attrs_.*|(.*\.)?allow_(administrator|write)(_startd)?|job_execdir_permissions"
+    r"|pilot_reclaim|legacy_allow_semantics|(submit_requirement|job_transform)_.*"
+    r"|starter_update_interval|machinemaxvacatetime|startd_job_(attrs|exprs)|startd_cron_\w+_(mode|period)"
+    r"|preemption_requirements|negotiator_pre_job_rank|group_names|(.*\.)?defrag_(rank|draining_schedule)"
+)
+_COLLECTOR_SECONDS, _DAEMON_SECONDS = 30.0, 10.0
+_UNSET = "Not defined"  # what a daemon answers for a knob that has just gone
+
+
+def collect(
+    site: SiteConfig,
+    roles: Sequence[str] = ROLES,
+    node: str | None = None,
+    progress: Callable[[int, int], None] = lambda _asked, _all: None,
+) -> PoolFacts:
+    """Ask the pool of this machine's HTCondor configuration; READ suffices, but for the orders that are tried.
+
+    `node` restricts the execute nodes to one, by its full or short name. progress: called with how many
+    daemons of how many have answered. Raises PoolUnreachable when the collector does not answer or knows no such
+    daemon; a single daemon that does not answer is a fact of its own.
+    """
+    asked: list[tuple[str, str, Ad]] = []
+    slots: list[SlotFacts] = []
+    calls: list[Callable[[], tuple[dict[str, str], OrderTrial | None]]] = []
+    for role in roles:
+        ads = _advertised(role, node if role == "execute" else None)
+        if role == "execute":
+            slots = [_slot(ad) for ad in ads]
+        wanted = frozenset(knob.name.casefold() for knob in expected_knobs(site, role))
+        for machine, ad in sorted({str(ad["Machine"]): ad for ad in ads}.items()):
+            asked.append((role, machine, ad))
+            calls.append(partial(_answers, role, ad, wanted))
+    daemons: dict[int, DaemonFacts] = {}
+    progress(0, len(asked))
+    for place, answer in each_within(_DAEMON_SECONDS, calls, "the daemon"):
+        daemons[place] = _daemon(*asked[place], answer)
+        progress(len(daemons), len(asked))
+    here = str(htcondor2.param.get("FULL_HOSTNAME", ""))
+    local = here if any(slot.machine == here for slot in slots) else ""
+    files = tuple(file_facts(paths_on_node(site))) if local else ()
+    return PoolFacts(tuple(daemons[place] for place in sorted(daemons)), tuple(slots), local, files, here)
+
+
+def _advertised(role: str, node: str | None) -> list[Ad]:
+    """Query the ads of a role's daemons, of one machine if it is named; raises PoolUnreachable if there are none."""
+
+    def query() -> list[Ad]:
+        projection = _ADDRESS + (_PUBLISHED if role == "execute" else [])
+        return [_plain(ad) for ad in htcondor2.Collector().query(_AD_TYPES[role], projection=projection)]
+
+    ads = [ad for ad in within(_COLLECTOR_SECONDS, query, "the collector") if isinstance(ad.get("Machine"), str)]
+    if node is not None:
+        ads = [ad for ad in ads if _is_called(str(ad["Machine"]), node)]
+    if not ads:
+        what = f"no execute node {node!r}" if node else f"no daemon of the role {role}"
+        raise PoolUnreachable(f"the collector knows {what}; is it up, and may this identity READ?")
+    return ads
+
+
+def _is_called(machine: str, name: str) -> bool:
+    return name.casefold() in {machine.casefold(), machine.casefold().partition(".")[0]}
+
+
+def _plain(ad: Ad) -> Ad:
+    """Leave out the text of the ad's expressions: keep which attributes are there, and the values of plain ones."""
+    return {name: value if type(value) in {int, str} else None for name, value in ad.items()}
+
+
+def _daemon(
+    role: str, machine: str, ad: Ad, answer: tuple[dict[str, str], OrderTrial | None] | PoolError
+) -> DaemonFacts:
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", str(ad.get("CondorVersion")))
+    version = tuple(int(number) for number in match.groups()) if match else ()
+    if isinstance(answer, PoolError):
+        return DaemonFacts(role, machine, version, {}, str(answer))
+    knobs, trial = answer
+    return DaemonFacts(role, machine, version, knobs, trial=trial)
+
+
+def _answers(role: str, ad: Ad, wanted: frozenset[str]) -> tuple[dict[str, str], OrderTrial | None]:
+    """Query a daemon's knobs, and of a startd whether it takes orders; in a process of its own."""
+    knobs = _knobs({name: ad[name] for name in _ADDRESS if ad.get(name) is not None}, wanted)
+    address = ad.get("MyAddress")
+    if role != "execute" or not isinstance(address, str):
+        return knobs, None
+    rights = rights_at(address)
+    settable = knobs.get("settable_attrs_administrator", "").replace(",", " ").casefold().split()
+    taken = is_order_taken(address) if rights.allowed and TRIAL_KNOB.casefold() in settable else None
+    beside = ad["Machine"] == htcondor2.param.get("FULL_HOSTNAME")
+    return knobs, OrderTrial(rights.identity, rights.allowed, taken, os.geteuid() == 0, beside)
+
+
+def _knobs(location: Ad, wanted: frozenset[str]) -> dict[str, str]:
+    """Query the knobs that the check needs of one daemon, by lower-case name."""
+    remote = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+    asked = [name for name in remote if name.casefold() in wanted or _ASKED.fullmatch(name.casefold())]
+    values = {name.casefold(): str(remote[name]) for name in asked}
+    return {name: value for name, value in values.items() if value != _UNSET}
+
+
+def _slot(ad: Ad) -> SlotFacts:
+    clock, started, heartbeat = (ad.get(name) for name in ("MyCurrentTime", "DaemonStartTime", CRON_HEARTBEAT))
+    unusable, since = ad.get(UNUSABLE), ad.get(ORDERS_SINCE)
+    return SlotFacts(
+        name=str(ad.get("Name")),
+        machine=str(ad["Machine"]),
+        clock=clock if isinstance(clock, int) else 0,
+        startd_started=started if isinstance(started, int) else 0,
+        cron_heartbeat=heartbeat if isinstance(heartbeat, int) else None,
+        orders_visible="PilotReclaimDeadline" in ad,
+        unusable=tuple(unusable.split()) if isinstance(unusable, str) else (),
+        orders_since=since if isinstance(since, int) else None,
+    )
+
+
+def paths_on_node(site: SiteConfig) -> Iterable[str]:
+    """Return the paths that a node must have: the interpreter, the package, the settings, the hooks and the drop-in."""
+    installed = [file.path for file in render(site, "execute")]
+    return [site.htcondor.python, f"{site.htcondor.library_dir}/drainwise", *installed]
+
+
+def file_facts(paths: Iterable[str], root: str = "") -> Iterator[FileFacts]:
+    """Look at each path, below the directory `root` when the node's file system is mounted elsewhere."""
+    for path in paths:
+        try:
+            status = os.stat(root + path)
+        except OSError as fault:
+            yield FileFacts(path, fault.strerror or "cannot be looked at")
+            continue
+        yield FileFacts(path, "", status.st_mode, status.st_uid, int(status.st_ctime), _exposed(path, root))
+
+
+def _exposed(path: str, root: str) -> str:
+    directory = os.path.dirname(path)
+    while directory not in {"", "/"}:
+        status = os.stat(root + directory)
+        if status.st_uid != 0 or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return directory
+        directory = os.path.dirname(directory)
+    return ""

@@ -1,0 +1,145 @@
+"""HTCondor as the commands know it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from drainwise.facts.errors import UsageError
+from drainwise.systems.system import System, Timings
+
+if TYPE_CHECKING:
+    from drainwise.agent.health import ServiceManager
+    from drainwise.htcondor.pool.pool import HTCondorPool
+    from drainwise.install.rendered_tree import RenderedFile
+    from drainwise.launch.backend import Backend, LaunchPlace
+    from drainwise.pool.facts import Pool
+    from drainwise.pool.finding import Finding
+    from drainwise.siteconfig import SiteConfig
+    from drainwise.systems.system import AgentFindings
+
+CONDOR_CONFIG = "CONDOR_CONFIG"
+CONDOR_FILES = ("/etc/condor/condor_config", "/usr/local/etc/condor_config", "~condor/condor_config")
+"""The places of HTCondor's configuration where CONDOR_CONFIG names none."""
+
+_VACATE_TIME = 600
+"""HTCondor's own MachineMaxVacateTime in seconds."""
+_POLLING = 5
+"""Seconds until a startd looks at an order (POLLING_INTERVAL): a pilot is notified when its slot retires."""
+_ROLES = ("execute", "access", "central")
+_HOUR = 3600
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,199}")
+_COMMAND_SECONDS = 60
+"""For one question of a validation; a busy schedd takes its time, and a history is read from a file."""
+
+
+class HTCondor(System):
+    """The pool that HTCondor's own configuration names."""
+
+    name = "htcondor"
+    extra = "htcondor"
+    packages = ("htcondor2", "classad2")
+    roles = (*_ROLES, "all")
+    account = "no group"
+    about_check = "inspect the knobs, hooks and crons of a live HTCondor pool"
+
+    def missing(self, site: SiteConfig) -> str:  # noqa: ARG002
+        """See `System`."""
+        is_named = CONDOR_CONFIG in os.environ  # a wrong name in it is HTCondor's to complain about
+        if not (is_named or any(os.path.exists(os.path.expanduser(path)) for path in CONDOR_FILES)):
+            return "no HTCondor here"
+        if importlib.util.find_spec("htcondor2") is None:
+            return "no HTCondor here (it is configured, but its Python bindings are missing)"
+        return ""
+
+    def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
+        """See `System`."""
+        from drainwise.htcondor.pool.pool import HTCondorPool
+
+        return HTCondorPool()
+
+    def require(self, pool: Pool) -> None:
+        """See `System`."""
+        cast("HTCondorPool", pool).require_bindings()
+
+    def ask_ahead(self, pool: Pool) -> None:
+        """See `System`."""
+        cast("HTCondorPool", pool).ask_ahead()
+
+    def timings(self, site: SiteConfig) -> Timings:
+        """See `System`; the nodes' own MachineMaxVacateTime counts where the site file does not name it."""
+        vacate = site.htcondor.max_vacate_time
+        return Timings(_VACATE_TIME if vacate is None else vacate, site.htcondor.update_interval + _POLLING)
+
+    def agent_label(self, site: SiteConfig, directory: str | None) -> str:  # noqa: ARG002
+        """See `System`; one pool has one however the path of its configuration is spelled."""
+        places = [os.path.expanduser(path) for path in CONDOR_FILES]
+        usual = os.path.realpath(next(filter(os.path.exists, places), places[0]))
+        real = os.path.realpath(os.environ.get(CONDOR_CONFIG) or usual)
+        return self.name if real == usual else f"{self.name} {real}"
+
+    def render(self, site: SiteConfig, args: argparse.Namespace) -> Sequence[RenderedFile]:
+        """See `System`."""
+        from drainwise.htcondor.setup.render import render
+
+        return render(site, args.role)
+
+    def add_check_options(self, parser: argparse.ArgumentParser) -> None:
+        """See `System`."""
+        parser.add_argument("--role", choices=self.roles, default="all", help="only machines of this role")
+        parser.add_argument("--node", metavar="NAME", help="of the execute nodes only this one")
+
+    def findings(
+        self, site: SiteConfig, args: argparse.Namespace, agent: AgentFindings, progress: Callable[[int, int], None]
+    ) -> Sequence[Finding]:
+        """See `System`."""
+        from drainwise.htcondor.setup.check import judge
+        from drainwise.htcondor.setup.collect_facts import collect
+
+        roles = _ROLES if args.role == "all" else (args.role,)
+        facts = collect(site, roles, args.node, progress)
+        here = any(one.role == "central" and one.machine == facts.here for one in facts.daemons)
+        of_agent = agent(here, _master_service(), facts.here) if "central" in roles else ()
+        return [*judge(facts, site, roles), *of_agent]
+
+    def validation_tables(
+        self,
+        account: str | None,
+        directory: str | None,  # noqa: ARG002
+    ) -> tuple[dict[str, object], dict[str, object]]:
+        """See `System`."""
+        if importlib.util.find_spec("htcondor2") is None:  # the one of its packages that pip installs
+            raise ModuleNotFoundError("htcondor2", name="htcondor2")
+        if account is not None and not _GROUP.fullmatch(account):
+            expected = "expected an accounting group such as group_physics.production"
+            raise UsageError(f"--account {account!r}: {expected}")
+        table: dict[str, object] = {"check_slots": True, "fail_held": True, "command_seconds": _COMMAND_SECONDS}
+        return table, {} if account is None else {"accounting_group": account}
+
+    def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
+        """See `System`."""
+        from drainwise.htcondor.launch.backend import open_backend
+
+        return open_backend(settings, options, place)
+
+
+def _master_service() -> ServiceManager | None:
+    """Return condor_master as the agent's service manager; None where this machine has no agent below it."""
+    from drainwise.agent.health import ServiceManager
+    from drainwise.htcondor.ads.bindings import htcondor2
+    from drainwise.htcondor.setup.master_log import endings_in, is_below_master, tail_of
+
+    if not is_below_master(str(htcondor2.param.get("DAEMON_LIST") or "")):
+        return None
+    log = str(htcondor2.param.get("MASTER_LOG") or os.path.join(str(htcondor2.param.get("LOG") or ""), "MasterLog"))
+    ended = endings_in(tail_of(log), time.time() - _HOUR)
+    look = f"grep DRAINWISE_AGENT {log}; its own lines are in the system's log"
+    return ServiceManager("condor_master", len(ended), "", look)
+
+
+SYSTEM = HTCondor()

@@ -1,0 +1,78 @@
+"""Rendered files that a person has edited since: known by a checksum in each, and never written over."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from drainwise.facts.errors import UsageError
+from drainwise.install.rendered_tree import RenderedFile
+
+_WORDS = "edited by hand, this file is kept, and what is rendered anew is written beside it."
+_MARK = re.compile(rf"^# Checksum ([0-9a-f]{{16}}): {re.escape(_WORDS)}\n", re.MULTILINE)
+_BESIDE = ".rendered"
+_LONGEST = 1 << 20
+
+
+def signed(file: RenderedFile) -> RenderedFile:
+    """Put the checksum of its text into the file, in a comment: its first line, or the second one of a script.
+
+    One that has it already, from a tree that was written, stays as it is.
+    """
+    if _MARK.search(file.text):
+        return file
+    first, rest = "", file.text
+    if rest.startswith("#!"):
+        first, _, rest = rest.partition("\n")
+        first += "\n"
+    return replace(file, text=f"{first}# Checksum {_checksum(file.text)}: {_WORDS}\n{rest}")
+
+
+def is_edited(text: str) -> bool:
+    """Return whether the text of a rendered file has been changed since, or has no checksum that would say so."""
+    mark = _MARK.search(text)
+    return mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def beside(path: str) -> str:
+    """Return the path for a file whose place is taken; batch systems pass over names that begin with a dot."""
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}{_BESIDE}")
+
+
+def sparing_edited(files: Iterable[RenderedFile], out: str) -> tuple[list[RenderedFile], list[RenderedFile]]:
+    """Return the files to write below `out`, signed, and those of them that go beside what a person has edited there.
+
+    What stands there already as it would be written is neither. Raises UsageError for what cannot be read.
+    """
+    written, kept = [], []
+    for file in map(signed, files):
+        place = os.path.join(out, file.path.lstrip("/"))
+        text = _text(place) if os.path.isfile(place) else None
+        if text is None or not is_edited(text) or text in {file.text, _MARK.sub("", file.text, count=1)}:
+            written.append(file)
+        else:
+            kept.append(replace(file, path=beside(file.path)))
+    return [*written, *kept], kept
+
+
+def said_of(kept: Iterable[RenderedFile], out: str) -> list[str]:
+    """Return a line for a person on each file that was not written over below `out`."""
+    places = [os.path.join(out, file.path.lstrip("/")) for file in kept]
+    edited = [os.path.join(os.path.dirname(one), os.path.basename(one)[1 : -len(_BESIDE)]) for one in places]
+    why = "was edited by hand, or rendered by a drainwise without checksums: it is kept; compare it with"
+    return [f"drainwise: {old} {why} {new}, and put that in its place" for old, new in zip(edited, places)]
+
+
+def _text(place: str) -> str:
+    try:
+        with open(place, encoding="utf-8", errors="surrogateescape") as stream:
+            return stream.read(_LONGEST)
+    except OSError as fault:
+        raise UsageError(f"{place}: cannot be read, so nobody knows whether it was edited: {fault.strerror}") from None

@@ -1,0 +1,88 @@
+"""The rendered files of a machine, written as a whole: half of them would stop the jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from drainwise.common.local_file import make_public
+from drainwise.facts.errors import UsageError
+
+
+@dataclass(frozen=True)
+class RenderedFile:
+    """One file of a machine: its absolute `path` there, its text and its mode."""
+
+    path: str
+    text: str
+    mode: int = 0o644
+
+
+def read_tree(directory: str) -> tuple[RenderedFile, ...]:
+    """Read the files of a tree that `write_tree` wrote and a person carried here, in the order of installation.
+
+    What batch systems and systemd read lies below /etc and comes last, after drainwise's own settings. Modes are those
+    of `RenderedFile`, whatever umask the tree was copied under. Raises UsageError for a tree that is not there, is
+    empty, or holds something else than text.
+    """
+    found = []
+    for place, _, names in os.walk(directory):
+        for name in (one for one in names if not one.startswith(".")):  # written beside what somebody has edited
+            source = os.path.join(place, name)
+            found.append(_read(source, f"/{os.path.relpath(source, directory)}"))
+    if not found:
+        raise UsageError(f"{directory}: no files; expected the directory that `drainwise config … --out` wrote")
+    return tuple(sorted(found, key=lambda file: (_turn(file.path), file.path)))
+
+
+def _turn(path: str) -> int:
+    return 0 if not path.startswith("/etc/") else 1 if path.startswith("/etc/drainwise/") else 2
+
+
+def _read(source: str, path: str) -> RenderedFile:
+    try:
+        with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="ascii", newline="") as stream:
+            executable = os.fstat(stream.fileno()).st_mode & 0o100
+            return RenderedFile(path, stream.read(), 0o755 if executable else 0o644)
+    except OSError as fault:
+        raise UsageError(f"{source}: cannot be read: {fault.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{source}: expected a file as `drainwise config` writes them, in ASCII") from None
+
+
+def write_tree(files: Iterable[RenderedFile], out: str) -> None:
+    """Write the files below the directory `out` (`/` installs them), each by rename and in their order.
+
+    All of them lie complete beside their places before the first one is renamed. Raises UsageError when one cannot be
+    written; the tree is then as it was.
+    """
+    staged: list[tuple[str, str]] = []
+    try:
+        for file in {file.path: file for file in files}.values():  # a machine of two roles has some files twice
+            place = os.path.join(out, file.path.lstrip("/"))
+            make_public(os.path.dirname(place))
+            if os.path.isdir(place):
+                raise UsageError(f"{place}: a directory stands where a file must be written")
+            temporary = f"{os.path.dirname(place)}/.{os.path.basename(place)}.new"  # batch systems pass over dot files
+            staged.append((temporary, place))
+            _write(temporary, file)
+        for temporary, place in staged:
+            os.rename(temporary, place)
+    except OSError as fault:
+        raise UsageError(f"{fault.filename or out}: cannot be written: {fault.strerror}") from None
+    finally:
+        for temporary, _ in staged:
+            if os.path.lexists(temporary):
+                os.unlink(temporary)
+
+
+def _write(temporary: str, file: RenderedFile) -> None:
+    if os.path.lexists(temporary):
+        os.unlink(temporary)  # left by a run that was killed
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(file.text)
+        os.fchmod(descriptor, file.mode)
+        stream.flush()
+        os.fsync(descriptor)

@@ -1,0 +1,1 @@
+"""Decides which job starts next and where: buckets, pressure, requests. Pure."""

@@ -1,0 +1,1 @@
+"""Runs a launch: submits, asks, records results; one launcher per state directory."""

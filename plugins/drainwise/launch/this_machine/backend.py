@@ -1,0 +1,225 @@
+"""This machine as a backend: a pool of what there is, never overshot, and jobs held to what they asked for.
+
+Enforced: CPUs (by affinity, each job on its own), memory (what each process of a job may allocate), scratch (a TMPDIR
+of the job's own, looked at every few seconds), the wall limit, and that nothing of a job outlives it: its process group
+goes with it, what has left that goes within seconds.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import subprocess
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+
+from drainwise.common.bounded_command import keep_exit_codes
+from drainwise.facts.errors import ActionRefused, PoolError, PoolFull, PoolUnreachable, UsageError
+from drainwise.launch import backend
+from drainwise.launch.backend import RUNNING, JobState, LaunchPlace, Start
+from drainwise.launch.choice.resources import CPU, Resources
+from drainwise.launch.this_machine.process import TAG, LocalProcess, command_of, end_escaped, opened_output
+from drainwise.launch.this_machine.scratch import ScratchSpace
+from drainwise.launch.this_machine.slots import enough, misfit, pool_of
+
+NAME = "local"
+_BLIND = 0.01
+"""Seconds between two looks where the kernel does not say when a process ends."""
+_SWEEP, _SWEEP_SHARE = 2.0, 50
+"""Seconds between two looks for what has left its job; they take a fiftieth of the time at most."""
+_SWEEPS = 2
+"""Looks after a job has ended, the last one some time later: what it had just started may hide from the first."""
+_PATIENCE = 5.0
+"""Seconds in which what was killed has to go when the backend is closed."""
+_PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ETXTBSY}
+
+
+class LocalBackend:
+    """`pool`: what there is, by name. scratch: the directory of the jobs' TMPDIRs, this launch's alone.
+
+    state: what all tags begin with; by it what fled from its job is found. Raises OSError: no scratch can be made.
+    """
+
+    name = NAME
+    max_queued = None
+
+    def __init__(self, pool: Mapping[str, int], scratch: str, state: str = "") -> None:
+        keep_exit_codes()
+        self.pool = dict(pool)
+        self._free = dict(pool)
+        self._scratch, self._state_name = ScratchSpace(scratch), state
+        usable = sorted(os.sched_getaffinity(0))
+        # More CPUs than there are can only be counted.
+        self._cpus = usable if self.pool[CPU] <= len(usable) else []
+        self._all_cpus = frozenset(usable)
+        self._running: dict[str, LocalProcess] = {}
+        self._poll = select.poll()
+        self._encoded = {text: os.fsencode(text) for pair in os.environ.items() for text in pair}
+        self._sweeps = 0
+        self._sweep_at = time.monotonic() + _SWEEP
+
+    def fits(self, resources: Resources) -> str:
+        """See `Backend`."""
+        return misfit(resources, self.pool)
+
+    def free(self) -> Mapping[str, int]:
+        """See `Backend`."""
+        return self._free
+
+    def start(self, job: Start) -> str:
+        """See `Backend`. Its id is its tag."""
+        never = misfit(job.resources, self.pool)
+        if never:
+            raise ActionRefused(f"{job.name}: {never}")
+        if not enough(job.resources, self._free):
+            raise PoolFull(f"{job.name}: what it needs is not free now")
+        scratch = ""
+        cpus = self._cpus[: job.resources.cpu]
+        try:
+            argv = command_of(job)
+            scratch = self._scratch.make()
+            began = time.monotonic()
+            process = self._spawn(job, argv, self._environment_of(job, scratch), cpus)
+        except (OSError, ValueError, ActionRefused) as fault:
+            if scratch:
+                self._scratch.remove(scratch)
+            raise _complaint(job, fault) from None
+        del self._cpus[: job.resources.cpu]
+        self._reserve(job.resources, -1)
+        self._running[job.tag] = running = LocalProcess(job, process, began, cpus, scratch)
+        if running.handle is not None:
+            self._poll.register(running.handle, select.POLLIN)
+        return job.tag
+
+    def _environment_of(self, job: Start, scratch: str) -> dict[bytes, bytes]:
+        """Return the job's variables as bytes: what most jobs share has been encoded before, which is most of it."""
+        variables = {**job.environment, TAG: job.tag, "TMPDIR": scratch}
+        known = self._encoded
+        return {
+            known.get(name) or os.fsencode(name): known.get(value) or os.fsencode(value)
+            for name, value in variables.items()
+        }
+
+    def _spawn(
+        self, job: Start, argv: tuple[str, ...], environment: Mapping[bytes, bytes], cpus: list[int]
+    ) -> subprocess.Popen[bytes]:
+        """Start the process. The job inherits the affinity, which holds from its first instruction."""
+        output = opened_output(job.stdout)
+        try:
+            self._keep_to(cpus)
+            return subprocess.Popen(
+                argv,
+                cwd=job.cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        finally:
+            os.close(output)
+            self._keep_to(self._all_cpus if cpus else ())
+
+    @staticmethod
+    def _keep_to(cpus: Collection[int]) -> None:
+        if cpus:
+            with suppress(OSError):  # they have been taken from this machine meanwhile
+                os.sched_setaffinity(0, cpus)
+
+    def _reserve(self, resources: Resources, sign: int) -> None:
+        for name, amount in resources.amounts().items():
+            if amount:
+                self._free[name] += sign * amount
+
+    def find(self, tags: Collection[str]) -> Mapping[str, str]:
+        """See `Backend`. What an earlier launcher started here was ended when this one began."""
+        return {tag: tag for tag in tags if tag in self._running}
+
+    def poll(self, ids: Collection[str]) -> Mapping[str, JobState]:
+        """See `Backend`."""
+        now = time.monotonic()
+        states = {each: self._state(each, now) for each in ids}
+        self._scratch.tidy()
+        if self._sweeps and now >= self._sweep_at:
+            self._sweep(now)
+        return states
+
+    def _state(self, tag: str, now: float) -> JobState:
+        running = self._running.get(tag)
+        if running is None:
+            return JobState(backend.VANISHED, why="its launcher was killed, and it was ended")
+        if not running.has_ended():
+            running.enforce(now)
+            return JobState(RUNNING, wall=now - running.began)
+        if running.handle is not None:
+            self._poll.unregister(running.handle)
+        state = running.reap(now)
+        self._scratch.remove(running.scratch)
+        self._cpus += running.cpus
+        self._reserve(running.job.resources, 1)
+        del self._running[tag]
+        self._sweeps = _SWEEPS if self._state_name else 0
+        return state
+
+    def _sweep(self, now: float) -> None:
+        """End what has left a job that is over: it uses what others have reserved."""
+        end_escaped(self._state_name, self._running)
+        self._sweeps -= 1
+        self._sweep_at = now + max(_SWEEP, _SWEEP_SHARE * (time.monotonic() - now))
+
+    def kill(self, ids: Collection[str]) -> None:
+        """See `Backend`. SIGTERM to its process group, SIGKILL later, when it is polled."""
+        now = time.monotonic()
+        for each in ids:
+            if each in self._running:
+                self._running[each].end(now, "killed")
+
+    def reprioritise(self, priorities: Mapping[str, float]) -> None:
+        """See `Backend`. Nothing waits here."""
+
+    def wait(self, seconds: float) -> None:
+        """See `Backend`."""
+        if any(running.handle is None for running in self._running.values()):
+            seconds = min(seconds, _BLIND)
+        self._poll.poll(max(0.0, seconds) * 1000)
+
+    def close(self) -> None:
+        """End what runs still, at once: nobody would see how it ends. What the kernel does not let go of stays."""
+        end = time.monotonic() + _PATIENCE
+        for running in self._running.values():
+            running.kill()
+        while self._running and time.monotonic() < end:
+            self.wait(_BLIND)
+            self.poll(list(self._running))
+        if self._state_name:
+            end_escaped(self._state_name)
+        self._scratch.close()
+
+
+def _complaint(job: Start, fault: OSError | ValueError | ActionRefused) -> PoolError:
+    """Return why a job could not be started, and whether that may pass. ValueError: there is a NUL in an argument."""
+    if isinstance(fault, ActionRefused):
+        return fault
+    if isinstance(fault, ValueError):
+        return ActionRefused(f"{job.name}: {fault}")
+    what = f"{fault.filename or job.argv[0]}: {fault.strerror}"
+    return PoolFull(what) if fault.errno in _PASSING else ActionRefused(what)
+
+
+def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlace) -> LocalBackend:
+    """Open the local backend, as every room's `open_backend`; end what an earlier launcher of this place left.
+
+    Raises UsageError for wrong settings, PoolUnreachable where no scratch can be made.
+    """
+    if options.strip():
+        raise UsageError("--backend-options: the local backend has none")
+    if place.state:
+        end_escaped(place.state)
+    scratch = os.path.join(place.directory, "scratch")
+    try:
+        ScratchSpace(scratch).close()  # what an earlier launch used is free before that is counted
+        return LocalBackend(pool_of(settings, scratch, place.file), scratch, place.state)
+    except OSError as fault:
+        raise PoolUnreachable(f"{fault.filename}: {fault.strerror}") from None

@@ -1,0 +1,150 @@
+"""A job's process on this machine: its limits, how it is ended, how it ended, and what has escaped from it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+from collections.abc import Container
+
+from drainwise.common.processes import each_bearer, handle_of, kill_group, send
+from drainwise.facts.errors import ActionRefused
+from drainwise.launch.backend import DONE, SIGNALLED, JobState, Start
+from drainwise.launch.this_machine.scratch import Usage
+
+_LIMITED = 'ulimit -d "$1" || exit 126; shift; exec "$@"'
+_UNLIMITED = 1 << 62
+_OUTPUT = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+KILL_WAIT = 5.0
+"""Seconds between SIGTERM and SIGKILL."""
+
+
+class LocalProcess:
+    """`process` was started at `began` (monotonic clock, s) and leads a session. cpus: those it has for itself.
+
+    scratch: its TMPDIR.
+    """
+
+    def __init__(
+        self, job: Start, process: subprocess.Popen[bytes], began: float, cpus: list[int], scratch: str
+    ) -> None:
+        self.job, self.began, self.cpus, self.scratch = job, began, cpus, scratch
+        self._process = process
+        self._usage = Usage(scratch) if job.resources.tmp else None
+        self._why = ""
+        self._kill_at: float | None = None
+        self.handle = handle_of(process.pid)
+
+    def has_ended(self) -> bool:
+        """Return whether it has; it is not reaped yet, so that its pid is nobody else's."""
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def reap(self, now: float) -> JobState:
+        """Reap it, kill what is left of its group, and return how it ended."""
+        self.kill()
+        _, status, used = os.wait4(self._process.pid, 0)
+        signalled = os.WIFSIGNALED(status)
+        code = SIGNALLED + os.WTERMSIG(status) if signalled else os.WEXITSTATUS(status)
+        self._process.returncode = code
+        if self.handle is not None:
+            os.close(self.handle)
+        why = self._why or (f"signal {os.WTERMSIG(status)}" if signalled else "")
+        # What was ended for a reason has not succeeded, whatever it made of the signal.
+        return JobState(
+            DONE,
+            code or (SIGNALLED + signal.SIGTERM if self._why else 0),
+            now - self.began,
+            used.ru_utime + used.ru_stime,
+            why,
+        )
+
+    def kill(self) -> None:
+        """Send SIGKILL to all of its session that has not left its group."""
+        kill_group(self._process.pid, signal.SIGKILL)
+
+    def end(self, now: float, why: str) -> None:
+        """Send SIGTERM now, SIGKILL KILL_WAIT later; a job that has ended by itself has not been ended."""
+        if self._kill_at is None and not self.has_ended():
+            self._kill_at, self._why = now + KILL_WAIT, why
+            kill_group(self._process.pid, signal.SIGTERM)
+            kill_group(self._process.pid, signal.SIGCONT)  # what has stopped itself receives nothing
+
+    def enforce(self, now: float) -> None:
+        """End it where it passes a limit."""
+        limit = self.job.wall_limit
+        if self._kill_at is not None:
+            if now >= self._kill_at:
+                self.kill()
+        elif limit and now - self.began >= limit:
+            self.end(now, f"ran for its wall limit of {limit} s")
+        elif self._usage is not None:
+            used = self._usage.look(now) >> 20
+            if used > self.job.resources.tmp:
+                self.end(now, f"used {used} MB of scratch, and had asked for {self.job.resources.tmp}")
+
+
+def command_of(job: Start) -> tuple[str, ...]:
+    """Return program and arguments, with any memory limit. Raises ActionRefused: there is no such program."""
+    program = _path_of(job.argv[0], job.cwd, job.environment.get("PATH", os.defpath))
+    if not program:
+        raise ActionRefused(f"{job.argv[0][:100]}: there is no such program")
+    if not job.resources.mem:
+        return job.argv
+    # A limit that holds already can only be lowered.
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    kilobytes = min(job.resources.mem << 10, (_UNLIMITED if most == resource.RLIM_INFINITY else most) >> 10)
+    # By its path, as a name may be an option of `exec`.
+    return ("/bin/sh", "-c", _LIMITED, job.argv[0], str(kilobytes), program, *job.argv[1:])
+
+
+def _path_of(program: str, cwd: str, path: str) -> str:
+    """Return the absolute path of a program, by path from the job's directory or by PATH; "" when there is none."""
+    places = [program] if "/" in program else [f"{each or '.'}/{program}" for each in path.split(os.pathsep)]
+    for place in places:
+        found = os.path.join(cwd, place)
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return found
+    return ""
+
+
+def opened_output(path: str) -> int:
+    """Open the file for what a job prints. Raises OSError; ActionRefused: a FIFO would have us wait for a reader."""
+    output = os.open(path, _OUTPUT, 0o666)
+    if not stat.S_ISREG(os.fstat(output).st_mode):
+        os.close(output)
+        raise ActionRefused(f"{path}: not a regular file")
+    os.set_blocking(output, True)
+    return output
+
+
+TAG = "DRAINWISE_LAUNCH_TAG"
+"""The variable of a job's process that holds its tag."""
+_ROUNDS = 10
+"""Looks at most."""
+
+
+def end_escaped(state: str, spared: Container[str] = ()) -> int:
+    """Kill every escaped process of a launch, and what they start meanwhile; how many there were.
+
+    state: what all tags of the launch begin with, before a `-`; never empty, which would be every launch's.
+    spared: tags of jobs that still run.
+    """
+
+    def is_of_launch(value: bytes) -> bool:
+        tag = value.decode("ascii", "replace")
+        return tag.startswith(f"{state}-") and tag not in spared
+
+    ended: set[int] = set()
+    for _ in range(_ROUNDS):
+        found = set()
+        for escaped in each_bearer(TAG, is_of_launch):
+            if escaped.pid != os.getpid():
+                send(escaped, signal.SIGKILL)
+                found.add(escaped.pid)
+        if not found:
+            break
+        ended |= found
+    return len(ended)

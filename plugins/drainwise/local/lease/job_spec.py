@@ -1,0 +1,89 @@
+"""The job spec, a lease supervisor's standard input: the job's command and whole environment, checked and as bytes.
+
+Both are passed so and not as the supervisor's own, because what a job sets for itself (LD_PRELOAD, PYTHONPATH) must not
+reach the process that keeps it.
+"""
+
+from __future__ import annotations
+
+import posix
+import pwd
+
+from drainwise.facts.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
+_PIECE = 1 << 16
+
+
+def clean_environment(ours: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return PATH, HOME, LANG and USER of whoever starts the job, whose environment is `ours`; nothing else of it."""
+    base = {b"PATH": DEFAULT_PATH, b"HOME": b"/", b"LANG": b"C.UTF-8", b"USER": b"%d" % posix.getuid()}
+    try:
+        entry = pwd.getpwuid(posix.getuid())
+        base[b"HOME"], base[b"USER"] = entry.pw_dir.encode(), entry.pw_name.encode()
+    except KeyError:
+        pass  # a user without a name, as in many containers
+    return {name: ours.get(name) or value for name, value in base.items()}
+
+
+def checked_command(words: Sequence[str]) -> list[bytes]:
+    """Return the command as bytes. Raises UsageError for none, and for what no process can be given."""
+    command = [_bytes(word, "the command") for word in words]
+    if not command or not command[0]:
+        raise UsageError("the command is empty: name a program to run")
+    return command
+
+
+def checked_environment(variables: Mapping[str, str]) -> dict[bytes, bytes]:
+    """Return variables as bytes. Raises UsageError naming the one that cannot be."""
+    checked = {}
+    for name, value in variables.items():
+        if not name or "=" in name:
+            raise UsageError(f"environment variable {name[:60]!a}: expected a name without '='")
+        checked[_bytes(name, "the name of an environment variable")] = _bytes(value, f"the variable {name[:60]!a}")
+    return checked
+
+
+def _bytes(text: str, what: str) -> bytes:
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise UsageError(f"{what}: {text[:60]!a} cannot be written as UTF-8") from None
+    if b"\0" in data:
+        raise UsageError(f"{what}: {text[:60]!a} has a NUL character in it")
+    return data
+
+
+def written_spec(command: Sequence[bytes], environment: Mapping[bytes, bytes]) -> bytes:
+    """Write a job spec of checked values: `length NUL count NUL arguments NUL NAME=value …`; length: of the rest."""
+    pairs = [b"%b=%b" % pair for pair in environment.items()]
+    words = b"\0".join([b"%d" % len(command), *command, *pairs])
+    return b"%d\0%b" % (len(words), words)
+
+
+def parsed_spec(spec: bytes) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """Parse the command and the environment that `written_spec` wrote.
+
+    Raises ValueError for a part of a spec: who wrote it died meanwhile, and half a command must never run.
+    """
+    length, _, text = spec.partition(b"\0")
+    if not length.isdigit() or int(length) != len(text):
+        raise ValueError("the job spec is incomplete")
+    count, *words = text.split(b"\0")
+    environment = {}
+    for pair in words[int(count) :]:
+        name, _, value = pair.partition(b"=")
+        environment[name] = value
+    return words[: int(count)], environment
+
+
+def read_spec(descriptor: int) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """Read a job spec from a pipe to its end, and parse it."""
+    pieces = []
+    while piece := posix.read(descriptor, _PIECE):
+        pieces.append(piece)
+    return parsed_spec(b"".join(pieces))

@@ -1,0 +1,134 @@
+"""Starts a lease: cores, a time and a directory, given to one job and kept by a lease supervisor."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from drainwise.common.local_file import read_small
+from drainwise.common.printable import ascii_line
+from drainwise.common.processes import Process, read_proc
+from drainwise.facts.errors import FeatureError, PoolError, UsageError
+from drainwise.features import host as machine
+from drainwise.features.facts import HostFacts, JobFacts
+from drainwise.local.lease.end import MARK, kill
+from drainwise.local.lease.files import abandon, find_lease, records_directory, work_directory
+from drainwise.local.lease.job_spec import checked_command, checked_environment, clean_environment, written_spec
+from drainwise.node.job_features import make_features
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+_PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.lease.supervisor import main; main()"
+_START_LIMIT = 20.0  # seconds; a start takes some hundredths, the rest is patience with a machine under load
+_LOG, _LOG_LIMIT = "log", 1 << 16
+
+
+@dataclass(frozen=True)
+class LeaseRequest:
+    """A request for the lease of a job; wall_limit: in seconds."""
+
+    job_id: str
+    cores: int
+    command: tuple[str, ...]
+    wall_limit: int
+    environment: Mapping[str, str]
+
+
+def start_lease(
+    directory: str, request: LeaseRequest, host: HostFacts, planned: int | None, now: int, kill_wait: float
+) -> Process:
+    """Make `directory` (0700; its parent must exist) and the job's features, start the job, return its supervisor.
+
+    planned: a planned shutdown of the machine, now: UNIX s. kill_wait: seconds from a terminate to the kill.
+    Returns as soon as the job's process is made. A command that cannot be run is no error here: the job ends with 127
+    or 126, as in a shell, and a line on its `err`. Raises UsageError for a command or an environment that cannot be,
+    PoolError when the lease could not be started; then nothing of it is left running.
+    """
+    if not (math.isfinite(kill_wait) and kill_wait >= 0):
+        raise UsageError(f"kill_wait = {kill_wait!r}: expected seconds")
+    directory = os.path.abspath(directory)
+    command = checked_command(request.command)
+    environment = {**clean_environment(os.environb), **checked_environment({**request.environment, MARK: directory})}
+    try:
+        for path in (directory, work_directory(directory), records_directory(directory)):
+            os.mkdir(path, 0o700)
+    except OSError as error:
+        raise PoolError(f"{error.filename}: the lease's directory cannot be made: {error.strerror}") from error
+    features = make_features(work_directory(directory), host, _job_facts(request, directory, now), planned, now)
+    environment.update(checked_environment(features))
+    return _start_supervisor(directory, written_spec(command, environment), kill_wait)
+
+
+def _job_facts(request: LeaseRequest, directory: str, now: int) -> JobFacts:
+    """Return a job's limits: none but time and cores, so memory, swap and scratch are the machine's."""
+    return JobFacts(
+        allocated_cpu=request.cores,
+        jobstart_secs=now,
+        job_id=request.job_id,
+        wall_limit_secs=request.wall_limit,
+        cpu_limit_secs=request.wall_limit * request.cores,
+        max_rss_bytes=machine.memory_bytes(),
+        max_swap_bytes=_swap_bytes(),
+        scratch_limit_bytes=machine.scratch_bytes(directory),
+    )
+
+
+def _swap_bytes() -> int | None:
+    """Return the machine's swap space (SwapTotal) in bytes; None where the kernel does not say."""
+    try:
+        after = read_proc("/proc/meminfo").partition(b"\nSwapTotal:")[2].split(None, 2)
+    except OSError:
+        return None
+    return int(after[0]) * 1024 if after[1:2] == [b"kB"] else None
+
+
+def _start_supervisor(directory: str, spec: bytes, kill_wait: float) -> Process:
+    quiet = ["-B"] if sys.dont_write_bytecode else []
+    program = [sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, directory, repr(kill_wait)]
+    # A lease that is started by a job of another lease is a part of that one.
+    above = {MARK: os.environ[MARK]} if MARK in os.environ else {}
+    log = f"{records_directory(directory)}/{_LOG}"
+    try:
+        with open(log, "xb") as errors:
+            said = _answer(program, spec, above, errors.fileno())
+    except OSError as error:
+        raise PoolError(f"{directory}: the lease supervisor cannot be started: {error.strerror}") from error
+    try:
+        pid, birth = said.split()
+        return Process(int(pid), int(birth))
+    except ValueError:
+        pass
+    if not abandon(directory):  # one that comes late finds its place taken; one that came is ended
+        kill(find_lease(directory), directory)
+    raise PoolError(f"{directory}: the lease supervisor did not start: {_last_line(log)}")
+
+
+def _answer(program: list[str], spec: bytes, environment: Mapping[str, str], errors: int) -> bytes:
+    """Return the supervisor's answer once its job is made; b"" when it could not be, or not in time. Raises OSError."""
+    with subprocess.Popen(
+        program,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd="/",
+        env=environment,
+        start_new_session=True,
+    ) as starter:
+        try:
+            said, _ = starter.communicate(spec, _START_LIMIT)
+        except subprocess.TimeoutExpired:
+            starter.kill()
+            return b""
+        return said
+
+
+def _last_line(path: str) -> str:
+    try:
+        content, _ = read_small(path, _LOG_LIMIT) or (b"", None)
+    except FeatureError as error:
+        return str(error)
+    lines = content.decode("ascii", "replace").splitlines()
+    return ascii_line(lines[-1]) if lines else "it said nothing"

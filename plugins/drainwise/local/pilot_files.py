@@ -1,0 +1,99 @@
+"""The files between the site and each job: reports of its pilot are read each round, site notices are written.
+
+Notices that a job removes or changes are written again after a while, as a real node does with every update.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from drainwise.common.faults import Faults
+from drainwise.facts.errors import FeatureError, RefusedFile
+from drainwise.local.daemon_store import DaemonStore
+from drainwise.local.job import LocalJob
+from drainwise.local.lease.files import work_directory
+from drainwise.node import JOB_STATUS
+from drainwise.node.site_notice import give_notice
+from drainwise.pilotad.node_reader import read_report, reasons_line
+from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.safe_open import Patience, open_dir
+
+
+class Reports:
+    """The last report of each run, as the state has it."""
+
+    def __init__(self, store: DaemonStore, faults: Faults) -> None:
+        self._store, self._faults = store, faults
+        self._published: dict[str, PilotReport | None] = {}
+
+    def read(self, jobs: Iterable[LocalJob], patience: float) -> None:
+        """Read the reports of the pilots of these jobs; `patience`: seconds to wait for locks, all together."""
+        shared = Patience(patience)
+        news = {}
+        for job in jobs:
+            report, reasons = report_of(self._store.lease_directory(job.run), job.cores, shared)
+            self._faults.set(f"report of job {job.job_id}", reasons_line(reasons))
+            if job.run not in self._published or self._published[job.run] != report:
+                news[job.run] = report
+        if news:
+            self._store.set_reports(news)
+            self._published.update(news)
+
+    def forget(self, job: LocalJob) -> None:
+        """Forget a run that has ended."""
+        self._published.pop(job.run, None)
+        self._faults.forget(f"report of job {job.job_id}")
+
+
+def report_of(
+    directory: str, cores: int, patience: Patience | None = None
+) -> tuple[PilotReport | None, tuple[str, ...]]:
+    """Read the report of a job's pilot, not bounded yet, and why parts were refused; no job can make it raise.
+
+    cores: of the lease. patience: shared by the leases of a round.
+    """
+    try:
+        work = open_dir(work_directory(directory), uid=os.getuid())
+    except RefusedFile as refused:
+        return None, (f"work: {refused.reason}",)
+    try:
+        return read_report(work, os.getuid(), cores, JOB_STATUS, patience)
+    finally:
+        os.close(work)
+
+
+@dataclass(frozen=True)
+class _Notice:
+    deadline: int | None
+    planned: int | None
+    at: float
+
+
+class SiteNotices:
+    """The last site notice of each run. repair: seconds after which one that still holds is written again."""
+
+    def __init__(self, faults: Faults, repair: float) -> None:
+        self._faults, self._repair = faults, repair
+        self._written: dict[str, _Notice] = {}
+
+    def write(self, job: LocalJob, directory: str, planned: int | None, now: float) -> None:
+        """Write the notices of the job in the lease `directory`, unless they are there; `planned`, `now`: UNIX s."""
+        last = self._written.get(job.run)
+        same = last is not None and (last.deadline, last.planned) == (job.deadline, planned)
+        nothing = job.deadline is None and planned is None
+        if last is not None and same and (nothing or now < last.at + self._repair):
+            return
+        self._written[job.run] = _Notice(job.deadline, planned, now)
+        fault = ""
+        try:
+            give_notice(work_directory(directory), job.deadline, planned, int(now))
+        except FeatureError as error:
+            fault = f"site notice: {error}"
+        self._faults.set(f"job {job.job_id}", fault)
+
+    def forget(self, job: LocalJob) -> None:
+        """Forget a run that has ended."""
+        self._written.pop(job.run, None)
+        self._faults.forget(f"job {job.job_id}")

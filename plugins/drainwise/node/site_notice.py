@@ -1,0 +1,86 @@
+"""The site's notice to one job while it runs: `.site.ad` and both shutdown files say the same.
+
+They cannot be written in one moment, and a shutdown file without `.site.ad` means something else to a pilot: its lease
+is shorter, so it drains, but may start what ends in time; and a shutdown that is planned for the machine looks like an
+order. So `.site.ad` is written first and withdrawn last. In between, and where a round was cut short there, the pilot
+finds the old notice or the new one, with a deadline of theirs; the next round writes what is missing.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from drainwise.facts.errors import FeatureError
+from drainwise.features.facts import deadline_values, earlier_deadline
+from drainwise.features.write import update_directory
+from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
+from drainwise.pilotad.site_ad import SiteAd, remove_site_ad, write_site_ad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _exists(path: str) -> bool:
+    try:
+        posix.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def site_notice(deadline: int | None, planned: int | None, now: int) -> SiteAd | None:
+    """Return the content of `.site.ad`; None when there must not be one. Parameters as for `give_notice`. Pure."""
+    overdue = deadline is not None and deadline <= now
+    lease_end = deadline if overdue else earlier_deadline(planned, deadline, now)
+    return None if lease_end is None else SiteAd(deadline is not None, lease_end)
+
+
+def write_shutdown_files(place: str, deadline: int | None, planned: int | None, now: int) -> None:
+    """Bring the shutdown files of the features directories below `place` up to date. Parameters as for `give_notice`.
+
+    A directory that is not there is passed over. Raises FeatureError after having tried both.
+    """
+    faults: list[str] = []
+    machine_values, job_values = deadline_values(planned, deadline, now)
+    for directory, values in ((MACHINE_FEATURES, machine_values), (JOB_FEATURES, job_values)):
+        path = f"{place}/{directory}"
+        try:
+            if _exists(path):
+                update_directory(path, values)
+        except FeatureError as error:
+            faults.append(str(error))
+    if faults:
+        raise FeatureError("; ".join(faults))
+
+
+def bring_site_ad(directory: int | str, notice: SiteAd | None) -> None:
+    """Bring `.site.ad` in a directory (a descriptor or a path) up to date, as its owner. Raises FeatureError."""
+    if notice is None:
+        remove_site_ad(directory)
+    else:
+        write_site_ad(directory, notice.vacate_desired, notice.payload_deadline)
+
+
+def give_notice(scratch: str, deadline: int | None, planned: int | None, now: int) -> None:
+    """Bring `.site.ad` and the shutdown files of one job up to date; raises FeatureError after having tried all three.
+
+    `deadline` is the job's own, `planned` the machine's, `now` the time, all UNIX s. A planned shutdown of the machine
+    shortens the lease without asking to drain now: VACATE_DESIRED stays False. A features directory that is not there
+    (the prepare hook has not run yet, or the job removed it) is passed over.
+    """
+    notice = site_notice(deadline, planned, now)
+    faults: list[str] = []
+    steps: list[Callable[[], None]] = [
+        lambda: bring_site_ad(scratch, notice),
+        lambda: write_shutdown_files(scratch, deadline, planned, now),
+    ]
+    if notice is None:
+        steps.reverse()
+    for step in steps:
+        try:
+            step()
+        except FeatureError as error:
+            faults.append(str(error))
+    if faults:
+        raise FeatureError("; ".join(faults))

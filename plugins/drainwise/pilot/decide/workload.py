@@ -1,0 +1,221 @@
+"""The payloads that run in one pilot, with the sums of SPEC §2 kept up to date, and the report they make.
+
+The sums are whole numbers of core-microseconds, so that a million starts and ends leave no error behind, and an event
+costs the same for ten payloads as for a thousand.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from drainwise.facts.errors import UsageError
+from drainwise.pilot.decide.lease import Lease
+from drainwise.pilot.decide.payload import Payload
+from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.values import LATEST
+
+_MICRO = 1_000_000
+
+
+@dataclass(frozen=True)
+class RunningPayload:
+    """A payload since `start`, with its end in good faith and the last moment it may run; UNIX s."""
+
+    payload: Payload
+    start: float
+    expected_end: float
+    maximum_end: float
+
+
+def running_since(payload: Payload, start: float) -> RunningPayload:
+    """Return a payload that begins at `start` (UNIX s)."""
+    return RunningPayload(payload, start, start + payload.expected, start + payload.maximum)
+
+
+class Workload:
+    """The payloads that run now. `start` is when the pilot itself began, UNIX s."""
+
+    def __init__(self, start: float) -> None:
+        self._running: dict[str, RunningPayload] = {}
+        self._view = MappingProxyType(self._running)
+        # Sorted lists: finding a place takes log n steps, making room moves a few kB at once.
+        self._expected_ends: list[tuple[float, str]] = []
+        self._maximum_ends: list[tuple[float, str]] = []
+        self._used = 0
+        self._last_start = start
+        self._starts = 0
+        self._ends = 0
+
+    @property
+    def running(self) -> Mapping[str, RunningPayload]:
+        """The running payloads by name, in the order they started; a view that follows the changes."""
+        return self._view
+
+    @property
+    def used(self) -> int:
+        """Cores in use."""
+        return self._used
+
+    @property
+    def last_start(self) -> float:
+        """When any payload started here last, ended ones included; the pilot's own start before the first. UNIX s."""
+        return self._last_start
+
+    @property
+    def first_end(self) -> float | None:
+        """The first expected end (h), UNIX s; None when nothing runs."""
+        return self._expected_ends[0][0] if self._expected_ends else None
+
+    @property
+    def last_end(self) -> float | None:
+        """The last expected end (g in good faith), UNIX s; None when nothing runs."""
+        return self._expected_ends[-1][0] if self._expected_ends else None
+
+    @property
+    def last_max_end(self) -> float | None:
+        """The last maximum end (g guaranteed), UNIX s; None when nothing runs."""
+        return self._maximum_ends[-1][0] if self._maximum_ends else None
+
+    def add(self, running: RunningPayload) -> None:
+        """Add a payload that has started. Raises UsageError when one of its name runs already."""
+        name, cores = running.payload.name, running.payload.cores
+        if name in self._running:
+            raise UsageError(f"payload {name!a} runs already: give each payload a name of its own")
+        self._starts += cores * _micro(running.start)
+        self._ends += cores * _micro(running.expected_end)
+        self._running[name] = running
+        self._used += cores
+        self._last_start = max(self._last_start, running.start)
+        insort(self._expected_ends, (running.expected_end, name))
+        insort(self._maximum_ends, (running.maximum_end, name))
+
+    def remove(self, name: str) -> RunningPayload:
+        """Remove a payload that has ended. Raises UsageError when none of that name runs."""
+        running = self._find(name)
+        cores = running.payload.cores
+        del self._running[name]
+        self._used -= cores
+        self._starts -= cores * _micro(running.start)
+        self._ends -= cores * _micro(running.expected_end)
+        _take_out(self._expected_ends, (running.expected_end, name))
+        _take_out(self._maximum_ends, (running.maximum_end, name))
+        return running
+
+    def move(self, name: str, expected_end: float) -> None:
+        """Move the expected end of a payload, UNIX s. Raises UsageError when none of that name runs."""
+        old = self._find(name)
+        self._ends += old.payload.cores * (_micro(expected_end) - _micro(old.expected_end))
+        self._running[name] = RunningPayload(old.payload, old.start, expected_end, old.maximum_end)
+        _take_out(self._expected_ends, (old.expected_end, name))
+        insort(self._expected_ends, (expected_end, name))
+
+    def moved(self, seconds: float) -> Workload:
+        """Return it by a clock that was set by so much: each payload has run as long as before, and may run as long."""
+        moved = Workload(self._last_start + seconds)
+        for each in self._running.values():
+            ends = each.expected_end + seconds, each.maximum_end + seconds
+            moved.add(RunningPayload(each.payload, each.start + seconds, *ends))
+        return moved
+
+    def past_estimate(self, now: float) -> tuple[RunningPayload, ...]:
+        """Return those whose expected end has come, the earliest first."""
+        return tuple(self._running[name] for _, name in self._expected_ends[: _until(self._expected_ends, now)])
+
+    def past_maximum(self, now: float) -> tuple[RunningPayload, ...]:
+        """Return those whose maximum end has come, the earliest first."""
+        return tuple(self._running[name] for _, name in self._maximum_ends[: _until(self._maximum_ends, now)])
+
+    def next_maximum_end(self, now: float) -> float | None:
+        """Return the next maximum end after `now`, UNIX s; None when there is none."""
+        at = _until(self._maximum_ends, now)
+        return self._maximum_ends[at][0] if at < len(self._maximum_ends) else None
+
+    def run_until(self, moment: float) -> float:
+        """Σ cores·(moment − start): core-seconds that what runs now has run at `moment`, UNIX s."""
+        return (self._used * _micro(moment) - self._starts) / _MICRO
+
+    def run_after(self, moment: float, earliest: float, latest: float) -> float:
+        """Σ cores·(expected end − moment) with every expected end taken to lie within `earliest` and `latest`, UNIX s.
+
+        Costs a step for each end that does not lie there, so none when the estimates are kept.
+        """
+        total = self._ends - self._used * _micro(moment)
+        for end, name in self._expected_ends:
+            if end >= earliest:
+                break
+            total += self._running[name].payload.cores * (_micro(earliest) - _micro(end))
+        for end, name in reversed(self._expected_ends):
+            if end <= latest:
+                break
+            total -= self._running[name].payload.cores * (_micro(end) - _micro(latest))
+        return total / _MICRO
+
+    def _find(self, name: str) -> RunningPayload:
+        try:
+            return self._running[name]
+        except KeyError:
+            raise UsageError(f"payload {name!a} does not run here") from None
+
+
+def report_of(
+    workload: Workload,
+    lease: Lease,
+    can_postpone: bool,
+    priority_factor: int,
+    now: float,
+    last_max_limit: float | None = None,
+    kill_wait: float = 0.0,
+) -> PilotReport:
+    """Report all nine attributes at `now`, UNIX s: never incomplete, never against each other, no estimate in the past.
+
+    last_max_limit: when the pilot itself stops whatever runs, UNIX s; no end is stated after it, nor after the lease's,
+    nor after the last time that readers take for one.
+    A caller that runs more than the lease has states the whole lease.
+    kill_wait: seconds a payload that ran for its maximum takes to be stopped, so that LAST_MAX_JOB_END is kept.
+    Ends are rounded up and the last start down to whole seconds; both sums belong to the rounded times, so that the
+    metrics that a reader computes from them are right.
+    Source: SPEC §2; nothing running: no cores used, nothing to lose, and all ends are now.
+    """
+    latest = max(now, min(_or_never(lease.end), _or_never(last_max_limit), LATEST))
+
+    def stated(end: float | None) -> int:
+        return math.ceil(min(latest, max(now, now if end is None else end)))
+
+    first, last = stated(workload.first_end), stated(workload.last_end)
+    last_max = workload.last_max_end
+    last_start = math.floor(min(now, workload.last_start))
+    busy = workload.run_after(first, now, latest)
+    return PilotReport(  # by place, as names take twice as long
+        math.floor(now),
+        float(min(workload.used, lease.cores)),
+        last_start,
+        first,
+        last,
+        max(last, stated(None if last_max is None else last_max + kill_wait)),
+        # Rounding, or a clock that was set back, may put a start behind the last one that is stated.
+        max(0.0, workload.run_until(last_start)),
+        max(0.0, lease.cores * (last - first) - busy),
+        priority_factor,
+        can_postpone,
+    )
+
+
+def _or_never(moment: float | None) -> float:
+    return math.inf if moment is None else moment
+
+
+def _micro(seconds: float) -> int:
+    return round(seconds * _MICRO)
+
+
+def _until(ends: list[tuple[float, str]], now: float) -> int:
+    """Return how many of the ends have come."""
+    return bisect_left(ends, (math.nextafter(now, math.inf), ""))
+
+
+def _take_out(ends: list[tuple[float, str]], entry: tuple[float, str]) -> None:
+    del ends[bisect_left(ends, entry)]

@@ -1,0 +1,1 @@
+"""Takes a pilot's payloads from a directory or a command."""

@@ -1,0 +1,153 @@
+"""Define a batch system's facts and what the reclaim agent can have it do: the `Pool` protocol.
+
+Every batch system's pool side gives these facts; `reclaim` decides on them and knows no batch system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.closures import Closure
+from drainwise.pool.job_kinds import JobKind, Place
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """One running pilot job: a lease of cores on one node.
+
+    `run` names this run of the job and no other (job id and start), so that an order can never reach the next run or
+    the next job in the same place. `name` is what an admin types to find it. `account` is the account whose quota it
+    uses, `user` its owner. Times are UNIX seconds; `deadline` is set when it was already ordered to end by then,
+    `leaving` when the batch system already ends it. `report` is None when the pilot is silent; the report is a user's
+    claim and not yet bounded. `contradictory` when the node found that it contradicts itself and kept its values back.
+    `cannot` says why no order can reach it or it would not know of one, "" when it can. `vacate` is how
+    long before a deadline (s) the batch system begins to end just this one, None where that is as for all. `heard` is
+    when the batch system last heard from its node, None where that was at the snapshot. `unanswered` is the agent's
+    own: the deadline of an order to it that nobody answered and that may still be carried out. `place` names the place
+    that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
+    `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
+    """
+
+    run: str
+    name: str
+    node: str
+    account: str
+    user: str
+    cores: int
+    started: int
+    lease_end: int | None = None
+    report: PilotReport | None = None
+    contradictory: bool = False
+    deadline: int | None = None
+    leaving: bool = False
+    cannot: str = ""
+    vacate: int | None = None
+    heard: int | None = None
+    unanswered: int | None = None
+    place: str = ""
+    holds: Amounts | None = None
+    reserved: bool = False
+
+
+@dataclass(frozen=True)
+class Account:
+    """One account (accounting group or user) among which the site shares its cores.
+
+    `cores_in_use` and `cores_owed` are in cores; `cores_owed` is the quota, or the fair share where there are none.
+    `cores_wanted` is its idle demand that would run now if cores were free, in jobs of `cores_per_job` on average.
+    `priority` is the batch system's effective priority: a larger number is a worse priority, as in HTCondor.
+    `cores_share` is what it would be owed if all accounts that use or want cores wanted without end: its own share, to
+    which nothing is lent that others leave unused; None where that is `cores_owed`. `cores_running` is what its jobs
+    hold on the nodes, where the accounting may say more; None where that is `cores_in_use`.
+    """
+
+    name: str
+    cores_in_use: float
+    cores_owed: float
+    cores_wanted: float
+    priority: float
+    cores_per_job: float = 1.0
+    cores_share: float | None = None
+    cores_running: float | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One consistent answer of the batch system, taken at `taken` (UNIX seconds).
+
+    `free_cores` are unclaimed cores that the waiting demand could use as they lie (a node's free cores count in whole
+    requests). `user_priorities` gives each pilot owner's effective priority (larger is worse): within one account the
+    user with the worst gives back first, since claims may only order pilots of the same user. `notices` are sentences
+    for the administrator: what was left out of the answer and why. `kinds` are the waiting jobs by what they ask, in
+    the order in which they should start, and `places` where they could: those that take new jobs; None where the batch
+    system does not tell, and then cores are counted. `closures` are nodes that the batch system itself means to close.
+    """
+
+    taken: int
+    pilots: tuple[Pilot, ...]
+    accounts: tuple[Account, ...]
+    free_cores: float = 0.0
+    user_priorities: Mapping[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    kinds: tuple[JobKind, ...] | None = None
+    places: tuple[Place, ...] = ()
+    closures: tuple[Closure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What the batch system's records say of one run that has ended.
+
+    ended: UNIX seconds. vacated: the batch system ended it, at the end of its lease or because somebody had it ended; a
+    pilot that left by itself in time was not. cpu_seconds: CPU time of the whole run, user and system, over all its
+    processes; None where the batch system does not tell. by_others: somebody else than its owner had it ended, or its
+    node failed, as far as the records tell.
+    """
+
+    run: str
+    ended: int
+    vacated: bool
+    cpu_seconds: float | None = None
+    by_others: bool = False
+
+
+class Pool(Protocol):
+    """The whole of what the agent may do to a batch system; one that can close nodes is `closing.ClosesNodes`, too."""
+
+    def snapshot(self, now: int) -> Snapshot:
+        """Return who runs what, who is owed what, who waits.
+
+        Raises PoolUnreachable on no answer, incomplete answer or a stale one.
+        """
+
+    def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        """Shorten the lease of exactly this run to `deadline` (UNIX seconds); the batch system enforces it.
+
+        A deadline of now is a vacate. Raises RunEnded when the run is no longer where it was, ActionRefused when the
+        batch system refuses (RightsRefused: whoever gives orders, whatever the run), PoolUnreachable when it does not
+        answer and nothing was sent, OrderUnanswered when it may still be carried out.
+        """
+
+    def withdraw_order(self, pilot: Pilot, reason: str) -> None:
+        """Withdraw the order to exactly this run: its lease is as long as before, and the pilot learns of it.
+
+        Nothing is done for a run without an order. Raises as `give_order`; ActionRefused also when the batch system
+        cannot.
+        """
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
+        """Return how these runs ended; one whose end is not (yet) known is absent, whether it runs or was forgotten.
+
+        Raises PoolUnreachable when the records cannot be had.
+        """
+
+    def follow_up(self, snapshot: Snapshot) -> list[str]:
+        """Finish what the batch system does not finish by itself, once in each acting cycle; return what was done.
+
+        It gives no new order: it ends what is overdue and removes what earlier orders left behind. Raises PoolError
+        when that cannot be found out.
+        """

@@ -1,0 +1,182 @@
+"""A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
+
+Version 4. Versions 1 to 3 are read too: none knows `kinds`, `places`, `closures`, a pilot's `place` and what it
+`holds`; 1 and 2 say principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and
+`cores_running`. Times in UNIX s, cores as the batch system gave them, memory and disk in MiB, null where not known.
+What is not exactly a snapshot is refused with the place of the fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from drainwise.facts.errors import UsageError
+from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
+from drainwise.pool.checked_json import checked, checked_object
+from drainwise.pool.closures import closure_as_json, closure_from_json
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.job_kinds_json import (
+    amounts_as_json,
+    amounts_from_json,
+    kind_as_json,
+    kind_from_json,
+    place_as_json,
+    place_from_json,
+    without_names,
+)
+
+FORMAT, VERSION = "drainwise snapshot", 4
+
+# The kinds of the fields; `?` = may be null.
+_PILOT = {
+    "run": "text",
+    "name": "text",
+    "node": "text",
+    "account": "text",
+    "user": "text",
+    "cores": "int",
+    "started": "int",
+    "lease_end": "int?",
+    "report": "object?",
+    "contradictory": "bool",
+    "deadline": "int?",
+    "leaving": "bool",
+    "cannot": "text",
+    "vacate": "int?",
+    "place": "text",
+    "holds": "object?",
+}
+_SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
+_ACCOUNT = {one.name: "number" for one in fields(Account)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
+_SNAPSHOT = {
+    "format": "text",
+    "version": "int",
+    "taken": "int",
+    "pilots": "list",
+    "accounts": "list",
+    "free_cores": "number",
+    "user_priorities": "object",
+    "notices": "list",
+    "kinds": "list?",
+    "places": "list",
+    "closures": "list",
+}
+_SINCE_4: dict[str, object] = {"place": "", "holds": None}
+_NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
+_ADDED: dict[int, tuple[dict[str, object], ...]] = {
+    1: ({"notices": [], **_NO_KINDS}, {"cannot": "", "vacate": None, **_SINCE_4}, _SINCE_2),
+    2: (_NO_KINDS, _SINCE_4, {}),
+    3: (_NO_KINDS, _SINCE_4, {}),
+    VERSION: ({}, {}, {}),
+}
+"""What a version has not got: the snapshot, each pilot, each account."""
+
+
+def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
+    """Return the whole snapshot as plain values."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "taken": snapshot.taken,
+        "pilots": [_pilot_as_json(pilot) for pilot in snapshot.pilots],
+        "accounts": [{name: getattr(one, name) for name in _ACCOUNT} for one in snapshot.accounts],
+        "free_cores": snapshot.free_cores,
+        "user_priorities": dict(snapshot.user_priorities),
+        "notices": list(snapshot.notices),
+        "kinds": None if snapshot.kinds is None else [kind_as_json(one) for one in snapshot.kinds],
+        "places": [place_as_json(one) for one in snapshot.places],
+        "closures": [closure_as_json(one) for one in snapshot.closures],
+    }
+
+
+def snapshot_hash(snapshot: Snapshot) -> str:
+    """Return the SHA-256 of all of a snapshot's values: two decisions with the same one stood on the same facts.
+
+    A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
+    """
+    facts, said = attrgetter(*(name for name in _PILOT if name not in {"report", "holds"})), attrgetter(*PLAIN_KINDS)
+    pilots = [
+        (facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds))
+        for one in snapshot.pilots
+    ]
+    accounts = list(map(attrgetter(*_ACCOUNT), snapshot.accounts))
+    kinds = None if snapshot.kinds is None else [kind_as_json(one) for one in snapshot.kinds]
+    places = [
+        (one.name, one.node, one.node_class, without_names(one.free), without_names(one.total), one.divisible)
+        for one in snapshot.places
+    ]
+    told = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities), snapshot.notices)
+    values = (*told, kinds, places, [closure_as_json(one) for one in snapshot.closures])
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
+    plain: dict[str, object] = {name: getattr(pilot, name) for name in _PILOT}
+    report = pilot.report
+    plain["report"] = None if report is None else as_plain(report)
+    plain["holds"] = None if pilot.holds is None else amounts_as_json(pilot.holds)
+    return plain
+
+
+def snapshot_from_json(value: object) -> Snapshot:
+    """Return the snapshot of plain values. Raises UsageError for what is not a snapshot of a version that is read."""
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise UsageError("this is not a snapshot; `drainwise snapshot` writes one")
+    version = value.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version not in _ADDED:
+        raise UsageError(f"a snapshot of version {version!r}: this drainwise reads versions 1 to {VERSION}")
+    value = _renamed(value) if version < 3 else value
+    added = _ADDED[version]
+    whole = checked_object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
+    priorities = {
+        user: checked(priority, "number", f"user_priorities, {user!r}")
+        for user, priority in whole["user_priorities"].items()
+    }
+    return Snapshot(
+        whole["taken"],
+        tuple(_pilot(_with(one, added[1]), f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
+        tuple(
+            Account(**checked_object(_with(one, added[2]), _ACCOUNT, f"account {place}"))
+            for place, one in enumerate(whole["accounts"], 1)
+        ),
+        whole["free_cores"],
+        priorities,
+        tuple(checked(one, "text", f"notice {place}") for place, one in enumerate(whole["notices"], 1)),
+        None
+        if whole["kinds"] is None
+        else tuple(kind_from_json(one, f"kind {place}") for place, one in enumerate(whole["kinds"], 1)),
+        tuple(place_from_json(one, f"place {place}") for place, one in enumerate(whole["places"], 1)),
+        tuple(closure_from_json(one, f"closure {place}") for place, one in enumerate(whole["closures"], 1)),
+    )
+
+
+def _renamed(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a snapshot of versions 1 and 2 with the names that version 3 has for the same."""
+    former = {"principals": "accounts", "principal": "account"}
+    now = {former.get(name, name): part for name, part in value.items()}
+    pilots = now.get("pilots")
+    if isinstance(pilots, list):
+        now["pilots"] = [
+            {former.get(name, name): part for name, part in one.items()} if isinstance(one, dict) else one
+            for one in pilots
+        ]
+    return now
+
+
+def _with(value: object, added: Mapping[str, object]) -> object:
+    """Return an object of an older version with `added`, which it has not got yet."""
+    return {**value, **added} if isinstance(value, dict) and not added.keys() & value.keys() else value
+
+
+def _pilot(value: object, where: str) -> Pilot:
+    values = checked_object(value, _PILOT, where)
+    if values["report"] is not None:
+        values["report"] = from_plain(checked_object(values["report"], PLAIN_KINDS, f"the report of {where}"))
+    if values["holds"] is not None:
+        values["holds"] = amounts_from_json(values["holds"], f"{where}, holds")
+    return Pilot(**values)

@@ -1,0 +1,233 @@
+"""Keep the history of earlier cycles: orders, nodes that took none, and how far each user's claims proved true.
+
+These are facts that are passed in: a decision depends on nothing that it was not given. They bound what one cycle may
+order: per cycle, per user and cycle, per user and hour, and not too soon after the last. A batch system that does not
+answer, or refuses whoever gives orders, is no fault of the pilot: nobody gets an order in its place.
+
+Claims order the pilots of one user and nothing else, so a wrong one harms nobody but its own user; it still wastes.
+When a pilot has gone, what was promised is held against what was lost. The batch system alone knows one thing for
+certain: not more can be lost than cores × run time. How far the truth turned out to lie between a promise and that,
+over all pilots of the user, is the *doubt*; by so much of the way every claim of the user is moved. Promises that were
+too low are then right on average, and a user whose claims are worth nothing is ranked by what the batch system knows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from drainwise.facts.units import clock, core_hours, duration
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.quota import on_its_way
+from drainwise.reclaim.settings import ReclaimSettings, Trust
+from drainwise.reclaim.unmet_demand import UnmetDemand
+from drainwise.requests.request import AdminRequest
+
+
+@dataclass(frozen=True)
+class PastOrder:
+    """Cores that one user was ordered to give back at `time` (UNIX s)."""
+
+    time: int
+    user: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class NodeFault:
+    """A node that did not take the last `count` orders in a row; `time` of the last, UNIX s.
+
+    denied: it refuses whoever gives them; else it did not answer.
+    """
+
+    time: int
+    count: int
+    denied: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """orders: those of the last hour and the last one. trust: by user. spared: how many times, by run.
+
+    failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
+    answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
+    sent one, by name. unmet: by account that orders were given for. requested: the request that an order to a run is
+    for, and the run's cores, by run. requests: those that stand.
+    """
+
+    orders: tuple[PastOrder, ...] = ()
+    trust: Mapping[str, TrustFigures] = field(default_factory=dict)
+    spared: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, int] = field(default_factory=dict)
+    unanswered: Mapping[str, int] = field(default_factory=dict)
+    nodes: Mapping[str, NodeFault] = field(default_factory=dict)
+    unmet: Mapping[str, UnmetDemand] = field(default_factory=dict)
+    requested: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    requests: tuple[AdminRequest, ...] = ()
+
+
+def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
+    """Return the runs whose order was for a request, or a closing of nodes, that is there no more; its name by run."""
+    names = {one.name for one in history.requests} | {one.name for one in snapshot.closures}
+    return {run: name for run, (name, _) in history.requested.items() if name not in names}
+
+
+HOUR = 3600
+
+
+def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
+    """Return why no order may be given yet at `now` (UNIX s), or ""."""
+    last = max((one.time for one in history.orders), default=None)
+    if last is None or now - last >= settings.min_between_acts:
+        return ""
+    least = duration(settings.min_between_acts)
+    return (
+        f"the last order is {duration(max(0, now - last))} old and {least} must lie between two cycles that give orders"
+    )
+
+
+def cores_allowed(user: str, history: History, now: int, settings: ReclaimSettings) -> int:
+    """Return the cores that `user` may be ordered to give back at `now` (UNIX s) in one cycle."""
+    lately = sum(one.cores for one in history.orders if one.user == user and one.time > now - HOUR)
+    return max(0, min(settings.max_cores_per_user, settings.max_cores_per_user_hour - lately))
+
+
+IN_DOUBT = 600
+"""Seconds for which an order that was not answered counts as on its way, when nothing tells what became of it."""
+
+_NAMED = 3
+_MOST_DOUBLINGS = 5  # from 10 minutes to 5 hours
+
+
+def with_unanswered(snapshot: Snapshot, unanswered: Mapping[str, int]) -> Snapshot:
+    """Return the snapshot with the unanswered orders (run -> deadline, UNIX s) at the pilots that show none."""
+    if not unanswered:
+        return snapshot
+    pilots = (
+        replace(one, unanswered=unanswered[one.run])
+        if one.run in unanswered and one.deadline is None and not one.leaving
+        else one
+        for one in snapshot.pilots
+    )
+    return replace(snapshot, pilots=tuple(pilots))
+
+
+def why_held_off(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+    """Return why a pilot gets no order at `now` (UNIX s) for what became of those to it or its node; "" if it may."""
+    if pilot.unanswered is not None:
+        return f"an order to end by {clock(pilot.unanswered)} was not answered and may still be carried out"
+    if (failed := history.failed.get(pilot.run)) is not None and now - failed < settings.retry_after:
+        return f"the order of {clock(failed)} was refused; not tried again for {duration(settings.retry_after)}"
+    fault = history.nodes.get(pilot.node)
+    if fault is None or now - fault.time >= _left_alone(fault, settings):
+        return ""
+    if fault.denied:
+        return (
+            f"{pilot.node} refused the agent's orders at {clock(fault.time)}; none is sent there for"
+            f" {duration(_left_alone(fault, settings))}"
+        )
+    if fault.count == 1 and pilot.heard is not None and pilot.heard > fault.time:
+        return ""
+    return f"{pilot.node} did not answer at {clock(fault.time)}" + (
+        "; none is sent there until it is heard of"
+        if fault.count == 1
+        else f", {fault.count} times in a row; none is sent there for {duration(settings.retry_after)}"
+    )
+
+
+def _left_alone(fault: NodeFault, settings: ReclaimSettings) -> int:
+    """Return the seconds for which a node is left alone: twice as long each time that it refuses."""
+    return settings.retry_after << (min(fault.count - 1, _MOST_DOUBLINGS) if fault.denied else 0)
+
+
+def refusing_nodes(nodes: Mapping[str, NodeFault], now: int, settings: ReclaimSettings) -> str:
+    """Return a sentence that names the nodes that refuse the agent's orders at `now` (UNIX s), or ""."""
+    names = sorted(name for name, one in nodes.items() if one.denied and now - one.time < _left_alone(one, settings))
+    if not names:
+        return ""
+    some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    who = "1 node refuses" if len(names) == 1 else f"{len(names)} nodes refuse"
+    return f"{who} the agent's orders: {some}; `drainwise check` tells why"
+
+
+@dataclass(frozen=True)
+class PilotOutcome:
+    """What became of one pilot that had an order. Wastes in core-seconds; ended in UNIX s.
+
+    predicted: the claim, before any doubt. realised: what the batch system's records say was lost. possible: cores ×
+    run time at its end, the most that can have been.
+    """
+
+    run: str
+    user: str
+    ended: int
+    predicted: int
+    realised: int
+    possible: int
+
+
+@dataclass(frozen=True)
+class TrustFigures:
+    """The sums over one user's outcomes in core-seconds: what was promised, lost, wrong, and could have been wrong."""
+
+    pilots: int
+    predicted: int
+    realised: int
+    error: int
+    room: int
+
+
+def trust_by_user(outcomes: Iterable[PilotOutcome], now: int, rules: Trust) -> dict[str, TrustFigures]:
+    """Return the figures of every user with outcomes within the window before `now` (UNIX s). A run counts once."""
+    kept: dict[str, dict[str, PilotOutcome]] = defaultdict(dict)
+    for one in outcomes:
+        if now - rules.window <= one.ended <= now:
+            kept[one.user][one.run] = one
+    return {user: _sums(list(runs.values())) for user, runs in kept.items()}
+
+
+def _sums(outcomes: list[PilotOutcome]) -> TrustFigures:
+    predicted = realised = error = room = 0
+    for one in outcomes:
+        promised, lost = max(0, one.predicted), max(0, one.realised)
+        wrong = abs(promised - lost)
+        predicted, realised, error = predicted + promised, realised + lost, error + wrong
+        room += max(wrong, one.possible - min(promised, lost))
+    return TrustFigures(len(outcomes), predicted, realised, error, room)
+
+
+def doubt(figures: TrustFigures | None, rules: Trust) -> float:
+    """Return the doubt from 0, the user's claims count as they are, to 1, only what the batch system knows counts."""
+    if figures is None or figures.pilots < rules.pilots or figures.error * 100 <= figures.predicted * rules.tolerance:
+        return 0.0
+    return min(1.0, figures.error / figures.room)
+
+
+def doubt_in_words(figures: TrustFigures, share: float) -> str:
+    """Return why claims are moved, with the figures."""
+    return (
+        f"claims moved by {share:.0%} towards cores x run time: its user's last {figures.pilots} pilots promised"
+        f" {core_hours(figures.predicted)} and lost {core_hours(figures.realised)}"
+    )
+
+
+def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+    """Return why a pilot may get no order, by what the batch system knows or did before; "" when it may."""
+    if pilot.reserved:
+        return "it goes for a request, or its node closes: what it holds is for nobody who waits"
+    if pilot.deadline is not None:
+        return f"already ordered to end by {clock(pilot.deadline)}"
+    if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
+        return "the batch system ends it already"
+    if pilot.cannot:
+        return f"cannot be given an order: {pilot.cannot}"
+    longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
+    if pilot.vacate is not None and pilot.vacate > settings.vacate and pilot.vacate + settings.order_latency >= longest:
+        return (
+            f"its claim lets it be ended {duration(pilot.vacate)} before a deadline, and no deadline lies further ahead"
+            f" than {duration(longest)}: it would end before it knows of the order"
+        )
+    if now - pilot.started < settings.min_age:
+        return f"left alone for the first {duration(settings.min_age)} of its run"
+    return why_held_off(pilot, now, settings, history)

@@ -1,0 +1,255 @@
+"""Decide by the room that waiting jobs need, where the batch system tells what waits by kind and where it could start.
+
+What is free and what comes back anyway serves those who wait first, place by place. For the rest pilots go whose places
+then have the room. The batch system's facts decide how many cores each user gives back; claims decide which pilots.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from drainwise.facts.units import core_hours
+from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind, RoomFor
+from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.reclaim.history import History, cores_allowed, why_closed
+from drainwise.reclaim.plan import Order, UserPlan
+from drainwise.reclaim.policies import LEAST_WASTE, policy_called
+from drainwise.reclaim.policy import Need
+from drainwise.reclaim.quota import Balance, Over, on_its_way
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.arrays import Real
+from drainwise.reclaim.unmet_demand import AccountPart
+from drainwise.reclaim.user_plan import orders_of
+from drainwise.room.choice import PlaceRoom, RoomMade, make_room
+from drainwise.room.demand import DemandLeft, OpenDemand, demand_left
+from drainwise.room.facts import RoomFacts, room_facts
+from drainwise.room.user_pilots import UserPilots, user_pilots
+
+
+@dataclass(frozen=True)
+class KindsLeft:
+    """What waits by kind and finds no room yet: `jobs` of each kind, by its name.
+
+    free: cores of the jobs that what is free will serve.
+    """
+
+    facts: RoomFacts
+    left: DemandLeft
+    jobs: Mapping[str, int]
+    free: int
+
+    @property
+    def cores(self) -> int:
+        """Cores of the jobs without room."""
+        return self.cores_of(self.jobs)
+
+    def cores_of(self, jobs: Mapping[str, int]) -> int:
+        """Return the cores of so many jobs of each kind, by its name."""
+        each = {kind.name: kind.cores for kind in self.facts.kinds}
+        return sum(number * each[name] for name, number in jobs.items())
+
+
+def kinds_left(snapshot: Snapshot, now: int, settings: ReclaimSettings) -> KindsLeft:
+    """Serve the kinds of a snapshot, with the demand that counts, from what is free and what returns."""
+    facts = room_facts(snapshot.kinds or (), snapshot.places)
+    owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
+    left = demand_left(facts, owed, _returning(snapshot.pilots, now, settings))
+    demand = OpenDemand(facts, left.jobs, left.owed)
+    jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
+    return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served))
+
+
+def _returning(pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> dict[str, Amounts]:
+    found: dict[str, list[Amounts]] = defaultdict(list)
+    for one in pilots:
+        if one.holds is not None and one.place and not one.reserved and on_its_way(one, now, settings.horizon):
+            found[one.place].append(one.holds)
+    return {place: sum_of(held) for place, held in found.items()}
+
+
+def needed_runs(kinds: KindsLeft, pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> frozenset[str]:
+    """Return the runs on their way out whose room a waiting job uses: their orders have not lost their reason.
+
+    On a place that a job uses in part, those that go first are kept until they hold what it uses.
+    """
+    wanted: dict[str, list[Amounts]] = defaultdict(list)
+    for one in kinds.left.served:
+        if any(one.returning.named()):
+            wanted[one.place].append(one.returning)
+    there: dict[str, list[Pilot]] = defaultdict(list)
+    for pilot in pilots:
+        if pilot.place in wanted and not pilot.reserved and on_its_way(pilot, now, settings.horizon):
+            there[pilot.place].append(pilot)
+    kept = set()
+    for place, needs in wanted.items():
+        open_needs = sum_of(needs)
+        for pilot in sorted(there[place], key=lambda one: (one.deadline or one.lease_end or 0, one.run)):
+            if not any(open_needs.named()):
+                break
+            if pilot.holds is not None:
+                kept.add(pilot.run)
+                open_needs = open_needs.minus(pilot.holds)
+    return frozenset(kept)
+
+
+@dataclass(frozen=True)
+class _User:
+    """One user who can give back cores, with the pilots among which is chosen."""
+
+    account: str
+    name: str
+    able: Candidates
+    closed: tuple[Candidates, Mapping[str, str]]
+    allowed: int
+    most: int
+
+
+def room_plans(
+    kinds: KindsLeft,
+    snapshot: Snapshot,
+    balance: Balance,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    wait: str,
+) -> tuple[list[UserPlan], RoomMade]:
+    """Return each user's part, and the room that all make together; wait: why no order may be given yet, or ""."""
+    users = _users(snapshot, balance, now, settings, history)
+    rows = [_pilots(kinds.facts, one, now, settings) for one in users]
+    within = {f"account {one.account}": one.most for one in users}
+    limits = {"cycle": 0 if wait else settings.max_cores}
+    limits |= {f"user {one.name}": one.allowed for one in users}
+    made = make_room(kinds.facts, kinds.left, rows, {**within, **limits})
+    whole = made
+    if made.missing and any(limit < sum(one.most for one in users) for limit in limits.values()):
+        free = dict.fromkeys(limits, 1 << 53)
+        whole = make_room(kinds.facts, kinds.left, rows, {**within, **free})
+    asked = {kind.name: kind for kind in kinds.facts.kinds}
+    rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
+    plans = []
+    for user, gives, could in zip(users, made.users, whole.users):
+        later = max(0, could.cores - gives.cores)
+        if not (gives.runs or later):
+            continue
+        orders = _orders(user, gives.runs, settings, rooms)
+        limit = (wait or f"a limit allows {min(user.allowed, settings.max_cores)} cores now") if later else ""
+        need = Need(gives.cores, gives.cores)
+        cores = gives.cores + later
+        plans.append(UserPlan(user.account, user.name, cores, later, limit, orders, user.able, user.closed, need))
+    return plans, made
+
+
+def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History) -> list[_User]:
+    pilots: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
+    for pilot in snapshot.pilots:
+        pilots[pilot.account, pilot.user].append(pilot)
+    found = []
+    for over in balance.over:
+        for user in over.users:
+            theirs = pilots[over.account, user]
+            closed = {one.run: why for one in theirs if (why := _why_closed(one, now, settings, history))}
+            able = candidates_of((one for one in theirs if one.run not in closed), now, settings, history)
+            others = candidates_of((one for one in theirs if one.run in closed), now, settings, history)
+            allowed = cores_allowed(user, history, now, settings)
+            found.append(_User(over.account, user, able, (others, closed), allowed, most_of(over, balance)))
+    return found
+
+
+def _why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+    why = why_closed(pilot, now, settings, history)
+    return why or ("" if pilot.place and pilot.holds is not None else "it is not known where its cores come back")
+
+
+def most_of(over: Over, balance: Balance) -> int:
+    """Return what an account can give back: more than it holds beyond what it is owed only for others' own shares.
+
+    Room may need more cores than the job has, where its memory or devices are what pilots hold.
+    """
+    return over.most if balance.below_share else over.cores
+
+
+def _pilots(facts: RoomFacts, user: _User, now: int, settings: ReclaimSettings) -> UserPilots:
+    limits = (f"account {user.account}", f"user {user.name}", "cycle")
+    return user_pilots(facts, (user.account, user.name), user.able.pilots, _costs(user.able, settings), now, limits)
+
+
+def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
+    """Return what each pilot costs by the policy: its expected waste, or its place in the policy's order."""
+    it = able.figures
+    if settings.policy == LEAST_WASTE:
+        return np.where(it.unprotected, 0.0, it.least)
+    total = int(able.sizes.sum())
+    chosen = policy_called(settings.policy).choose(able, Need(total, total))
+    rank = {one.candidate.pilot.run: float(place) for place, one in enumerate(chosen, 1)}
+    return np.array([rank[pilot.run] for pilot in able.pilots], dtype=float)
+
+
+def _orders(
+    user: _User, runs: Sequence[str], settings: ReclaimSettings, rooms: Mapping[str, RoomFor]
+) -> tuple[Order, ...]:
+    chosen, able = frozenset(runs), user.able
+    pilots = [pilot for pilot in able.pilots if pilot.run in chosen]
+    some = candidates_of(pilots, able.figures.now, able.settings, able.history)
+    total = int(some.sizes.sum())
+    orders = orders_of(policy_called(settings.policy).choose(some, Need(total, total)), some)
+    return tuple(_with_room(order, rooms[order.pilot.run]) for order in orders)
+
+
+def _with_room(order: Order, room: RoomFor) -> Order:
+    return replace(order, room=room, reason=f"{order.reason}; {room.in_words()}")
+
+
+def _room_for(place: PlaceRoom, kinds: Mapping[str, JobKind]) -> RoomFor:
+    return RoomFor(place.place, tuple((kinds[name], jobs) for name, jobs in place.jobs))
+
+
+def room_summary(kinds: KindsLeft, made: RoomMade, orders: int, cores: int, waste: int) -> str:
+    """Return the sentence for pilots that make room at an expected `waste` in core-seconds."""
+    wait, served = sum(kinds.jobs.values()), sum(made.jobs.values())
+    who = "1 pilot gives" if orders == 1 else f"{orders} pilots give"
+    room = f"room for {served} of {wait} waiting {'job' if wait == 1 else 'jobs'}"
+    text = f"{who} back {cores} cores: {room}, at an expected waste of {core_hours(waste)}"
+    missing = sum(made.missing.values())
+    return text + (
+        f"; for {missing} no room can be made now (limits, quotas, or no pilots that fit)" if missing else ""
+    )
+
+
+def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
+    """Return for each kind of jobs its parts of the pilots that make room for it, by run.
+
+    A job's cores are parted among the pilots that make its room together.
+    """
+    rooms = [(order.pilot, order.room) for order in orders if order.room is not None]
+    going = Counter[str]()
+    for pilot, room in rooms:
+        going[room.place] += pilot.cores
+    parts: dict[str, dict[str, AccountPart]] = {}
+    for pilot, room in rooms:
+        for kind, jobs in room.jobs:
+            cores = jobs * max(1, kind.needs.cores) * pilot.cores / going[room.place]
+            parts.setdefault(kind.name, {})[pilot.run] = AccountPart(pilot.node, pilot.cores, min(cores, pilot.cores))
+    return parts
+
+
+def kind_notices(kinds: Sequence[JobKind], made: RoomMade | None) -> list[str]:
+    """Return a sentence for each kind that can run nowhere, and for each for which no room can be made."""
+    found = []
+    for kind in kinds:
+        example = f", such as {kind.example}" if kind.example else ""
+        whose = f"{_jobs(kind.jobs)} of {kind.account} ({kind.in_words()}{example})"
+        if not kind.classes:
+            found.append(f"{whose} fit no node of the pool: no pilot goes for them")
+        elif made is not None and (missing := made.missing.get(kind.name, 0)):
+            found.append(f"no room can be made now for {missing} of {whose}")
+    return found
+
+
+def _jobs(number: int) -> str:
+    return "1 waiting job" if number == 1 else f"{number} waiting jobs"

@@ -1,0 +1,1 @@
+"""Keep what an administrator ordered: cores or empty nodes by a time."""

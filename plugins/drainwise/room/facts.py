@@ -1,0 +1,122 @@
+"""Put what waits and where it could start side by side: kinds, places and amounts as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drainwise.pool.amounts import PLAIN, Amounts, amounts
+from drainwise.pool.job_kinds import JobKind, Place
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class RoomFacts:
+    """K kinds in the order in which they should start, P places by name, R resources: cores, and what a kind needs.
+
+    index: of each place by its name. needs: K × R, of one job in one place. totals, free: P × R. may: K × P, where jobs
+    of a kind may run. divisible: P, whether several jobs can share the place. whole: K, whether a job shares none.
+    several: K, on how many places at once a job runs. cores: K, of a whole job. later: K × P, how much the kinds after
+    each need a place, the more the fewer they may use.
+    """
+
+    kinds: tuple[JobKind, ...]
+    places: tuple[Place, ...]
+    index: Mapping[str, int]
+    resources: tuple[str, ...]
+    needs: Real
+    totals: Real
+    free: Real
+    may: Mask
+    divisible: Mask
+    whole: Mask
+    several: Whole
+    cores: Whole
+    later: Real
+
+    def vector(self, held: Amounts) -> tuple[int, ...]:
+        """Return the amounts of each resource."""
+        return _vector(held, self.resources)
+
+    def amounts(self, row: Real) -> Amounts:
+        """Return a row of R amounts by their names."""
+        named = {name: int(amount) for name, amount in zip(self.resources, row.tolist()) if amount > 0}
+        plain = (named.pop(name, 0) for name in PLAIN)
+        return amounts(*plain, tuple(sorted(named.items())))
+
+    def needed(self, kind: int, places: Whole) -> Real:
+        """Return what a job of a kind takes of each of these places, R × places: of a whole place all cores."""
+        needs = np.repeat(self.needs[kind][:, None], len(places), axis=1)
+        if self.whole[kind]:
+            needs[0] = np.maximum(needs[0], self.totals[places, 0])
+        return needs
+
+    def fitting(self, kind: int, room: Real, places: Whole) -> Real:
+        """Return how many jobs of a kind fit into `room` (R × any number) of these places, one each; never below 0."""
+        needs = self.needs[kind]
+        fit = np.full(len(places), np.inf)
+        for row in np.flatnonzero(needs):
+            np.minimum(fit, np.floor(room[row] / needs[row]), out=fit)
+        if self.whole[kind]:
+            fit = np.where(room[0] >= self.totals[places, 0], np.minimum(fit, 1), 0)
+        fit = np.where(self.divisible[places], fit, np.minimum(fit, 1))
+        return np.where(self.may[kind][places], np.maximum(fit, 0), 0)
+
+
+def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
+    """Return the arrays of these kinds, in their order, and these places, in any order."""
+    kinds, places = tuple(kinds), tuple(sorted(places, key=lambda one: one.name))
+    names = {name for kind in kinds for name, _ in kind.needs.named()} - {"cores"}
+    plain = [name for name in PLAIN if name in names]
+    resources = ("cores", *plain, *sorted(names.difference(plain)))
+    classes = {name: row for row, name in enumerate(sorted({place.node_class for place in places}))}
+    class_of = np.array([classes[place.node_class] for place in places], dtype=np.int64)
+    allowed = np.zeros((len(kinds), len(classes)), dtype=bool)
+    for row, kind in enumerate(kinds):
+        allowed[row, [classes[name] for name in kind.classes if name in classes]] = True
+    may = allowed[:, class_of]
+    whole = np.array([kind.whole for kind in kinds], dtype=bool)
+    needs = _matrix((kind.needs for kind in kinds), resources)
+    needs[:, 0] = np.maximum(needs[:, 0], 1)
+    return RoomFacts(
+        kinds,
+        places,
+        {place.name: row for row, place in enumerate(places)},
+        resources,
+        needs,
+        _matrix((place.total for place in places), resources),
+        _matrix((place.free for place in places), resources),
+        may,
+        np.array([place.divisible for place in places], dtype=bool),
+        whole,
+        np.array([max(1, kind.places) for kind in kinds], dtype=np.int64),
+        np.array([kind.cores for kind in kinds], dtype=np.int64),
+        _later(may),
+    )
+
+
+def _later(may: Mask) -> Real:
+    share = np.rint(1e6 * (may / np.maximum(may.sum(axis=1, keepdims=True), 1)))
+    return np.asarray(np.cumsum(share[::-1], axis=0)[::-1] - share)
+
+
+def _vector(held: Amounts, resources: tuple[str, ...]) -> tuple[int, ...]:
+    others = dict(held.others)
+    return tuple(getattr(held, name) if name in PLAIN else others.get(name, 0) for name in resources)
+
+
+def _matrix(rows: Iterable[Amounts], resources: tuple[str, ...]) -> Real:
+    known: dict[Amounts, tuple[int, ...]] = {}
+    vectors = []
+    for one in rows:
+        found = known.get(one)
+        if found is None:
+            found = known[one] = _vector(one, resources)
+        vectors.append(found)
+    return np.array(vectors, dtype=np.float64).reshape(len(vectors), len(resources))

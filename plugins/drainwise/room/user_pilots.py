@@ -1,0 +1,98 @@
+"""The pilots of one user that may get an order, as arrays: where they are, what they hold, what ending one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Pilot
+from drainwise.room.facts import Mask, Real, RoomFacts, Whole
+
+
+@dataclass(frozen=True, eq=False)
+class UserPilots:
+    """n pilots of one `user` of one `account`, in the order of their `runs`, each on a place that is known.
+
+    limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). at: n, the place.
+    holds: R × n. cores: n. run_time: n, seconds. cost: n, of ending each, ≥ 0; it comes from claims. size: n, equal for
+    pilots with the same cores that hold the same.
+    """
+
+    account: str
+    user: str
+    limits: tuple[str, ...]
+    runs: tuple[str, ...]
+    at: Whole
+    holds: Real
+    cores: Real
+    run_time: Real
+    cost: Real
+    size: Whole
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def part(self, which: Mask | Whole) -> UserPilots:
+        """Return some of them."""
+        rows = np.flatnonzero(which) if which.dtype == bool else which
+        if len(rows) == len(self):
+            return self
+        runs = tuple([self.runs[row] for row in rows.tolist()])
+        return UserPilots(
+            self.account,
+            self.user,
+            self.limits,
+            runs,
+            self.at[rows],
+            self.holds[:, rows],
+            self.cores[rows],
+            self.run_time[rows],
+            self.cost[rows],
+            self.size[rows],
+        )
+
+
+def user_pilots(
+    facts: RoomFacts,
+    whose: tuple[str, str],
+    pilots: Sequence[Pilot],
+    cost: Iterable[float],
+    now: int,
+    limits: Sequence[str] = (),
+) -> UserPilots:
+    """Return the arrays of these pilots, in any order, without those whose place is not known.
+
+    whose: account and user. cost: of ending each, ≥ 0, in any unit; whole numbers are compared exactly.
+    """
+    runs, spent = [pilot.run for pilot in pilots], np.fromiter(cost, dtype=np.float64)
+    at = np.array([facts.index.get(pilot.place, -1) for pilot in pilots], dtype=np.int64)
+    started = np.array([pilot.started for pilot in pilots], dtype=np.float64)
+    known: dict[tuple[int, int], int] = {}
+    vectors: list[tuple[int, ...]] = []
+    size = []
+    for pilot in pilots:
+        key = (pilot.cores, id(pilot.holds))  # most hold the same objects, and comparing these takes its time
+        found = known.get(key)
+        if found is None:
+            found = known[key] = len(vectors)
+            held = Amounts(pilot.cores) if pilot.holds is None else pilot.holds
+            vectors.append((pilot.cores, *facts.vector(held)))
+        size.append(found)
+    table, same = np.unique(np.array(vectors or [(0,) * (len(facts.resources) + 1)]), axis=0, return_inverse=True)
+    rows = np.array(sorted(range(len(runs)), key=runs.__getitem__), dtype=np.int64)
+    rows = rows[at[rows] >= 0]
+    number = same.reshape(-1)[np.array(size, dtype=np.int64)[rows]]
+    return UserPilots(
+        *whose,
+        tuple(limits),
+        tuple([runs[row] for row in rows.tolist()]),
+        at[rows],
+        table[number, 1:].T.astype(np.float64),
+        table[number, 0].astype(np.float64),
+        np.maximum(now - started[rows], 0),
+        spent[rows],
+        number,
+    )

@@ -1,0 +1,177 @@
+"""A burst of demand from the other group: its moment, what the agent sees then, and what each policy decides on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.policies import LEAST_WASTE, is_policy
+from drainwise.simulate.policies import BASELINES, CLAIRVOYANT, Clairvoyant, Truth
+from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.sim_pilot import SimPilot
+from drainwise.simulate.site import Site
+from drainwise.simulate.trace import TraceJob
+from drainwise.simulate.workload import BEGIN
+
+TOO_WIDE = "wider than every pilot"
+TOO_LONG = "asks for more time than a lease has"
+CUT_SHORT = "ran for longer than it had asked: taken as ended at its limit"
+
+
+def fitting(jobs: Iterable[TraceJob], scenario: Scenario) -> tuple[list[TraceJob], Counter[str]]:
+    """Return the jobs that can run, in their order, and how many cannot (or not as long as they did), by the reason.
+
+    A pilot ends a payload at its maximum, so no job runs for longer than it asked for.
+    """
+    widest, able, odd = max(scenario.pilots), [], Counter[str]()
+    for job in jobs:
+        if job.cores > widest:
+            odd[TOO_WIDE] += 1
+        elif job.requested > scenario.lease:
+            odd[TOO_LONG] += 1
+        elif job.run > job.requested:
+            odd[CUT_SHORT] += 1
+            able.append(job._replace(run=job.requested))
+        else:
+            able.append(job)
+    return able, odd
+
+
+def moments(jobs: Sequence[TraceJob], scenario: Scenario, replication: int) -> list[int]:
+    """Draw the moments of the bursts within equal parts of the later trace; whole s since its beginning."""
+    if not jobs:
+        return []
+    end = jobs[-1].submit
+    begin = scenario.quiet * end
+    dice = np.random.default_rng([scenario.seed, replication, 2])
+    part = (end - begin) / scenario.moments
+    return [int(begin + part * (place + share)) for place, share in enumerate(dice.random(scenario.moments))]
+
+
+HOLDER, CLAIMANT = "holder", "claimant"
+"""The account whose pilots hold the cores, and the one that suddenly wants some of them and is owed them."""
+
+
+@dataclass(frozen=True)
+class Burst:
+    """number: within the replication. moment: s since the beginning of the trace."""
+
+    replication: int
+    number: int
+    moment: int
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class SimOrder:
+    """One pilot, by its run, is to be gone by `deadline` (UNIX s). kill: at once."""
+
+    run: int
+    deadline: int
+    kill: bool
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds."""
+
+    held: int
+    asked: int
+    given: int
+    predicted: int
+    orders: tuple[SimOrder, ...]
+
+
+def snapshot_of(site: Site, burst: Burst) -> Snapshot:
+    """Return what the batch system and the pilots report at the moment of the burst."""
+    pilots = pilots_of(site, BEGIN + burst.moment)
+    held = sum(pilot.cores for pilot in pilots)
+    asked = round(held * burst.scenario.reclaimed)
+    return Snapshot(
+        BEGIN + burst.moment,
+        pilots,
+        (Account(HOLDER, held, held - asked, 0.0, priority=1000.0), Account(CLAIMANT, 0.0, asked, asked, priority=1.0)),
+    )
+
+
+def pilots_of(site: Site, now: int) -> tuple[Pilot, ...]:
+    """Return all pilots as the agent sees them at `now` (UNIX s), with what they report."""
+    if site.estimates is not None:
+        site.estimates.watch(
+            (int(name), now - one.start)
+            for pilot in site.pilots.values()
+            for name, one in pilot.workload.running.items()
+        )
+    return tuple(_pilot(site, pilot, now) for pilot in site.pilots.values())
+
+
+def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
+    lease = pilot.lease
+    return Pilot(
+        run=_run(pilot.run),
+        name=f"pilot{pilot.run}",
+        node=f"place{pilot.place}",
+        account=HOLDER,
+        user=HOLDER,
+        cores=lease.cores,
+        started=int(lease.start),
+        lease_end=None if lease.end is None else int(lease.end),
+        report=pilot.report(site.estimates, site.workload.pilot, now),
+        deadline=_deadline(pilot) if pilot.run in site.ordered else None,
+    )
+
+
+def _deadline(pilot: SimPilot) -> int | None:
+    return None if pilot.orders.deadline is None else int(pilot.orders.deadline)
+
+
+def _run(number: int) -> str:
+    return f"{number:09d}"
+
+
+def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided:
+    """Return the orders of one policy: the agent's plan, or another policy's choice among the agent's candidates."""
+    now = snapshot.taken
+    settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
+    plan = make_plan(snapshot, now, settings)
+    held = sum(pilot.cores for pilot in snapshot.pilots)
+    asked = plan.balance.deficit
+    if is_policy(policy):
+        found = [(one.pilot, one.deadline, one.waste) for one in plan.orders]
+    else:
+        chooser = BASELINES[policy] if policy != CLAIRVOYANT else Clairvoyant(truth_of(site), latest(snapshot, burst))
+        found = [
+            (choice.candidate.pilot, choice.option.deadline, choice.option.waste)
+            for user in plan.users
+            for choice in chooser.choose(user.open, user.need)
+        ]
+    return Decided(
+        held,
+        asked,
+        sum(pilot.cores for pilot, _, _ in found),
+        sum(waste for _, _, waste in found),
+        tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
+    )
+
+
+def latest(snapshot: Snapshot, burst: Burst) -> int:
+    """Return the last deadline that any policy may give, UNIX s: the horizon, and a pilot's extra beyond its need."""
+    it = burst.scenario.site
+    grace = min(it.grace, it.max_grace)
+    return snapshot.taken + max(it.notice, min(grace, it.horizon + it.margin + it.vacate + it.order_latency))
+
+
+def truth_of(site: Site) -> dict[str, Sequence[Truth]]:
+    """Return when what runs now really ends, by pilot."""
+    return {
+        _run(pilot.run): [
+            (one.payload.cores, one.start, one.start + site.true_seconds(pilot, one.payload))
+            for one in pilot.workload.running.values()
+        ]
+        for pilot in site.pilots.values()
+    }

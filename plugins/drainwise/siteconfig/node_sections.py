@@ -1,0 +1,133 @@
+"""The sections of the site file that say how the nodes of a built-in batch system are set up."""
+
+# ruff: noqa: RUF009 - key() and optional() are dataclasses.field() with a typed default
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from drainwise.siteconfig.kinds import choice, decimal, duration, path, word
+from drainwise.siteconfig.table import key, optional
+from drainwise.siteconfig.units import format_duration
+
+if TYPE_CHECKING:
+    from drainwise.siteconfig.schema import Contradiction, SiteConfig
+
+
+@dataclass(frozen=True)
+class NodeSection:
+    """Places on the nodes of a batch system: the same keys in the section of each."""
+
+    python: str = key(path(100), "/usr/bin/python3", "the nodes' Python, 3.9 or later")
+    library_dir: str = key(path(), "/usr/share/drainwise", "directory on the nodes that holds the drainwise package")
+    libexec_dir: str = key(path(), "/usr/libexec/drainwise", "directory on the nodes for drainwise's own programs")
+    node_file: str = key(path(), "/etc/drainwise/node.conf", "settings on the nodes for drainwise's own programs")
+    state_dir: str = key(path(), "/var/lib/drainwise", "directory on the nodes where a planned shutdown is noted")
+
+
+@dataclass(frozen=True)
+class HTCondorSection(NodeSection):
+    """The setup of HTCondor nodes."""
+
+    hook_keyword: str = key(word(), "DRAINWISE", "name of the job hooks and of the startd cron in HTCondor's knobs")
+    cron_period: int = key(duration("1s", "1h"), 60, "how often a node publishes what its pilots report")
+    update_interval: int = key(duration("1s", "1h"), 60, "how often a running pilot receives the site notice")
+    initial_update_interval: int = key(duration("1s", "1h"), 10, "how soon after its start it receives the first")
+    slot_update_interval: int | None = optional(
+        duration("1s", "1h"),
+        "5m",
+        "how often a node sends its slots to the collector (UPDATE_INTERVAL); left out: cron_period, or 5m if shorter",
+    )
+    site_prepare_hook: str | None = optional(
+        path(100),
+        "/usr/libexec/site/prepare",
+        "the site's own PREPARE_JOB hook, which ours calls; hook_keyword is then the site's keyword",
+    )
+    site_update_hook: str | None = optional(
+        path(100), "/usr/libexec/site/update", "the site's own UPDATE_JOB_INFO hook, which ours calls, likewise"
+    )
+    retirement: int | None = optional(
+        duration("0s", "365d"),
+        "0s",
+        "how long after its start a job may go on when its slot is preempted without an order;"
+        " left out: the node's own MAXJOBRETIREMENTTIME stays",
+    )
+    negotiator_policy: str = key(
+        choice("none", "least-waste"), "none", "least-waste: the negotiator itself preempts where the least is lost"
+    )
+    defrag: str = key(
+        choice("no", "yes"),
+        "no",
+        "yes: condor_defrag drains the nodes whose pilots waste least, and a drained node's jobs get [reclaim] grace",
+    )
+    max_vacate_time: int | None = optional(
+        duration("1s", "1d"),
+        "10m",
+        "how long before its deadline a pilot gets SIGTERM; left out: the node's own MachineMaxVacateTime stays",
+    )
+
+    def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:
+        """See `Contradiction`."""
+        heartbeat, grace, margin = site.pilot.heartbeat_limit, site.reclaim.grace, site.reclaim.margin
+        vacate, in_time = self.max_vacate_time, f"less than [reclaim] grace, {format_duration(grace)}"
+        if vacate is not None and vacate >= grace:
+            yield "max_vacate_time", in_time
+        if vacate is not None and vacate > margin:  # else a pilot would not get what it needs
+            yield "max_vacate_time", f"at most [reclaim] margin, {format_duration(margin)}"
+        if self.cron_period >= heartbeat:
+            yield "cron_period", f"less than [pilot] heartbeat_limit, {format_duration(heartbeat)}"
+        if self.initial_update_interval > self.update_interval:
+            yield "initial_update_interval", f"at most update_interval, {format_duration(self.update_interval)}"
+        if self.update_interval >= grace:
+            yield "update_interval", in_time
+
+
+@dataclass(frozen=True)
+class SlurmSection(NodeSection):
+    """The setup of Slurm nodes."""
+
+    config_dir: str = key(path(), "/etc/slurm", "directory of slurm.conf, and of prolog.d and epilog.d below it")
+    runtime_dir: str = key(path(), "/run/drainwise", "directory on the nodes for the jobs' features; best in memory")
+    bin_dir: str = key(path(), "/usr/bin", "directory of Slurm's commands")
+    prolog_time_limit: int = key(
+        duration("1s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
+    )
+    limits_wait: int = key(
+        duration("0s", "10s"), 1, "how long a starting job waits at most until the agent knows its limits"
+    )
+    agent_period: int = key(
+        duration("1s", "1h"), 30, "how often a node publishes what its pilots report and tells them what the site wants"
+    )
+    command_timeout: int = key(duration("1s", "1m"), 5, "how long one of Slurm's commands may take")
+    transport: str = key(
+        choice("auto", "commands", "pyslurm"),
+        "auto",
+        "what the reclaim agent asks for the jobs by: Slurm's commands, or pyslurm, which auto takes where it is"
+        " installed for this release of Slurm",
+    )
+    vacate: str = key(
+        choice("requeue", "cancel"),
+        "requeue",
+        "what an order to end at once does; at a later deadline Slurm itself ends the job (TIMEOUT)",
+    )
+    native_preemption: str = key(
+        choice("no", "yes"), "no", "yes: Slurm's own preemption takes the pilots with the least waste"
+    )
+    release: Decimal | None = optional(
+        decimal("22.05", "99.12"),
+        "24.11",
+        "Slurm's release: what only some releases know stands in the rendered lines; left out: the live cluster's",
+    )
+
+    def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:
+        """See `Contradiction`."""
+        heartbeat, grace = site.pilot.heartbeat_limit, site.reclaim.grace
+        if self.agent_period >= heartbeat:
+            yield "agent_period", f"less than [pilot] heartbeat_limit, {format_duration(heartbeat)}"
+        if self.agent_period >= grace:
+            yield "agent_period", f"less than [reclaim] grace, {format_duration(grace)}"
+        if self.limits_wait >= self.prolog_time_limit:
+            yield "limits_wait", f"less than prolog_time_limit, {format_duration(self.prolog_time_limit)}"

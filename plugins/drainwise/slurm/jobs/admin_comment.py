@@ -1,0 +1,157 @@
+"""A job's AdminComment: one line of ASCII JSON in which its node publishes what the pilot reports. Both directions.
+
+    {"drainwise":1,"job":17,"start":1795248000,"node":"n1","heartbeat":1795249000,"standing":"fresh","used_cpu":6,…}
+
+`job` and `start` name the run: the field survives a requeue, and what a run reported must not count for the next. The
+nine values stand under the names of `PilotReport`'s fields in absolute units: UNIX s, cores, core-seconds. One that is
+not known is left out, and all nine are when the report contradicts itself. The line is made of numbers and of words
+that we know, never of a user's text. Who reads it knows keys by type and range, and passes over those of later days.
+
+A run that started without directories of ours receives no order. Its node publishes that in place of a report:
+
+    {"drainwise":1,"job":17,"start":1795248000,"node":"n1","directories":false}
+
+Readers of earlier versions take that for no report at all. An AdminComment that we did not write is somebody's own (an
+administrator's, a job_submit plugin's): it is left alone, and a pilot that has one counts as silent.
+"""
+
+from __future__ import annotations
+
+import math
+
+from drainwise.facts import fact
+from drainwise.pilotad.attributes import ATTRIBUTES, PILOT_AD
+from drainwise.pilotad.codec import BELIEVED, unix_time
+from drainwise.pilotad.report import CONTRADICTORY, FRESH, INCOMPLETE, STALE, PilotReport
+from drainwise.pilotad.values import decimal_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VERSION = 1
+LONGEST = 1024
+"""Characters of the longest comment that is read; the longest that is written has half of it."""
+
+_MARK = '{"drainwise":'
+MARKED = f"{_MARK}{VERSION}}}"
+"""A comment of ours that says nothing."""
+_STANDINGS = (FRESH, STALE, CONTRADICTORY, INCOMPLETE)
+_LARGEST_JOB = 2**32 - 1
+_LONGEST_NODE = 64
+_NODE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+
+@fact
+class Published:
+    """A node's publication of one run: the run (`job`, `start` in UNIX s), the node, and the pilot's report.
+
+    standing: how far the node believed it (see `pilotad.report`), "" when it did not say. The report is a user's claim.
+    """
+
+    job: int
+    start: int
+    node: str
+    report: PilotReport
+    standing: str = ""
+
+
+def comment_text(published: Published) -> str:
+    """Return the line for `scontrol update AdminComment=`. What does not fit its type and range is left out.
+
+    Raises ValueError when the run, the node, the heartbeat or the standing cannot be published at all.
+    """
+    report, node = published.report, published.node
+    if (
+        not _is_job(published.job)
+        or unix_time(published.start) is None
+        or unix_time(report.heartbeat) is None
+        or not _is_node(node)
+        or published.standing not in {*_STANDINGS, ""}
+    ):
+        raise ValueError("no report of a run: job, start, node, heartbeat or standing is none")
+    parts = [f'{_MARK}{VERSION},"job":{published.job},"start":{published.start},"node":"{node}"']
+    parts.append(f'"heartbeat":{report.heartbeat}')
+    if published.standing:
+        parts.append(f'"standing":"{published.standing}"')
+    for row in ATTRIBUTES if published.standing != CONTRADICTORY else ():
+        value = BELIEVED[row.kind](getattr(report, row.field))
+        if value is not None:
+            parts.append(f'"{row.field}":{_text(value)}')
+    return ",".join(parts) + "}"
+
+
+def without_directories_text(job: int, start: int, node: str) -> str:
+    """Return the line for a run without directories. Raises ValueError when it cannot be published."""
+    if not _is_job(job) or unix_time(start) is None or not _is_node(node):
+        raise ValueError("no run: job, start or node is none")
+    return f'{_MARK}{VERSION},"job":{job},"start":{start},"node":"{node}","directories":false}}'
+
+
+def may_lack_directories(comment: str) -> bool:
+    """Decide whether it may be such a line, of whatever run."""
+    return comment.startswith(_MARK) and '"directories":false' in comment
+
+
+def lacks_directories(comment: str, job: int, start: int | None) -> bool:
+    """Decide whether the node published of this very run that it has no directories."""
+    if len(comment) > LONGEST or not may_lack_directories(comment):
+        return False
+    keys = _object(comment) or {}
+    named = (keys.get("drainwise"), keys.get("job"), keys.get("start"))
+    return keys.get("directories") is False and named == (VERSION, job, start)
+
+
+def is_ours(comment: str) -> bool:
+    """Decide whether this comment may be replaced: it is empty, or a drainwise of any version wrote it."""
+    return not comment or comment.startswith(_MARK)
+
+
+def published_in(comment: str) -> Published | None:
+    """Read what a node published in this comment; None when it is not ours, of another version, or not whole."""
+    if len(comment) > LONGEST or not comment.startswith(_MARK) or not comment.isascii():
+        return None
+    keys = _object(comment)
+    if keys is None or type(keys.get("drainwise")) is not int or keys["drainwise"] != VERSION:
+        return None
+    job, start, node, heartbeat = keys.get("job"), unix_time(keys.get("start")), keys.get("node"), keys.get("heartbeat")
+    seen = unix_time(heartbeat)
+    if not isinstance(job, int) or not _is_job(job) or start is None or seen is None:
+        return None
+    if not isinstance(node, str) or not _is_node(node):
+        return None
+    said = keys.get("standing")
+    standing = said if isinstance(said, str) and said in _STANDINGS else ""
+    rows = ATTRIBUTES if standing != CONTRADICTORY else ()
+    values = {row.field: BELIEVED[row.kind](keys.get(row.field)) for row in rows}
+    return Published(job, start, node, PilotReport.from_values(seen, PILOT_AD, values), standing)
+
+
+def _object(text: str) -> Mapping[str, object] | None:
+    import json  # noqa: PLC0415 - whoever only writes does not pay for it
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        keys = dict(pairs)
+        if len(keys) < len(pairs):
+            raise ValueError("a key twice")
+        return keys
+
+    try:
+        found = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_job(job: object) -> bool:
+    return type(job) is int and 0 < job <= _LARGEST_JOB
+
+
+def _is_node(node: str) -> bool:
+    return 0 < len(node) <= _LONGEST_NODE and not node.strip(_NODE)
+
+
+def _text(value: float) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return decimal_text(value) if isinstance(value, float) and math.isfinite(value) else str(value)

@@ -1,0 +1,147 @@
+"""A job as slurmctld has it: the one shape that each reader fills, whatever it asked and what that cost.
+
+    squeue_json       all facts of many jobs; costs most
+    squeue_lines      what a snapshot needs of all jobs, without reports; or one run, before and after an order
+    scontrol_jobs     a node's own jobs, each by its number: what a run may use, and its AdminComment
+    pyslurm_record    all facts of all jobs, where pyslurm is installed
+
+What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
+features that a waiting job asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from drainwise.facts.errors import ActionRefused
+from drainwise.pilotad.values import LATEST
+from drainwise.slurm.jobs.gres import Gres
+from drainwise.slurm.jobs.states import RUNNING
+
+MOST_CORES, MOST_NODES, MOST_TASKS = 1 << 24, 1 << 16, 1 << 22
+"""More than any job of a Slurm has: 65,536 nodes and 4 million tasks are its own limits."""
+
+_RUN = re.compile(r"([0-9]{1,10}(?:_[0-9]{1,10})?)@([0-9]{9,10})")
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """One job, one task of an array, one component of a heterogeneous job, or the tasks of an array that still wait.
+
+    Times are UNIX s, memory bytes; None: none, or not known. Of a waiting job the times are what the scheduler expects,
+    and `cores` what it asks for at least.
+
+    * array: the array's number, None for a job of none; task: this one's. tasks: how many wait together here, of which
+      no more may start than the array may have running at a time (at_once; None: all).
+    * het: the number of the heterogeneous job that it belongs to; het_offset: which component it is.
+    * states: see `states`. reason: why it waits, in Slurm's word.
+    * cores: 0 where nobody asked. node_count: of a waiting job the fewest nodes that will do. node: its nodes, as Slurm
+      writes them. whole_nodes: it shares no node.
+    * limit: minutes, None without limit; at least ENDLESS_MINUTES for what an order makes of that.
+    * priority: 0 for a held job. can_requeue: a batch job that its owner lets requeue.
+    * memory: of all its nodes. features: what its nodes must have, as the user wrote it; required, excluded: nodes
+      that it asks for and will not have, as Slurm writes them; disk: temporary space that a node must have, MiB.
+    * gres: what it asks for on each node, or has there when it runs, as far as that is known; see `gres`.
+    * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
+    * reservation: in which it runs.
+    * comments: what may be its AdminComment; several where a text of its user's looks like one.
+    * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
+    """
+
+    number: int
+    array: int | None = None
+    task: int | None = None
+    tasks: int = 1
+    het: int | None = None
+    het_offset: int | None = None
+    user: str = ""
+    uid: int | None = None
+    account: str = ""
+    partitions: tuple[str, ...] = ()
+    states: frozenset[str] = frozenset()
+    reason: str = ""
+    cores: int = 0
+    node_count: int = 0
+    node: str = ""
+    start: int | None = None
+    end: int | None = None
+    limit: int | None = None
+    restarts: int = 0
+    priority: int | None = None
+    can_requeue: bool = False
+    comments: tuple[str, ...] = ()
+    at_once: int | None = None
+    whole_nodes: bool = False
+    memory: int | None = None
+    memory_per_node: int | None = None
+    memory_per_core: int | None = None
+    features: str = ""
+    required: str = ""
+    excluded: str = ""
+    disk: int = 0
+    gres: Gres = ()
+    ranks: int = 1
+    reservation: str = ""
+    odd: str = ""
+
+    @property
+    def label(self) -> str:
+        """What Slurm's commands take for this job alone: the number of an array or of a heterogeneous job means all."""
+        if self.array is not None and self.task is not None:
+            return f"{self.array}_{self.task}"
+        return str(self.number) if self.het is None or self.het_offset is None else f"{self.het}+{self.het_offset}"
+
+    @property
+    def single(self) -> bool:
+        """Whether it has one node, and is no part of a heterogeneous job."""
+        return self.node_count == 1 and self.het is None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs, and is neither about to nor being ended."""
+        return self.states == {RUNNING}
+
+    @property
+    def admin_comment(self) -> str:
+        """Its AdminComment, "" when it has none or is not sure."""
+        return self.comments[0] if len(self.comments) == 1 else ""
+
+    def memory_on_node(self, cores: int | None) -> int | None:
+        """Return the job's memory limit on a node where it has `cores`."""
+        if self.node_count == 1 and self.memory is not None:
+            return self.memory
+        if self.memory_per_node is not None:
+            return self.memory_per_node
+        return self.memory_per_core * cores if self.memory_per_core and cores else None
+
+
+def run_name(label: str, start: int) -> str:
+    """Return the name of one run of a job, or of a task of an array (`12_3`): no other run begins at this UNIX time."""
+    return f"{label}@{start}"
+
+
+def label_and_start(run: str) -> tuple[str, int]:
+    """Return the job's label and when this run of it began. Raises ActionRefused for another text."""
+    match = _RUN.fullmatch(run)
+    if match is None:
+        raise ActionRefused(f"{run[:80]!r} is not a run of a Slurm job: expected <job>@<start>")
+    return match[1], int(match[2])
+
+
+def odd_fields(cores: int | None, nodes: int | None, tasks: int, times: tuple[int | None, ...]) -> str:
+    """Name those of a job's numbers that no job can have, with their values; "" when all are usual.
+
+    times: of its run; those that the scheduler expects of a waiting job without limit are in the next century.
+    """
+    if (
+        (cores or 0) <= MOST_CORES
+        and (nodes or 0) <= MOST_NODES
+        and tasks <= MOST_TASKS
+        and all((time or 0) <= LATEST for time in times)
+    ):
+        return ""
+    limits = {"cores": (cores, MOST_CORES), "nodes": (nodes, MOST_NODES), "tasks": (tasks, MOST_TASKS)}
+    found = [f"{name} {value:.3g}" for name, (value, most) in limits.items() if value is not None and value > most]
+    found += [f"time {time:.3g}" for time in times if time is not None and time > LATEST]
+    return ", ".join(found)

@@ -1,0 +1,92 @@
+"""Publishes a pilot's report as its job's AdminComment: which jobs need a new one, and the batch that sets them all.
+
+What stands there is seen in the same round, so nothing is written that is there already, nothing is remembered that
+could be wrong after a restart, and what could not be written is tried again by itself. A comment that is somebody
+else's stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from drainwise.facts.errors import ActionRefused, PoolUnreachable
+from drainwise.pilotad.report import PilotReport, bounded, standing
+from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, is_ours
+from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
+from drainwise.slurm.jobs.job import SlurmJob
+
+FOREIGN = "its AdminComment is somebody else's and left alone; the pilot counts as silent"
+
+# All that our comments are made of: scontrol splits its input at blanks and knows quotes, and nothing else.
+_COMMENT = re.compile(r"\{[a-zA-Z0-9_\".,:+-]+\}")
+_HEARTBEAT = re.compile(r'(?<="heartbeat":)(\d{1,12})')
+_LABEL = re.compile(r"\d{1,10}(_\d{1,10})?")
+# A job that has ended between the query and this order is nothing to report.
+_ENDED = re.compile(r"(Invalid job id specified|Job has already finished|Job/step already completing or completed)")
+
+
+def is_publishable(facts: SlurmJob) -> bool:
+    """Decide whether a report can stand for the whole run: nodes would overwrite each other's."""
+    return facts.single and facts.runs and facts.start is not None
+
+
+def wanted_comment(
+    facts: SlurmJob, node: str, cores: int, report: PilotReport, now: int, heartbeat_limit: int
+) -> str | None:
+    """Return the comment that this report makes; None when it cannot be published. Pure."""
+    how = standing(report, now, heartbeat_limit, facts.start)
+    # The run's age and lease bound what readers compute: here they would make every round a change.
+    known = bounded(report, cores, 0, None, now)
+    try:
+        return comment_text(Published(facts.number, facts.start or 0, node, known, how))
+    except ValueError:
+        return None
+
+
+def is_news(comment: str, stands: Sequence[str], heartbeat_limit: int) -> bool:
+    """Decide whether a comment is to be set: it says something new, or the one that stands there gets old.
+
+    A pilot that writes the same again and again lives, but each time would be a write for slurmctld.
+    """
+    before, seen, behind = _HEARTBEAT.split(comment, 1)
+    parts = [_HEARTBEAT.split(one, 1) for one in stands if _HEARTBEAT.search(one)]
+    return comment not in stands and not any(
+        (one[0], one[2]) == (before, behind) and int(seen) - int(one[1]) < heartbeat_limit / 2 for one in parts
+    )
+
+
+def is_foreign(facts: SlurmJob) -> bool:
+    """Decide whether somebody else's comment stands there, or may."""
+    return not all(is_ours(comment) for comment in facts.comments)
+
+
+def batch(comments: Iterable[tuple[str, str]]) -> str:
+    """Return the lines for scontrol's standard input; (label, comment) each.
+
+    Raises ValueError unless every byte is one of ours: no blank, no line end, no backslash, quotes in pairs.
+    """
+    lines = []
+    for label, comment in comments:
+        if (
+            _LABEL.fullmatch(label) is None
+            or _COMMENT.fullmatch(comment) is None
+            or comment.count('"') % 2
+            or not is_ours(comment)
+            or len(comment) > LONGEST
+        ):
+            raise ValueError(f"not a comment of ours for job {label[:20]!a}")
+        lines.append(f"update JobId={label} AdminComment={comment}\n")
+    return "".join(lines)
+
+
+def publish(commands: SlurmCommands, comments: dict[str, str]) -> None:
+    """Set all comments (label → comment) in one run. Raises PoolUnreachable or ActionRefused."""
+    answer = commands.start("scontrol", "--oneliner", stdin=batch(comments.items())).answer()
+    if answer.code == 0:
+        return
+    if is_no_answer(answer):
+        raise PoolUnreachable(answer.said)
+    # scontrol goes on after a line that failed.
+    if not _ENDED.search(answer.said):
+        raise ActionRefused(answer.said or f"scontrol ended with {answer.code}")

@@ -1,0 +1,1 @@
+"""Runs where a user submits: starts the launcher's jobs through sbatch."""

@@ -1,0 +1,121 @@
+"""Describe a job to sbatch. Pure. Source: the Slurm backend of open-lmake's documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from drainwise.launch.choice.resources import Amount, Resources
+
+ATTRIBUTES = {
+    "account": "account",
+    "excludes": "exclude",
+    "features": "constraint",
+    "gres": "gres",
+    "licence": "licenses",
+    "licences": "licenses",
+    "licenses": "licenses",
+    "nodes": "nodelist",
+    "partition": "partition",
+    "qos": "qos",
+    "reserv": "reservation",
+    "reservation": "reservation",
+}
+"""Resources that are passed to Slurm as they are → the option of sbatch. Ours: account."""
+AMOUNTS = {"cpu": "cpus-per-task", "mem": "mem", "tmp": "tmp"}
+MOST_COMPONENTS = 128
+
+_INDEXED = re.compile(r"(.*?[A-Za-z_])([0-9]{1,3})")
+_VALUE = re.compile(r"[^\s]{1,1000}")
+_UNSOUND = re.compile(r"[^A-Za-z0-9_.,:;@&+!=~^(){}<>#*?/-]")
+_LONGEST_NAME = 200
+_TAG = re.compile(r"\.([A-Za-z0-9_-]{1,64})\Z")
+
+Component = dict[str, str]
+"""Long option of sbatch → value, for one component of a (heterogeneous) job."""
+
+
+def job_name(repo_key: str, name: str, tag: str) -> str:
+    """Return the name of a job in Slurm: key, name, `.tag`, cut where it is too long. The tag finds the job again."""
+    shown = _UNSOUND.sub("_", repo_key + name)
+    return f"{shown[: _LONGEST_NAME - len(tag) - 1]}.{tag}"
+
+
+def tag_of(name: str) -> str:
+    """Return the tag in a name that `job_name` made; "" for another's."""
+    match = _TAG.search(name)
+    return match[1] if match else ""
+
+
+def unfit(resources: Resources) -> str:
+    """Say why no job of Slurm can ask for these resources, in words; empty when one can, as far as one can know."""
+    for name, amount in resources.others:
+        stem, index = _split(name)
+        if index >= MOST_COMPONENTS:
+            return f"{name}: a heterogeneous job has at most {MOST_COMPONENTS} components"
+        if isinstance(amount, str) and not _VALUE.fullmatch(amount):
+            return f"{name} = {amount[:60]!r}: a value of Slurm's has no blanks"
+        if stem in AMOUNTS and not isinstance(amount, int):
+            return f"{name} = {amount[:60]!r}: expected a whole number"
+    indexes = {_split(name)[1] for name, _amount in resources.others}
+    missing = [index for index in range(1, max(indexes, default=0)) if index not in indexes]
+    if missing:
+        return f"nothing has the index {missing[0]}: the components of a heterogeneous job are numbered from 0 on"
+    return ""
+
+
+def components(resources: Resources, licenses: Collection[str], options: Mapping[str, str]) -> list[Component]:
+    """Return what each component of the job asks for.
+
+    licenses: names of those that Slurm's configuration declares; other resources that nobody knows are generic ones
+    (gres). options: of the command line, for the first component.
+    """
+    found: dict[int, Component] = {0: {}}
+    for name, amount in (*_standard(resources), *resources.others):
+        stem, index = _split(name)
+        mine = found.setdefault(index, {})
+        if stem in AMOUNTS:
+            mine[AMOUNTS[stem]] = f"{amount}M" if stem != "cpu" else str(amount)
+        elif stem in ATTRIBUTES:
+            _add(mine, ATTRIBUTES[stem], str(amount))
+        else:
+            _add(mine, "licenses" if stem in licenses else "gres", f"{stem}:{amount}")
+    found[0].update({name: _in_mb(name, value) for name, value in options.items()})
+    return [found[index] for index in sorted(found)]
+
+
+def sbatch_arguments(parts: list[Component], name: str, nice: int | None, wall_limit: int) -> list[str]:
+    """Return the options of sbatch for a job, whose script it reads from its standard input.
+
+    The first ones count for all components.
+    """
+    arguments = ["--parsable", f"--job-name={name}", "--export=ALL", "--no-requeue", "--chdir=/", "--output=/dev/null"]
+    if nice is not None:
+        arguments.append(f"--nice={nice}")
+    if wall_limit > 0:
+        arguments.append(f"--time={-(-wall_limit // 60)}")
+    for index, part in enumerate(parts):
+        arguments += [":"] * (index > 0)
+        arguments += ["--ntasks=1", *(f"--{option}={value}" for option, value in part.items())]
+    return arguments
+
+
+def _standard(resources: Resources) -> list[tuple[str, Amount]]:
+    amounts = (("cpu", resources.cpu), ("mem", resources.mem), ("tmp", resources.tmp))
+    return [(name, amount) for name, amount in amounts if amount]
+
+
+def _split(name: str) -> tuple[str, int]:
+    """Split `gres1` into gres and 1; a name that only looks so (`gpu2`) stays: nobody else knows what it means."""
+    match = _INDEXED.fullmatch(name)
+    if match and (match[1] in ATTRIBUTES or match[1] in AMOUNTS):
+        return match[1], int(match[2])
+    return name, 0
+
+
+def _add(part: Component, option: str, value: str) -> None:
+    part[option] = f"{part[option]},{value}" if option in part else value
+
+
+def _in_mb(option: str, value: str) -> str:
+    return f"{value}M" if option in {"mem", "tmp"} and value.isdigit() else value

@@ -1,0 +1,113 @@
+"""Slurm's prolog on a node: before a job starts there, make its tree of directories.
+
+Runs as root on every node of the job. It asks nobody: what its environment does not say (the memory limit; before Slurm
+24.11 the time limit, too) the node's agent fills in, which is woken for it. It touches nothing that is a user's: the
+tree lies in root's own directory, and $JOBSTATUS is given to the job's user while only root can get there. What an
+earlier run left under the job's name is only set aside; epilogs remove it.
+"""
+
+from __future__ import annotations
+
+import posix
+import time
+
+from drainwise.common.wake import wake
+from drainwise.facts.errors import FeatureError
+from drainwise.node.hook import run_to_end, say, settings_or_defaults
+from drainwise.node.job_features import make_features
+from drainwise.slurm import AGENT_FIFO
+from drainwise.slurm.node.environment import node_name, own_environment
+from drainwise.slurm.node.facts import host_side, job_side
+from drainwise.slurm.node.job_tree import mark_complete, new_tree, open_node, open_tree, put_in_place, set_aside
+from drainwise.slurm.node.lease import lease_of, read_lease, write_lease
+from drainwise.slurm.node.node_record import NodeRecord, read_record
+from drainwise.slurm.node.status_mount import can_be_seen, mount
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from drainwise.node.settings import NodeSettings
+    from drainwise.slurm.node.lease import SlurmLease
+
+
+def node_facts(node: int) -> NodeRecord:
+    """Return what the agent recorded; the cores are counted here where it has not (yet)."""
+    record = read_record(node)
+    if record.phys_cores is not None:
+        return record
+    from drainwise.features.host import cores  # noqa: PLC0415 - only until the agent has counted
+
+    physical, logical = cores()
+    return NodeRecord(record.total_cpu, physical, logical)
+
+
+def is_made(node: int, lease: SlurmLease) -> bool:
+    """Decide whether the tree of this very run is there: then slurmd has run the prolog twice, and the job runs."""
+    try:
+        tree = open_tree(node, lease.job)
+    except OSError:
+        return False  # what has the job's name is no directory
+    if tree is None:
+        return False
+    try:
+        known = read_lease(tree)
+    except FeatureError:
+        return False
+    finally:
+        posix.close(tree)
+    return known is not None and known.is_same_run(lease)
+
+
+def planned_shutdown(file: str, now: int) -> int | None:
+    """Return the machine's planned shutdown, UNIX s; what is wrong with its file is said."""
+    try:
+        posix.stat(file, follow_symlinks=False)
+    except OSError:
+        return None
+    from drainwise.features.planned_shutdown import read  # noqa: PLC0415 - hardly ever is there one
+
+    planned, remark = read(file, now)
+    if remark:
+        say(remark)
+    return planned
+
+
+def make_tree(
+    node: int, place: str, lease: SlurmLease, settings: NodeSettings, now: int, has_own_status: bool = False
+) -> None:
+    """Make the job's tree below the open directory of its node, whose path is `place`, and wake the agent.
+
+    has_own_status: its $JOBSTATUS becomes a file system of its own.
+    """
+    planned = planned_shutdown(settings.shutdown_file, now)
+    if lease.cores is None:
+        say(f"job {lease.job}: its cores on this node are not known and left out of its features")
+    set_aside(node, lease.job)
+    name, tree = new_tree(node, lease.job)
+    try:
+        host, owner = host_side(node_facts(node), settings, lease.cores), (lease.uid, lease.gid)
+        made = make_features(f"{place}/{name}", host, job_side(lease, settings), planned, now, owner)
+        if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
+            say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")
+        write_lease(tree, lease)
+        put_in_place(node, name, tree, lease.job)
+    except OSError:
+        set_aside(node, name)
+        raise
+    if not wake(f"{settings.runtime_dir}/{AGENT_FIFO}"):
+        mark_complete(tree)
+
+
+def prepare(settings_path: str) -> None:
+    """Make the tree of the job that the environment names, unless it is there."""
+    settings, now, environment = settings_or_defaults(settings_path), int(time.time()), own_environment()
+    lease, name = lease_of(environment, now), node_name(environment)
+    node = open_node(settings.runtime_dir, name, create=True)
+    if node is not None and not is_made(node, lease):
+        make_tree(node, f"{settings.runtime_dir}/{name}", lease, settings, now, can_be_seen(environment, lease))
+
+
+def main(settings_path: str) -> NoReturn:
+    """Run the hook, and end this process."""
+    run_to_end(lambda: prepare(settings_path))

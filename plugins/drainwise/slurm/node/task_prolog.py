@@ -1,0 +1,76 @@
+"""Slurm's task prolog: names the job's directories to each of its tasks, the batch script included.
+
+Runs as the job's user; slurmd takes the lines `export NAME=value` and `unset NAME` from its standard output. Variables
+that came with the submitter's environment, from another job or made up, are overruled or taken away. Standard error is
+the job's own: what is worth a line goes to the system's log alone.
+"""
+
+from __future__ import annotations
+
+import _stat as stat  # `stat` itself would be one more module for a hook to load
+import posix
+import time
+
+from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins
+from drainwise.node.hook import run_to_end, settings_or_defaults, write_output
+from drainwise.slurm import COMPLETE, LEASE
+from drainwise.slurm.node.environment import job_id, node_name, own_environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_POLL = 0.005
+
+
+def status_of(path: str) -> posix.stat_result | None:
+    """Return what stands at `path`, no link followed; None for nothing."""
+    try:
+        return posix.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def wait_for_limits(tree: str, limits_wait: float) -> None:
+    """Wait until the tree is marked complete, at most `limits_wait` seconds from when the prolog made it.
+
+    A task that starts later, or after the clock was set back, waits no longer than that either.
+    """
+    made = status_of(f"{tree}/{LEASE}")
+    age = time.time() - made.st_mtime if made is not None else limits_wait
+    end = time.monotonic() + min(limits_wait, limits_wait - age)
+    while status_of(f"{tree}/{COMPLETE}") is None and time.monotonic() < end:
+        time.sleep(_POLL)
+
+
+def lines(tree: str | None, uid: int) -> str:
+    """Return the lines for slurmd: each directory of the tree by its three names, `unset` for one that is not there.
+
+    A tree whose $JOBSTATUS is not `uid`'s is another job's and counts as none.
+    """
+    found = {}
+    for name, directory in DIRECTORIES.items():
+        status = None if tree is None else status_of(f"{tree}/{directory}")
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            if directory == JOB_STATUS and status.st_uid != uid:
+                return lines(None, uid)
+            found[name] = f"{tree}/{directory}"
+    exported = [
+        f"export {twin}={found[name]}\n" if name in found else f"unset {twin}\n"
+        for name in DIRECTORIES
+        for twin in with_twins(name)
+    ]
+    return "".join(exported)
+
+
+def name_directories(settings_path: str) -> None:
+    """Wait for the limits of the job that the environment names, then print what it may know."""
+    settings, environment = settings_or_defaults(settings_path), own_environment()
+    tree = f"{settings.runtime_dir}/{node_name(environment)}/{job_id(environment)}"
+    wait_for_limits(tree, settings.limits_wait)
+    write_output(lines(tree, posix.geteuid()).encode("ascii"))
+
+
+def main(settings_path: str) -> NoReturn:
+    """Run the hook, and end this process."""
+    run_to_end(lambda: name_directories(settings_path))

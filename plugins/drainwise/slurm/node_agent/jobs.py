@@ -1,0 +1,187 @@
+"""The jobs of this host as the agent knows them: which trees there are now, and what was learnt of each.
+
+A tree belongs to one run of a job: a requeued job gets a new one. What is only kept here is what another agent would
+find out again in one round.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from drainwise.facts.errors import FeatureError
+from drainwise.slurm import LEASE
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.node.environment import is_node_name
+from drainwise.slurm.node.job_tree import jobs, open_node, open_tree
+from drainwise.slurm.node.lease import SlurmLease, read_lease
+from drainwise.slurm.node.status_mount import foreign_mounts
+
+Key = tuple[str, str]
+"""A node and a job on it."""
+
+
+@dataclass
+class NodeJob:
+    """One job's run on one node of this host.
+
+    * identity: what tells its tree from the one of another run: its inode, and when its lease was written. tree: a
+      descriptor of it while a round lasts.
+    * question: by what name slurmctld is asked for it; asked: in which round it was last; tries: in how many rounds it
+      has not run yet; facts: this run as slurmctld had it last, None when it had none; unclear: whether a text of its
+      user's hides them.
+    * granted: the latest end that its lease has had, UNIX s, None for one without end; granted_known: whether that has
+      been learnt.
+    * completed: what its features were completed with; incomplete: why they were not; marked: whether its tasks need
+      not wait for that.
+    * notice: what its shutdown files say.
+    * reports: whether it ever reported; refused: why its report was not read, or not in whole; look_again: when its
+      WorkDir is looked at next, UNIX s.
+    """
+
+    node: str
+    lease: SlurmLease
+    identity: tuple[int, int]
+    tree: int
+    question: str
+    facts: SlurmJob | None = None
+    granted: int | None = None
+    granted_known: bool = False
+    completed: object = None
+    incomplete: str = ""
+    notice: object = None
+    asked: int = 0
+    tries: int = 0
+    unclear: bool = False
+    reports: bool = False
+    refused: str = ""
+    look_again: float = 0.0
+    marked: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What names it among the jobs of this host."""
+        return self.node, self.lease.job
+
+    @property
+    def label(self) -> str:
+        """What names it to Slurm's commands."""
+        return self.question if self.facts is None else self.facts.label
+
+    def published(self, comment: str) -> None:
+        """Take note of its new AdminComment."""
+        if self.facts is not None:
+            self.facts = replace(self.facts, comments=(comment,))
+
+    @property
+    def place(self) -> str:
+        """A path to its tree that leads to no other, whatever has its name by now."""
+        return f"/proc/self/fd/{self.tree}"
+
+
+class HostJobs:
+    """The jobs of all nodes of this host; a `with` is a round, in which their trees are open.
+
+    fault: called with a job's (or node's) name and what is wrong there, "" when nothing is any more.
+    """
+
+    def __init__(self, runtime_dir: str, fault: Callable[[str, str], None], gone: Callable[[str], None]) -> None:
+        self._runtime_dir, self._fault, self._gone = runtime_dir, fault, gone
+        self._known: dict[Key, NodeJob] = {}
+        self._open: list[int] = []
+        self.nodes: dict[str, int] = {}
+        """The nodes of this host, and a descriptor of each one's directory while a round lasts."""
+
+    def named(self) -> set[str]:
+        """Return the jobs that have a tree now, whatever its state; in a round."""
+        return {number for node in self.nodes.values() for number in jobs(node)}
+
+    def __enter__(self) -> dict[Key, NodeJob]:
+        self._open = []
+        self.nodes = self._opened_nodes()
+        try:
+            blocked = foreign_mounts(os.path.realpath(self._runtime_dir))
+            found = {job.key: job for name, node in self.nodes.items() for job in self._on_node(name, node, blocked)}
+        except BaseException:
+            self._close()
+            raise
+        for key in self._known.keys() - found.keys():
+            self._gone(key[1])
+        self._known = found
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        for descriptor in self._open:
+            os.close(descriptor)
+        self._open = []
+        for job in self._known.values():
+            job.tree = -1
+        self.nodes = dict.fromkeys(self.nodes, -1)
+
+    def _opened_nodes(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        try:
+            names = os.listdir(self._runtime_dir)
+        except OSError:
+            return found
+        for name in sorted(names):
+            if not is_node_name(name) or not os.path.isdir(f"{self._runtime_dir}/{name}"):
+                continue
+            try:
+                node = open_node(self._runtime_dir, name)
+            except (FeatureError, OSError) as error:
+                self._fault(f"node {name}", str(error))
+                continue
+            if node is not None:
+                self._open.append(node)
+                found[name] = node
+                self._fault(f"node {name}", "")
+        return found
+
+    def _on_node(self, name: str, node: int, blocked: tuple[str, ...]) -> list[NodeJob]:
+        found = []
+        for number in jobs(node):
+            if blocked and any(f"/{name}/{number}/" in f"{mount}/" for mount in blocked):
+                self._fault(f"job {number}", "something is mounted in its tree; left alone")
+                continue  # a file system that a user serves can hold anybody who touches it
+            try:
+                job = self._opened(name, node, number)
+            except (FeatureError, OSError) as error:
+                self._fault(f"job {number}", f"its tree is not used: {error}")
+                continue
+            if job is not None:
+                found.append(job)
+        return found
+
+    def _opened(self, name: str, node: int, number: str) -> NodeJob | None:
+        tree = open_tree(node, number)
+        if tree is None:
+            return None
+        self._open.append(tree)
+        status = os.fstat(tree)
+        if status.st_uid != os.geteuid():
+            raise FeatureError("it is not root's")
+        # A new tree may get the inode of one that was just removed; its lease is written later all the same.
+        identity = (status.st_ino, _lease_time(tree))
+        known = self._known.get((name, number))
+        if known is not None and known.identity == identity:
+            known.tree = tree
+            return known
+        if known is not None and not identity[1]:
+            return None  # its epilog is removing it
+        lease = read_lease(tree)
+        if lease is None or lease.job != number:
+            raise FeatureError("it has no lease of this job's")
+        return NodeJob(name, lease, identity, tree, number)
+
+
+def _lease_time(tree: int) -> int:
+    """Return when the lease in an open tree was written, ns; 0 when there is none."""
+    try:
+        return os.stat(LEASE, dir_fd=tree, follow_symlinks=False).st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,247 @@
+"""Do one round of the node's agent: ask slurmctld, bring site notices to the jobs, publish what pilots report.
+
+All state is what can be found again: a round after a restart does the same as one without. While slurmctld does not
+answer, nothing is published, and earlier site notices stand.
+"""
+
+from __future__ import annotations
+
+import os
+
+from drainwise.common.faults import Faults
+from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
+from drainwise.features import host, planned_shutdown
+from drainwise.features.facts import deadline_values
+from drainwise.node import JOB_STATUS
+from drainwise.node.settings import NodeSettings
+from drainwise.node.site_notice import site_notice, write_shutdown_files
+from drainwise.pilotad.site_ad import SiteAd
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.lease_change import shortened_end
+from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
+from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
+from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
+from drainwise.slurm.node.job_tree import mark_complete
+from drainwise.slurm.node.node_record import NodeRecord, write_record
+from drainwise.slurm.node.status_mount import is_full
+from drainwise.slurm.node_agent.due import Due
+from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
+from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
+from drainwise.slurm.node_agent.user_task import UserTaskResult
+from drainwise.slurm.node_agent.user_tasks import UserTasks
+from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
+
+RECORD_PERIOD = 3600
+"""Seconds until a node's CPUs are asked for again."""
+FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
+CARRIERS = 3
+"""Jobs that are asked for one after the other in a round, where those that carried the mark of a node have ended."""
+NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked for every pilot in each round"
+UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not published, and receives no order"
+
+Jobs = dict[Key, NodeJob]
+
+
+class NodeAgent:
+    """The agent of one host. `close`: descriptors that its children must not keep."""
+
+    def __init__(
+        self, settings: NodeSettings, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = ()
+    ) -> None:
+        self._settings, self._commands, self._faults = settings, commands, faults
+        self._user_tasks = UserTasks(self._note, faults.set, close)
+        self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
+        self._records: dict[str, NodeRecord] = {}
+        self._record_due: dict[str, int] = {}
+        self._notes: dict[str, list[str]] = {}
+        self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
+
+    def greet(self, now: int) -> bool:
+        """Complete the jobs that have come since the last round; `now` in UNIX s. Whether slurmctld was asked.
+
+        Raises PoolUnreachable.
+        """
+        with self._jobs as jobs:
+            new = {key: job for key, job in jobs.items() if job.facts is None and not job.marked}
+            return self._learn(new, now)
+
+    def round(self, now: int) -> bool:
+        """Do everything for all jobs; `now` in UNIX s. Whether slurmctld was asked.
+
+        Raises PoolUnreachable when slurmctld did not answer, after having done what can be done without.
+        """
+        with self._jobs as jobs:
+            self._notes = {}
+            planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
+            self._faults.set("planned shutdown", remark or "")
+            full = bool(jobs) and is_full(self._settings.runtime_dir)
+            self._faults.set("runtime_dir", "it is full: new jobs get no features, pilots no orders" if full else "")
+            silence, has_asked = None, False
+            try:
+                has_asked = self._look(jobs, now)
+            except PoolUnreachable as error:
+                silence = error
+            found = self._notify(jobs, planned, now, read=silence is None)
+            try:
+                if silence is None:
+                    self._publish(jobs, found, now)
+                self._note_foreign(jobs)
+            finally:
+                for job in jobs.values():
+                    self._faults.set(f"job {job.lease.job}", "; ".join(self._notes.get(job.lease.job, [])))
+            if silence is not None:
+                raise silence
+            return has_asked
+
+    def _note(self, job: NodeJob, text: str) -> None:
+        if text:
+            self._notes.setdefault(job.lease.job, []).append(text)
+
+    # ---- what slurmctld says ----
+
+    def _look(self, jobs: Jobs, now: int) -> bool:
+        """Ask for the jobs whose lease may have changed. Whether slurmctld was asked. Raises PoolUnreachable."""
+        first = self._due.at_first(jobs)
+        has_asked = self._learn(first, now)
+        self._due.asked(first)
+        for _ in range(CARRIERS):
+            left = self._due.carriers_left(jobs)
+            self._learn(left, now)
+            self._due.asked(left)
+        self._faults.set("marks of orders", NO_CARRIER if self._due.has_no_carrier(jobs) else "")
+        changed = self._due.by_marks(jobs)
+        self._learn(changed, now)
+        self._due.asked(changed)
+        self._due.seen(jobs)
+        return has_asked
+
+    def _learn(self, jobs: Jobs, now: int) -> bool:
+        """Ask for these jobs, and for the nodes whose record is due, if any; complete the jobs' features."""
+        due = tuple(node for node in self._jobs.nodes if now >= self._record_due.get(node, 0))
+        if not jobs and not due:
+            return False
+        try:
+            asked = {job.lease.job: job.question for job in jobs.values()}
+            answer = ask(self._commands, asked, due)
+            self._record(due, answer, now)
+            for job in jobs.values():
+                self._take_in(job, answer)
+        finally:
+            for job in jobs.values():  # nothing more comes soon: its tasks need not wait
+                self._mark(job)
+        return True
+
+    def _record(self, nodes: tuple[str, ...], answer: JobAnswer, now: int) -> None:
+        """Write down what the prolog of each node's next job wants to know."""
+        for node in nodes:
+            physical, logical = host.cores()
+            record = self._records[node] = NodeRecord(answer.cpus.get(node), physical, logical)
+            try:
+                write_record(self._jobs.nodes[node], record)
+            except OSError as error:
+                self._faults.set(f"node {node}", f"its record is not written: {error.strerror}")
+            self._record_due[node] = now + RECORD_PERIOD
+
+    def _take_in(self, job: NodeJob, answer: JobAnswer) -> None:
+        facts = answer.jobs.get(job.lease.job)
+        job.facts = facts if facts is not None and is_this_run(job.lease, facts) else None
+        job.unclear = job.lease.job in answer.unclear
+        if job.facts is None:
+            return
+        if job.facts.label.startswith((f"{job.lease.job}_", f"{job.lease.job}+")):
+            job.question = job.facts.label
+        job.incomplete = ""
+        try:
+            learn_granted(job, job.facts)
+            complete(job, job.facts, self._records.get(job.node, NodeRecord()), self._settings)
+        except FeatureError as error:
+            job.incomplete = f"features: {error}"
+        except OSError as error:
+            job.incomplete = f"what was granted is not written: {error.strerror}"
+
+    def _mark(self, job: NodeJob) -> None:
+        if job.marked:
+            return
+        try:
+            mark_complete(job.tree)
+            job.marked = True
+        except OSError as error:
+            self._note(job, f"not marked as complete: {error.strerror}")
+
+    # ---- site notices and reports ----
+
+    def _notify(self, jobs: Jobs, planned: int | None, now: int, read: bool) -> dict[Key, UserTaskResult]:
+        """Bring site notices to all jobs, `.site.ad` first and last as node/site_notice.py says; `read` the reports."""
+        notices: dict[Key, SiteAd | None] = {}
+        for key, job in jobs.items():
+            self._note(job, UNCLEAR if job.unclear else "")
+            self._note(job, _without_room(job))
+            if job.facts is not None:  # else nothing is sure: the earlier notice stands
+                notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
+                self._note(job, job.incomplete)
+        self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
+        found = self._user_tasks.run(jobs, notices, now, read)
+        self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
+        return found
+
+    def _write_features(self, jobs: Jobs, planned: int | None, now: int) -> None:
+        for job in jobs.values():
+            if job.facts is None:
+                continue
+            deadline = shortened_end(job.facts, job.granted)
+            wanted = deadline_values(planned, deadline, now)
+            if job.notice == wanted:
+                continue
+            try:
+                write_shutdown_files(job.place, deadline, planned, now)
+                job.notice = wanted
+            except FeatureError as error:
+                self._note(job, f"features: {error}")
+
+    def _note_foreign(self, jobs: Jobs) -> None:
+        for job in jobs.values():
+            if job.facts is not None and is_publishable(job.facts) and is_foreign(job.facts):
+                self._note(job, FOREIGN)
+
+    def _publish(self, jobs: Jobs, found: dict[Key, UserTaskResult], now: int) -> None:
+        """Set the comments that changed; what stands there is looked at first, in this round."""
+        news = self._news(jobs, found, now)
+        again = {key: jobs[key] for key in news if not self._due.was_asked(jobs[key])}
+        try:
+            self._learn(again, now)
+            self._due.asked(again)
+            fresh = {key: job for key, job in jobs.items() if key in news}
+            comments = self._news(fresh, found, now)
+            if comments:
+                publish(self._commands, {fresh[key].label: comment for key, comment in comments.items()})
+            for key, comment in comments.items():
+                fresh[key].published(comment)
+            self._without_tree.round(self._jobs.named)
+            self._faults.set("publishing", "")
+        except ActionRefused as error:
+            self._faults.set("publishing", str(error))
+
+    def _news(self, jobs: Jobs, found: dict[Key, UserTaskResult], now: int) -> dict[Key, str]:
+        """Return the comments that are to be set, as far as is known."""
+        news = {}
+        for key, job in jobs.items():
+            facts = job.facts
+            report = found[key].report if key in found else None
+            cores = job.lease.cores or (facts.cores if facts is not None else None)
+            if facts is None or report is None or not cores or not is_publishable(facts) or is_foreign(facts):
+                continue
+            limit = self._settings.heartbeat_limit
+            comment = wanted_comment(facts, job.node, cores, report, now, limit)
+            if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
+                news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
+        return news
+
+
+def _without_room(job: NodeJob) -> str:
+    """Say that the job has filled its own $JOBSTATUS, "" when it has not, or has none of its own."""
+    status = f"{job.place}/{JOB_STATUS}"
+    try:
+        is_own = os.stat(status, follow_symlinks=False).st_dev != os.fstat(job.tree).st_dev
+        return FULL if is_own and is_full(status) else ""
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""Runs beside slurmctld: reads jobs, nodes and shares, gives orders, reads endings."""

@@ -1,0 +1,90 @@
+"""The ends of runs, by Slurm's accounting: state, end and CPU time of each run of a job, requeued ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from drainwise.facts.errors import ActionRefused, PoolUnreachable
+from drainwise.pool.facts import Ending
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import label_and_start, run_name
+from drainwise.slurm.jobs.squeue_lines import jobs_in_states
+from drainwise.slurm.jobs.states import BY_ITSELF, NODE_FAILED
+from drainwise.slurm.jobs.values import cpu_seconds
+
+_TOGETHER = 500  # jobs in one question
+_FIELDS = ("JobID", "Start", "End", "State", "TotalCPU", "UID", "User")
+_NOT_ENDED = frozenset({"RUNNING", "PENDING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING"})
+_ROOT = "0"
+
+
+def endings_in(answer: str) -> dict[str, Ending]:
+    """Return the runs that have ended in sacct's lines, by run; their steps are passed over.
+
+    Raises PoolUnreachable when a line is none of a job.
+    """
+    endings = {}
+    for line in answer.splitlines():
+        words = line.split("|")
+        if len(words) != len(_FIELDS):
+            raise PoolUnreachable("incomplete answer: sacct printed a line that is no job")
+        label, start, end, said, used, uid, user = words
+        state, *by = said.split(" ")  # `CANCELLED by 0`
+        if "." in label or not start.isdigit() or not end.isdigit() or state in _NOT_ENDED:
+            continue
+        run = run_name(label, int(start))
+        cancelled_by = by[-1] if by[:1] == ["by"] else ""
+        by_others = state in NODE_FAILED or _is_other(cancelled_by, uid, user)
+        endings[run] = Ending(run, int(end), state not in BY_ITSELF, cpu_seconds(used), by_others)
+    return endings
+
+
+def _is_other(number: str, uid: str, user: str) -> bool:
+    """Decide whether that user is surely not the job's own; sacct of 22.05 prints UID 0 for an unknown name."""
+    if number == _ROOT:
+        return user != "root"
+    return number.isdigit() and uid.isdigit() and uid not in {_ROOT, number}
+
+
+class SlurmEndings:
+    """Asks for how runs have ended."""
+
+    def __init__(self, commands: SlurmCommands) -> None:
+        self._commands = commands
+
+    def endings(self, runs: Collection[str]) -> dict[str, Ending]:
+        """Return those of `runs` that are known to have ended. Raises PoolUnreachable when no records can be had."""
+        labels = sorted({label for label in map(_label, runs) if label})
+        found: dict[str, Ending] = {}
+        try:
+            for first in range(0, len(labels), _TOGETHER):
+                found.update(self._accounted(labels[first : first + _TOGETHER]))
+        except PoolUnreachable:
+            found = self._remembered()
+        wanted = set(runs)
+        return {run: ending for run, ending in found.items() if run in wanted}
+
+    def _accounted(self, labels: Iterable[str]) -> dict[str, Ending]:
+        answer = self._commands.ask(
+            *("sacct", "--duplicates", "--noheader", "--parsable2"),
+            *(f"--jobs={','.join(labels)}", f"--format={','.join(_FIELDS)}"),
+        )
+        return endings_in(answer)
+
+    def _remembered(self) -> dict[str, Ending]:
+        """Ask slurmctld for what it remembers, where there is no accounting or it does not answer: no CPU time."""
+        endings = {}
+        for job in jobs_in_states(self._commands, "all"):
+            if job.states & _NOT_ENDED or job.start is None or job.end is None:
+                continue
+            run, was_ended = run_name(job.label, job.start), not job.states & BY_ITSELF
+            endings[run] = Ending(run, job.end, was_ended, by_others=bool(job.states & NODE_FAILED))
+        return endings
+
+
+def _label(run: str) -> str:
+    """Return what names its job; "" for what is no run."""
+    try:
+        return label_and_start(run)[0]
+    except ActionRefused:
+        return ""

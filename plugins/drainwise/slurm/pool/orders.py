@@ -1,0 +1,191 @@
+"""Orders to one run: a lease that ends sooner, or the end at once; each bound to the run that was meant.
+
+The lease is EndTime: slurmctld itself ends the job then (within half a minute, and KillWait for what ignores SIGTERM),
+with nobody of ours needed. It is the record of the order, too: a lease that ends before its time limit says was
+shortened. The reason, and what the lease was, are written into the accounting record, where `sacct -o SystemComment`
+shows it, also when the job has ended: AdminComment is the node's, which writes there from elsewhere at the same time;
+Comment and Extra are the owner's, who could make the lease longer by it; and `scontrol update` takes no SystemComment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from dataclasses import replace
+
+from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable, RunEnded
+from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
+from drainwise.slurm.jobs.job import SlurmJob, label_and_start
+from drainwise.slurm.jobs.lease_change import is_shortened, sooner_end, steps_to
+from drainwise.slurm.jobs.squeue_lines import current_run
+
+REQUEUE, CANCEL = "requeue", "cancel"
+_LONGEST_REASON = 200
+_MINUTE = 60
+# slurmctld reports a start to slurmdbd when it comes to it. One that has lost slurmdbd lets ten seconds pass, and looks
+# every ten seconds whether they have.
+_RECORD_SECONDS, _RECORD_PAUSE = 25.0, 0.5
+_IN_VAIN_SECONDS = 300.0
+_NO_RECORD_YET = "didn't affect anything"
+_ENDLESS = "none"
+# Earlier versions wrote the first of the two wordings.
+_GRANTED = re.compile(
+    r"drainwise: (?:asked to be gone|ordered to end) by (\d{9,10}) \(lease of (\S+) until (\d{9,10}|none)\)"
+)
+
+
+def granted_in(comment: str, run: str, end: int) -> tuple[int | None] | None:
+    """Read in a record of ours when the lease of this run was to end before it was shortened (UNIX s; None: never).
+
+    None when the record is of another run, or of something else, or when the lease ends (`end`) before its deadline:
+    then somebody else has shortened it since, and what that was for nobody knows.
+    """
+    match = _GRANTED.match(comment)
+    if match is None or match[2] != run or end < int(match[1]):
+        return None
+    return (None,) if match[3] == _ENDLESS else (int(match[3]),)
+
+
+class SlurmOrders:
+    """Gives orders by Slurm's commands; vacate: `requeue` or `cancel`, what becomes of a run that must end at once."""
+
+    def __init__(self, commands: SlurmCommands, vacate: str = REQUEUE) -> None:
+        self._commands, self._vacate = commands, vacate
+        self._waits_from = 0.0  # of the monotonic clock: until then no order waits for the accounting
+
+    def shorten(self, run: str, deadline: int, reason: str) -> SlurmJob:
+        """Have this run end by `deadline` (UNIX s); the run as it is then. Raises as `Pool.give_order`."""
+        state = self.must_run(run)
+        sooner = sooner_end(state.start or 0, state.end, deadline)
+        with contextlib.suppress(PoolUnreachable):  # what a record says that cannot be read now is not overwritten
+            granted = self._granted(run, state) or (state.end,)
+            until = _ENDLESS if granted[0] is None else str(granted[0])
+            # First, so that whoever takes the order back knows what the lease was.
+            self._record(state, f"ordered to end by {sooner} (lease of {run} until {until}): {reason}")
+        self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{sooner}")
+        after = self._after_order(state, sooner)
+        if after.end is None or after.end > sooner:
+            raise OrderUnanswered(f"{run}: slurmctld has {after.end} as its end after it was set to {sooner}", run)
+        return after
+
+    def withdraw(self, run: str, reason: str) -> SlurmJob:
+        """Give this run the lease back that it had before it was shortened; the run as it is then.
+
+        Time limit and end become what they were, so that nobody takes it for a run with an order. Raises as
+        `Pool.withdraw_order`; while the accounting does not answer, PoolUnreachable for this run alone.
+        """
+        state = self.must_run(run)
+        try:
+            granted = self._granted(run, state)
+        except PoolUnreachable as fault:
+            raise PoolUnreachable(f"{run}: the order stands until the accounting answers: {fault}", run) from None
+        if granted is None and not is_shortened(state):
+            return state
+        if granted is None:
+            raise ActionRefused(
+                f"{run}: the order stands, as nobody knows what its lease was: that is kept in the accounting record"
+                " (SystemComment), which is not there, says something else, is shared by an array, or is older than"
+                " the lease as it is"
+            )
+        end = granted[0]
+        limit = "UNLIMITED" if end is None else str((end - (state.start or 0)) // _MINUTE)
+        self._commands.order("scontrol", "update", f"JobId={state.label}", f"TimeLimit={limit}")
+        now = self.must_run(run).end
+        for step in () if end is None or now is None else steps_to(now, end):
+            self._commands.order("scontrol", "update", f"JobId={state.label}", f"EndTime=uts{step}")
+        after = self._after_order(state, end)
+        if after.end != end:
+            raise OrderUnanswered(f"{run}: slurmctld has {after.end} as its end after it was set to {end}", run)
+        self._record(state, f"order withdrawn: {reason}")
+        return after
+
+    def _granted(self, run: str, state: SlurmJob) -> tuple[int | None] | None:
+        """Return what the accounting record says of the lease as it was granted; None when it does not say.
+
+        Raises PoolUnreachable when the accounting does not answer; one that there is not says nothing.
+        """
+        if state.end is None or not _may_be_shortened(state) or state.number == state.array:
+            return None
+        words = ("sacct", "--allocations", "--noheader", "--parsable2")
+        answer = self._commands.start(*words, f"--jobs={state.number}", "--format=SystemComment").answer()
+        if answer.code != 0 and is_no_answer(answer):
+            raise PoolUnreachable(f"sacct failed: {answer.complaint}")
+        found = (granted_in(line, run, state.end) for line in answer.text.splitlines())
+        return next((one for one in found if one is not None), None)
+
+    def end_now(self, run: str, reason: str, requeue: bool = True) -> None:
+        """Have this run end at once; it goes back into the queue when the site, its owner and `requeue` let it.
+
+        A requeued job waits for two minutes before it may start again. That is left as it is:
+        without it a node refuses the job that it has just ended, and the job could have its cores back before others.
+        """
+        state = self.must_run(run)
+        self._record(state, f"to end now: {reason}")  # before a requeue begins a new record
+        if requeue and self._vacate == REQUEUE and state.can_requeue:
+            self._commands.order("scontrol", "requeue", state.label)
+        else:
+            self._commands.order("scancel", state.label)
+        after = self._after(state.label)
+        if after is not None and after.runs and after.start == state.start:
+            raise OrderUnanswered(f"{run}: it still runs after the order to end", run)
+
+    def must_run(self, run: str) -> SlurmJob:
+        """Return the run as it is right now. Raises RunEnded, PoolUnreachable, or ActionRefused when it is no pilot."""
+        label, start = label_and_start(run)
+        state = current_run(self._commands, label)
+        if state is None or not state.runs or state.start != start:
+            raise RunEnded(f"{run} does not run any more")
+        if not state.single:
+            kind = "part of a heterogeneous job" if state.het is not None else "a job of several nodes"
+            raise ActionRefused(f"{run} is {kind}: an order to it would reach other nodes as well")
+        return state
+
+    def _after_order(self, state: SlurmJob, end: int | None) -> SlurmJob:
+        """Return a run after its end was set (UNIX s; None: without end); as ordered when it has just ended."""
+        after = self._after(state.label)
+        if after is None or not after.runs or after.start != state.start:
+            return replace(state, end=end)
+        return after
+
+    def _after(self, label: str) -> SlurmJob | None:
+        """Return a job after an order to it. Raises OrderUnanswered when slurmctld does not answer."""
+        try:
+            return current_run(self._commands, label)
+        except PoolUnreachable as fault:
+            raise OrderUnanswered(str(fault)) from None
+
+    def _record(self, state: SlurmJob, text: str) -> None:
+        """Write the reason down, if slurmdbd lets us: the order stands without it, and the journal has it as well.
+
+        Waits until slurmdbd answers and knows the job; after it has waited in vain not again for some minutes.
+        """
+        if state.number == state.array:
+            return None  # sacctmgr would write it to all tasks of the array
+        words = f"drainwise: {plain(text)}"[:_LONGEST_REASON]
+        place = ("modify", "job", "where", f"jobid={state.number}")
+        begun = time.monotonic()
+        while True:
+            try:
+                return self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
+            except PoolError as fault:
+                may_come = isinstance(fault, OrderUnanswered) or _NO_RECORD_YET in str(fault)
+                if not may_come or begun < self._waits_from:
+                    return None
+                if time.monotonic() > begun + _RECORD_SECONDS:
+                    self._waits_from = time.monotonic() + _IN_VAIN_SECONDS
+                    return None
+            time.sleep(_RECORD_PAUSE)
+
+
+def _may_be_shortened(state: SlurmJob) -> bool:
+    """Decide whether an order of ours may have shortened a lease: what was suspended ends after its time limit."""
+    return is_shortened(state) or (state.end is not None and (state.end - (state.start or 0)) % _MINUTE != 0)
+
+
+def plain(text: str) -> str:
+    """Return the text without what could mean something to sacctmgr or to who reads its lines."""
+    letters = (
+        letter if letter.isascii() and letter.isprintable() and letter not in "\"'\\|=`$" else " " for letter in text
+    )
+    return " ".join("".join(letters).split())

@@ -1,0 +1,98 @@
+"""Slurm's nodes as places, what runs hold there, and the times for which reservations take nodes from them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from drainwise.common.printable import one_line
+from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.closures import Closure
+from drainwise.pool.job_kinds import Place
+from drainwise.slurm.cluster.node_line import SlurmNode
+from drainwise.slurm.cluster.reservations import NodeReservation
+from drainwise.slurm.jobs.gres import Gres
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.pool.demand import amounts_of
+
+UNBOUNDED_MEMORY = 1 << 30
+"""MiB that a node has for whoever reckons with it, where Slurm was not told what it has."""
+
+_MIB = 1 << 20
+_LONGEST = 80
+
+
+def holdings(jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], memory: bool) -> dict[int, Amounts]:
+    """Return what each of these jobs, of one node, has there, by its number; memory: whether it has that to itself."""
+    jobs = tuple(jobs)
+    typed = {node.name: node for node in nodes if node.gres}
+    there: dict[str, list[SlurmJob]] = defaultdict(list)
+    for job in jobs:
+        if job.node in typed and job.gres:
+            there[job.node].append(job)
+    gres = {job.number: job.gres for job in jobs}
+    for name, found in there.items():
+        gres.update(_with_types(found, typed[name]))
+    return {
+        job.number: amounts_of(job.cores, -(-(job.memory or 0) // _MIB) if memory else 0, gres[job.number])
+        for job in jobs
+    }
+
+
+def _with_types(jobs: Iterable[SlurmJob], node: SlurmNode) -> dict[int, Gres]:
+    """Return the jobs' generic resources with the types of those that were asked for without one.
+
+    Known where there is one type on the node, or one of which more is in use than was asked for by type.
+    """
+    found: dict[int, Gres] = {}
+    jobs = tuple(jobs)
+    for name in {name for name, _ in node.gres if ":" not in name}:
+        types = [kind for kind, _ in node.gres if kind.startswith(f"{name}:")]
+        used = dict(node.used_gres)
+        left = {kind: used.get(kind, 0) - sum(dict(job.gres).get(kind, 0) for job in jobs) for kind in types}
+        in_use = types if len(types) == 1 else [kind for kind, number in left.items() if number > 0]
+        for job in jobs:
+            had = dict(found.get(job.number, job.gres))
+            count = had.get(name, 0)
+            if count and len(in_use) == 1 and not any(kind in had for kind in types):
+                found[job.number] = tuple(sorted({**had, in_use[0]: count}.items()))
+    return found
+
+
+def places_of(
+    nodes: Iterable[SlurmNode], classes: Mapping[str, str], leaving: Mapping[str, list[Amounts]], memory: bool
+) -> tuple[Place, ...]:
+    """Return the nodes that have a class as places.
+
+    leaving: what jobs that are being ended have on a node: sinfo counts it as free already, and it comes back when they
+    have gone. memory: whether jobs have memory to themselves.
+    """
+    found = []
+    for node in nodes:
+        if node.name in classes:
+            total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres)
+            in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, node.used_gres)
+            free = total.minus(in_use)
+            if node.name in leaving:
+                free = free.minus(sum_of(leaving[node.name]))
+            found.append(Place(node.name, node.name, classes[node.name], free, total))
+    return tuple(found)
+
+
+def _memory_of(node: SlurmNode) -> int:
+    return UNBOUNDED_MEMORY if node.memory is None else node.memory
+
+
+def closures_of(reservations: Iterable[NodeReservation], nodes: Iterable[str], now: int) -> tuple[Closure, ...]:
+    """Return the reservations of whole nodes that are ahead.
+
+    nodes: the cluster's. now: UNIX s. One that floats begins always later; one that has begun keeps others out itself.
+    """
+    known = frozenset(nodes)
+    found = []
+    for one in reservations:
+        if one.start > now and not one.active and not one.floats and one.nodes & known:
+            what = "maintenance" if one.is_maintenance else "reserved for others"
+            reason = f"{what}: Slurm's reservation {one_line(one.name, _LONGEST)}"
+            found.append(Closure(one.name, one.nodes & known, one.start, one.end, reason))
+    return tuple(found)

@@ -1,0 +1,131 @@
+"""Slurm as a `Pool`: slurmctld answers queries, takes the orders, and enforces them alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from drainwise.facts.errors import PoolError
+from drainwise.pool.closing import Closing
+from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.siteconfig.node_sections import SlurmSection
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.lease_change import lease_end
+from drainwise.slurm.jobs.order_mark import OrderMarks
+from drainwise.slurm.pool.closing import SlurmClosings
+from drainwise.slurm.pool.endings import SlurmEndings
+from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
+from drainwise.slurm.pool.orders import SlurmOrders
+from drainwise.slurm.pool.pyslurm_transport import transport_of
+from drainwise.slurm.pool.snapshot import snapshot_of
+from drainwise.slurm.pool.transport import Transport
+
+SNAPSHOT_SECONDS = 120.0
+"""How long the list of jobs may take; a slurmctld that is gone or hangs is found out by the shorter questions."""
+OVERDUE_AFTER = 120
+"""Seconds after its deadline when a run counts as overdue: slurmctld looks every 30 s, and then KillWait passes."""
+MOST_MARKED = 64
+"""Runs for which a cycle marks nodes, if others have changed their leases; each takes three commands of 10 ms."""
+
+
+class SlurmPool:
+    """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
+
+    settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
+    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
+    """
+
+    def __init__(
+        self,
+        settings: SlurmSection = SlurmSection(),  # noqa: B008 - immutable
+        grace: int = 86_400,
+        transport: Transport | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
+        self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
+        self._orders, self._native = SlurmOrders(commands, settings.vacate), SlurmPreemption(commands)
+        self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
+        self._numbers: dict[str, int] = {}
+        self._endings = SlurmEndings(commands)
+        self._is_native = settings.native_preemption == "yes"
+        self._grace, self._clock = grace, clock
+
+    def snapshot(self, now: int) -> Snapshot:
+        """See `Pool`."""
+        answers = self._transport.answers()
+        self._marks.learn(answers.jobs)
+        self._numbers = {job.label: job.number for job in answers.jobs}
+        exposed = (EXPOSED,) if self._is_native else ()
+        return snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
+
+    def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
+        """See `Pool`; the order is read back before this returns.
+
+        A deadline that is over ends the run at once: requeued or cancelled as the site says, or left
+        to Slurm's own preemption. A run that has an order is never requeued: its time limit has become as short as
+        its lease was made, and the next run would inherit it.
+        """
+        if deadline > self._clock():
+            self._mark(pilot, self._orders.shorten(pilot.run, deadline, reason))
+        elif self._is_native and pilot.deadline is None:
+            self._native.expose(pilot.run)
+        else:
+            self._orders.end_now(pilot.run, reason, requeue=pilot.deadline is None)
+
+    def withdraw_order(self, pilot: Pilot, reason: str) -> None:
+        """See `Pool`; the node's agent notifies the pilot. A run that was left to Slurm's preemption stays so."""
+        self._mark(pilot, self._orders.withdraw(pilot.run, reason))
+
+    def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
+        """See `Pool`; the records are the accounting's, and without it what slurmctld still knows (MinJobAge)."""
+        return self._endings.endings(runs)
+
+    def follow_up(self, snapshot: Snapshot) -> list[str]:
+        """See `Pool`.
+
+        Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
+        that Slurm preempted get back their own priority. Nodes are marked for leases that somebody
+        else has changed. Raises PoolError when the preempted jobs cannot be found.
+        """
+        # First what may raise: who was ended is reported in any case.
+        settled = self._native.settle() if self._is_native else []
+        done = [f"{label} has its own priority again" for label in settled]
+        for pilot in snapshot.pilots:
+            if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
+                done.append(self._end_overdue(pilot))
+        return done + self._mark_changed(snapshot)
+
+    def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - slurmctld knows its reservations
+        """See `ClosesNodes`: by a reservation for each request."""
+        return self._closings.close_nodes(closings)
+
+    def _mark(self, pilot: Pilot, state: SlurmJob) -> str:
+        """Have the node look at a run whose lease has changed; why it cannot, "" when it will."""
+        return self._marks.write(pilot.node, state.number, lease_end(state) or 0)
+
+    def _mark_changed(self, snapshot: Snapshot) -> list[str]:
+        """Mark the nodes of runs whose lease has changed since, by whomever; what could not be done, in words."""
+        changed = []
+        for pilot in snapshot.pilots:
+            entry = self._marks.entry(pilot.node, self._numbers.get(pilot.name, 0))
+            is_changed = pilot.deadline is not None if entry is None else entry != str(pilot.lease_end or 0)
+            if is_changed and not pilot.cannot and not pilot.leaving:
+                changed.append(pilot)
+        faults = []
+        for pilot in changed[:MOST_MARKED]:
+            try:
+                fault = self._mark(pilot, self._orders.must_run(pilot.run))
+            except PoolError:
+                continue  # it has ended since
+            if fault:
+                faults.append(f"{pilot.name} receives the change of its lease later: {fault}")
+        return faults
+
+    def _end_overdue(self, pilot: Pilot) -> str:
+        try:
+            self._orders.end_now(pilot.run, "it is overdue", requeue=False)
+        except PoolError as fault:
+            return f"{pilot.name} is overdue and is not ended: {fault}"
+        return f"{pilot.name} was overdue and is ended"

@@ -1,0 +1,194 @@
+"""Asking for the jobs by pyslurm where it is installed and matches the cluster's Slurm, else by squeue.
+
+pyslurm is built for one release of Slurm and takes libslurm's structures for those of that release: with another one
+it would read nonsense, or crash. So its version is looked up before it is imported, and it is never imported here but
+in a process of its own, see `pyslurm_reader`. sinfo and sshare answer in milliseconds whatever the cluster does, have
+one shape in all versions, and pyslurm knows no shares: they are asked as ever.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from drainwise.common.bounded_command import Answer, Running
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.squeue_lines import GRES_COMMAND, gres_of_lines
+from drainwise.slurm.pool.pyslurm_record import jobs_of_pyslurm, with_gres
+from drainwise.slurm.pool.transport import MOST_JOBS, Answers, CommandLine, JobQuestion, Squeue, Transport, all_answers
+
+AUTO, COMMANDS, PYSLURM = "auto", "commands", "pyslurm"
+
+_READER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyslurm_reader.py")
+_RELEASE = re.compile(r"(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class InstalledPySlurm:
+    """A pyslurm with its version ("" when unknown) and the directory it is in."""
+
+    version: str
+    directory: str
+
+
+@dataclass(frozen=True)
+class TransportChoice:
+    """The transport of the query for jobs, and why it is not pyslurm ("" when it is)."""
+
+    by: str
+    why_not: str
+
+
+def installed() -> InstalledPySlurm | None:
+    """Return the pyslurm that an import would find, by its metadata alone."""
+    if importlib.util.find_spec("pyslurm") is None:
+        return None
+    from importlib import metadata  # noqa: PLC0415 - 30 ms that most sites need not pay
+
+    try:
+        found = metadata.distribution("pyslurm")
+        return InstalledPySlurm(str(found.version or ""), os.path.abspath(str(found.locate_file(""))))
+    except metadata.PackageNotFoundError:
+        return None
+    except KeyError:  # metadata without a version, in newer Pythons
+        return None
+
+
+def mismatch(pyslurm: str, slurm: str) -> str:
+    """Say why a pyslurm of one version is not for a Slurm of another (`slurm-wlm 24.11.5`), "" when it is.
+
+    The first two numbers are the release of Slurm that a pyslurm is for; the third is its own.
+    """
+    ours, theirs = _release(pyslurm), _release(slurm)
+    if ours is not None and ours == theirs:
+        return ""
+    return f"pyslurm {pyslurm or 'of no version'} does not match Slurm {slurm.strip().rpartition(' ')[2] or '?'}"
+
+
+def _release(text: str) -> tuple[int, int] | None:
+    match = _RELEASE.search(text)
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def transport_of(setting: str, commands: SlurmCommands, seconds: float) -> Transport:
+    """Return the transport that `[slurm] transport` means; `seconds`: how long the list of jobs may take."""
+    if setting == COMMANDS:
+        return CommandLine(commands, seconds)
+    return PySlurm(commands, seconds, required=setting == PYSLURM)
+
+
+def choice_of(setting: str, commands: SlurmCommands, seconds: float) -> TransportChoice:
+    """Return what `transport_of` leads to here and now; pyslurm is imported to see. Raises PoolUnreachable."""
+    if setting == COMMANDS:
+        return TransportChoice("squeue --json", f"[slurm] transport = {COMMANDS}")
+    found, why = _usable(commands)
+    if found is not None:
+        reader = _start(found, "import", seconds)
+        try:
+            why = _import_fault(_answer(reader))
+        finally:
+            reader.end()
+        if not why:
+            return TransportChoice(f"pyslurm {found.version}", "")
+    return TransportChoice("" if setting == PYSLURM else "squeue --json", why)
+
+
+class PySlurm:
+    """pyslurm where it can be used; otherwise squeue, or no answer if pyslurm is `required`.
+
+    What can be used is found out for each snapshot anew, since Slurm may be upgraded meanwhile; a pyslurm that could
+    not be imported is left alone. Once it is imported, its answer counts: when there is none, nobody else is asked.
+    """
+
+    def __init__(self, commands: SlurmCommands, seconds: float, required: bool = False) -> None:
+        self._commands, self._seconds, self._required = commands, seconds, required
+        self._broken: dict[InstalledPySlurm, str] = {}
+
+    def answers(self) -> Answers:
+        """See `Transport`."""
+        return all_answers(self._commands, self._question())
+
+    def _question(self) -> JobQuestion:
+        found, why = _usable(self._commands)
+        if found is None or found in self._broken:
+            return self._squeue(self._broken.get(found, why) if found else why)
+
+        def otherwise(fault: str) -> JobQuestion:
+            self._broken[found] = fault
+            return self._squeue(fault)
+
+        gres = self._commands.start(*GRES_COMMAND, seconds=self._seconds, most=MOST_JOBS)
+        return _Asked(_start(found, "jobs", self._seconds), gres, otherwise)
+
+    def _squeue(self, why: str) -> Squeue:
+        if self._required:
+            raise PoolUnreachable(f"[slurm] transport = {PYSLURM}, but {why}")
+        return Squeue(self._commands, self._seconds)
+
+
+class _Asked:
+    """The reader, running, and squeue for what pyslurm does not tell of jobs: the GPUs of a whole job or of its tasks.
+
+    otherwise: whom to ask when pyslurm cannot be imported, for that reason.
+    """
+
+    def __init__(self, reader: Running, gres: Running, otherwise: Callable[[str], JobQuestion]) -> None:
+        self._reader, self._gres, self._otherwise = reader, gres, otherwise
+        self._second: JobQuestion | None = None
+
+    def jobs(self) -> list[SlurmJob]:
+        """See `JobQuestion`."""
+        answer = _answer(self._reader)
+        fault = _import_fault(answer)
+        if fault:
+            self._second = self._otherwise(fault)
+            return self._second.jobs()
+        if answer.code != 0:
+            raise PoolUnreachable(f"pyslurm failed: {answer.said or _ended(answer.code)}")
+        return with_gres(jobs_of_pyslurm(answer.out.partition(b"\n")[2]), gres_of_lines(self._gres.output()))
+
+    def end(self) -> None:
+        """See `JobQuestion`."""
+        self._reader.end()
+        self._gres.end()
+        if self._second is not None:
+            self._second.end()
+
+
+def _usable(commands: SlurmCommands) -> tuple[InstalledPySlurm | None, str]:
+    """Return a pyslurm that should do, else the reason.
+
+    Raises PoolUnreachable when Slurm's own version cannot be had.
+    """
+    found = installed()
+    if found is None:
+        return None, "pyslurm is not installed"
+    why = mismatch(found.version, commands.ask("scontrol", "--version"))
+    return (None, why) if why else (found, "")
+
+
+def _start(found: InstalledPySlurm, wanted: str, seconds: float) -> Running:
+    directory, name = os.path.split(sys.executable)
+    return SlurmCommands(directory).start(name, "-I", _READER, found.directory, wanted, seconds=seconds, most=MOST_JOBS)
+
+
+def _answer(reader: Running) -> Answer:
+    try:
+        return reader.answer()
+    except PoolUnreachable as fault:
+        raise PoolUnreachable(f"pyslurm: {fault}") from None
+
+
+def _import_fault(answer: Answer) -> str:
+    """Say why pyslurm was not imported, "" when it was: then the reader has printed its first line."""
+    return "" if b"\n" in answer.out else f"pyslurm cannot be imported: {answer.said or _ended(answer.code)}"
+
+
+def _ended(code: int) -> str:
+    return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with code {code}"

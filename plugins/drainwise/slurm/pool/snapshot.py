@@ -1,0 +1,222 @@
+"""Turns Slurm's answers into the facts that the reclaim agent decides on. Pure: answers and a time in, a snapshot out.
+
+Every job that runs counts as a pilot, as every claimed slot does on HTCondor; one without a report is silent. Jobs of
+several nodes, heterogeneous ones, those on a draining node and those without directories of ours are named
+with the reason why they cannot get an order. Cores are Slurm's CPUs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.pilotad.report import CONTRADICTORY
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.slurm.cluster.node_line import SlurmNode
+from drainwise.slurm.cluster.rules import ClusterRules
+from drainwise.slurm.jobs.admin_comment import lacks_directories, published_in
+from drainwise.slurm.jobs.job import SlurmJob, run_name
+from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
+from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
+from drainwise.slurm.pool.demand import SlurmDemand
+from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
+from drainwise.slurm.pool.places import closures_of, holdings, places_of
+from drainwise.slurm.pool.shares import Shares
+from drainwise.slurm.pool.waiting_kinds import WaitingTasks, kinds_in
+
+WOULD_RUN = {"Resources", "Priority"}
+"""Why a job waits that would start if cores were free; all other reasons (a limit, a hold, …) need something else."""
+
+SEVERAL_NODES = "a job of several nodes, or a part of a heterogeneous one: an order would reach all of it"
+DRAINING_NODE = "the node takes no new jobs: the cores would help nobody"
+NO_DIRECTORIES = "started without drainwise's directories, before it was installed or after a prolog that failed"
+
+_MISSING_CORES = 64  # that sinfo may count beyond squeue: jobs end between the two
+
+
+@dataclass
+class _Use:
+    in_use: int = 0
+    wanted: int = 0
+    pieces: int = 0
+
+
+def snapshot_of(
+    jobs: Sequence[SlurmJob],
+    nodes: Sequence[SlurmNode],
+    shares: Shares,
+    now: int,
+    grace: int,
+    exposed: Collection[int] = (),
+    rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
+) -> Snapshot:
+    """Return the snapshot that the answers make at `now` (UNIX s).
+
+    grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
+    it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
+    rules: how nodes are shared, and with whom. Raises PoolUnreachable when the answers cannot be whole.
+    """
+    odd = [job for job in jobs if job.odd]
+    jobs = [job for job in jobs if not job.odd]
+    _require_whole(jobs, nodes, len(odd))
+    draining = {node.name for node in nodes if node.draining}
+    would_run = [job for job in jobs if _would_run(job)]
+    classes = NodeClasses(nodes, rules.reservations, lists_of(would_run), now)
+    on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
+    holds = holdings(on_one_node, nodes, rules.selection.memory)
+    on_nodes = (job for job in jobs if job.node)
+    runs = (_pilot(job, shares, now, grace, exposed, _why_not(job, draining), classes, holds) for job in on_nodes)
+    pilots = tuple(pilot for pilot in runs if pilot is not None)
+    demand = SlurmDemand(classes, rules, {pilot.node for pilot in pilots if not pilot.cannot}, now)
+    waiting = _waiting(would_run, jobs, shares, demand)
+    uses = _uses(jobs, would_run, waiting, shares)
+    cores = sum(node.cores for node in nodes)
+    needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
+    owed, own = shares.owed(cores, needs), shares.own(cores, needs)
+    accounts = tuple(_account(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
+    wanted = frozenset(name for one in waiting if one.tasks for name in one.want.classes)
+    holes = [
+        Hole(node.idle, divisible=True) for node in nodes if node.idle and classes.class_of.get(node.name) in wanted
+    ]
+    kinds, left_out = kinds_in(waiting)
+    leaving: dict[str, list[Amounts]] = defaultdict(list)
+    for job in on_one_node:
+        if COMPLETING in job.states:
+            leaving[job.node].append(holds[job.number])
+    return Snapshot(
+        taken=now,
+        pilots=pilots,
+        accounts=accounts,
+        free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
+        user_priorities=shares.user_priorities(),
+        notices=(
+            *(f"job {job.label} is left out: {job.odd} can be no job's" for job in odd),
+            *demand.notices(),
+            *left_out,
+        ),
+        kinds=kinds,
+        places=places_of(nodes, classes.class_of, leaving, rules.selection.memory),
+        closures=closures_of(classes.whole, (node.name for node in nodes), now),
+    )
+
+
+def _why_not(job: SlurmJob, draining: Collection[str]) -> str:
+    """Say why a job cannot get an order, "" when it can."""
+    if not job.single:
+        return SEVERAL_NODES
+    if job.node in draining:
+        return DRAINING_NODE
+    return NO_DIRECTORIES if lacks_directories(job.admin_comment, job.number, job.start) else ""
+
+
+def _require_whole(jobs: Sequence[SlurmJob], nodes: Sequence[SlurmNode], odd: int) -> None:
+    if not nodes:
+        raise PoolUnreachable("incomplete answer: sinfo knows no nodes")
+    allocated, seen = sum(node.allocated for node in nodes), sum(job.cores for job in jobs if _holds_cores(job))
+    if not odd and allocated - seen > max(_MISSING_CORES, allocated / 2):
+        raise PoolUnreachable(
+            f"incomplete answer: squeue shows jobs on {seen} cores where sinfo has {allocated} in use; PrivateData=jobs"
+            " hides them from all but root, SlurmUser and operators"
+        )
+
+
+def _holds_cores(job: SlurmJob) -> bool:
+    """Decide whether its cores are taken: it runs, is about to, or is being ended (also when it will wait again)."""
+    return bool(job.node) and bool(job.states & {RUNNING, COMPLETING, CONFIGURING, "STOPPED"})
+
+
+def _would_run(job: SlurmJob) -> bool:
+    is_held = job.priority == 0  # the reason is written later
+    return PENDING in job.states and COMPLETING not in job.states and job.reason in WOULD_RUN and not is_held
+
+
+def _waiting(
+    would_run: Iterable[SlurmJob], jobs: Iterable[SlurmJob], shares: Shares, demand: SlurmDemand
+) -> list[WaitingTasks]:
+    """Return the demand of waiting jobs. Tasks beyond what their array may have running at a time are none."""
+    running = Counter(job.array for job in jobs if RUNNING in job.states)
+    found = []
+    for job in would_run:
+        want = demand.of(job)
+        if want is not None:
+            tasks = job.tasks if job.at_once is None else min(job.tasks, max(0, job.at_once - running[job.array]))
+            found.append(WaitingTasks(job, shares.sharing_account(job.account), tasks, want, demand.tier(job)))
+    return found
+
+
+def _uses(
+    jobs: Iterable[SlurmJob], would_run: Iterable[SlurmJob], waiting: Iterable[WaitingTasks], shares: Shares
+) -> dict[str, _Use]:
+    """Use and demand by account: of those that use or want anything. What can run nowhere is no demand."""
+    uses: dict[str, _Use] = defaultdict(_Use)
+    for job in jobs:
+        if _holds_cores(job):
+            uses[shares.sharing_account(job.account)].in_use += job.cores
+    for account in {job.account for job in would_run}:
+        uses[shares.sharing_account(account)]  # there, whatever it wants
+    for one in waiting:
+        use = uses[one.account]
+        if one.want.classes:
+            use.wanted += max(one.job.cores, one.want.cores * one.want.nodes) * one.tasks
+            use.pieces += one.want.nodes * one.tasks
+    return dict(uses)
+
+
+def _account(name: str, use: _Use, owed: float, share: float, shares: Shares) -> Account:
+    return Account(
+        name,
+        cores_in_use=float(use.in_use),
+        cores_owed=owed,
+        cores_wanted=float(use.wanted),
+        priority=shares.priority_of(name),
+        cores_per_job=max(1.0, use.wanted / use.pieces) if use.pieces else 1.0,
+        cores_share=share,
+    )
+
+
+def _pilot(
+    job: SlurmJob,
+    shares: Shares,
+    now: int,
+    grace: int,
+    exposed: Collection[int],
+    cannot: str,
+    classes: NodeClasses,
+    holds: Mapping[int, Amounts],
+) -> Pilot | None:
+    """Return the run of a job; None for one that does not run, or that is only about to."""
+    completing = COMPLETING in job.states
+    if job.start is None or not (job.runs or (completing and job.node)) or job.cores < 1:
+        return None
+    published = published_in(job.admin_comment)
+    if published is not None and (published.job, published.start) != (job.number, job.start):
+        published = None  # of an earlier run
+    end = lease_end(job)
+    has_order = (
+        end is not None
+        and cannot in {"", NO_DIRECTORIES}
+        and not completing
+        and is_shortened(job)
+        and end <= now + grace
+    )
+    return Pilot(
+        run=run_name(job.label, job.start),
+        name=job.label,
+        node=job.node,
+        account=shares.sharing_account(job.account),
+        user=job.user,
+        cores=job.cores,
+        started=min(job.start, now) if completing else job.start,
+        lease_end=now if completing else end,
+        report=None if published is None else published.report,
+        contradictory=published is not None and published.standing == CONTRADICTORY,
+        deadline=end if has_order else None,
+        leaving=completing or job.priority in exposed,
+        cannot=cannot,
+        place=job.node if job.node in classes.class_of and job.number in holds else "",
+        holds=holds.get(job.number),
+    )

@@ -1,0 +1,210 @@
+"""Ask Slurm for all that a snapshot needs, at the same time."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from drainwise.common.bounded_command import Running
+from drainwise.pool.clocks import require_same_clock
+from drainwise.slurm.cluster import node_line, rules
+from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
+from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_in
+from drainwise.slurm.jobs import squeue_lines as job_lines
+from drainwise.slurm.jobs.admin_comment import may_lack_directories
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.scontrol_jobs import ask
+from drainwise.slurm.jobs.squeue_json import jobs_in
+from drainwise.slurm.jobs.states import PENDING, RUNNING
+from drainwise.slurm.pool import shares
+from drainwise.slurm.pool.shares import Shares, shares_in
+
+FILTERED_JSON = (23, 2)
+"""The release since which `squeue --json` writes the jobs that it is asked for, and no others."""
+WITH_CORES = ("configuring", "running", "completing", "suspended", "stopped", "signaling", "resizing", "stage_out")
+"""The states of jobs that have cores, or had until now, as squeue takes them."""
+MOST_JOBS = 1 << 31
+"""Bytes of an answer about all jobs: the JSON has 11 KB of each."""
+MOST_UNCLEAR = 256
+"""Jobs that are asked for one by one; where users forge more lines than that, the JSON of all jobs costs less."""
+
+COMMENTS_COMMAND = ("scontrol", "--oneliner", "show", "job")
+"""The AdminComments of all jobs before 23.02, for a fraction of what the JSON costs."""
+
+_JOB_LINE = re.compile(rb"^JobId=(\d{1,10}) (.*)$", re.MULTILINE)
+_COMMENT, _EXCLUDED = b" AdminComment=", b" ExcNodeList="
+_NUMBERS = re.compile(rb"\d+")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Slurm's answers about its jobs, its nodes, its accounts and its rules for nodes, within one moment."""
+
+    jobs: list[SlurmJob]
+    nodes: list[SlurmNode]
+    shares: Shares
+    rules: ClusterRules = field(default_factory=ClusterRules)
+
+
+class Transport(Protocol):
+    """Whoever can ask Slurm."""
+
+    def answers(self) -> Answers:
+        """Return all answers. Raises PoolUnreachable when one is missing, late or not whole."""
+
+
+class JobQuestion(Protocol):
+    """The question for the jobs, which has been asked."""
+
+    def jobs(self) -> list[SlurmJob]:
+        """Return the jobs. Raises PoolUnreachable when the answer is missing, late or not whole."""
+
+    def end(self) -> None:
+        """Have whoever was asked gone."""
+
+
+class Squeue:
+    """Slurm's own commands, asked one after the other; `seconds`: how long each may take.
+
+    Plain `squeue` first: what has started by the second question is in both. That one brings the reports, which only
+    jobs with cores can have: the JSON of those, or `scontrol` before 23.02, where the JSON is always of all.
+    """
+
+    def __init__(self, commands: SlurmCommands, seconds: float) -> None:
+        self._commands, self._seconds = commands, seconds
+        self._asked: list[Running] = []
+        self._ask("scontrol", "--version")
+        self._ask(*job_lines.COMMAND)
+
+    def _ask(self, *command: str) -> Running:
+        running = self._commands.start(*command, seconds=self._seconds, most=MOST_JOBS)
+        self._asked.append(running)
+        return running
+
+    def jobs(self) -> list[SlurmJob]:
+        """See `JobQuestion`."""
+        version, lines = (asked.output() for asked in self._asked[:2])
+        listed = job_lines.jobs_of_lines(lines)
+        if _release(version) >= FILTERED_JSON:
+            found = jobs_in(self._ask("squeue", "--json", "--all", f"--states={','.join(WITH_CORES)}").output())
+            known = {job.number for job in found}
+            return found + [job for job in listed if job.number not in known and PENDING in job.states]
+        running = {job.number for job in listed if RUNNING in job.states}
+        if not running:
+            return listed
+        answer = self._ask(*COMMENTS_COMMAND).output()
+        comments, unclear = comments_in(answer, running)
+        if len(unclear) > MOST_UNCLEAR:
+            return jobs_in(self._ask("squeue", "--json", "--all").output())
+        comments.update(_asked_alone(self._commands, unclear))
+        if any(may_lack_directories(comment) for comment in comments.values()):
+            # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
+            return jobs_in(self._ask("squeue", "--json", "--all").output())
+        excluded = excluded_in(answer)
+        return [_completed(job, comments, excluded) for job in listed]
+
+    def end(self) -> None:
+        """See `JobQuestion`."""
+        for asked in self._asked:
+            asked.end()
+
+
+def _completed(job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str]) -> SlurmJob:
+    """Return the job with what the lines of plain squeue have not got."""
+    if job.number in comments:
+        return replace(job, comments=(comments[job.number],))
+    return replace(job, excluded=excluded[job.number]) if PENDING in job.states and job.number in excluded else job
+
+
+def _release(version: bytes) -> tuple[int, ...]:
+    """Return the first two numbers in `slurm-wlm 24.11.5`."""
+    return tuple(int(number) for number in _NUMBERS.findall(version)[:2])
+
+
+class CommandLine:
+    """Slurm's own commands; `seconds`: how long the list of jobs may take. It alone grows with the cluster's work."""
+
+    def __init__(self, commands: SlurmCommands, seconds: float = 120.0) -> None:
+        self._commands, self._seconds = commands, seconds
+
+    def answers(self) -> Answers:
+        """See `Transport`."""
+        return all_answers(self._commands, Squeue(self._commands, self._seconds))
+
+
+def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
+    """Return the answer to the question for the jobs with those to the small ones.
+
+    Raises PoolUnreachable, also when slurmctld's clock is another one than this machine's.
+    """
+    asked: list[Running] = []
+    begun = time.time()
+    try:
+        asked += [
+            commands.start(*rules.COMMAND, stdin=rules.QUESTIONS),
+            commands.start(*node_line.COMMAND),
+            commands.start(*shares.COMMAND),
+        ]
+        # The quick ones first: when slurmctld is gone, their time is over sooner.
+        config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
+        require_same_clock(controller_time(config), begun, time.time(), "slurmctld's")
+        found = rules_in(config)
+        return Answers(question.jobs(), found.without_kept_memory(nodes_in(nodes)), shares_in(tree), found)
+    finally:
+        question.end()
+        for one in asked:
+            one.end()
+
+
+def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, str]:
+    """Ask for the comments of these jobs, each by its number. One that spells a comment in its name has none.
+
+    Raises PoolUnreachable.
+    """
+    found = ask(commands, {str(job): str(job) for job in jobs}).jobs if jobs else {}
+    return {int(job): one.admin_comment for job, one in found.items() if one.admin_comment}
+
+
+def comments_in(answer: bytes, jobs: Collection[int]) -> tuple[dict[int, str], set[int]]:
+    """Read the comments of these jobs, up to a blank, in the output of COMMENTS_COMMAND; and which jobs are not sure.
+
+    The lines hold what users chose, line ends included: who names a job so can print a line for another one. But a
+    job's line begins with its number, and each job has one: a number that begins two lines was forged.
+    """
+    found: dict[int, str] = {}
+    unclear: set[int] = set()
+    seen: set[int] = set()
+    wanted = set(jobs)
+    for number, rest in _JOB_LINE.findall(answer):
+        job = int(number)
+        if job not in wanted:
+            continue
+        if job in seen or rest.count(_COMMENT) > 1:
+            unclear.add(job)
+        elif _COMMENT in rest:
+            found[job] = rest.partition(_COMMENT)[2].partition(b" ")[0].decode("utf-8", "replace")
+        seen.add(job)
+    return {job: comment for job, comment in found.items() if job not in unclear}, unclear
+
+
+def excluded_in(answer: bytes) -> dict[int, str]:
+    """Read the nodes that jobs will not have, as Slurm writes them, in the output of COMMENTS_COMMAND.
+
+    A job of whose line another one is a forgery, or that spells such nodes in its name, has none.
+    """
+    found: dict[int, str] = {}
+    seen: set[int] = set()
+    for number, rest in _JOB_LINE.findall(answer):
+        job = int(number)
+        if job in seen:
+            found.pop(job, None)
+        elif rest.count(_EXCLUDED) == 1:
+            word = rest.partition(_EXCLUDED)[2].partition(b" ")[0].decode("utf-8", "replace")
+            if word != "(null)":
+                found[job] = word
+        seen.add(job)
+    return found

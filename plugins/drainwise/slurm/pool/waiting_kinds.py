@@ -1,0 +1,52 @@
+"""Slurm's waiting jobs in kinds, in the order in which Slurm would start them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from drainwise.pool.job_kinds import JobKind, kind_name, merged
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.pool.demand import Wanted
+
+
+@dataclass(frozen=True)
+class WaitingTasks:
+    """`tasks` of a waiting job that could start together, for whose `account`, of which partition's tier."""
+
+    job: SlurmJob
+    account: str
+    tasks: int
+    want: Wanted
+    tier: int = 0
+
+
+def kinds_in(waiting: Iterable[WaitingTasks]) -> tuple[tuple[JobKind, ...], tuple[str, ...]]:
+    """Return the kinds in the order of the queue, and sentences that name what was left out.
+
+    Slurm looks at the partitions' tiers first, then at the priorities, then at who came first.
+    """
+    jobs: dict[tuple[str, int], int] = {}
+    first: dict[tuple[str, int], WaitingTasks] = {}
+    for one in sorted(waiting, key=lambda one: (-one.tier, -(one.job.priority or 0), one.job.number)):
+        key = (one.account, id(one.want))  # those of like jobs are one object
+        first.setdefault(key, one)
+        jobs[key] = jobs.get(key, 0) + one.tasks
+    return merged(_kind(one, jobs[key]) for key, one in first.items() if jobs[key])
+
+
+def _kind(one: WaitingTasks, jobs: int) -> JobKind:
+    want = one.want
+    # A whole node's cores are those of the smallest that is there just now: the name is by what was asked.
+    asked = replace(want.needs, cores=-(-one.job.cores // want.nodes)) if want.whole else want.needs
+    return JobKind(
+        kind_name(one.account, asked, want.asks, want.nodes, whole=want.whole),
+        one.account,
+        jobs,
+        want.needs,
+        want.classes,
+        want.nodes,
+        want.whole,
+        want.asks,
+        one.job.label,
+    )

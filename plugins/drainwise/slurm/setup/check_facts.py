@@ -1,0 +1,116 @@
+"""The facts of a cluster that `drainwise check slurm` judges, and the queries for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.jobs.cluster_config import SHOW_CONFIG, UNSET_VALUES, settings_in
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.pool.pyslurm_transport import TransportChoice, choice_of
+from drainwise.slurm.pool.transport import CommandLine
+from drainwise.slurm.setup.live_settings import history_of
+from drainwise.slurm.setup.own_settings import ClusterHistory, OwnSettings, release_of
+
+QOS_COMMAND = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=Name,Preempt,PreemptMode")
+
+_PARTITION = re.compile(r"^PartitionName=(\S+) .*?\bOverTimeLimit=(\S+)", re.MULTILINE)
+_SNAPSHOT_SECONDS = 30.0
+_SHOWN = 5
+_SETTLED = 300  # seconds
+
+
+@dataclass(frozen=True)
+class Qos:
+    """A quality of service: which others it may preempt, and the words of its PreemptMode."""
+
+    name: str
+    preempts: frozenset[str]
+    modes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ClusterFacts:
+    """The live configuration by lower-case key (where one stands several times, the values with blanks between).
+
+    `over_time`: each partition's own OverTimeLimit. `jobs`: all that slurmctld knows. `choice`: what snapshots ask by,
+    None where nobody looked. `history`: what the site has set itself.
+    """
+
+    config: Mapping[str, str]
+    over_time: Mapping[str, str]
+    qos: tuple[Qos, ...]
+    jobs: tuple[SlurmJob, ...]
+    choice: TransportChoice | None = None
+    history: ClusterHistory = field(default_factory=ClusterHistory)
+
+    @property
+    def own(self) -> OwnSettings:
+        """What the site has set itself."""
+        return self.history.own
+
+    @property
+    def single(self) -> list[SlurmJob]:
+        """The jobs that run on one node, each of which may be a pilot."""
+        return [job for job in self.jobs if job.runs and job.single]
+
+    def settled(self, now: int) -> list[SlurmJob]:
+        """Return those of them that have run for so long that their first report must have come."""
+        return [job for job in self.single if job.start is not None and job.start + _SETTLED < now]
+
+    @property
+    def cluster(self) -> str:
+        """Its name."""
+        return self.text("ClusterName") or "cluster"
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Slurm's version, such as (22, 5, 8); empty when unknown."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.text("SLURM_VERSION"))[:3])
+
+    @property
+    def release(self) -> Decimal:
+        """The first two numbers of the version, such as 22.05; 0 when unknown."""
+        return release_of(self.text("SLURM_VERSION")) or Decimal(0)
+
+    def text(self, key: str) -> str:
+        """Return a setting's value, "" when it is not set."""
+        value = self.config.get(key.lower(), "")
+        return "" if value in UNSET_VALUES else value
+
+    def number(self, key: str) -> int | None:
+        """Return the number that a value begins with (`5 sec`), None without one."""
+        match = re.match(r"\d+", self.text(key))
+        return int(match[0]) if match else None
+
+
+def collect(site: SiteConfig) -> ClusterFacts:
+    """Ask the cluster that this machine belongs to. Raises PoolUnreachable."""
+    commands = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout)
+    config = commands.ask(*SHOW_CONFIG)
+    partitions = commands.ask("scontrol", "--oneliner", "show", "partition")
+    jobs, settings = CommandLine(commands, _SNAPSHOT_SECONDS).answers().jobs, settings_in(config)
+    qos = qos_in(commands.ask(*QOS_COMMAND)) if settings.get("accountingstoragetype") else ()
+    choice = choice_of(site.slurm.transport, commands, _SNAPSHOT_SECONDS)
+    over_time = dict(_PARTITION.findall(partitions))
+    return ClusterFacts(settings, over_time, qos, tuple(jobs), choice, history_of(site, config))
+
+
+def qos_in(answer: str) -> tuple[Qos, ...]:
+    """Return the qualities of service in the output of QOS_COMMAND."""
+    rows = [line.split("|") for line in answer.splitlines()]
+    return tuple(
+        Qos(row[0], frozenset(filter(None, row[1].split(","))), frozenset(row[2].lower().split(",")))
+        for row in rows
+        if len(row) == 3
+    )
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first few of these names, and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

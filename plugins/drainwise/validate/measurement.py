@@ -1,0 +1,191 @@
+"""The measurement of one validation run, read from its report: a user's word, checked number by number.
+
+The runner that the batch system starts (`validation_runner`) measures time, CPU and memory from outside; the program
+itself says how many events it wrote, and how many bytes. Memory of runs and of the request that is submitted, in MB
+(10⁶ bytes): CMS McM MultiValidation, "Memory scaling in validation" and "Request submission to computing".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from drainwise.facts.errors import UsageError
+
+MB, KB = 10**6, 10**3
+"""Bytes of the units of a request: memory in MB, size per event in kB."""
+LARGEST = 10**18
+"""No count, number of bytes or seconds beyond this is believed."""
+
+_RUNNER, _PROGRAM = "measured", "reported"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run that ended well: `events` were run and `written` of them came out with `output_bytes`.
+
+    wall_seconds, cpu_seconds: of the whole run. peak_rss_bytes: the largest resident set of all its processes together.
+    event_seconds: the part of wall_seconds in which events were processed, where the program says so.
+    """
+
+    cores: int
+    events: int
+    written: int
+    output_bytes: int
+    wall_seconds: float
+    cpu_seconds: float
+    peak_rss_bytes: int
+    event_seconds: float | None = None
+
+    @property
+    def time_per_event(self) -> float:
+        """Wall seconds per event that was run (the inverse of the event throughput)."""
+        seconds = self.wall_seconds if self.event_seconds is None else self.event_seconds
+        return seconds / self.events
+
+    @property
+    def size_per_event(self) -> float:
+        """kB per event that was written; 0 when none was."""
+        return self.output_bytes / KB / self.written if self.written else 0.0
+
+    @property
+    def filter_efficiency(self) -> float:
+        """The part of the events that were run and came out."""
+        return self.written / self.events
+
+    @property
+    def cpu_efficiency(self) -> float:
+        """CPU time over cores × wall time."""
+        return self.cpu_seconds / (self.cores * self.wall_seconds)
+
+    @property
+    def peak_rss(self) -> float:
+        """The peak resident set in MB."""
+        return self.peak_rss_bytes / MB
+
+
+def parse_measurement(text: bytes, cores: int, events: int) -> Measurement:
+    """Read a run's report; `cores` it was given, `events` it had to run (the program may say it ran others).
+
+    Raises ValueError, one line that names the key and the value, for anything that no figure can be made of.
+    """
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("its report is not JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("its report is no JSON object")
+    fault = found.get("fault")
+    if isinstance(fault, str) and fault:
+        raise ValueError(fault)
+    measured, reported = _object(found, _RUNNER), _object(found, _PROGRAM)
+    ran = _whole(reported, "events", 1) if "events" in reported else events
+    if ran < 1:
+        raise ValueError(f"events = {ran}: expected 1 or more: nothing can be said per event")
+    seconds = _positive(reported, "event_seconds") if "event_seconds" in reported else None
+    run = Measurement(
+        cores=cores,
+        events=ran,
+        written=_whole(reported, "written", 0),
+        output_bytes=_whole(reported, "output_bytes", 0),
+        wall_seconds=_positive(measured, "wall_seconds"),
+        cpu_seconds=_number(measured, "cpu_seconds"),
+        peak_rss_bytes=_whole(measured, "peak_rss_bytes", 1),
+        event_seconds=seconds,
+    )
+    if run.written > run.events:
+        raise ValueError(f"written = {run.written}: expected at most the {run.events} events that were run")
+    if seconds is not None and seconds > run.wall_seconds * 1.01 + 1:
+        raise ValueError(f"event_seconds = {seconds:g}: expected at most the run's {run.wall_seconds:g} s")
+    return run
+
+
+def _object(found: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = found.get(key)
+    if not isinstance(value, dict):
+        raise ValueError(f"its report has no {key!r}")
+    return value
+
+
+def _number(found: Mapping[str, object], key: str) -> float:
+    value = found.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
+        raise ValueError(f"{key} = {_shown(value)}: expected a number, 0 or more")
+    return float(value)
+
+
+def _positive(found: Mapping[str, object], key: str) -> float:
+    value = _number(found, key)
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{key} = {value:g}: expected more than 0")
+    return value
+
+
+def _whole(found: Mapping[str, object], key: str, least: int) -> int:
+    value = found.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+        raise ValueError(f"{key} = {_shown(value)}: expected a whole number, {least} or more")
+    return value
+
+
+def _shown(value: object) -> str:
+    """Return a value of a user's file as ASCII without control characters, at most 60 of them."""
+    try:
+        return "nothing" if value is None else ascii(value)[:60]
+    except ValueError:  # an integer of too many digits to print
+        return "a very large number"
+
+
+LEAST_PER_CORE, MOST_PER_CORE = 500, 4000
+"""Between these lies what a run of more cores than the request has threads gets for each core, MB."""
+USUAL_SINGLE_CORE, SCALED_SINGLE_CORE = 2300, 2000
+"""A request of one thread and 2300 MB is scaled as if it had 2000 MB."""
+_MARGIN = Fraction(11, 10)
+_STEP = 1000
+_MB, _MIB = 10**6, 1 << 20
+
+
+def single_core_memory(memory: int, threads: int) -> Fraction:
+    """Return MB per core of a run that needs more than the request's: `memory` MB for `threads` threads.
+
+    Raises UsageError where either is below 1.
+    """
+    _check(memory, threads)
+    if threads == 1 and memory == USUAL_SINGLE_CORE:
+        return Fraction(SCALED_SINGLE_CORE)
+    return max(Fraction(LEAST_PER_CORE), min(Fraction(MOST_PER_CORE), Fraction(memory, threads)))
+
+
+def memory_for_run(cores: int, memory: int, threads: int) -> int:
+    """Return MB that a validation run on `cores` gets: the request's memory up to its threads, scaled beyond them.
+
+    Whole MB, rounded up where memory / threads is none. Raises UsageError where one of them is below 1.
+    """
+    _check(memory, threads)
+    if cores < 1:
+        raise UsageError(f"cores: {cores}: expected 1 or more")
+    return memory if cores <= threads else math.ceil(single_core_memory(memory, threads) * cores)
+
+
+def memory_for_submission(peak_rss: float) -> int:
+    """Return MB to submit with: the peak resident set in MB and a tenth, rounded up to the next thousand.
+
+    Exact: as floating point numbers 1.1 × 50000 is more than 55000. Raises UsageError for none, NaN or infinity.
+    """
+    if not (math.isfinite(peak_rss) and peak_rss > 0):
+        raise UsageError(f"peak resident memory: {peak_rss!r} MB: expected a number above 0")
+    return math.ceil(Fraction(repr(float(peak_rss))) * _MARGIN / _STEP) * _STEP
+
+
+def mebibytes(megabytes: int) -> int:
+    """Return MB as batch systems count them, in 2²⁰ bytes; rounded up."""
+    return -(-megabytes * _MB // _MIB)
+
+
+def _check(memory: int, threads: int) -> None:
+    for what, value in (("memory", memory), ("threads", threads)):
+        if value < 1:
+            raise UsageError(f"{what}: {value}: expected 1 or more")

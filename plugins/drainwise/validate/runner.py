@@ -1,0 +1,204 @@
+"""Runs inside a validation's job: starts the program, measures it with everything it starts, and reports.
+
+`REPORT CORES EVENTS MEMORY -- COMMAND…` in the arguments. The program finds DRAINWISE_VALIDATION_CORES, _EVENTS,
+_MEMORY (MB) and _REPORT in its environment; in the file that the last one names it leaves a JSON object: `written`
+(events) and `output_bytes`; and where it likes `events` that it ran and `event_seconds` of its event loop. Or it is the
+job report of CMSSW (FrameworkJobReport.xml), with the metrics that McM's validation takes from it.
+
+Standard library alone; Python 3.9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from drainwise.common.local_file import read_small, replace_file, split_path
+from drainwise.common.process_tree import adopt_orphans, kill_all_below, lead_group
+from drainwise.common.processes import children, kill_group
+from drainwise.facts.errors import FeatureError
+
+PREFIX = "DRAINWISE_VALIDATION_"
+_LOOK = 0.1
+_CHILD_ENDED = {signal.SIGCHLD}
+_ENDINGS = (signal.SIGTERM, signal.SIGINT)
+_REPORT_LIMIT = 1 << 22
+_LAST_WAIT = 5.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_WRITTEN_MEGABYTES = ("Timing-tstoragefile-write-totalMegabytes", "Timing-file-write-totalMegabytes")
+_MEGABYTE = 1 << 20  # as the storage statistics count them
+_NOT_FOUND, _CANNOT_RUN = 127, 126
+
+
+def resident_bytes() -> int:
+    """Return the resident memory in bytes of all processes below this one; pages they share count in each."""
+    total, above = 0, children()
+    while above:
+        pid = above.pop()
+        above += children(pid)
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm", "rb") as stream:
+            total += int(stream.read().split()[1]) * _PAGE
+    return total
+
+
+def measure(
+    command: Sequence[str], environment: dict[str, str], limit: float = math.inf
+) -> tuple[int, dict[str, float]]:
+    """Run a command to its end: its exit code (128 + N for signal N), and what it took. Raises OSError.
+
+    wall_seconds, cpu_seconds (of everything it started and that has ended), peak_rss_bytes. What has run for `limit`
+    seconds is killed.
+    """
+    adopt_orphans()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _CHILD_ENDED)  # it is waited for: a program's end is seen at once
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until there is somebody to pass them on to
+    peak, began = 0, time.monotonic()
+    child = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=_in_child,  # noqa: PLW1509 - this process has one thread
+    )
+    for number in _ENDINGS:
+        signal.signal(number, lambda got, _: kill_group(child.pid, got))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDINGS)
+    code = None
+    while code is None:
+        peak = max(peak, resident_bytes())
+        if time.monotonic() - began >= limit:
+            sys.stderr.write("drainwise: its wall limit is over\n")
+            kill_group(child.pid, signal.SIGKILL)
+            limit = math.inf
+        _wait_for_an_end(child.pid)
+        code = child.poll()
+    wall = time.monotonic() - began
+    kill_group(child.pid, signal.SIGKILL)
+    kill_all_below(_LAST_WAIT)  # and reaps them: what was not waited for has no CPU time
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # The kernel keeps the peak of each process that has ended: a peak between two looks is not missed.
+    peak = max(peak, used.ru_maxrss * 1024)
+    taken = {"wall_seconds": wall, "cpu_seconds": used.ru_utime + used.ru_stime, "peak_rss_bytes": peak}
+    return code if code >= 0 else 128 - code, taken
+
+
+def _wait_for_an_end(program: int) -> None:
+    """Wait for a look's time, or until the program has ended; orphans that it left behind are reaped meanwhile."""
+    ends = time.monotonic() + _LOOK
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is not None:
+            if found.si_pid == program:
+                return
+            os.waitpid(found.si_pid, 0)
+            continue
+        left = ends - time.monotonic()
+        if left <= 0:
+            return
+        signal.sigtimedwait(_CHILD_ENDED, left)
+
+
+def program_report(path: str) -> tuple[object, str]:
+    """Return what the program reported, or what is wrong with it; its numbers are judged elsewhere."""
+    try:
+        found = read_small(path, _REPORT_LIMIT)
+    except FeatureError as fault:
+        return None, f"the program's report: {fault}"
+    if found is None:
+        return None, f"the program wrote no report: it must leave one in ${PREFIX}REPORT"
+    if found[0].lstrip()[:1] == b"<":
+        try:
+            return report_in_xml(found[0]), ""
+        except ValueError as fault:
+            return None, str(fault)
+    try:
+        return json.loads(found[0]), ""
+    except (ValueError, RecursionError):
+        return None, "the program's report is not JSON"
+
+
+def report_in_xml(content: bytes) -> dict[str, object]:
+    """Return `written` and `output_bytes`, and `events` and `event_seconds` where the report states them.
+
+    Raises ValueError for what is no such report. A document type is refused: entities could grow without bound.
+    """
+    from xml.etree import ElementTree  # noqa: PLC0415 - most programs need no XML
+
+    if b"<!" in content.replace(b"<!--", b"").replace(b"<![CDATA[", b""):
+        raise ValueError("the job report declares a document type")
+    try:
+        root = ElementTree.fromstring(content)  # noqa: S314 - no document type, so no entities
+    except (ElementTree.ParseError, ValueError, LookupError):
+        raise ValueError("the job report is no sound XML") from None
+    metrics = {one.get("Name", ""): one.get("Value", "") for one in root.iter("Metric")}
+    written = [one.text or "" for one in root.iter("TotalEvents")]
+    megabytes = next((metrics[name] for name in _WRITTEN_MEGABYTES if name in metrics), None)
+    if not written or megabytes is None:
+        missing = _WRITTEN_MEGABYTES[0] if written else "TotalEvents"
+        raise ValueError(f"the job report has no {missing}")
+    found: dict[str, object] = {
+        "written": int(_number("TotalEvents", written[-1])),
+        "output_bytes": round(_number(_WRITTEN_MEGABYTES[0], megabytes) * _MEGABYTE),
+    }
+    if "NumberEvents" in metrics:
+        events = _number("NumberEvents", metrics["NumberEvents"])
+        found["events"] = int(events)
+        throughput = _number("EventThroughput", metrics.get("EventThroughput", "0"))
+        if throughput > 0:
+            found["event_seconds"] = events / throughput
+    return found
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValueError(f"the job report: {name} = {ascii(text)[:60]}: expected a number, 0 or more")
+    return value
+
+
+def _in_child() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*_CHILD_ENDED, *_ENDINGS))
+    lead_group()
+
+
+def main(arguments: Sequence[str] | None = None, limit: float = math.inf) -> int:
+    """Run for at most `limit` seconds, measure and report; the program's exit code."""
+    report, cores, events, memory, dashes, *command = sys.argv[1:] if arguments is None else arguments
+    if dashes != "--" or not command:
+        sys.stderr.write("drainwise: REPORT CORES EVENTS MEMORY -- COMMAND…\n")
+        return 2
+    report = os.path.abspath(report)
+    own = f"{report}.program"
+    figures = {"CORES": cores, "EVENTS": events, "MEMORY": memory, "REPORT": own}
+    environment = {**os.environ, **{PREFIX + name: value for name, value in figures.items()}}
+    try:
+        code, measured = measure(command, environment, limit)
+    except OSError as fault:
+        sys.stderr.write(f"drainwise: {command[0]}: {fault.strerror}\n")
+        return _NOT_FOUND if isinstance(fault, FileNotFoundError) else _CANNOT_RUN
+    reported, fault_said = program_report(own)
+    value = {"measured": measured, "reported": reported, "fault": fault_said}
+    directory, name = split_path(report)
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        replace_file(name, json.dumps(value).encode() + b"\n", handle)
+    finally:
+        os.close(handle)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

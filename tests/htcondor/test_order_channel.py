@@ -1,0 +1,59 @@
+"""What a node is asked about orders, and what is said of a refusal."""
+
+from __future__ import annotations
+
+import time
+
+import htcondor2
+import pytest
+
+from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded
+from drainwise.htcondor.node.order_list import WITHDRAWN
+from drainwise.htcondor.pool import order_channel as order_road
+from drainwise.htcondor.pool.order_rights import OrderRights
+from drainwise.htcondor.pool.orders import OrderEntry
+
+
+def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was just ordered may end before its startd is asked; a run in several slots has no slot's name."""
+
+    def address(slot: str, machine: str) -> str:
+        if machine == "n1":
+            raise RunEnded(f"the collector knows no slot {slot} on {machine} any more")
+        if machine == "n2":
+            raise PoolUnreachable("no answer")
+        return f"<{machine}>"
+
+    monkeypatch.setattr(order_road, "startd_address", address)
+    monkeypatch.setattr(order_road, "_value", lambda address: f"orders of {address}")
+    asked = {"n1": "slot1_1@n1 and 1 more", "n2": "slot1_1@n2", "n3": "slot1_1@n3"}
+    assert order_road.knobs_of(asked) == {"n3": "orders of <n3>"}
+
+
+def test_a_refusal_is_named_with_bindings_that_have_no_ping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of 24.0: what cannot be named would count as an order that nobody answered."""
+    monkeypatch.delattr(htcondor2, "ping")
+    monkeypatch.setattr(order_road, "rights_at", lambda _: OrderRights("condor@password", False))
+    assert "ALLOW_ADMINISTRATOR" in order_road._why_refused("<n1>")
+
+
+@pytest.mark.parametrize("shown", ["PilotReclaimWithdrawn", "PilotReclaimTakenBack", ""])
+def test_a_node_rendered_by_an_earlier_version_withdraws_an_order_too(
+    monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    """Its drop-in calls the same attribute by another name; one without either cannot withdraw an order."""
+    run, deadline = "access#1.0#5@5", int(time.time()) + 3600
+    here = {"State": "Claimed", "PilotVacateTime": 0, **({shown: False} if shown else {})}
+    put: list[OrderEntry] = []
+    monkeypatch.setattr(order_road, "startd_address", lambda *_: "<n1>")
+    monkeypatch.setattr(order_road, "_runs", lambda _: {run: here})
+    monkeypatch.setattr(order_road, "_value", lambda _: f"{run}={deadline}")
+    monkeypatch.setattr(order_road, "_put", lambda order, *_: put.append(order))
+    monkeypatch.setattr(order_road, "_goes_on", lambda *_: True)
+    monkeypatch.setattr(order_road, "_await_collector", lambda *_: None)
+    given = order_road.withdraw_order(run, "slot1_1@n1", "n1")
+    if shown:
+        assert (list(given), put) == ([None], [OrderEntry(run, WITHDRAWN)])
+    else:
+        with pytest.raises(ActionRefused, match="render it again"):
+            list(given)

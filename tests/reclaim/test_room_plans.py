@@ -1,0 +1,173 @@
+"""Pilots go whose room a waiting job takes; nobody goes for a job that could not start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.history import History
+from drainwise.reclaim.plan import Plan, as_json
+from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.settings import ReclaimSettings
+
+from .facts import NOW, SETTINGS, pilot, report
+
+GIB = 1024
+
+
+def alices(number: int, node: str, cores: int = 8, memory: int = 16 * GIB, gpus: int = 0, **more: object) -> Pilot:
+    """A pilot of alice's that drains within 2000 s; the higher its number, the more it wastes."""
+    one = pilot(number, report(8.0, final=float(number * 400)), cores=cores)
+    return replace(one, node=node, place=node, holds=Amounts(cores, memory, gpus), **more)  # type: ignore[arg-type]
+
+
+def kind(
+    jobs: int, needs: Amounts, *classes: str, account: str = "bob", places: int = 1, whole: bool = False
+) -> JobKind:
+    name = kind_name(account, needs, "", places, whole=whole)
+    return JobKind(name, account, jobs, needs, frozenset(classes or {"plain"}), places, whole, example="17.0")
+
+
+def pool(pilots: list[Pilot], kinds: list[JobKind], places: list[Place], beyond: int = 10_000) -> Snapshot:
+    """Alice has all cores in use, `beyond` what she is owed at most; bob is owed what he waits for."""
+    used = sum(one.cores for one in pilots if one.account == "group_a")
+    wanted = sum(one.jobs * one.cores for one in kinds if one.classes)
+    accounts = (
+        Account("group_a", used, max(0, used - beyond), 0.0, 1000.0),
+        Account("bob", 0.0, 10_000.0, wanted, 500.0, 8.0),
+    )
+    return Snapshot(NOW, tuple(pilots), accounts, kinds=tuple(kinds), places=tuple(places))
+
+
+def place(name: str, cores: int = 32, memory: int = 64 * GIB, gpus: int = 0, of: str = "plain") -> Place:
+    return Place(name, name, of, Amounts(), Amounts(cores, memory, gpus))
+
+
+def plan(snapshot: Snapshot, settings: ReclaimSettings = SETTINGS, history: History | None = None) -> Plan:
+    return make_plan(snapshot, NOW, settings, history)
+
+
+def numbers(of: Plan) -> list[int]:
+    return sorted(int(order.pilot.run.split("#")[1].split(".")[0]) for order in of.orders)
+
+
+FOUR_NODES = [alices(4 * node + slot, f"n{node}") for node in range(4) for slot in range(4)]
+PLACES = [place(f"n{node}") for node in range(4)]
+
+
+def test_a_job_of_8_cores_and_32_gib_gets_the_room_of_one_node() -> None:
+    """Two pilots of one node, the cheapest node; not four pilots of four nodes, nor one alone."""
+    found = plan(pool(FOUR_NODES, [kind(1, Amounts(8, 32 * GIB))], PLACES))
+    assert numbers(found) == [0, 1]
+    assert "room for 1 of 1 waiting job" in found.summary
+    assert all("makes room on n0 for 1 of bob (8 cores, 32 GiB memory)" in order.reason for order in found.orders)
+
+
+def test_memory_poor_nodes_are_left_alone() -> None:
+    poor = [replace(one, holds=Amounts(8, 2 * GIB)) for one in FOUR_NODES[:4]]
+    places = [place("n0", memory=8 * GIB, of="poor"), *PLACES[1:]]
+    found = plan(pool([*poor, *FOUR_NODES[4:]], [kind(1, Amounts(8, 16 * GIB))], places))
+    assert numbers(found) == [4]
+
+
+def test_a_job_that_needs_a_gpu_gets_the_pilot_that_has_it() -> None:
+    with_gpu = [
+        replace(one, holds=Amounts(8, 16 * GIB, 1)) if one.run.startswith("ce#13.") else one for one in FOUR_NODES
+    ]
+    places = [*PLACES[:3], place("n3", gpus=1)]
+    assert numbers(plan(pool(with_gpu, [kind(1, Amounts(8, 0, 1))], places))) == [13]
+
+
+def test_a_kind_that_fits_no_node_costs_nobody_anything_and_is_named() -> None:
+    nowhere = replace(kind(3, Amounts(8, 4096 * GIB)), classes=frozenset())
+    found = plan(pool(FOUR_NODES, [nowhere], PLACES))
+    assert not found.orders
+    assert found.notices[0].startswith("3 waiting jobs of bob (8 cores, 4096 GiB memory, such as 17.0) fit no node")
+
+
+def test_jobs_run_only_where_they_may() -> None:
+    places = [*PLACES[:2], place("n2", of="other"), place("n3", of="other")]
+    assert numbers(plan(pool(FOUR_NODES, [kind(2, Amounts(8), "other")], places))) == [8, 9]
+
+
+def test_what_is_free_or_returns_serves_first() -> None:
+    free = [replace(PLACES[0], free=Amounts(8, 16 * GIB)), *PLACES[1:]]
+    goes = [replace(one, deadline=NOW + 600) if one.run.startswith("ce#9.") else one for one in FOUR_NODES]
+    assert numbers(plan(pool(goes, [kind(2, Amounts(8))], free))) == []
+    assert numbers(plan(pool(goes, [kind(3, Amounts(8))], free))) == [0]
+    assert numbers(plan(pool(goes, [kind(1, Amounts(8, 48 * GIB))], free))) == [0, 1]  # with what is free on n0
+
+
+def test_an_order_whose_room_a_job_uses_stands_and_another_one_is_withdrawn() -> None:
+    """Two orders on n0 for a job that needs both; one elsewhere for nobody."""
+    goes = [
+        replace(one, deadline=NOW + 600) if one.run.split(".")[0] in {"ce#0", "ce#1", "ce#9"} else one
+        for one in FOUR_NODES
+    ]
+    found = plan(pool(goes, [kind(1, Amounts(8, 32 * GIB))], PLACES))
+    assert not found.orders
+    assert [one.pilot.run.split(".")[0] for one in found.withdrawals] == ["ce#9"]
+
+
+def test_no_more_cores_go_than_the_account_holds_beyond_its_quota() -> None:
+    found = plan(pool(FOUR_NODES, [kind(4, Amounts(8, 32 * GIB))], PLACES, beyond=20))
+    assert len(found.orders) == 2
+    assert "for 3 no room can be made now" in found.summary
+    assert any(notice.startswith("no room can be made now for 3 of 4 waiting jobs of bob") for notice in found.notices)
+
+
+def test_memory_of_a_small_job_is_made_room_for_as_long_as_the_giver_keeps_its_own_share() -> None:
+    """alice is owed all but the 2 cores that bob waits for; the memory of bob's job is held by two of her pilots."""
+    seen = pool(FOUR_NODES, [kind(1, Amounts(2, 32 * GIB))], PLACES)
+    alice = replace(seen.accounts[0], cores_owed=126.0, cores_share=64.0)
+    found = plan(replace(seen, accounts=(alice, replace(seen.accounts[1], cores_per_job=2.0))))
+    assert numbers(found) == [0, 1]
+    poor = replace(alice, cores_share=126.0)
+    assert not plan(replace(seen, accounts=(poor, replace(seen.accounts[1], cores_per_job=2.0)))).orders
+
+
+def test_a_limit_of_the_cycle_delays_the_rest() -> None:
+    found = plan(pool(FOUR_NODES, [kind(4, Amounts(8))], PLACES), replace(SETTINGS, max_cores=16))
+    (part,) = found.users
+    assert (part.cores, part.cores_given, part.later) == (32, 16, 16)
+    assert part.limit == "a limit allows 16 cores now"
+
+
+def test_claims_change_which_pilots_go_and_nothing_else() -> None:
+    kinds = [kind(1, Amounts(8, 32 * GIB)), kind(2, Amounts(4, 16 * GIB))]
+    claims = plan(pool(FOUR_NODES, kinds, PLACES))
+    silent = plan(pool([replace(one, report=None) for one in FOUR_NODES], kinds, PLACES))
+    for one in (claims, silent):
+        assert sum(order.pilot.cores for order in one.orders) == 32
+    assert sum(order.waste for order in claims.orders) < sum(order.waste for order in silent.orders)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_makes_the_same_room_with_as_many_cores(policy: str) -> None:
+    found = plan(pool(FOUR_NODES, [kind(2, Amounts(8, 32 * GIB))], PLACES), replace(SETTINGS, policy=policy))
+    assert sum(order.pilot.cores for order in found.orders) == 32
+    assert "room for 2 of 2" in found.summary
+
+
+def test_a_whole_node_is_a_hole_of_its_size() -> None:
+    found = plan(pool(FOUR_NODES, [kind(1, Amounts(1), whole=True)], PLACES))
+    assert numbers(found) == [0, 1, 2, 3]
+
+
+def test_the_plan_names_the_jobs_also_as_json() -> None:
+    found = as_json(plan(pool(FOUR_NODES, [kind(1, Amounts(8))], PLACES)))
+    (order,) = found["users"][0]["orders"]  # type: ignore[index]
+    assert order["room"]["place"] == "n0"
+    assert [(one["account"], one["jobs"], one["asks"], one["example"]) for one in order["room"]["jobs"]] == [
+        ("bob", 1, "8 cores", "17.0")
+    ]
+    assert found["cores_usable"] == 8
+
+
+def test_nobody_goes_where_nobody_waits() -> None:
+    assert not plan(pool(FOUR_NODES, [], PLACES)).orders

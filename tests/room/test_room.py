@@ -1,0 +1,231 @@
+"""Pilots go so that a waiting job can start, place by place; who loses what is never a matter of claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.made_up_room import mixed_pool
+from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.room.choice import PlaceRoom, RoomMade
+from drainwise.room.demand import demand_left
+from drainwise.room.facts import room_facts
+
+from .pools import ENDLESS, SIZES, Pool, as_if_large, kind, pilot, place, pools
+
+FULL, POOR = Amounts(32, 128 << 10), Amounts(32, 16 << 10)
+
+
+def runs(made: RoomMade) -> set[str]:
+    """All pilots that go."""
+    return {run for one in made.users for run in one.runs}
+
+
+def facts_of(made: RoomMade) -> list[object]:
+    """What claims have no part in: who loses how many cores for which jobs, and the jobs that have room."""
+    return [made.jobs, made.missing, *((one.user, one.cores, one.jobs) for one in made.users)]
+
+
+def test_a_job_of_8_cores_and_32_gib_gets_the_room_of_one_place_not_of_four() -> None:
+    """Eight cores of memory-poor places, or spread over four, are of no use to it."""
+    poor = [place(f"poor{number}", POOR) for number in range(4)]
+    fat = place("rich", FULL)
+    pilots = [pilot(f"p{number}", f"poor{number}", 8, 4 << 10, age=10) for number in range(4)]
+    pilots += [pilot(f"q{number}", "rich", 4, 16 << 10, age=9000) for number in range(8)]
+    made = Pool((kind("k", 1, 8, 32 << 10),), (*poor, fat), tuple(pilots)).made()
+    assert made.jobs == {"k": 1}
+    assert {run[0] for run in runs(made)} == {"q"}
+    assert len(runs(made)) == 2
+    assert made.places == (PlaceRoom("rich", (("k", 1),), tuple(sorted(runs(made))), (("group_alice", "alice"),)),)
+
+
+def test_a_job_that_can_run_nowhere_costs_nobody_anything() -> None:
+    """It has no classes: `plan` names it."""
+    nodes = tuple(place(f"n{number}", FULL) for number in range(3))
+    pilots = tuple(pilot(f"p{number}", f"n{number}", 32, 128 << 10) for number in range(3))
+    made = Pool((kind("nowhere", 5, 64, classes=()),), nodes, pilots).made()
+    assert runs(made) == set()
+    assert (made.jobs, made.missing) == ({}, {"nowhere": 5})
+
+
+def test_a_job_that_waits_where_nobody_can_give_cores_back_stays_unserved() -> None:
+    """All of those over their share are ordered to leave already, say."""
+    made = Pool((kind("k", 2, 4),), (place("n", FULL),), (), users=()).made()
+    assert (runs(made), made.jobs, made.missing) == (set(), {}, {"k": 2})
+
+
+def test_memory_needs_more_cores_of_pilots_than_the_job_has() -> None:
+    """One core with 32 GiB takes four pilots of 8 GiB, if that is how the memory lies."""
+    pilots = tuple(pilot(f"p{number}", "n", 2, 8 << 10) for number in range(8))
+    made = Pool((kind("k", 1, 1, 32 << 10),), (place("n", FULL),), pilots).made()
+    assert (len(runs(made)), made.users[0].cores) == (4, 8)
+
+
+def test_a_gpu_job_gets_a_gpu_and_a_partly_free_place_gives_less() -> None:
+    """The pilot that holds the GPU goes; cores that are free there need not come from pilots."""
+    gpu = place("g", Amounts(16, 64 << 10, 1), Amounts(4, 32 << 10), node_class="gpu")
+    pilots = (pilot("with", "g", 2, 8 << 10, 1), pilot("without", "g", 10, 8 << 10), pilot("else", "n", 8))
+    job = kind("k", 1, 6, 16 << 10, 1, classes=("gpu",))
+    made = Pool((job,), (gpu, place("n", FULL)), pilots).made()
+    assert runs(made) == {"with"}
+
+
+def test_a_whole_place_is_empty_of_everybody() -> None:
+    """A place with a pilot that may get no order cannot be emptied; free cores alone are no whole place."""
+    job = kind("k", 1, 4, whole=True)
+    nodes = (place("a", Amounts(16), Amounts(8)), place("b", Amounts(16), Amounts(8)))
+    mine = (pilot("a1", "a", 4), pilot("b1", "b", 4), pilot("b2", "b", 4))
+    made = Pool((job,), nodes, mine).made()
+    assert runs(made) == {"b1", "b2"}
+
+
+def test_a_job_of_several_places_gets_all_or_none() -> None:
+    """Different places at once: two on one place are not two places."""
+    nodes = tuple(place(f"n{number}", Amounts(16)) for number in range(2))
+    pilots = (pilot("a", "n0", 16), pilot("b", "n1", 8))
+    pool = Pool((kind("k", 3, 8, places=2),), nodes, pilots)
+    made = pool.made()
+    assert (made.jobs, made.missing) == ({"k": 1}, {"k": 2})
+    assert runs(made) == {"a", "b"}
+    alone = replace(pool, pilots=pilots[:1]).made()
+    assert (alone.jobs, runs(alone)) == ({}, set())
+
+
+def test_a_place_that_is_not_divisible_serves_one_job() -> None:
+    """A static slot of HTCondor: what the job does not need of it helps nobody."""
+    slots = tuple(place(f"s{number}", Amounts(8), divisible=False) for number in range(3))
+    pilots = tuple(pilot(f"p{number}", f"s{number}", 8, age=number) for number in range(3))
+    made = Pool((kind("k", 2, 2),), slots, pilots).made()
+    assert (made.jobs, runs(made)) == ({"k": 2}, {"p0", "p1"})
+
+
+def test_room_that_comes_back_anyway_is_not_made_twice() -> None:
+    """Nor room that is free."""
+    nodes = (place("a", Amounts(8)), place("b", Amounts(8), Amounts(8)))
+    pool = Pool((kind("k", 2, 8),), nodes, (pilot("p", "a", 8),), returning={"a": Amounts(8)})
+    assert runs(pool.made()) == set()
+    assert runs(replace(pool, returning={}).made()) == {"p"}
+
+
+def test_what_an_account_is_owed_bounds_its_jobs() -> None:
+    """Whole jobs alone; a kind that finds no room leaves what is owed to the next one."""
+    pilots = tuple(pilot(f"p{number}", "n", 4) for number in range(8))
+    kinds = (kind("wide", 1, 16, classes=("none",)), kind("narrow", 9, 4))
+    made = Pool(kinds, (place("n", FULL),), pilots, owed={"bob": 18.5}).made()
+    assert (made.jobs, len(runs(made))) == ({"narrow": 4}, 4)
+
+
+def test_several_users_make_room_together_where_none_can_alone() -> None:
+    """The fewest cores first, then the users' order, then the shortest run time: no claim."""
+    nodes = (place("a", Amounts(8)), place("b", Amounts(8)))
+    pilots = (
+        pilot("a.alice", "a", 4),
+        pilot("a.dave", "a", 4, user="dave"),
+        pilot("b.dave", "b", 3, user="dave"),
+        pilot("b.eve", "b", 5, user="eve"),
+    )
+    pool = Pool((kind("k", 1, 8),), nodes, pilots, users=("alice", "dave", "eve"), costs={"a.alice": 9, "a.dave": 9})
+    made = pool.made()
+    assert runs(made) == {"a.alice", "a.dave"}
+    assert made.places == (
+        PlaceRoom("a", (("k", 1),), ("a.alice", "a.dave"), (("group_alice", "alice"), ("group_dave", "dave"))),
+    )
+    assert runs(replace(pool, most={"alice": 3}).made()) == {"b.dave", "b.eve"}
+
+
+def _made(pool: Pool, size: str) -> RoomMade:
+    with SIZES[size]():
+        return pool.made()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=100, deadline=None)
+@given(pools(("alice", "dave", "eve")), st.randoms(use_true_random=False))
+def test_claims_change_neither_who_loses_how_much_nor_what_others_lose(size: str, pool: Pool, dice: Random) -> None:
+    """Whatever alice claims: dave and eve lose the same pilots, alice the same cores, and the same jobs have room."""
+    told = _made(pool, size)
+    claims = {run: float(dice.randint(0, 99)) for run in pool.costs if run in _of(pool, "alice")}
+    other = _made(replace(pool, costs={**pool.costs, **claims}), size)
+    assert facts_of(told) == facts_of(other)
+    for before, after in zip(told.users[1:], other.users[1:]):
+        assert before == after
+
+
+def _of(pool: Pool, user: str) -> set[str]:
+    return {one.run for one in pool.pilots if one.user == user}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=100, deadline=None)
+@given(pools(("alice", "dave")), st.randoms(use_true_random=False))
+def test_the_order_in_which_places_and_pilots_are_listed_changes_nothing(size: str, pool: Pool, dice: Random) -> None:
+    """The order of the kinds and of the users is theirs; all else goes by name."""
+    places, pilots = list(pool.places), list(pool.pilots)
+    dice.shuffle(places)
+    dice.shuffle(pilots)
+    assert _made(replace(pool, places=tuple(places), pilots=tuple(pilots)), size) == _made(pool, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=100, deadline=None)
+@given(pools(("alice", "dave", "eve")))
+def test_all_room_is_there_when_the_pilots_have_left(size: str, pool: Pool) -> None:
+    """Each place holds the jobs it is said to hold beside those served before; nobody loses more than the limit."""
+    made = _made(pool, size)
+    for user in made.users:
+        assert user.cores <= pool.most[user.user]
+        assert user.cores == sum(one.cores for one in pool.pilots if one.run in user.runs)
+        assert user.cost == pytest.approx(sum(pool.costs[run] for run in user.runs))
+    assert sorted(run for one in made.places for run in one.runs) == sorted(runs(made))
+    several = {one.name: one.places for one in pool.kinds}
+    there: Counter[str] = Counter()
+    for one in made.places:
+        there.update(dict(one.jobs))
+    assert there == {name: number * several[name] for name, number in made.jobs.items()}
+    assert _lacking(pool, made) == []
+
+
+def _lacking(pool: Pool, made: RoomMade) -> list[str]:
+    """The places where the jobs that have room would not fit."""
+    facts = room_facts(pool.kinds, pool.places)
+    left = demand_left(facts, {one.account: ENDLESS for one in pool.kinds} | dict(pool.owed), {})
+    pilots, kinds = {one.run: one for one in pool.pilots}, {one.name: one for one in pool.kinds}
+    found = []
+    for node in facts.places:
+        here = [one for one in made.places if one.place == node.name]
+        room = facts.amounts(left.room[facts.index[node.name]])
+        gone = sum_of([room, *(pilots[run].holds or Amounts() for one in here for run in one.runs)])
+        jobs = [kinds[name] for one in here for name, number in one.jobs for _ in range(number)]
+        if not gone.covers(sum_of(one.needs for one in jobs)):
+            found.append(node.name)
+        if any(node.node_class not in one.classes for one in jobs):
+            found.append(node.name)
+        alone = not node.divisible or any(one.whole for one in jobs)
+        if jobs and alone and (len(jobs) > 1 or left.closed[facts.index[node.name]]):
+            found.append(node.name)
+        if any(one.whole and gone.cores < node.total.cores for one in jobs):
+            found.append(node.name)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_a_large_pool_claims_choose_the_pilots_and_nothing_else(seed: int) -> None:
+    """Mixed nodes and kinds: with the claims less is wasted than by facts alone, for the same jobs and cores."""
+    pool = mixed_pool(400, 2000, 20, 3)
+    pool = replace(pool, kinds=tuple(replace(one, jobs=3) for one in pool.kinds))
+    dice = Random(seed)
+    wastes = {name: [float(dice.randint(0, 10**6)) for _ in some] for name, some in pool.wastes.items()}
+    with as_if_large():
+        blind = replace(pool, wastes={name: [0.0] * len(some) for name, some in wastes.items()}).made()
+        made = replace(pool, wastes=wastes).made()
+    assert facts_of(blind) == facts_of(made)
+    waste = {one.run: spent for name, some in pool.pilots.items() for one, spent in zip(some, wastes[name])}
+    for before, after in zip(blind.users, made.users):
+        assert after.cost == pytest.approx(sum(waste[run] for run in after.runs))
+        assert after.cost <= sum(waste[run] for run in before.runs)
+    assert sum(one.cost for one in made.users) < 0.9 * sum(waste[run] for run in runs(blind))

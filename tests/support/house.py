@@ -1,0 +1,102 @@
+"""The folders of the package: where the code of each runs, with whose rights, and which others it may import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parents[2] / "plugins" / "drainwise"
+
+EVERYWHERE, NODE, JOB, POOL = "everywhere", "worker node", "in a job", "central machine"
+ADMIN, USER = "each machine of the site", "where users submit"
+
+
+class Room(NamedTuple):
+    """Where the code of a folder runs, with whose rights, and which other rooms its modules may import."""
+
+    machine: str
+    rights: str
+    knows: str
+    plain: bool = True
+    """Whether it needs the standard library alone."""
+
+
+HOUSE = {
+    "": Room(EVERYWHERE, "anybody", "cli"),
+    "facts": Room(EVERYWHERE, "anybody", ""),
+    "common": Room(EVERYWHERE, "anybody", "facts"),
+    "features": Room(NODE, "job's user, root", "common facts"),
+    "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
+    "node": Room(NODE, "job's user, root", "common facts features pilotad"),
+    "systems": Room(EVERYWHERE, "anybody", "common facts"),
+    "htcondor": Room(
+        EVERYWHERE,
+        "who types the command",
+        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup systems",
+        plain=False,
+    ),
+    "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node pilotad"),
+    "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
+    "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
+    "htcondor.pool": Room(
+        POOL, "agent", "common facts htcondor.ads htcondor.demand htcondor.node pilotad pool", plain=False
+    ),
+    "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice", plain=False),
+    "htcondor.setup": Room(
+        ADMIN, "root", "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig", plain=False
+    ),
+    "slurm": Room(EVERYWHERE, "who types the command", "slurm.launch slurm.pool slurm.setup systems", plain=False),
+    "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
+    "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
+    "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
+    "slurm.node_agent": Room(NODE, "root", "common facts features node pilotad slurm.jobs slurm.node"),
+    "slurm.pool": Room(
+        POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
+    ),
+    "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs"),
+    "slurm.setup": Room(
+        ADMIN, "root", "common facts install node pool siteconfig slurm.jobs slurm.node slurm.pool", plain=False
+    ),
+    "sge": Room(USER, "user", "common facts launch launch.choice systems"),
+    "local": Room(
+        USER,
+        "user",
+        "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool systems",
+    ),
+    "local.lease": Room(USER, "user", "common facts features node"),
+    "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad"),
+    "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
+    "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide"),
+    "page": Room(EVERYWHERE, "anybody", "common"),
+    "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
+    "estimate.records": Room(JOB, "job's user, anybody", "facts"),
+    "validate": Room(USER, "user", "common facts launch launch.choice siteconfig"),
+    "launch": Room(USER, "user", "facts launch.choice"),
+    "launch.choice": Room(EVERYWHERE, "anybody", "facts"),
+    "launch.files": Room(USER, "user", "common facts launch.choice"),
+    "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
+    "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
+    "siteconfig": Room(ADMIN, "root", "common facts reclaim systems"),
+    "install": Room(ADMIN, "root", "common facts siteconfig", plain=False),
+    "pool": Room(POOL, "agent", "facts pilotad"),
+    "room": Room(POOL, "agent", "pool", plain=False),
+    "requests": Room(POOL, "agent, administrator", "common facts pool"),
+    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.totals requests room", plain=False),
+    "reclaim.totals": Room(POOL, "agent", "", plain=False),
+    "journal": Room(POOL, "agent", "common facts page pilotad pool reclaim requests", plain=False),
+    "agent": Room(POOL, "agent", "common facts journal pool reclaim requests siteconfig", plain=False),
+    "simulate": Room(
+        USER,
+        "anybody",
+        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.totals",
+        plain=False,
+    ),
+    "cli": Room(
+        EVERYWHERE,
+        "who types the command",
+        "agent common estimate estimate.records facts features install "
+        "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
+        "pilot.queues pool reclaim requests simulate siteconfig systems validate",
+        plain=False,
+    ),
+}
