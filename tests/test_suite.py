@@ -14,9 +14,15 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "test"
 SETUP = "#!/bin/sh\necho venv\n"
 PYTHON = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
 CONFIGURATION = "[tool.pytest.ini_options]\nmarkers = ['daemons: slow']\naddopts = '-ra'\n"
+# Without `test_most`, less is run than is asked for.
+CONFIGURATION += (
+    "pythonpath = ['plugins']\n[tool.coverage.run]\nsource = ['plugins']\n[tool.coverage.report]\nfail_under = 90\n"
+)
+MODULE = "def doubled(number):\n    if number == 0:\n        return 0\n    return 2 * number\n"
 # Fails as often as is said when it is run for the first time, and is right from then on.
 TESTS = """
 import pathlib, pytest
+from module import doubled
 
 def fails(name, times):
     mark = pathlib.Path(f"{name}.runs")
@@ -27,6 +33,9 @@ def fails(name, times):
 @pytest.mark.parametrize("times", [0, %d])
 def test_fast(times):
     fails(f"fast{times}", times)
+
+def test_most():
+    assert (doubled(0), doubled(1)) == (0, 2)
 
 @pytest.mark.daemons
 def test_slow():
@@ -40,11 +49,12 @@ def suite(place: Path, fast: int, slow: int) -> subprocess.CompletedProcess[str]
     """The script on a suite whose tests fail so often at first."""
     (place / "tests").mkdir()
     (place / "plugins").mkdir()
+    (place / "plugins" / "module.py").write_text(MODULE)
     (place / "pyproject.toml").write_text(CONFIGURATION)
     (place / "tests" / "test_it.py").write_text(TESTS % (fast, slow))
     programs = {"scripts/setup": SETUP, "venv/bin/python": PYTHON}
     programs |= dict.fromkeys(("venv/bin/ruff", "venv/bin/mypy"), "#!/bin/sh\n")
-    programs["venv/bin/coverage"] = "#!/bin/sh\necho 100.0\n"
+    programs["venv/bin/coverage"] = f'#!/bin/sh\nexec {sys.executable} -m coverage "$@"\n'
     for name, text in programs.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text)
