@@ -23,7 +23,7 @@ from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, whole
 from drainwise.pool.facts import Ending, Pilot
-from drainwise.reclaim.candidates import KILL
+from drainwise.reclaim.candidates import KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
 from drainwise.reclaim.history import PilotOutcome
 
@@ -151,4 +151,12 @@ def outcome_of(event: Event) -> PilotOutcome:
         whole(event, "predicted"),
         whole(event, "realised"),
         whole(event, "possible"),
+        kept=_kept(event),
     )
+
+
+def _kept(event: Event) -> bool | None:
+    """Return whether a pilot that was to leave by itself did so before its deadline; None when it was not."""
+    if event.get("kind") != LEAVE:
+        return None
+    return not truth(event, "vacated") and moment(event, "ended") <= moment(event, "deadline")

@@ -48,7 +48,8 @@ class NodeFault:
 
 @dataclass(frozen=True)
 class History:
-    """orders: those of the last hour and the last one. trust: by user. spared: how many times, by run.
+    """orders: those of the last hour and the last one. trust: by user. broken: the probability that a pilot does not
+    leave as it says, by user. spared: how many times, by run.
 
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
@@ -58,6 +59,7 @@ class History:
 
     orders: tuple[PastOrder, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
+    broken: Mapping[str, float] = field(default_factory=dict)
     spared: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, int] = field(default_factory=dict)
@@ -156,7 +158,8 @@ class PilotOutcome:
     """What became of one pilot that had an order. Wastes in core-seconds; ended in UNIX s.
 
     predicted: the claim, before any doubt. realised: what the batch system's records say was lost. possible: cores ×
-    run time at its end, the most that can have been.
+    run time at its end, the most that can have been. kept: whether one that was to leave by itself did so in time; None
+    for any other.
     """
 
     run: str
@@ -165,6 +168,7 @@ class PilotOutcome:
     predicted: int
     realised: int
     possible: int
+    kept: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import numpy as np
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
 from drainwise.simulate.policies import BASELINES, CLAIRVOYANT, Clairvoyant, Truth
-from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.scenario import EXACT, Scenario
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
 from drainwise.simulate.trace import TraceJob
@@ -138,7 +139,9 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     """Return the orders of one policy: the agent's plan, or another policy's choice among the agent's candidates."""
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
-    plan = make_plan(snapshot, now, settings)
+    # Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
+    history = History(broken={HOLDER: 0.0}) if burst.scenario.estimates == EXACT else None
+    plan = make_plan(snapshot, now, settings, history)
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
     if is_policy(policy):
