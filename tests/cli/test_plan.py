@@ -26,7 +26,7 @@ def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest
     )
     assert "spare" in lines["slot1_4@node1"]
     assert "drain, 42m45s left" in lines["slot1_3@node1"]
-    assert "not needed; draining it would waste 1.67 core-h" in lines["slot1_2@node1"]
+    assert "not needed; draining it would waste 1.84 core-h" in lines["slot1_2@node1"]
     assert "not needed; draining it would waste 30.7 core-h" in lines["slot1_4@node1"]
     assert pool.orders == []
 

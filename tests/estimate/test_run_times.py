@@ -186,7 +186,7 @@ def test_answers_are_kept_as_often_as_they_say() -> None:
 def test_who_runs_still_at_an_age_are_fewer_the_later_it_is(
     ended: list[float], elapsed: float, ages: list[float]
 ) -> None:
-    """All at their own age and before, and three in four have ended by the time that is expected."""
+    """All at their own age and before, and three in four have ended by about the time that is expected."""
     times = RunTimes()
     for seconds in ended:
         times.learn(("a",), seconds)
@@ -195,9 +195,9 @@ def test_who_runs_still_at_an_age_are_fewer_the_later_it_is(
     assert found[-1] == 1.0
     assert all(0.0 <= later <= sooner <= 1.0 for sooner, later in zip(found, found[1:-1]))
     end = times.expected(("a",), elapsed)
-    if end is not None and end > elapsed + 1:
-        [share] = times.still_running(("a",), elapsed, [end]) or [0.0]
-        assert share == pytest.approx(1 - QUANTILE, abs=0.05)
+    if end is not None and end > 2:
+        sooner, later = times.still_running(("a",), elapsed, [end / 1.1 - 1, end * 1.1 + 1]) or [0.0, 0.0]
+        assert sooner + 1e-9 >= 1 - QUANTILE >= later - 1e-9
 
 
 def test_nobody_can_tell_who_runs_still_of_a_kind_without_jobs() -> None:
