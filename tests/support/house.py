@@ -88,15 +88,16 @@ HOUSE = {
     "simulate": Room(
         USER,
         "anybody",
-        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.totals",
+        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim simulate.policies",
         plain=False,
     ),
+    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.totals", plain=False),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
         "agent common estimate estimate.records facts features install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim requests simulate siteconfig systems validate",
+        "pilot.queues pool reclaim requests simulate simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }
