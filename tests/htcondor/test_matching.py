@@ -151,7 +151,7 @@ def bomb() -> object:
 def test_an_expression_without_end_holds_up_its_own_job_alone() -> None:
     began = time.monotonic()
     first, endless, third, none = matched([job(), bomb(), job(), None], {"class": empty()}, (), 2)
-    assert (first, third, none) == ({"class"}, {"class"}, None)
+    assert first == third == {"class"} and none is None
     assert not endless, "it may run nowhere that is known"
     assert time.monotonic() - began < 20
 
@@ -163,7 +163,7 @@ def test_after_three_matches_without_end_no_more_are_tried(monkeypatch: pytest.M
         return True
 
     monkeypatch.setattr(matching, "may_run", without_end)
-    jobs = ["first", "endless", "second", "endless", "endless", "endless", "third"]
+    jobs: list[object] = ["first", "endless", "second", "endless", "endless", "endless", "third"]
     assert matched(jobs, {"class": empty()}, (), 1) == [{"class"}, None, {"class"}, None, None, None, None]
 
 
