@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
 from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT
