@@ -48,7 +48,7 @@ class NodeFault:
 
 @dataclass(frozen=True)
 class History:
-    """orders: those of the last hour and the last one. trust: by user. spared: how many times, by run.
+    """orders: those of the last day and the last one. trust: by user. spared: how many times, by run.
 
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
@@ -74,6 +74,7 @@ def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
 
 
 HOUR = 3600
+DAY = 24 * HOUR
 
 
 def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
