@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli.main import main
-from drainwise.simulate.policies import POLICIES
+from drainwise.simulate.policies.named import POLICIES
 
 pytestmark = pytest.mark.daemons  # whole simulations take their time
 

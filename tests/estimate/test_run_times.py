@@ -176,3 +176,18 @@ def test_answers_are_kept_as_often_as_they_say() -> None:
         jobs = [each for each in spread if each > elapsed]
         end = known.expected(KIND, elapsed) or math.inf
         assert sum(each <= end for each in jobs) / len(jobs) == pytest.approx(QUANTILE, abs=0.06)
+
+
+@given(ended=st.lists(times, max_size=20), running=st.lists(times, max_size=5), later=st.lists(times, max_size=20))
+def test_a_copy_learns_by_itself(ended: list[float], running: list[float], later: list[float]) -> None:
+    """What either learns later changes nothing of the other."""
+    first, other = learned(*ended, running=running), learned(*ended, running=running)
+    before = first.expected(KIND, 7.0)
+    own = first.copy()
+    for seconds in later:
+        own.learn(KIND, seconds)
+        other.learn(KIND, seconds)
+    own.watch([])
+    other.watch([])
+    assert own.expected(KIND, 7.0) == other.expected(KIND, 7.0)
+    assert first.expected(KIND, 7.0) == before

@@ -6,8 +6,8 @@ import dataclasses
 import json
 from typing import Any
 
-from drainwise.reclaim.decision import make_plan
-from drainwise.reclaim.plan import as_json
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.plan_json import as_json
 
 from .facts import NOW, SETTINGS, pilot, report, snapshot
 

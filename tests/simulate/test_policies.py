@@ -10,7 +10,7 @@ from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.policy import Need
-from drainwise.simulate.policies import BASELINES, POLICIES, require_known
+from drainwise.simulate.policies.named import BASELINES, POLICIES, require_known
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.workload import SimulatedEstimates, payloads_of

@@ -7,7 +7,7 @@ import argparse
 from drainwise.cli.arguments import number, seconds, whole
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import WHILE_DRAINING
-from drainwise.simulate.policies import CLAIRVOYANT, require_known
+from drainwise.simulate.policies.named import CLAIRVOYANT, require_known
 from drainwise.simulate.scenario import ESTIMATES, Scenario, site_settings
 
 _MOST_CORES = 1_000_000

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
-from drainwise.simulate.policies import BASELINES, CLAIRVOYANT, Clairvoyant, Truth
+from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
+from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
@@ -113,7 +114,7 @@ def pilots_of(site: Site, now: int) -> tuple[Pilot, ...]:
 def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
     lease = pilot.lease
     return Pilot(
-        run=_run(pilot.run),
+        run=run_name(pilot.run),
         name=f"pilot{pilot.run}",
         node=f"place{pilot.place}",
         account=HOLDER,
@@ -130,7 +131,8 @@ def _deadline(pilot: SimPilot) -> int | None:
     return None if pilot.orders.deadline is None else int(pilot.orders.deadline)
 
 
-def _run(number: int) -> str:
+def run_name(number: int) -> str:
+    """Return how the agent calls the run of that number; names sort as the numbers do."""
     return f"{number:09d}"
 
 
@@ -166,12 +168,14 @@ def latest(snapshot: Snapshot, burst: Burst) -> int:
     return snapshot.taken + max(it.notice, min(grace, it.horizon + it.margin + it.vacate + it.order_latency))
 
 
-def truth_of(site: Site) -> dict[str, Sequence[Truth]]:
+def truth_of(site: Site) -> dict[str, list[Truth]]:
     """Return when what runs now really ends, by pilot."""
-    return {
-        _run(pilot.run): [
-            (one.payload.cores, one.start, one.start + site.true_seconds(pilot, one.payload))
-            for one in pilot.workload.running.values()
-        ]
-        for pilot in site.pilots.values()
-    }
+    return {run_name(pilot.run): truth_of_pilot(site, pilot) for pilot in site.pilots.values()}
+
+
+def truth_of_pilot(site: Site, pilot: SimPilot) -> list[Truth]:
+    """Return when what runs now in one pilot really ends."""
+    return [
+        (one.payload.cores, one.start, one.start + site.true_seconds(pilot, one.payload))
+        for one in pilot.workload.running.values()
+    ]

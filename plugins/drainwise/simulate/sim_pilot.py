@@ -46,7 +46,7 @@ class SimPilot:
         self.run, self.place, self.lease = run, place, lease
         self.stuck, self.liar, self.silent = stuck, liar, silent
         self.workload = Workload(lease.start)
-        self.orders = SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
+        self.orders = _no_orders(lease)
         self.idle = self.drained = 0.0
         self._since = self.empty_since = lease.start
 
@@ -85,6 +85,11 @@ class SimPilot:
         ad = SiteAd(vacate_desired=True, payload_deadline=deadline)
         self.orders = orders_from(ad, None, None, None, self.lease, settings, now)
 
+    def withdraw_order(self, now: float) -> None:
+        """Let the pilot go on until its lease ends."""
+        self.settle(now)
+        self.orders = _no_orders(self.lease)
+
     def settle(self, now: float) -> None:
         """Write down what idled since the last change."""
         idle = (self.lease.cores - self.workload.used) * (now - self._since)
@@ -113,6 +118,10 @@ class SimPilot:
         other.orders, other.idle, other.drained = self.orders, self.idle, self.drained
         other._since, other.empty_since = self._since, self.empty_since
         return other
+
+
+def _no_orders(lease: Lease) -> SiteOrders:
+    return SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
 
 
 def _lie(report: PilotReport, lease: Lease) -> PilotReport:

@@ -7,7 +7,7 @@ import math
 from drainwise.facts.units import duration
 from drainwise.reclaim.policies import POLICIES as AGENT
 from drainwise.simulate.intervals import Interval
-from drainwise.simulate.policies import CLAIRVOYANT
+from drainwise.simulate.policies.named import CLAIRVOYANT
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
 from drainwise.simulate.study import Part, Study
 from drainwise.simulate.summary import YOUNGEST_FIRST, PolicyLine
@@ -18,7 +18,8 @@ MEANINGS = {
     "condor-graceful": "least expected badput of a graceful drain, as in HTCondor; drained for the whole horizon",
     "youngest-drained": "the shortest run time first, drained for the whole horizon",
     "drain-all": "drawn by lot, drained for the whole horizon",
-    CLAIRVOYANT: "the exact choice of pilots and deadlines by who knows all true ends: the least that can be wasted",
+    CLAIRVOYANT: "the exact choice of pilots and deadlines by who knows all true ends: the best one-shot choice",
+    "wait-then-kill": "waits for the whole horizon, then kills the cheapest for what did not end by itself",
 }
 """What each policy does, for help and documents."""
 HEADINGS = (
