@@ -35,16 +35,16 @@ def test_the_pilots_that_cost_least_are_ordered_and_the_others_spared_each_with_
     plan = planned(snapshot(cheap, dear, silent, deficit=8))
     [user] = plan.users
     [order] = user.orders
-    assert (order.pilot, order.kind, order.deadline, order.waste) == (cheap, "leave", NOW + 2900, 100)
+    assert (order.pilot, order.kind, order.deadline, order.waste) == (cheap, "leave", NOW + 2900, 200)
     assert (
-        order.reason == "leaves by itself in 33m20s, 0.028 core-h idle until then;"
-        " in the least wasteful set for 8 cores, 0.028 core-h"
+        order.reason == "leaves by itself in 33m20s, 0.056 core-h idle until then;"
+        " in the least wasteful set for 8 cores, 0.056 core-h"
     )
     assert [(one.candidate.pilot, one.reason) for one in user.spared] == [
         (dear, "not needed; killing it would waste 0.278 core-h"),
         (silent, "not needed; killing it would waste 44.4 core-h"),
     ]
-    assert plan.summary == "1 pilot gives back 8 of 8 cores at an expected waste of 0.028 core-h"
+    assert plan.summary == "1 pilot gives back 8 of 8 cores at an expected waste of 0.056 core-h"
 
 
 def test_pilots_that_are_on_their_way_are_neither_ordered_nor_counted_again() -> None:

@@ -23,8 +23,8 @@ def test_every_pilot_is_there_with_its_figures_and_its_reason() -> None:
     [order] = user["orders"]
     assert (plan["policy"], plan["cores"]["deficit"], plan["cores"]["leaving"]) == ("least-waste", 8, 8)
     assert (order["run"], order["act"], order["deadline"]) == (pilot(1).run, "drain", NOW + 2900)
-    assert (order["remaining"], order["draining_waste"], order["expected_waste"]) == (2000, 2000, 2000)
-    assert plan["expected_waste"] == 2000
+    assert (order["remaining"], order["draining_waste"], order["expected_waste"]) == (2000, 4000, 4000)
+    assert plan["expected_waste"] == 4000
     silent, asked = user["spared"]
     assert (silent["run"], silent["standing"], silent["remaining"]) == (pilot(2).run, "silent", None)
     assert (asked["run"], asked["ordered_deadline"]) == (pilot(3).run, NOW + 5)

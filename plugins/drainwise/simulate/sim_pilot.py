@@ -125,12 +125,15 @@ def _no_orders(lease: Lease) -> SiteOrders:
 
 
 def _lie(report: PilotReport, lease: Lease) -> PilotReport:
-    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost."""
+    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost.
+
+    Nothing in it is impossible: all its cores have been busy since its start, until a payload that starts just now.
+    """
     end = math.floor(lease.end) if lease.end is not None else report.last_max_job_end
     return PilotReport(
         report.heartbeat,
         used_cpu=float(lease.cores),
-        last_job_start=report.last_job_start,
+        last_job_start=report.heartbeat,
         first_exp_job_end=end,
         last_exp_job_end=end,
         last_max_job_end=end,
