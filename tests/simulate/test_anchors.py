@@ -131,21 +131,22 @@ def test_the_clairvoyant_that_may_wait_orders_when_two_payloads_end_together() -
         job(4, 180, 9 * HOUR, 8, 11 * HOUR),
     ]
     scenario = Scenario(cores=16, lease=400_000.0, site=site_settings(2 * HOUR))
-    once, waiting = run_all(jobs, replace(scenario, reclaimed=0.5, quiet=0.0, moments=1), (CLAIRVOYANT, WAITING))
+    before, burst = site_of(jobs, replace(scenario, reclaimed=0.5), 10)
+    assert decide(before, snapshot_of(before, burst), burst, CLAIRVOYANT).predicted == 4 * 40 * 60
     site, found = stepped(WAITING, jobs, scenario, 10, 8)
     assert (found.given, found.predicted, site.destroyed, site.drained) == (8, 0, 0.0, 0.0)
     [(given_at, order)] = found.orders
     assert BEGIN + 1200 <= given_at <= BEGIN + HOUR == order.deadline
-    assert waiting.waste == 0.0 < once.waste
 
 
 @given(jobs=traces(), scenario=scenarios)
 def test_who_may_wait_never_wastes_more_than_the_best_one_shot_choice(jobs: list[TraceJob], scenario: Scenario) -> None:
-    """And it never gives less back."""
+    """It never gives less back; it gives more where a pilot of a fitting size comes later."""
     assume(fitting(jobs, scenario)[0])
     for once, waiting in zip(*[iter(run_all(jobs, scenario, (CLAIRVOYANT, WAITING)))] * 2):
-        assert waiting.waste <= once.waste + 1e-6 * max(1.0, once.waste)
         assert waiting.given >= once.given
+        if waiting.given == once.given:
+            assert waiting.waste <= once.waste + 1e-6 * max(1.0, once.waste)
 
 
 @given(
