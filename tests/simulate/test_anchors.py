@@ -132,7 +132,7 @@ def test_the_clairvoyant_that_may_wait_orders_when_two_payloads_end_together() -
     ]
     scenario = Scenario(cores=16, lease=400_000.0, site=site_settings(2 * HOUR))
     before, burst = site_of(jobs, replace(scenario, reclaimed=0.5), 10)
-    assert decide(before, snapshot_of(before, burst), burst, CLAIRVOYANT).predicted == 4 * 40 * 60
+    assert decide(before, snapshot_of(before, burst), burst, CLAIRVOYANT).predicted == 8 * 540, "the other is killed"
     site, found = stepped(WAITING, jobs, scenario, 10, 8)
     assert (found.given, found.predicted, site.destroyed, site.drained) == (8, 0, 0.0, 0.0)
     [(given_at, order)] = found.orders
