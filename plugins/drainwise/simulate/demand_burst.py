@@ -11,8 +11,9 @@ import numpy as np
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
+from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT
+from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
@@ -79,7 +80,10 @@ class SimOrder:
 
 @dataclass(frozen=True)
 class Decided:
-    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds."""
+    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds.
+
+    What a policy gives beyond what was asked for does not count as given; what it wastes does.
+    """
 
     held: int
     asked: int
@@ -140,10 +144,12 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     """Return the orders of one policy: the agent's plan, or another policy's choice among the agent's candidates."""
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
+    if policy == SITE_DEFAULT:
+        settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=ReclaimSettings.margin)
     plan = make_plan(snapshot, now, settings)
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
-    if is_policy(policy):
+    if is_policy(policy) or policy == SITE_DEFAULT:
         found = [(one.pilot, one.deadline, one.waste) for one in plan.orders]
     else:
         chooser = BASELINES[policy] if policy != CLAIRVOYANT else Clairvoyant(truth_of(site), latest(snapshot, burst))
@@ -155,7 +161,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     return Decided(
         held,
         asked,
-        sum(pilot.cores for pilot, _, _ in found),
+        min(asked, sum(pilot.cores for pilot, _, _ in found)),
         sum(waste for _, _, waste in found),
         tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
     )
