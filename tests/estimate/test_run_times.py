@@ -202,3 +202,18 @@ def test_who_runs_still_at_an_age_are_fewer_the_later_it_is(
 
 def test_nobody_can_tell_who_runs_still_of_a_kind_without_jobs() -> None:
     assert RunTimes().still_running(("a",), 0.0, [1.0]) is None
+
+
+@given(ended=st.lists(times, max_size=20), running=st.lists(times, max_size=5), later=st.lists(times, max_size=20))
+def test_a_copy_learns_by_itself(ended: list[float], running: list[float], later: list[float]) -> None:
+    """What either learns later changes nothing of the other."""
+    first, other = learned(*ended, running=running), learned(*ended, running=running)
+    before = first.expected(KIND, 7.0)
+    own = first.copy()
+    for seconds in later:
+        own.learn(KIND, seconds)
+        other.learn(KIND, seconds)
+    own.watch([])
+    other.watch([])
+    assert own.expected(KIND, 7.0) == other.expected(KIND, 7.0)
+    assert first.expected(KIND, 7.0) == before

@@ -13,7 +13,7 @@ from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.waste_curve import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, running_since
 from drainwise.pilotad.waste_curve import curve_points
-from drainwise.simulate.policies import waste_when_ended
+from drainwise.simulate.policies.clairvoyant import waste_when_ended
 
 from .work import T0, workload_of
 

@@ -32,13 +32,18 @@ def report(
     max_end: int | None = None,
     start: int = NOW - 1000,
     uncommitted: float = 0.0,
-    final: float = 0.0,
+    final: float | None = None,
     heartbeat: int = NOW - 60,
     priority: int | None = None,
     can_postpone: bool | None = True,
     curve: str | None = None,
 ) -> PilotReport:
-    """What a pilot says; by default it could be gone in 2000 s."""
+    """What a pilot says; by default it could be gone in 2000 s.
+
+    final: by default the least that what is not in use of 8 cores makes between both ends.
+    """
+    if final is None:
+        final = max(0.0, 8 - used) * max(0, last_end - first_end)
     return PilotReport(
         heartbeat,
         used_cpu=used,
@@ -143,7 +148,13 @@ def sound_reports(cores: int) -> st.SearchStrategy[PilotReport]:
     def build(used: float, ends: list[int], start: int, uncommitted: float, final: float) -> PilotReport:
         first, last = sorted(ends)
         return report(
-            used, first_end=first, last_end=last, start=start, uncommitted=uncommitted, final=final, max_end=None
+            used,
+            first_end=first,
+            last_end=last,
+            start=start,
+            uncommitted=uncommitted * used * (start - STARTED),
+            final=(cores - used + final * used) * (last - first),
+            max_end=None,
         )
 
     return st.builds(
@@ -151,6 +162,6 @@ def sound_reports(cores: int) -> st.SearchStrategy[PilotReport]:
         st.floats(0, cores),
         st.lists(st.integers(NOW, NOW + 50_000), min_size=2, max_size=2),
         st.integers(STARTED, NOW),
-        st.floats(0, cores * 10_000.0),
-        st.floats(0, cores * 10_000.0),
+        st.floats(0, 1),
+        st.floats(0, 1),
     )

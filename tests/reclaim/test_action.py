@@ -19,7 +19,7 @@ from drainwise.facts.errors import (
     RunEnded,
 )
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from memory_pool import MemoryPool
 

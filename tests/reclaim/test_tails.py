@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.waste_curve import curve_text
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from one_pilot import assess
 
@@ -34,16 +34,16 @@ def test_who_broke_promises_is_dearer_and_nobody_else() -> None:
         return next(way.waste for way in found.options if way.kind == LEAVE)
 
     lost = 6 * (1000 + 2000 + SETTINGS.margin)
-    assert leaves(alice=0.0) == 2000
-    assert leaves(alice=0.5) == 2000 + 0.5 * lost
-    assert leaves(bob=0.5) == leaves() == 2000 + 0.1 * lost
+    assert leaves(alice=0.0) == 4000
+    assert leaves(alice=0.5) == 4000 + 0.5 * lost
+    assert leaves(bob=0.5) == leaves() == 4000 + 0.1 * lost
 
 
 def test_the_tail_is_no_part_of_what_the_pilot_promised() -> None:
     """Else its user would be held to what the agent adds."""
     [order] = make_plan(snapshot(pilot(1, report(7.0))), NOW, SETTINGS).orders
-    assert (order.kind, order.promised) == (LEAVE, 1000)
-    assert order.waste == 1000 + 7 * 390
+    assert (order.kind, order.promised) == (LEAVE, 2000)
+    assert order.waste == 2000 + 7 * 390
 
 
 def test_a_curve_is_taken_at_its_best_point() -> None:

@@ -51,6 +51,14 @@ class RunTimes:
         self._running: dict[Kind, list[int]] = {}
         self._curves: dict[Kind, _Curve] = {}
 
+    def copy(self) -> RunTimes:
+        """Return what is known now, to learn on by itself."""
+        other = RunTimes()
+        other._ended = {kind: ended.copy() for kind, ended in self._ended.items()}
+        other._running = {kind: counts[:] for kind, counts in self._running.items()}
+        other._curves = self._curves.copy()
+        return other
+
     def learn(self, kind: Kind, seconds: float) -> None:
         """Learn that a job of that kind has ended after `seconds`; every wider kind learns it, too."""
         step = _step(seconds)
@@ -128,6 +136,11 @@ class _Ended:
     def __init__(self) -> None:
         self.counts, self.since = [0] * _STEPS, 0
         self.newest: deque[int] = deque()
+
+    def copy(self) -> _Ended:
+        other = _Ended()
+        other.counts, other.since, other.newest = self.counts[:], self.since, self.newest.copy()
+        return other
 
     def add(self, step: int) -> None:
         self.counts[step] += 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-DAY = 86400
-"""Seconds."""
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 

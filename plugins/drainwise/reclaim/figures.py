@@ -17,7 +17,6 @@ import numpy as np
 
 from drainwise.facts.cut_deadline import best_cut, cut_waste
 from drainwise.facts.stated_curve import between
-from drainwise.facts.units import DAY
 from drainwise.facts.waste import (
     at_least,
     at_most,
@@ -27,6 +26,7 @@ from drainwise.facts.waste import (
     uncommitted_run,
 )
 from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.history import DAY
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 

@@ -47,7 +47,7 @@ class SimPilot:
         self.run, self.place, self.lease = run, place, lease
         self.stuck, self.liar, self.silent = stuck, liar, silent
         self.workload = Workload(lease.start)
-        self.orders = SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
+        self.orders = _no_orders(lease)
         self.idle = self.drained = 0.0
         self._since = self.empty_since = lease.start
 
@@ -86,6 +86,11 @@ class SimPilot:
         ad = SiteAd(vacate_desired=True, payload_deadline=deadline)
         self.orders = orders_from(ad, None, None, None, self.lease, settings, now)
 
+    def withdraw_order(self, now: float) -> None:
+        """Let the pilot go on until its lease ends."""
+        self.settle(now)
+        self.orders = _no_orders(self.lease)
+
     def settle(self, now: float) -> None:
         """Write down what idled since the last change."""
         idle = (self.lease.cores - self.workload.used) * (now - self._since)
@@ -117,13 +122,20 @@ class SimPilot:
         return other
 
 
+def _no_orders(lease: Lease) -> SiteOrders:
+    return SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
+
+
 def _lie(report: PilotReport, lease: Lease) -> PilotReport:
-    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost."""
+    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost.
+
+    Nothing in it is impossible: all its cores have been busy since its start, until a payload that starts just now.
+    """
     end = math.floor(lease.end) if lease.end is not None else report.last_max_job_end
     return PilotReport(
         report.heartbeat,
         used_cpu=float(lease.cores),
-        last_job_start=report.last_job_start,
+        last_job_start=report.heartbeat,
         first_exp_job_end=end,
         last_exp_job_end=end,
         last_max_job_end=end,

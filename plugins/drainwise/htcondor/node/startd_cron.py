@@ -61,7 +61,7 @@ def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: i
     A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
     only: it lost its protection.
     """
-    state = standing(report, now, heartbeat_limit, job.started)
+    state = standing(report, now, heartbeat_limit, job.started, job.cores)
     if state in {CONTRADICTORY, STALE}:
         report = PilotReport(report.heartbeat)
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, candidates_of
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
+from drainwise.reclaim.decide.by_user import able_and_closed
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.history import History, why_closed
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.policy import Chosen, Need
@@ -51,9 +52,7 @@ def user_plan(
     wait: str,
 ) -> UserPlan:
     """Choose among one user's pilots, no more cores than are `allowed` now; wait: why none may be given yet, or ""."""
-    closed = {pilot.run: why for pilot in pilots if (why := why_closed(pilot, now, settings, history))}
-    able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, history)
-    others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, history)
+    able, closed = able_and_closed(pilots, now, settings, history)
     need = part.need(able.sizes)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
     orders = orders_of(policy_called(settings.policy).choose(able, bounded), able)
@@ -62,7 +61,7 @@ def user_plan(
         limit = wait or f"a limit allows {allowed} cores now"
         possible = min(part.cores, int(able.sizes.sum()))
         later = max(0, possible - sum(order.pilot.cores for order in orders))
-    return UserPlan(*whose, part.cores, later, limit, orders, able, (others, closed), need)
+    return UserPlan(*whose, part.cores, later, limit, orders, able, closed, need)
 
 
 def orders_of(choices: Sequence[Chosen], among: Candidates) -> tuple[Order, ...]:
