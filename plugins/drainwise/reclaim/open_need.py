@@ -1,15 +1,16 @@
 """Serve a need that stays open until a moment: decide again each cycle whom to end now, whom to let go on, and wait.
 
 Nothing forces a decision before the moment, and pilots become cheap by themselves: a payload ends, and the next one has
-hardly begun. So each cycle takes only whom it is cheap to end now, under a price. The price is what the cores that are
-missing should cost if the rest of them are taken later. What a kill loses grows by a second each second on each busy
-core, so a pilot stays below x core-seconds a core for about x seconds: if C cores are below x now, about C·R/x more
-will come below it within the R seconds that are left. The less time is left, the higher is the price; in the end it is
-what the cheapest pilots cost that are there.
+hardly begun. To drain takes time, so whom it should waste least to drain is asked at once. Who is to be killed is taken
+only when it is cheap now, under a price: what the cores that are missing should cost if the rest of them are taken
+later. What a kill loses grows by a second each second on each busy core, so a pilot stays below x core-seconds a core
+for about x seconds: if C cores are below x now, about C·R/x more will come below it within the R seconds that are left.
+The less time is left, the higher is the price; in the end it is what the cheapest pilots cost that are there.
 
 Waiting costs, too: a core-hour that somebody waits is worth `waiting_cost` wasted ones. Pilots whose lease ends in time
-give their cores back by themselves. An order is withdrawn when others have become cheaper by far, and its pilot gets no
-other one for `PAUSE`. Everything comes from the snapshot and from when orders were withdrawn: nothing is kept.
+give their cores back by themselves, and others end as often as pilots have begun. An order is withdrawn when others
+have become cheaper by far, and its pilot gets no other one for `PAUSE`. Everything comes from the snapshot and from
+when orders were withdrawn: nothing is kept.
 """
 
 from __future__ import annotations
@@ -92,7 +93,6 @@ def need_step(
     )
     sizes = among.sizes
     missing = need.cores - int(sizes[by_itself].sum())
-    missing -= _others_that_end(it, by_itself, left)
     cost = _with_waiting(it, waiting_cost)
     open_to = ~by_itself & (~closed | ordered)
     withdrawn = _withdrawn(cost / sizes, sizes, ordered, open_to, missing) if left > need.cycle else []
@@ -100,11 +100,13 @@ def need_step(
     stands[withdrawn] = False
     missing -= int(sizes[stands].sum())
     able = np.flatnonzero(open_to & ~ordered)
-    price = _price(it, sizes, able, missing, left if left > need.cycle else 0, need.cycle)
+    others = _others_that_end(it, by_itself, left)
+    price = _price(it, sizes, able, missing - others, left if left > need.cycle else 0, need.cycle)
     total = total_to_give(sizes[able], missing, missing) if missing > 0 else 0
     rows = able[cheapest_of_total(sizes[able], cost[able], it.priority[able], total)] if total > 0 else able[:0]
     price += waiting_cost * left / 2
-    now_rows = tuple(row for row in rows.tolist() if left <= need.cycle or cost[row] / sizes[row] <= price)
+    at_once = (it.kill > it.drained) | (cost / sizes <= price) | (left <= need.cycle)
+    now_rows = tuple(row for row in rows.tolist() if at_once[row])
     return NeedStep(among, now_rows, tuple(among.pilots[row].run for row in withdrawn), price)
 
 
@@ -115,7 +117,7 @@ def _others_that_end(it: Figures, by_itself: Mask, left: int) -> int:
     """
     window = max(RATE_WINDOW, left)
     began = float(it.columns.cores[it.columns.started > it.now - window].sum()) * left / window
-    return int(max(0.0, began - it.columns.cores[by_itself].sum()))
+    return int(_COME_LATER * max(0.0, began - it.columns.cores[by_itself].sum()))
 
 
 def _with_waiting(it: Figures, waiting_cost: float) -> Real:
