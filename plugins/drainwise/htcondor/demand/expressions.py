@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER = re.compile(r"(?<![\w.])\d{1,18}(?:\.\d{1,18})?(?![\w.])")
@@ -16,7 +17,11 @@ _STRINGS_APART = re.compile(r"[\s,]+")
 # Conditions that condor_submit writes into the requirements of each job, and the amounts, which are told as such.
 _USUAL = frozenset(("memory", "cpus", "disk", "gpus", "hasfiletransfer", "filesystemdomain", "condorversion"))
 _USUAL_TEXTS = frozenset(('TARGET.Arch == "X86_64"', 'TARGET.OpSys == "LINUX"'))
+_KEPT = re.compile(r'"[^"]*" == "" \|\|')
 _SHOWN = 300
+
+KEPT_MARK = "ChildPilotReturningCpus"
+"""Stands in what the drop-in of the execute nodes adds to START, and nowhere else."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,21 @@ def conjuncts(expression: str) -> list[str]:
         place += 1
     parts.append(expression[begin:])
     return [_bare(part) for part in parts]
+
+
+@lru_cache(maxsize=4096)
+def without_kept_room(start: str) -> str:
+    """Return the START of a node without the condition that the drop-in of drainwise adds to it.
+
+    While room is kept on a place that condition differs from those of all others; when it is whole all is as elsewhere.
+    """
+    if KEPT_MARK.casefold() not in start.casefold():
+        return start
+    parts = conjuncts(start)
+    own = [part for part in parts if not (_KEPT.match(part) and KEPT_MARK.casefold() in part.casefold())]
+    if len(own) == len(parts):
+        return start
+    return own[0] if len(own) == 1 else " && ".join(f"({part})" for part in own) or "true"
 
 
 def unusual(expression: str, counted: Collection[str] = ()) -> str:

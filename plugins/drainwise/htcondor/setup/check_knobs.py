@@ -82,10 +82,12 @@ def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
             wide = [word for word in names if word.startswith("*")]
             why = "with ENABLE_RUNTIME_CONFIG an administrator's token sets any knob of the node from afar"
         else:
-            wide = [word for word in names if fnmatchcase("pilot_reclaim", word.casefold())]
-            why = f"everyone with the level {level.upper()} can end any pilot"
+            ours = ("pilot_reclaim", "pilot_reclaim_room")
+            wide = [word for word in names if any(fnmatchcase(one, word.casefold()) for one in ours)]
+            why = f"everyone with the level {level.upper()} can end any pilot or keep jobs from starting"
         if wide:
-            rest = [word for word in names if word not in wide] + ["PILOT_RECLAIM"] * (level == "administrator")
+            rest = [word for word in names if word not in wide]
+            rest += ["PILOT_RECLAIM", "PILOT_RECLAIM_ROOM"] * (level == "administrator")
             line = f"{name.upper()} = {' '.join(dict.fromkeys(rest))}".rstrip()
             yield Finding(DANGEROUS, daemon.machine, name.upper(), why, line, value)
 
