@@ -17,7 +17,7 @@ _STRINGS_APART = re.compile(r"[\s,]+")
 # Conditions that condor_submit writes into the requirements of each job, and the amounts, which are told as such.
 _USUAL = frozenset(("memory", "cpus", "disk", "gpus", "hasfiletransfer", "filesystemdomain", "condorversion"))
 _USUAL_TEXTS = frozenset(('TARGET.Arch == "X86_64"', 'TARGET.OpSys == "LINUX"'))
-_KEPT = re.compile(r'"[^"]*" == "" \|\|')
+_KEPT = re.compile(r"\(int\(split\(replace\(strcat\(")
 _SHOWN = 300
 
 KEPT_MARK = "ChildPilotReturningCpus"
@@ -74,17 +74,16 @@ def conjuncts(expression: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def without_kept_room(start: str) -> str:
-    """Return the START of a node without the condition that the drop-in of drainwise adds to it.
+    """Return the START of a node, as ClassAds write it, as it is there while no room is kept.
 
-    While room is kept on a place that condition differs from those of all others; when it is whole all is as elsewhere.
+    What the drop-in of drainwise adds to it differs from place to place while room is kept.
     """
     if KEPT_MARK.casefold() not in start.casefold():
         return start
-    parts = conjuncts(start)
-    own = [part for part in parts if not (_KEPT.match(part) and KEPT_MARK.casefold() in part.casefold())]
-    if len(own) == len(parts):
-        return start
-    return own[0] if len(own) == 1 else " && ".join(f"({part})" for part in own) or "true"
+    for part in conjuncts(start):
+        if _KEPT.match(part) and KEPT_MARK.casefold() in part.casefold():
+            return start.replace(f"({part})", "(true)", 1)
+    return start
 
 
 def unusual(expression: str, counted: Collection[str] = ()) -> str:

@@ -34,6 +34,9 @@ _PLACE_ATTRIBUTES = (
     *AMOUNTS,
     *(f"{_TOTAL}{name}" for name in AMOUNTS),
 )
+_TAKES_NONE = (False, "/Expr((false) && (true))/")
+"""START of a slot that takes no jobs: alone, and with what the drop-in adds."""
+
 _TAKES_JOBS = ("Unclaimed", "Matched", "Claimed", "Preempting", "Backfill")
 
 
@@ -90,7 +93,7 @@ def _read(ad: Any, names: Sequence[str]) -> PlaceAd | None:
     name, machine, state = text(plain, "Name"), text(plain, "Machine"), text(plain, "State")
     if name is None or machine is None or state not in _TAKES_JOBS or row.get("requirements") is False:
         return None
-    if row.get("start") is False:
+    if row.get("start") in _TAKES_NONE:
         return None
     total, divisible = slot_amounts(totals, names, _TOTAL), row.get("partitionableslot") is True
     if total.cores == 0:

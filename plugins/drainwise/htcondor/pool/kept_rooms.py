@@ -1,8 +1,8 @@
 """Write the text of PILOT_RECLAIM_ROOM: the room that a node keeps for jobs that need all of it.
 
-A blank-separated list, one word for a partitionable slot: `<slot>=<sure>:<until>:<least>:<total>`, two UNIX times and
-twice `<cores>:<MiB>:<GPUs>`. The drop-in of the execute nodes says what follows from it. As the orders beside it, it
-becomes part of a daemon's configuration: nothing enters it that does not match a strict pattern.
+A 1 and a blank-separated list, one word for a partitionable slot: `<slot>=<sure>:<until>:<least>:<total>`, two UNIX
+times and twice `<cores>:<MiB>:<GPUs>`. The drop-in of the execute nodes says what follows from it. As the orders beside
+it, it becomes part of a daemon's configuration: nothing enters it that does not match a strict pattern.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ ROOM_KNOB = "PILOT_RECLAIM_ROOM"
 MOST_ROOMS = 16
 """Partitionable slots of one node with kept room; of more the ones that end last."""
 
+_FORMAT = "1"
 _SURE_SECONDS, _ORDER_SECONDS = 60, 10  # for which it is kept in any case: at least, and for each order
 _WORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@-]{0,254})=([1-9][0-9]{8,9}):([1-9][0-9]{8,9})((?::[0-9]{1,9}){6})")
 
@@ -63,7 +64,7 @@ def rooms_text(rooms: Iterable[RoomEntry]) -> str:
     for word in words:
         if not _WORD.fullmatch(word):
             raise ActionRefused(f"{word[:80]!r} cannot be kept room: not a slot, a time and six numbers")
-    return " ".join(words)
+    return " ".join((_FORMAT, *words)) if words else ""
 
 
 def with_room(present: Iterable[RoomEntry], new: RoomEntry, now: int) -> tuple[RoomEntry, ...]:

@@ -92,7 +92,7 @@ class HTCondorPool:
 
     def keep_room(self, room: KeptRoom) -> None:
         """See `KeepsRooms`; it counts from the node's next reconfig on, which each order brings."""
-        within(self._order_seconds, lambda: _keep(room), f"node {room.node}")
+        within(self._order_seconds / 2, lambda: _keep(room), f"node {room.node}")
 
     def _send(self, node: str, order: Callable[[], Iterable[None]]) -> None:
         """Have an order sent to a node. Raises as `Pool.give_order`."""
