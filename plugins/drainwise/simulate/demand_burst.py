@@ -10,11 +10,12 @@ import numpy as np
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
 from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT
-from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.scenario import EXACT, Scenario
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
 from drainwise.simulate.trace import TraceJob
@@ -146,7 +147,9 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
     if policy == SITE_DEFAULT:
         settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=ReclaimSettings.margin)
-    plan = make_plan(snapshot, now, settings)
+    # Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
+    history = History(broken={HOLDER: 0.0}) if burst.scenario.estimates == EXACT else None
+    plan = make_plan(snapshot, now, settings, history)
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
     if is_policy(policy) or policy == SITE_DEFAULT:
