@@ -9,7 +9,7 @@ from drainwise.journal.event import DONE
 from drainwise.local.job import ENDED, RUNNING, WAITING
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.demo_pool import PILOTS_STOP, DemoPool, DemoPoolError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from drainwise.reclaim.plan import as_json
+from drainwise.reclaim.plan_json import as_json
 from local_demo.outcome import DemoOutcome
 from local_demo.sums import verdict
 from local_demo.timeline import all_back, cumulative

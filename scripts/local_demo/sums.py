@@ -11,7 +11,7 @@ from typing import Any
 
 from drainwise.pilot.queues.records import DONE, FAILED
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.timeline import Freed

@@ -19,7 +19,7 @@ from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
 from drainwise.agent.metrics_export import metrics_observer
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DONE, FAILED, SKIPPED
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.siteconfig.schema import MetricsSection

@@ -24,8 +24,9 @@ from drainwise.htcondor.ads.values import (
 )
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.decision import make_plan
-from drainwise.reclaim.plan import Plan, as_json
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
 from recorded_condor import GROUPS, USERS, recorded_ads

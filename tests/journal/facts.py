@@ -11,7 +11,7 @@ from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 

@@ -9,7 +9,7 @@ from drainwise.journal.entries import MOST_SPARED, decision_event, followup_even
 from drainwise.journal.event import DONE
 from drainwise.journal.file import journal_line
 from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History, TrustFigures
 from drainwise.reclaim.settings import Trust
 from one_pilot import assess

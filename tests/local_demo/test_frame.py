@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.frame import ORDERED, RUNS, SPARED, WAITS, job_row, pilot_row
 from one_pilot import assess

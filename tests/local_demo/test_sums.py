@@ -9,7 +9,7 @@ import pytest
 
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.sums import Rival, Sums, leave_of, leave_without_report, verdict, youngest_first
 from local_demo.timeline import Freed

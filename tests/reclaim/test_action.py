@@ -21,7 +21,7 @@ from drainwise.facts.errors import (
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.kept_room import KeptRoom
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from memory_pool import MemoryPool
 

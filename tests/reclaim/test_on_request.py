@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 from drainwise.requests.request import AdminRequest

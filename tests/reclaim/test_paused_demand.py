@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.facts import Account, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused, weighed
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom

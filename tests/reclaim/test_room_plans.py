@@ -10,9 +10,10 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.pool.kept_room import KeptRoom
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.plan import Plan, as_json
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
 

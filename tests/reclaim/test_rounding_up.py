@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.fair_share import shared_out
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.quota import WhatIf, own_share, weigh

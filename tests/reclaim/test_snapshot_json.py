@@ -17,8 +17,8 @@ from drainwise.pool.closures import Closure
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json
-from drainwise.reclaim.decision import make_plan
-from drainwise.reclaim.plan import as_json
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.plan_json import as_json
 
 from .facts import NOW, SETTINGS, pilot, report, reports, snapshot
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import POLICIES
 

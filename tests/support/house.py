@@ -81,22 +81,25 @@ HOUSE = {
     "pool": Room(POOL, "agent", "facts pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
-    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.totals requests room", plain=False),
+    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.totals requests", plain=False),
+    "reclaim.decide": Room(POOL, "agent", "facts pool reclaim reclaim.totals requests room", plain=False),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
     "journal": Room(POOL, "agent", "common facts page pilotad pool reclaim requests", plain=False),
-    "agent": Room(POOL, "agent", "common facts journal pool reclaim requests siteconfig", plain=False),
+    "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
     "simulate": Room(
         USER,
         "anybody",
-        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.totals",
+        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.decide "
+        "simulate.policies",
         plain=False,
     ),
+    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.totals", plain=False),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
         "agent common estimate estimate.records facts features install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim requests simulate siteconfig systems validate",
+        "pilot.queues pool reclaim reclaim.decide requests simulate simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }

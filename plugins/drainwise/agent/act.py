@@ -13,9 +13,9 @@ from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, 
 from drainwise.journal.file import Journal
 from drainwise.pool.facts import Pilot, Pool
 from drainwise.pool.kept_room import KeepsRooms
-from drainwise.reclaim.decision import Looked, look_at
+from drainwise.reclaim.decide.decision import Looked, look_at
+from drainwise.reclaim.decide.on_request import with_requests
 from drainwise.reclaim.history import History, with_unanswered
-from drainwise.reclaim.on_request import with_requests
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.withdrawal import Withdrawal, withdrawals

@@ -21,7 +21,7 @@ from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.pool.closing import ClosesNodes, Closing
 from drainwise.pool.facts import Pool, Snapshot
-from drainwise.reclaim.decision import make_plan
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request import AdminRequest

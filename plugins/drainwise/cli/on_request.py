@@ -21,7 +21,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.facts.units import clock
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.plan import as_json
+from drainwise.reclaim.plan_json import as_json
 from drainwise.requests.request import AdminRequest, request_as_json
 
 _DRY_RUN = "dry run: nothing was ordered; --act orders it"

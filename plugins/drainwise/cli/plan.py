@@ -15,8 +15,8 @@ from drainwise.cli.text import json_text
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
-from drainwise.reclaim.decision import make_plan
-from drainwise.reclaim.plan import as_json
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
 

@@ -174,7 +174,7 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
 
 
 def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
-    from drainwise.reclaim.plan import as_json
+    from drainwise.reclaim.plan_json import as_json
 
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts

@@ -20,9 +20,9 @@ from drainwise.journal.read import files_of
 from drainwise.journal.unmet import unmet_in
 from drainwise.pool.facts import Account, Pool, Snapshot
 from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.decision import notices_of
+from drainwise.reclaim.decide.summary import notices_of
 from drainwise.reclaim.paused_demand import Paused, paused
-from drainwise.reclaim.plan import candidate_as_json, paused_as_json
+from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
 

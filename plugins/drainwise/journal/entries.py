@@ -16,7 +16,7 @@ from drainwise.pool.facts import Ending, Snapshot
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.columns import claimed_values
-from drainwise.reclaim.plan import candidate_as_json, order_as_json
+from drainwise.reclaim.plan_json import candidate_as_json, order_as_json
 from drainwise.requests.request import request_as_json
 
 if TYPE_CHECKING:

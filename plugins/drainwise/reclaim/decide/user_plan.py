@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.candidates import Candidates, candidates_of
-from drainwise.reclaim.history import History, why_closed
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
+from drainwise.reclaim.decide.by_user import able_and_closed
+from drainwise.reclaim.figures import figures_of
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.policy import Chosen, Need
@@ -48,9 +52,7 @@ def user_plan(
     wait: str,
 ) -> UserPlan:
     """Choose among one user's pilots, no more cores than are `allowed` now; wait: why none may be given yet, or ""."""
-    closed = {pilot.run: why for pilot in pilots if (why := why_closed(pilot, now, settings, history))}
-    able = candidates_of((pilot for pilot in pilots if pilot.run not in closed), now, settings, history)
-    others = candidates_of((pilot for pilot in pilots if pilot.run in closed), now, settings, history)
+    able, closed = able_and_closed(pilots, now, settings, history)
     need = part.need(able.sizes)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
     orders = orders_of(policy_called(settings.policy).choose(able, bounded), able)
@@ -59,18 +61,21 @@ def user_plan(
         limit = wait or f"a limit allows {allowed} cores now"
         possible = min(part.cores, int(able.sizes.sum()))
         later = max(0, possible - sum(order.pilot.cores for order in orders))
-    return UserPlan(*whose, part.cores, later, limit, orders, able, (others, closed), need)
+    return UserPlan(*whose, part.cores, later, limit, orders, able, closed, need)
 
 
 def orders_of(choices: Sequence[Chosen], among: Candidates) -> tuple[Order, ...]:
-    """Return the orders, each with what its pilot would waste by its own claims, before its user's claims are moved."""
-    claimed: dict[tuple[str, str], int] = {}
-    if among.figures.columns.doubt.any():
-        chosen = (choice.candidate.pilot for choice in choices)
-        believed = candidates_of(chosen, among.figures.now, among.settings)
-        claimed = {(one.pilot.run, way.kind): way.waste for one in believed for way in one.options}
+    """Return the orders, each with what its pilot would waste by its own claims: without doubt, each promise kept."""
+    place = {pilot.run: row for row, pilot in enumerate(among.pilots)}
+    rows = np.array([place[choice.candidate.pilot.run] for choice in choices], dtype=np.int64)
+    stated = among.figures.columns.rows(rows)
+    nothing = np.zeros(len(rows))
+    claimed = figures_of(replace(stated, doubt=nothing, broken=nothing), among.figures.now, among.settings)
+    wastes = {LEAVE: claimed.leave, CUT: claimed.cut, KILL: claimed.kill}
+    promised = (wastes[choice.option.kind][row] for row, choice in enumerate(choices))
     return tuple(
-        _order(one, claimed.get((one.candidate.pilot.run, one.option.kind), one.option.waste)) for one in choices
+        _order(choice, choice.option.waste if np.isinf(waste) else int(waste))
+        for choice, waste in zip(choices, promised)
     )
 
 

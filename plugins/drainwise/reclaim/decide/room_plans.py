@@ -6,97 +6,31 @@ then have the room. The batch system's facts decide how many cores each user giv
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from drainwise.facts.units import core_hours
-from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
+from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed, why_closed
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import LEAST_WASTE, policy_called
 from drainwise.reclaim.policy import Need
-from drainwise.reclaim.quota import Balance, Over, on_its_way
+from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.unmet_demand import AccountPart
-from drainwise.reclaim.user_plan import orders_of
 from drainwise.room.choice import PlaceRoom, RoomMade, make_room
-from drainwise.room.demand import DemandLeft, OpenDemand, demand_left
-from drainwise.room.facts import RoomFacts, room_facts
+from drainwise.room.facts import RoomFacts
 from drainwise.room.kept_rooms import kept_rooms
 from drainwise.room.user_pilots import UserPilots, user_pilots
-
-
-@dataclass(frozen=True)
-class KindsLeft:
-    """What waits by kind and finds no room yet: `jobs` of each kind, by its name.
-
-    free: cores of the jobs that what is free will serve.
-    """
-
-    facts: RoomFacts
-    left: DemandLeft
-    jobs: Mapping[str, int]
-    free: int
-
-    @property
-    def cores(self) -> int:
-        """Cores of the jobs without room."""
-        return self.cores_of(self.jobs)
-
-    def cores_of(self, jobs: Mapping[str, int]) -> int:
-        """Return the cores of so many jobs of each kind, by its name."""
-        each = {kind.name: kind.cores for kind in self.facts.kinds}
-        return sum(number * each[name] for name, number in jobs.items())
-
-
-def kinds_left(snapshot: Snapshot, now: int, settings: ReclaimSettings) -> KindsLeft:
-    """Serve the kinds of a snapshot, with the demand that counts, from what is free and what returns."""
-    facts = room_facts(snapshot.kinds or (), snapshot.places)
-    owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
-    left = demand_left(facts, owed, _returning(snapshot.pilots, now, settings))
-    demand = OpenDemand(facts, left.jobs, left.owed)
-    jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
-    return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served))
-
-
-def _returning(pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> dict[str, Amounts]:
-    found: dict[str, list[Amounts]] = defaultdict(list)
-    for one in pilots:
-        if one.holds is not None and one.place and not one.reserved and on_its_way(one, now, settings.horizon):
-            found[one.place].append(one.holds)
-    return {place: sum_of(held) for place, held in found.items()}
-
-
-def needed_runs(kinds: KindsLeft, pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> frozenset[str]:
-    """Return the runs on their way out whose room a waiting job uses: their orders have not lost their reason.
-
-    On a place that a job uses in part, those that go first are kept until they hold what it uses.
-    """
-    wanted: dict[str, list[Amounts]] = defaultdict(list)
-    for one in kinds.left.served:
-        if any(one.returning.named()):
-            wanted[one.place].append(one.returning)
-    there: dict[str, list[Pilot]] = defaultdict(list)
-    for pilot in pilots:
-        if pilot.place in wanted and not pilot.reserved and on_its_way(pilot, now, settings.horizon):
-            there[pilot.place].append(pilot)
-    kept = set()
-    for place, needs in wanted.items():
-        open_needs = sum_of(needs)
-        for pilot in sorted(there[place], key=lambda one: (one.deadline or one.lease_end or 0, one.run)):
-            if not any(open_needs.named()):
-                break
-            if pilot.holds is not None:
-                kept.add(pilot.run)
-                open_needs = open_needs.minus(pilot.holds)
-    return frozenset(kept)
 
 
 @dataclass(frozen=True)
@@ -106,7 +40,7 @@ class _User:
     account: str
     name: str
     able: Candidates
-    closed: tuple[Candidates, Mapping[str, str]]
+    closed: Closed
     allowed: int
     most: int
 
@@ -167,18 +101,14 @@ def _with_kept_rooms(
 
 
 def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History) -> list[_User]:
-    pilots: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
-    for pilot in snapshot.pilots:
-        pilots[pilot.account, pilot.user].append(pilot)
+    pilots = pilots_by_user(snapshot.pilots)
     found = []
     for over in balance.over:
         for user in over.users:
-            theirs = pilots[over.account, user]
-            closed = {one.run: why for one in theirs if (why := _why_closed(one, now, settings, history))}
-            able = candidates_of((one for one in theirs if one.run not in closed), now, settings, history)
-            others = candidates_of((one for one in theirs if one.run in closed), now, settings, history)
+            theirs = pilots.get((over.account, user), ())
+            able, closed = able_and_closed(theirs, now, settings, history, _why_closed)
             allowed = cores_allowed(user, history, now, settings)
-            found.append(_User(over.account, user, able, (others, closed), allowed, most_of(over, balance)))
+            found.append(_User(over.account, user, able, closed, allowed, most_of(over, balance)))
     return found
 
 
@@ -230,18 +160,6 @@ def _room_for(place: PlaceRoom, kinds: Mapping[str, JobKind]) -> RoomFor:
     return RoomFor(place.place, tuple((kinds[name], jobs) for name, jobs in place.jobs))
 
 
-def room_summary(kinds: KindsLeft, made: RoomMade, orders: int, cores: int, waste: int) -> str:
-    """Return the sentence for pilots that make room at an expected `waste` in core-seconds."""
-    wait, served = sum(kinds.jobs.values()), sum(made.jobs.values())
-    who = "1 pilot gives" if orders == 1 else f"{orders} pilots give"
-    room = f"room for {served} of {wait} waiting {'job' if wait == 1 else 'jobs'}"
-    text = f"{who} back {cores} cores: {room}, at an expected waste of {core_hours(waste)}"
-    missing = sum(made.missing.values())
-    return text + (
-        f"; for {missing} no room can be made now (limits, quotas, or no pilots that fit)" if missing else ""
-    )
-
-
 def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
     """Return for each kind of jobs its parts of the pilots that make room for it, by run.
 
@@ -257,20 +175,3 @@ def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
             cores = jobs * max(1, kind.needs.cores) * pilot.cores / going[room.place]
             parts.setdefault(kind.name, {})[pilot.run] = AccountPart(pilot.node, pilot.cores, min(cores, pilot.cores))
     return parts
-
-
-def kind_notices(kinds: Sequence[JobKind], made: RoomMade | None) -> list[str]:
-    """Return a sentence for each kind that can run nowhere, and for each for which no room can be made."""
-    found = []
-    for kind in kinds:
-        example = f", such as {kind.example}" if kind.example else ""
-        whose = f"{_jobs(kind.jobs)} of {kind.account} ({kind.in_words()}{example})"
-        if not kind.classes:
-            found.append(f"{whose} fit no node of the pool: no pilot goes for them")
-        elif made is not None and (missing := made.missing.get(kind.name, 0)):
-            found.append(f"no room can be made now for {missing} of {whose}")
-    return found
-
-
-def _jobs(number: int) -> str:
-    return "1 waiting job" if number == 1 else f"{number} waiting jobs"

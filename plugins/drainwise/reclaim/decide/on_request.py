@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.closing import PREFIX
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import CUT, LEAVE, Candidates, candidates_of
-from drainwise.reclaim.history import History, why_closed
+from drainwise.reclaim.candidates import CUT, LEAVE, Candidates
+from drainwise.reclaim.decide.by_user import able_and_closed
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import without_limits
@@ -104,13 +105,11 @@ def _clearing_plan(
     history: History,
 ) -> UserPlan:
     within = replace(by_time(settings, clearing.by, now), drain_only=True, min_age=0)  # the node closes for all
-    closed = {one.run: why for one in pilots if (why := why_closed(one, now, within, history))}
-    able = candidates_of((one for one in pilots if one.run not in closed), now, within, history)
-    others = candidates_of((one for one in pilots if one.run in closed), now, within, history)
+    able, closed = able_and_closed(pilots, now, within, history)
     cores = sum(one.cores for one in pilots)
     orders = _orders(able, clearing, max(clearing.by, now + settings.notice))
     need = Need(cores, cores)
-    return UserPlan(account, user, cores, 0, "", orders, able, (others, closed), need, clearing.name)
+    return UserPlan(account, user, cores, 0, "", orders, able, closed, need, clearing.name)
 
 
 def _orders(able: Candidates, clearing: Clearing, deadline: int) -> tuple[Order, ...]:

@@ -1,0 +1,1 @@
+"""Make one cycle's plan: requests first, then what waits, by room or by cores."""

@@ -1,0 +1,36 @@
+"""Take one user's pilots together, and part those that may get an order from those that may not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Optional
+
+from drainwise.pool.facts import Pilot
+from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.reclaim.history import History, why_closed
+from drainwise.reclaim.settings import ReclaimSettings
+
+Closed = tuple[Candidates, Mapping[str, str]]
+"""The pilots of one user that may get no order, with why by run."""
+Why = Callable[[Pilot, int, ReclaimSettings, History], str]
+
+
+def pilots_by_user(pilots: Iterable[Pilot]) -> Mapping[tuple[str, str], Sequence[Pilot]]:
+    """Return the pilots by account and user; none where there are none."""
+    found: dict[tuple[str, str], list[Pilot]] = defaultdict(list)
+    for pilot in pilots:
+        found[pilot.account, pilot.user].append(pilot)
+    return found
+
+
+def able_and_closed(
+    pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History, why: Optional[Why] = None
+) -> tuple[Candidates, Closed]:
+    """Return the pilots that may get an order at `now` (UNIX s), and the others; why: as `why_closed`, which it is by
+    default.
+    """
+    closed = {one.run: reason for one in pilots if (reason := (why or why_closed)(one, now, settings, history))}
+    able = candidates_of((one for one in pilots if one.run not in closed), now, settings, history)
+    others = candidates_of((one for one in pilots if one.run in closed), now, settings, history)
+    return able, (others, closed)

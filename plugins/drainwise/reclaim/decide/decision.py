@@ -1,0 +1,175 @@
+"""Decide what one cycle would do and why: for requests first, then for those who wait.
+
+Where the batch system tells what waits by kind and where that could start, pilots make room for those jobs, place by
+place (`room_plans`). Elsewhere cores are counted, and the sentence says how many of them are of use as they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from drainwise.pool.facts import Snapshot
+from drainwise.pool.free_cores import waiting_jobs
+from drainwise.reclaim.decide.core_plans import core_plans
+from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs
+from drainwise.reclaim.decide.requested import Requested, requested_plans
+from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
+from drainwise.reclaim.decide.summary import kind_notices, notices_of, room_summary, summary_of, usable, with_requested
+from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
+from drainwise.reclaim.paused_demand import Paused, paused, weighed
+from drainwise.reclaim.plan import Plan, UserPlan
+from drainwise.reclaim.policies import policy_called
+from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.turns import with_turns
+from drainwise.reclaim.unmet_demand import AccountPart, for_whom
+from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
+from drainwise.room.choice import RoomMade
+
+
+def make_plan(
+    snapshot: Snapshot,
+    now: int,
+    settings: ReclaimSettings,
+    history: History | None = None,
+    what_if: WhatIf | None = None,
+    is_for_demand: bool = True,
+) -> Plan:
+    """Decide on a snapshot at `now` (UNIX s), knowing what `history` tells of earlier cycles.
+
+    Pilots are ranked within one user only; who gives back, and how many cores, comes from what the batch system knows
+    alone. With a `what_if` its cores are planned for, whatever the pool's own balance and the limits of a cycle are.
+    The requests that stand and nodes that close come first; without `is_for_demand` nothing else is planned, and only
+    orders for requests that were cancelled are withdrawn.
+    Raises PoolUnreachable for a snapshot that is not whole and UsageError for a policy or user that does not exist.
+    """
+    policy_called(settings.policy)
+    history = history or History()
+    snapshot = with_unanswered(snapshot, history.unanswered)
+    require_whole(snapshot)
+    requested = requested_plans(snapshot, now, settings, history)
+    if what_if is not None:
+        return _what_if_plan(requested, what_if, now, settings, history)
+    snapshot = requested.others
+    looked = look_at(snapshot, history, now, settings)
+    demand = _demand_plans(looked, snapshot, now, settings, history) if is_for_demand else _DemandPlans([], None, "")
+    pauses = paused(snapshot, history.unmet, now)
+    usable_cores, summary = demand.summed(looked, pauses)
+    refusing = refusing_nodes(history.nodes, now, settings)
+    kinds = kind_notices(snapshot.kinds or (), demand.made if looked.balance.deficit > 0 else None)
+    return Plan(
+        snapshot.taken,
+        settings.policy,
+        looked.balance,
+        (*requested.plans, *demand.users),
+        _withdrawn(looked, snapshot, now, settings, history, is_for_demand),
+        usable_cores,
+        summary=with_requested(requested.plans, demand.wait or summary, is_for_demand),
+        notices=(*([refusing] if refusing else []), *requested.faults, *notices_of(snapshot, pauses, kinds)),
+        closed_nodes=_closed_nodes(snapshot),
+        waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
+        parts=demand.parts(looked, history),
+        paused=pauses,
+    )
+
+
+@dataclass(frozen=True)
+class _DemandPlans:
+    """Each user's part for those who wait; made: the room, None where cores are counted; wait: why none goes yet."""
+
+    users: Sequence[UserPlan]
+    made: RoomMade | None
+    wait: str
+
+    def summed(self, looked: Looked, pauses: Sequence[Paused]) -> tuple[int, str]:
+        """Return how many cores are of use as they lie, and the sentence that sums the parts up."""
+        orders = [order for user in self.users for order in user.orders]
+        pilots, waste = [order.pilot for order in orders], sum(order.waste for order in orders)
+        if looked.kinds is not None and self.made is not None and looked.balance.deficit > 0:
+            given = sum(pilot.cores for pilot in pilots)
+            fitting = min(given, looked.kinds.cores_of(self.made.jobs))
+            return fitting, room_summary(looked.kinds, self.made, len(pilots), given, waste)
+        fitting = usable(pilots, waiting_jobs(looked.counts.accounts))
+        return fitting, summary_of(looked.balance, pilots, waste, fitting, pauses)
+
+    def parts(self, looked: Looked, history: History) -> dict[str, dict[str, AccountPart]]:
+        """Return for whom the pilots go."""
+        orders = [order for user in self.users for order in user.orders]
+        if self.made:
+            return for_kinds(orders)
+        pilots = [order.pilot for order in orders]
+        return for_whom(looked.needs_orders, pilots, looked.balance.deficit, history.unmet)
+
+
+def _demand_plans(
+    looked: Looked, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
+) -> _DemandPlans:
+    wait = too_soon(history, now, settings) if looked.balance.deficit > 0 else ""
+    if looked.kinds is None:
+        return _DemandPlans(core_plans(snapshot, looked.balance, now, settings, history, wait), None, wait)
+    users, made = room_plans(looked.kinds, snapshot, looked.balance, now, settings, history, wait)
+    return _DemandPlans(users, made, wait)
+
+
+def _withdrawn(
+    looked: Looked, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History, is_for_demand: bool
+) -> tuple[Withdrawal, ...]:
+    found = withdrawals(looked.counts, looked.balance, now, settings, history, looked.needed)
+    if is_for_demand:
+        return found
+    cancelled = cancelled_runs(snapshot, history)
+    return tuple(one for one in found if one.pilot.run in cancelled)
+
+
+def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: ReclaimSettings, history: History) -> Plan:
+    """Return the plan for so many cores: whatever waits, without the limits of a cycle."""
+    snapshot, settings = requested.others, without_limits(settings)
+    balance = with_turns(balance_for(what_if, snapshot, now, settings), snapshot, history, now)
+    users = core_plans(snapshot, balance, now, settings, history, "")
+    orders = [order for user in users for order in user.orders]
+    summary = summary_of(balance, [one.pilot for one in orders], sum(one.waste for one in orders), None, ())
+    return Plan(
+        snapshot.taken,
+        settings.policy,
+        balance,
+        (*requested.plans, *users),
+        (),
+        None,
+        with_requested(requested.plans, summary, True),
+        (*requested.faults, *notices_of(snapshot)),
+        closed_nodes=_closed_nodes(snapshot),
+    )
+
+
+def _closed_nodes(snapshot: Snapshot) -> int:
+    return len({pilot.node for pilot in snapshot.pilots if pilot.cannot})
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a snapshot says of those who wait: the demand that counts, and what of it needs orders.
+
+    kinds: what waits by kind without room, None where cores are counted. needed: runs on their way out whose room a
+    waiting job will use.
+    """
+
+    counts: Snapshot
+    needs_orders: Snapshot
+    balance: Balance
+    kinds: KindsLeft | None
+    needed: frozenset[str] | None
+
+
+def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Looked:
+    """Weigh a snapshot at `now` (UNIX s). Raises PoolUnreachable for one that is not whole."""
+    counts, needs_orders, balance = weighed(snapshot, history.unmet, now, settings)
+    balance = with_turns(balance, snapshot, history, now)
+    if snapshot.kinds is None:
+        return Looked(counts, needs_orders, balance, None, None)
+    waits = kinds_left(counts, now, settings)
+    needed = needed_runs(waits, snapshot.pilots, now, settings)
+    to_order = kinds_left(needs_orders, now, settings) if history.unmet else waits
+    deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
+    balance = replace(balance, free=float(waits.free), deficit=deficit)
+    return Looked(counts, needs_orders, balance, to_order, needed)

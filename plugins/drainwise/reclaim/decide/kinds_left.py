@@ -1,0 +1,80 @@
+"""Serve what waits by kind from what is free and what comes back anyway, place by place: what is left needs orders."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.quota import on_its_way
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.room.demand import DemandLeft, OpenDemand, demand_left
+from drainwise.room.facts import RoomFacts, room_facts
+
+
+@dataclass(frozen=True)
+class KindsLeft:
+    """What waits by kind and finds no room yet: `jobs` of each kind, by its name.
+
+    free: cores of the jobs that what is free will serve.
+    """
+
+    facts: RoomFacts
+    left: DemandLeft
+    jobs: Mapping[str, int]
+    free: int
+
+    @property
+    def cores(self) -> int:
+        """Cores of the jobs without room."""
+        return self.cores_of(self.jobs)
+
+    def cores_of(self, jobs: Mapping[str, int]) -> int:
+        """Return the cores of so many jobs of each kind, by its name."""
+        each = {kind.name: kind.cores for kind in self.facts.kinds}
+        return sum(number * each[name] for name, number in jobs.items())
+
+
+def kinds_left(snapshot: Snapshot, now: int, settings: ReclaimSettings) -> KindsLeft:
+    """Serve the kinds of a snapshot, with the demand that counts, from what is free and what returns."""
+    facts = room_facts(snapshot.kinds or (), snapshot.places)
+    owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
+    left = demand_left(facts, owed, _returning(snapshot.pilots, now, settings))
+    demand = OpenDemand(facts, left.jobs, left.owed)
+    jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
+    return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served))
+
+
+def _returning(pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> dict[str, Amounts]:
+    found: dict[str, list[Amounts]] = defaultdict(list)
+    for one in pilots:
+        if one.holds is not None and one.place and not one.reserved and on_its_way(one, now, settings.horizon):
+            found[one.place].append(one.holds)
+    return {place: sum_of(held) for place, held in found.items()}
+
+
+def needed_runs(kinds: KindsLeft, pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> frozenset[str]:
+    """Return the runs on their way out whose room a waiting job uses: their orders have not lost their reason.
+
+    On a place that a job uses in part, those that go first are kept until they hold what it uses.
+    """
+    wanted: dict[str, list[Amounts]] = defaultdict(list)
+    for one in kinds.left.served:
+        if any(one.returning.named()):
+            wanted[one.place].append(one.returning)
+    there: dict[str, list[Pilot]] = defaultdict(list)
+    for pilot in pilots:
+        if pilot.place in wanted and not pilot.reserved and on_its_way(pilot, now, settings.horizon):
+            there[pilot.place].append(pilot)
+    kept = set()
+    for place, needs in wanted.items():
+        open_needs = sum_of(needs)
+        for pilot in sorted(there[place], key=lambda one: (one.deadline or one.lease_end or 0, one.run)):
+            if not any(open_needs.named()):
+                break
+            if pilot.holds is not None:
+                kept.add(pilot.run)
+                open_needs = open_needs.minus(pilot.holds)
+    return frozenset(kept)

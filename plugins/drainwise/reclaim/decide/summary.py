@@ -1,0 +1,115 @@
+"""Say in sentences what a plan does, and what it could not count on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from drainwise.facts.units import core_hours
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, whole_cores
+from drainwise.pool.job_kinds import JobKind
+from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.plan import UserPlan
+from drainwise.reclaim.quota import Balance
+from drainwise.room.choice import RoomMade
+
+_MOST = 20
+"""Notices that are shown; of more only the number."""
+
+
+def with_requested(requested: Sequence[UserPlan], summary: str, is_for_demand: bool) -> str:
+    """Return what is done for requests and nodes that close, then for those who wait."""
+    orders = [order for part in requested for order in part.orders]
+    if not orders:
+        return summary if is_for_demand else "nothing is to be ordered for the request now"
+    names = ", ".join(sorted({order.request for order in orders}))
+    cores, waste = sum(order.pilot.cores for order in orders), sum(order.waste for order in orders)
+    pilots = "1 pilot" if len(orders) == 1 else f"{len(orders)} pilots"
+    words = f"{pilots} with {cores} cores for {names} at an expected waste of {core_hours(waste)}"
+    return f"{words}; {summary}" if is_for_demand else words
+
+
+def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
+    """Return the cores of those jobs that the cores of the `freed` pilots could hold, node by node.
+
+    Not more is known: cores that are free already beside a pilot's may make a hole large enough.
+    """
+    nodes: Counter[str] = Counter()
+    for pilot in freed:
+        nodes[pilot.node] += pilot.cores
+    return usable_cores([Hole(cores, divisible=True) for cores in nodes.values()], jobs)
+
+
+def notices_of(snapshot: Snapshot, pauses: Sequence[Paused] = (), kinds: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what demand is paused or finds no room, the snapshot's notices, and why pilots can get no order."""
+    pilots: Counter[str] = Counter()
+    cores: Counter[str] = Counter()
+    for pilot in snapshot.pilots:
+        if pilot.cannot:
+            pilots[pilot.cannot] += 1
+            cores[pilot.cannot] += pilot.cores
+    reasons = sorted(pilots, key=lambda reason: (-cores[reason], reason))
+    found = [*(one.sentence for one in pauses), *kinds, *snapshot.notices]
+    found += [f"{_pilots(pilots[why], cores[why])} cannot be given an order: {why}" for why in reasons]
+    return (*found[:_MOST], f"{len(found) - _MOST} more notices") if len(found) > _MOST else tuple(found)
+
+
+def _pilots(number: int, cores: int) -> str:
+    return f"{number} {'pilot' if number == 1 else 'pilots'} ({cores} cores)"
+
+
+def summary_of(
+    balance: Balance, chosen: Sequence[Pilot], waste: int, fitting: int | None, pauses: Sequence[Paused]
+) -> str:
+    """Return the sentence for `chosen` pilots that should waste `waste` core-seconds; fitting: as `usable` counts."""
+    if balance.demand <= 0 and pauses:
+        return "only demand that is paused waits: nothing to give back"
+    if balance.demand <= 0:
+        return "nobody under quota waits: nothing to give back"
+    if not balance.over:
+        return "nobody is over quota: nothing to give back"
+    needed = whole_cores(balance.demand - balance.free - balance.leaving)
+    if balance.deficit <= 0 < min(needed, sum(one.cores for one in balance.over)):
+        return "cores that have just come back may serve those who wait: nothing to give back for now"
+    if balance.deficit <= 0:
+        return "enough cores are free or on their way out: nothing to give back"
+    cores = sum(pilot.cores for pilot in chosen)
+    who = "1 pilot gives" if len(chosen) == 1 else f"{len(chosen)} pilots give"
+    text = f"{who} back {cores} of {balance.deficit} cores at an expected waste of {core_hours(waste)}"
+    missing, scattered = balance.deficit - cores, 0 if fitting is None else min(cores, balance.deficit) - fitting
+    if missing > 0:
+        text += f"; {missing} cores are missing (limits of a cycle, or no pilot that fits)"
+    if scattered > 0:
+        text += f"; {scattered} of them lie in pieces too small for the jobs that wait"
+    return text
+
+
+def room_summary(kinds: KindsLeft, made: RoomMade, orders: int, cores: int, waste: int) -> str:
+    """Return the sentence for pilots that make room at an expected `waste` in core-seconds."""
+    wait, served = sum(kinds.jobs.values()), sum(made.jobs.values())
+    who = "1 pilot gives" if orders == 1 else f"{orders} pilots give"
+    room = f"room for {served} of {wait} waiting {'job' if wait == 1 else 'jobs'}"
+    text = f"{who} back {cores} cores: {room}, at an expected waste of {core_hours(waste)}"
+    missing = sum(made.missing.values())
+    return text + (
+        f"; for {missing} no room can be made now (limits, quotas, or no pilots that fit)" if missing else ""
+    )
+
+
+def kind_notices(kinds: Sequence[JobKind], made: RoomMade | None) -> list[str]:
+    """Return a sentence for each kind that can run nowhere, and for each for which no room can be made."""
+    found = []
+    for kind in kinds:
+        example = f", such as {kind.example}" if kind.example else ""
+        whose = f"{_jobs(kind.jobs)} of {kind.account} ({kind.in_words()}{example})"
+        if not kind.classes:
+            found.append(f"{whose} fit no node of the pool: no pilot goes for them")
+        elif made is not None and (missing := made.missing.get(kind.name, 0)):
+            found.append(f"no room can be made now for {missing} of {whose}")
+    return found
+
+
+def _jobs(number: int) -> str:
+    return "1 waiting job" if number == 1 else f"{number} waiting jobs"

@@ -1,0 +1,120 @@
+"""A plan as plain values for JSON: times are UNIX s, remaining is in s, wastes are core-seconds, null is not known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.candidates import KILL, Candidate
+from drainwise.reclaim.paused_demand import Paused
+from drainwise.reclaim.plan import Order, Plan
+
+
+def as_json(plan: Plan) -> dict[str, object]:
+    """Return the whole plan: the balance, and per user who gets an order and who is spared."""
+    balance = plan.balance
+    return {
+        "taken": plan.taken,
+        "policy": plan.policy,
+        "summary": plan.summary,
+        "cores": {
+            "demand": balance.demand,
+            "free": balance.free,
+            "leaving": balance.leaving,
+            "surplus": balance.surplus,
+            "deficit": balance.deficit,
+        },
+        "expected_waste": plan.waste,
+        "cores_usable": plan.usable,
+        "notices": list(plan.notices),
+        "paused_demand": [paused_as_json(one) for one in plan.paused],
+        "users": [
+            {
+                "account": user.account,
+                "user": user.user,
+                "cores": user.cores,
+                "cores_given": user.cores_given,
+                "cores_later": user.later,
+                "limit": user.limit,
+                "request": user.request,
+                "orders": [order_as_json(order) for order in user.orders],
+                "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
+            }
+            for user in plan.users
+        ],
+        "withdrawals": [
+            {
+                "run": one.pilot.run,
+                "name": one.pilot.name,
+                "node": one.pilot.node,
+                "account": one.pilot.account,
+                "user": one.pilot.user,
+                "cores": one.pilot.cores,
+                "ordered_deadline": one.pilot.deadline,
+                "saved": one.saved,
+                "reason": one.reason,
+            }
+            for one in plan.withdrawals
+        ],
+    }
+
+
+def paused_as_json(one: Paused) -> dict[str, object]:
+    """Return paused demand as plain values; times in UNIX s."""
+    return asdict(one)
+
+
+def order_as_json(order: Order) -> dict[str, object]:
+    """Return one order as plain values."""
+    return {
+        **candidate_as_json(order.candidate),
+        "act": "vacate" if order.kind == KILL else "drain",
+        "kind": order.kind,
+        "deadline": order.deadline,
+        "cores_back": order.cores_back,
+        "expected_waste": order.waste,
+        "reason": order.reason,
+        "request": order.request,
+        "room": None if order.room is None else room_as_json(order.room),
+    }
+
+
+def room_as_json(room: RoomFor) -> dict[str, object]:
+    """Return what room is made for as plain values."""
+    jobs = [
+        {"kind": kind.name, "account": kind.account, "jobs": number, "asks": kind.in_words(), "example": kind.example}
+        for kind, number in room.jobs
+    ]
+    return {"place": room.place, "jobs": jobs}
+
+
+def candidate_as_json(one: Candidate) -> dict[str, object]:
+    """Return one pilot's identity and figures as plain values; null = not known or not believed."""
+    pilot, report = one.pilot, one.pilot.report
+    return {
+        "run": pilot.run,
+        "name": pilot.name,
+        "node": pilot.node,
+        "account": pilot.account,
+        "user": pilot.user,
+        "cores": pilot.cores,
+        "used_cpu": None if report is None else report.used_cpu,
+        "started": pilot.started,
+        "lease_end": pilot.lease_end,
+        "heartbeat": None if report is None else report.heartbeat,
+        "standing": one.standing,
+        "rule": one.rule,
+        "remaining": one.remaining,
+        "draining_waste": one.draining_waste,
+        "kill_waste": one.kill_waste,
+        "waste_if_drained": one.drained.waste,
+        "options": [
+            {"kind": way.kind, "expected_waste": way.waste, "deadline": way.deadline, "cores_back": way.cores_back}
+            for way in one.options
+        ],
+        "priority_factor": one.priority_factor,
+        "draining": one.draining,
+        "ordered_deadline": pilot.deadline,
+        "leaving": pilot.leaving,
+        "cannot": pilot.cannot,
+    }
