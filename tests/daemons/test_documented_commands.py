@@ -144,6 +144,7 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
+THE_LIES = {"scripts/liars"}  # tests/simulate/test_lies.py
 THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_validation_launched.py
     "drainwise validate request.toml --backend htcondor",
     "drainwise validate request.toml --backend slurm",
@@ -178,6 +179,7 @@ ALL |= (
     ELSEWHERE
     | ON_WHOLE_LOGS
     | THE_ROOM
+    | THE_LIES
     | A_POOL_OF_ONES_OWN
     | ON_SLURM
     | THE_DRAINS
