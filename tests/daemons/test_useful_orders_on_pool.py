@@ -94,6 +94,6 @@ def test_a_job_that_no_node_can_run_costs_nobody_anything(full_pool: CondorPool,
 
 
 def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full_pool: CondorPool, stage: Stage) -> None:
-    """The negotiator leaves bob's job out; alice's next pilot starts where one has gone."""
-    submit(full_pool, "bob", 8, 1, "+never = true")
+    """The negotiator leaves bob's job out, which asks for something of its own; alice's next pilot starts instead."""
+    submit(full_pool, "bob", 8, 1, "+never = true", "requirements = TARGET.HasNoNode =!= True")
     pause_the_demand_of_a_job_that_cannot_start(stage, "bob@pool.test", 8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.waste_curve import curve_text
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.settings import ReclaimSettings
 
@@ -35,6 +36,7 @@ def report(
     heartbeat: int = NOW - 60,
     priority: int | None = None,
     can_postpone: bool | None = True,
+    curve: str | None = None,
 ) -> PilotReport:
     """What a pilot says; by default it could be gone in 2000 s.
 
@@ -53,6 +55,7 @@ def report(
         add_final_exp_waste=final,
         priority_factor=priority,
         can_postpone_last_job=can_postpone,
+        exp_waste_curve=curve,
     )
 
 
@@ -110,6 +113,15 @@ def snapshot(
     return Snapshot(taken, pilots, accounts, free, {"alice": 900.0, "bob": 500.0})
 
 
+@st.composite
+def curves(draw: st.DrawFn) -> str:
+    """Whatever curve a pilot may state: its text is sound, its figures need not be."""
+    times = draw(st.lists(st.integers(NOW - 9000, NOW + 100_000), min_size=1, max_size=5, unique=True))
+    idle = draw(st.lists(st.integers(0, 10**9), min_size=len(times), max_size=len(times)))
+    lost = draw(st.lists(st.integers(0, 10**9), min_size=len(times), max_size=len(times)))
+    return curve_text(list(zip(sorted(times), sorted(idle), lost)))
+
+
 def reports() -> st.SearchStrategy[PilotReport | None]:
     """Whatever a pilot may say, sound or not, or nothing."""
     moment = st.integers(NOW - 30_000, NOW + 200_000)
@@ -126,6 +138,7 @@ def reports() -> st.SearchStrategy[PilotReport | None]:
         add_final_exp_waste=st.none() | amount,
         priority_factor=st.none() | st.integers(-(2**31), 2**31 - 1),
         can_postpone_last_job=st.none() | st.booleans(),
+        exp_waste_curve=st.none() | curves(),
     )
 
 

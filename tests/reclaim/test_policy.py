@@ -103,7 +103,7 @@ def test_least_waste_ends_each_pilot_in_its_cheapest_way() -> None:
     chosen = chosen_by("least-waste", pilots_of(SLOW_CHEAP, QUICK_CHEAP), 16)
     assert [(one.candidate.pilot.run[:4], one.option.kind, one.option.waste) for one in chosen] == [
         ("ce#0", KILL, 5),
-        ("ce#1", LEAVE, 600),
+        ("ce#1", LEAVE, 600 + 1750),
     ]
 
 

@@ -35,6 +35,7 @@ from drainwise.journal.event import (
 )
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, open_order_of, outcome_of
+from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Ending, Snapshot
@@ -184,6 +185,7 @@ class Memory:
         return History(
             orders,
             trust,
+            {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()},
             spared if settings.trust.spared else {},
             self._doubts.refused(now),
             self._doubts.deadlines(),

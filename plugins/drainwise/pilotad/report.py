@@ -33,6 +33,7 @@ class PilotReport:
     last_exp_job_end (good faith), last_max_job_end (enforced): UNIX s. add_uncom_time, add_final_exp_waste:
     core-seconds.
     priority_factor: higher is better, within one user. can_postpone_last_job: False means it is draining already.
+    exp_waste_curve: optional, see `waste_curve`; what it states is bounded by whoever calculates with it.
     source: which file said so. A value that is not known is None.
     """
 
@@ -46,10 +47,11 @@ class PilotReport:
     add_final_exp_waste: float | None = None
     priority_factor: int | None = None
     can_postpone_last_job: bool | None = None
+    exp_waste_curve: str | None = None
     source: str = PILOT_AD
 
     @classmethod
-    def from_values(cls, heartbeat: int, source: str, values: Mapping[str, int | float | None]) -> PilotReport:
+    def from_values(cls, heartbeat: int, source: str, values: Mapping[str, int | float | str | None]) -> PilotReport:
         """Make a report of `values` by field name, as the readers that follow the attribute table find them."""
         fields: list[Any] = [heartbeat, *map(values.get, cls.__match_args__[1:-1]), source]
         return cls(*fields)
@@ -165,6 +167,7 @@ def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | No
         _clamped(report.add_final_exp_waste, 0, lease),
         report.priority_factor,
         report.can_postpone_last_job,
+        report.exp_waste_curve,
         report.source,
     )
 

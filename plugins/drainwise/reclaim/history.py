@@ -48,7 +48,8 @@ class NodeFault:
 
 @dataclass(frozen=True)
 class History:
-    """orders: those of the last day and the last one. trust: by user. spared: how many times, by run.
+    """orders: those of the last day and the last one. trust: by user. broken: the probability that a pilot does not
+    leave as it says, by user. spared: how many times, by run.
 
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
@@ -58,6 +59,7 @@ class History:
 
     orders: tuple[PastOrder, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
+    broken: Mapping[str, float] = field(default_factory=dict)
     spared: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, int] = field(default_factory=dict)

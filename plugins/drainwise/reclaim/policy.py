@@ -154,7 +154,7 @@ def _dice(it: Figures) -> Keys:
 
 
 LEAST_WASTE, PAPER = LeastWaste(), PaperPolicy()
-LEAST_KILL = InOrder("least expensive to kill", lambda it: (it.kill_waste,))
+LEAST_KILL = InOrder("least expensive to kill for each core", lambda it: (it.kill_waste / it.columns.cores,))
 YOUNGEST_FIRST = InOrder("the shortest run time first", lambda it: (-it.columns.started,))
 OLDEST_FIRST = InOrder("the longest run time first", lambda it: (it.columns.started,))
 NEBRASKA = InOrder("the youngest payload first", _youngest_payload)

@@ -10,10 +10,12 @@ import numpy as np
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
+from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT
-from drainwise.simulate.scenario import Scenario
+from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT
+from drainwise.simulate.scenario import EXACT, Scenario
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
 from drainwise.simulate.trace import TraceJob
@@ -79,7 +81,10 @@ class SimOrder:
 
 @dataclass(frozen=True)
 class Decided:
-    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds."""
+    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds.
+
+    What a policy gives beyond what was asked for does not count as given; what it wastes does.
+    """
 
     held: int
     asked: int
@@ -140,10 +145,14 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     """Return the orders of one policy: the agent's plan, or another policy's choice among the agent's candidates."""
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
-    plan = make_plan(snapshot, now, settings)
+    if policy == SITE_DEFAULT:
+        settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=ReclaimSettings.margin)
+    # Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
+    history = History(broken={HOLDER: 0.0}) if burst.scenario.estimates == EXACT else None
+    plan = make_plan(snapshot, now, settings, history)
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
-    if is_policy(policy):
+    if is_policy(policy) or policy == SITE_DEFAULT:
         found = [(one.pilot, one.deadline, one.waste) for one in plan.orders]
     else:
         chooser = BASELINES[policy] if policy != CLAIRVOYANT else Clairvoyant(truth_of(site), latest(snapshot, burst))
@@ -155,7 +164,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     return Decided(
         held,
         asked,
-        sum(pilot.cores for pilot, _, _ in found),
+        min(asked, sum(pilot.cores for pilot, _, _ in found)),
         sum(waste for _, _, waste in found),
         tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
     )

@@ -16,7 +16,7 @@ from drainwise.simulate.outcome import CoreSeconds, Outcome
 from drainwise.simulate.policies.named import POLICIES, STEPWISE, require_known
 from drainwise.simulate.scenario import SCOUTS, Scenario
 from drainwise.simulate.site import Site
-from drainwise.simulate.stepping import follow_steps
+from drainwise.simulate.stepping import drained, follow_steps
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
 
@@ -146,12 +146,12 @@ class _Before:
     """What had been wasted before a decision."""
 
     def __init__(self, site: Site) -> None:
-        self._stopped, self._destroyed, self._drained = site.stopped, site.destroyed, _drained(site)
+        self._stopped, self._destroyed, self._drained = site.stopped, site.destroyed, drained(site)
 
     def outcome(self, site: Site, burst: Burst, policy: str, decided: Decided) -> Outcome:
         """Return what followed from the decision, all ordered pilots being gone."""
         killed, restarted = site.destroyed - self._destroyed, site.stopped - self._stopped
-        idle = _drained(site) - self._drained
+        idle = drained(site) - self._drained
         site.advance(max(site.now, BEGIN + burst.moment + burst.scenario.follow))
         return Outcome(
             policy=policy,
@@ -171,11 +171,6 @@ class _Before:
             waits=tuple((moment - BEGIN - burst.moment, cores) for moment, cores in site.gone),
             core_seconds=core_seconds_of(site),
         )
-
-
-def _drained(site: Site) -> float:
-    """Return the core-seconds that idled under orders until now, also those that were withdrawn."""
-    return site.drained + sum(pilot.drained for pilot in site.pilots.values())
 
 
 def core_seconds_of(site: Site) -> CoreSeconds:

@@ -12,6 +12,7 @@ from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import LEASE, SiteOrders, orders_from
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
+from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd
@@ -106,8 +107,9 @@ class SimPilot:
         if estimates is not None:
             renew(self.workload, now, estimates)
         move_overdue(self.workload, now, estimates)
-        limit = self.orders.deadline
-        made = report_of(self.workload, self.lease, not self.orders.draining, settings.priority_factor, now, limit)
+        limit, curve = self.orders.deadline, waste_curve(self.workload, self.lease.cores, now, estimates)
+        draining, factor = self.orders.draining, settings.priority_factor
+        made = report_of(self.workload, self.lease, not draining, factor, now, limit, exp_waste_curve=curve)
         return _lie(made, self.lease) if self.liar else made
 
     def copy(self) -> SimPilot:

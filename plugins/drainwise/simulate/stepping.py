@@ -56,6 +56,7 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
             usual,
             lambda: _snapshot(site, held, wanted),
             lambda until: future_of(site, until),
+            lambda other: _trial(site.copy(), burst, other, wanted),
         )
         step = policy.step(view)
         earlier.append((now, step))
@@ -72,6 +73,18 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
     site.open_need = None
     orders = tuple(standing[run] for run in sorted(standing))
     return Stepped(wanted, given, alone, orders, withdrawn, sum(order.waste for _, order in orders))
+
+
+def _trial(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) -> tuple[int, float]:
+    """Return the cores that a policy leaves missing, and the core-seconds that it wastes from the burst on."""
+    before = site.destroyed + drained(site)
+    found = follow_steps(site, burst, policy, wanted)
+    return found.wanted - found.given, site.destroyed + drained(site) - before
+
+
+def drained(site: Site) -> float:
+    """Return the core-seconds that idled under orders until now, also those that were withdrawn."""
+    return site.drained + sum(pilot.drained for pilot in site.pilots.values())
 
 
 def _carry_out(site: Site, step: StepDecision, now: int, standing: dict[str, tuple[int, StepOrder]]) -> None:

@@ -69,6 +69,12 @@ class SimulatedEstimates:
         found = self._known.expected(self._kinds[turn], elapsed)
         return None if found is None else elapsed + (found - elapsed) * self._factors[turn]
 
+    def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> list[float] | None:
+        """See `pilot.estimates.RunTimeEstimates`; what is left of the run time is off by the payload's factor."""
+        turn = int(task)
+        shifted = [elapsed + (age - elapsed) / self._factors[turn] for age in ages]
+        return self._known.still_running(self._kinds[turn], elapsed, shifted)
+
 
 BEGIN = 1_000_000_000
 """UNIX s at which every trace begins here."""

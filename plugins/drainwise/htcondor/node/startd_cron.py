@@ -46,10 +46,12 @@ _MACHINE_AD_LIMIT = 1 << 18  # bytes
 _VACATE = "MachineMaxVacateTime"
 
 
-def literal(value: float | bool | None) -> str:
+def literal(value: float | bool | str | None) -> str:
     """Write a value as a ClassAd literal; unknown is `undefined`, so that nothing of an earlier report stays."""
     if value is None:
         return "undefined"
+    if isinstance(value, str):
+        return f'"{value}"'  # a curve's: digits and marks, nothing that would need an escape
     return ("false", "true")[value] if isinstance(value, bool) else repr(value)
 
 

@@ -169,12 +169,14 @@ def report_of(
     now: float,
     last_max_limit: float | None = None,
     kill_wait: float = 0.0,
+    exp_waste_curve: str | None = None,
 ) -> PilotReport:
-    """Report all nine attributes at `now`, UNIX s: never incomplete, never against each other, no estimate in the past.
+    """Report all attributes at `now`, UNIX s: never incomplete, never against each other, no estimate in the past.
 
     last_max_limit: when the pilot itself stops whatever runs, UNIX s; no end is stated after it, nor after the lease's,
     nor after the last time that readers take for one.
     A caller that runs more than the lease has states the whole lease, and its work as if each core did one part of it.
+    exp_waste_curve: see `pilotad.waste_curve`.
     kill_wait: seconds a payload that ran for its maximum takes to be stopped, so that LAST_MAX_JOB_END is kept.
     Ends are rounded up and the last start down to whole seconds; both sums belong to the rounded times, so that the
     metrics that a reader computes from them are right.
@@ -202,6 +204,7 @@ def report_of(
         max(0.0, lease.cores * (last - first) - busy),
         priority_factor,
         can_postpone,
+        exp_waste_curve,
     )
 
 

@@ -60,7 +60,7 @@ class StepView:
     demand wants in all. back: those of them that it has: a pilot that ends by itself before `due` gives it its cores
     when they fit in what is still wanted, and so does one that was ordered to end. earlier: when each earlier step was,
     and what it decided. settings: the agent's, the horizon as at `begun`. usual: s between two steps.
-    look: makes `snapshot`, which costs time. future: see `foreseen`.
+    look: makes `snapshot`, which costs time. future: see `foreseen`. trial: see `tried`.
     """
 
     now: int
@@ -73,6 +73,7 @@ class StepView:
     usual: int
     look: Callable[[], Snapshot]
     future: Callable[[int], Mapping[str, Foreseen]]
+    trial: Callable[[StepwisePolicy], tuple[int, float]]
 
     def snapshot(self) -> Snapshot:
         """Return what the batch system and the pilots report now; a pilot with an order has its `deadline`.
@@ -84,6 +85,13 @@ class StepView:
     def foreseen(self, moment: int) -> Mapping[str, Foreseen]:
         """Return by run what each pilot of now will really do until `moment` (UNIX s). Only a clairvoyant may ask."""
         return self.future(moment)
+
+    def tried(self, policy: StepwisePolicy) -> tuple[int, float]:
+        """Return how many cores another policy will really leave missing, and the core-seconds that it will waste.
+
+        It decides from `begun` on, so this is to be asked at the first step; and only a clairvoyant may ask.
+        """
+        return self.trial(policy)
 
     @property
     def open(self) -> int:
