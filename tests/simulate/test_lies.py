@@ -35,8 +35,8 @@ def jobs() -> tuple[TraceJob, ...]:
 
 
 @cache
-def played(lie: Lie | None, with_trust: bool = True) -> list[dict[str, Gained]]:
-    return play(jobs(), SCENARIO, lie, with_trust=with_trust)
+def played(lie: Lie | None) -> list[dict[str, Gained]]:
+    return play(jobs(), SCENARIO, lie)
 
 
 def hours(rounds: list[dict[str, Gained]]) -> float:
@@ -53,12 +53,6 @@ def test_no_lie_pays_once_it_is_known(lie: Lie) -> None:
     told, honest = played(lie), played(None)
     later = len(told) // 2
     assert hours(told[later:]) <= hours(honest[later:]) + 0.01
-
-
-@pytest.mark.parametrize("lie", STAYING, ids=[one.name for one in STAYING])
-def test_without_a_journal_they_would_pay(lie: Lie) -> None:
-    """Else the rounds would show nothing."""
-    assert hours(played(lie, with_trust=False)) > 1.5 > 3 * hours(played(None))
 
 
 def test_no_lie_changes_how_many_cores_its_user_gives_back_at_first() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.journal.outcomes import OpenOrder, is_kept, realised_waste
+from drainwise.journal.promises import broken_probability
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.decide.decision import make_plan
@@ -56,7 +57,8 @@ class _Learned:
     def history(self, now: int) -> History:
         """Return what is known at `now` (UNIX s)."""
         trust = trust_by_user(self._outcomes, now, self._scenario.site.trust) if self._is_kept_up else {}
-        return History(orders=tuple(one for one in self._past if one.time > now - DAY), trust=trust)
+        broken = {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()}
+        return History(orders=tuple(one for one in self._past if one.time > now - DAY), trust=trust, broken=broken)
 
     def begin(self) -> None:
         """Begin a round."""
