@@ -106,17 +106,15 @@ def an_attribute(copy: Copy) -> None:
     """Core-seconds that it costs to move a pilot's payloads."""
     row = '    Attribute("MOVE_COST1k", "move_cost", "move_cost", "PilotMoveCost", CORE_SECONDS),'
     copy.insert("pilotad/attributes.py", "ATTRIBUTES = (", row)
-    copy.insert(
-        "pilotad/report.py", "    can_postpone_last_job: bool | None = None", "    move_cost: float | None = None"
-    )
+    copy.insert("pilotad/report.py", "    exp_waste_curve: str | None = None", "    move_cost: float | None = None")
     copy.insert(
         "pilotad/report.py",
-        "        report.can_postpone_last_job,",
+        "        report.exp_waste_curve,",
         "        _clamped(report.move_cost, 0, lease),",
     )
     copy.insert(
         "pilot/decide/workload.py",
-        "        can_postpone,",
+        "        exp_waste_curve,",
         "        move_cost=workload.used * 60.0,",
     )
     said = copy.run(

@@ -14,9 +14,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks.figures import Figure
 from benchmarks.made_up_room import mixed_pool
+from drainwise.pilotad.waste_curve import MOST_POINTS
 from drainwise.reclaim.columns import Columns
 from drainwise.reclaim.figures import figures_of
-from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
 from drainwise.reclaim.totals.arrays import Real, Whole
 from drainwise.reclaim.totals.knapsack import cheapest_of_total
 from drainwise.reclaim.totals.subset_sums import total_to_give
@@ -60,6 +61,9 @@ def pool(count: int) -> Columns:
         doubt=np.zeros(count),
         unprotected=np.zeros(count, dtype=bool),
         vacate=np.full(count, float(SITE.vacate)),
+        broken=np.full(count, BROKEN_PROMISES),
+        heartbeat=np.full(count, NOW - 60.0),
+        curve=np.full((count, 3 * MOST_POINTS), np.nan),
     )
 
 

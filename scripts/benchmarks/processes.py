@@ -111,7 +111,7 @@ def cron(node: Node, programs: Programs, layout: str, runs: int) -> list[Figure]
 def fill(node: Node, programs: Programs, now: int) -> None:
     """A job that reports in each slot, all of them children of this process."""
     for number in range(1, SLOTS + 1):
-        job = node.start(f"slot1_{number}", JOB_USER, now - 600)
+        job = node.start(f"slot1_{number}", JOB_USER, now - 6000)
         ran = programs.prepare(job)
         if ran.returncode != 0 or b"JOBFEATURES" not in ran.stdout:
             raise RuntimeError(f"the prepare hook failed: {ran.stderr!r}")

@@ -32,8 +32,8 @@ def fill(node: SlurmNode, uid: int, now: int) -> None:
         first_exp_job_end=now + 500,
         last_exp_job_end=now + 900,
         last_max_job_end=now + 1800,
-        add_uncom_time=1e4,
-        add_final_exp_waste=2e5,
+        add_uncom_time=1e3,
+        add_final_exp_waste=2e3,
         priority_factor=1,
         can_postpone_last_job=True,
     )

@@ -61,7 +61,7 @@ FIRST_EXP_JOB_END = $((now + 3600))
 LAST_EXP_JOB_END = $((now + 3600))
 LAST_MAX_JOB_END = $((now + 3600))
 USED_FRACTION1k = $1
-ADD_UNCOM_TIME1k = 1024000
+ADD_UNCOM_TIME1k = 20480
 ADD_FINAL_EXP_WASTE1k = 0
 PRIORITY_FACTOR = 3
 CAN_POSTPONE_LAST_JOB = True
@@ -290,7 +290,7 @@ def test_the_print_formats_work_with_plain_condor_status(pool: CondorPool) -> No
     half, silent = by_used["4.0"], by_used["?"]
     assert 3000 < int(half["Remaining"]) <= 3600
     assert abs(int(half["DrainWaste"]) - 4 * int(half["Remaining"])) <= 8
-    assert 0 <= int(half["KillWaste"]) < 8 * 600  # its 8000 core-seconds are bounded by cores x elapsed
+    assert 0 <= int(half["KillWaste"]) < 8 * 600  # its 160 core-seconds are bounded by cores x elapsed
     assert (half["Priority"], half["LeavesIn"]) == ("3", "?")
     assert (silent["Remaining"], silent["DrainWaste"], silent["ReportAge"]) == ("?", "?", "?")
     assert int(silent["KillWaste"]) >= 0

@@ -38,7 +38,8 @@ DEFRAG_MAX_WHOLE_MACHINES = {whole}
 """
 
 # Says that its payloads on `$1` 1024ths of the cores end in an hour, and that `$2` 1024ths of a second of the whole
-# lease idle in the end; says nothing without these. On a site notice it leaves, and brings that notice back.
+# lease idle in the minute until the last of them ends; says nothing without these. On a site notice it leaves, and
+# brings that notice back.
 PILOT = """\
 #!/bin/sh
 cd "$_CONDOR_SCRATCH_DIR"
@@ -47,8 +48,8 @@ now=$(date +%s)
 [ -z "$1" ] || cat > .pilot.ad.new <<END
 LAST_JOB_START = $now
 FIRST_EXP_JOB_END = $((now + 3600))
-LAST_EXP_JOB_END = $((now + 3600))
-LAST_MAX_JOB_END = $((now + 3600))
+LAST_EXP_JOB_END = $((now + 3600 + 60 * ($2 > 0)))
+LAST_MAX_JOB_END = $((now + 3600 + 60 * ($2 > 0)))
 USED_FRACTION1k = $1
 ADD_UNCOM_TIME1k = 0
 ADD_FINAL_EXP_WASTE1k = $2

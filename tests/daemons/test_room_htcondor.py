@@ -56,13 +56,14 @@ PILOT += " cat $f; done > /home/alice/told-`uname -n` 2>/dev/null; done"
 PILOTS = ("node1", 8, 1), ("node2", 8, 1), ("node3", 7, 1), ("node4", 8, 1), ("node5", 4, 2)
 """Where alice's pilots run, their cores, and how many there are."""
 
+DEVICES = "request_gpus = 1", "request_licence = 1"
 WAIT_SECS = 60
 
 
 @pytest.fixture(scope="module")
 def pool(release: str) -> Iterator[CondorPool]:
     """The pool of this module, full of alice's pilots, one for each release."""
-    with CondorPool(nodes=5, cpus=8, release=release, config=NODES) as running:
+    with CondorPool(nodes=5, cpus=8, release=release, config={**NODES, "central": "DB_LIMIT = 5\n"}) as running:
         with tempfile.TemporaryDirectory() as place:
             Path(place, "site.ini").write_text(SITE)
             site = load(f"{place}/site.ini")
@@ -73,7 +74,7 @@ def pool(release: str) -> Iterator[CondorPool]:
             running.restart(name)
         for node, cores, count in PILOTS:
             running.submit(scripted(PILOT, node, cores=cores, count=count), user="alice")
-        running.submit(scripted(PILOT, "node3", "request_gpus = 1", "request_licence = 1", cores=1), user="alice")
+        running.submit(scripted(PILOT, "node3", *DEVICES, "concurrency_limits = db:2", cores=1), user="alice")
         running.wait_for(lambda: len(busy(running)) == 7, 90, "seven pilots")
         yield running
 
@@ -231,3 +232,12 @@ def test_a_pilot_on_a_node_that_is_drained_is_on_its_way_and_knows_until_when(po
         assert all(abs(word - deadline) <= 10 for word in words()), words()
     finally:
         pool.run(["condor_drain", "-cancel", host])
+
+
+def test_jobs_beyond_a_concurrency_limit_are_no_demand(pool: CondorPool) -> None:
+    """One of alice's pilots takes 2 of 5; of three jobs of bob's that take 2 each, one could start."""
+    wait(pool, "concurrency_limits = DB:2", count=3)
+    seen = told(pool, 1)
+    assert seen["kinds"][0]["jobs"] == 1
+    assert [account["cores_wanted"] for account in seen["accounts"] if account["name"].startswith("bob")] == [4]
+    assert any("DB_LIMIT lets no more start" in notice for notice in seen["notices"]), seen["notices"]

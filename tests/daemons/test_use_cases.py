@@ -96,7 +96,10 @@ def test_a_site_has_its_answers(batch: Batch, typed: list[str]) -> None:
     batch.start(cores=3 * CORES)
     now = int(time.time())
     first, last = now + 200, now + 1400
-    used, idle = 6.0, {"dear": 800, "cheap": 800, "wasteful": 9600}  # cores, core-seconds after the first payload's end
+    used, idle = (
+        6.0,
+        {"dear": 2400, "cheap": 2400, "wasteful": 9600},
+    )  # cores, core-seconds after the first payload's end
     pilots = {
         name: batch.submit(
             PILOT.format(first=first, last=last, priority=priority, final=idle[name] * 1024 // CORES), wall=7200

@@ -30,6 +30,8 @@ demand_pause = 1h
 [agent]
 state_dir = {state}
 """
+# What no ad of a pool tells: which jobs its negotiator leaves out.
+NEVER = "NEGOTIATOR_JOB_CONSTRAINT = never =!= true\n"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def site_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 def full_pool(site_file: str) -> Iterator[CondorPool]:
     """Two nodes of 16 cores without group quotas: alice has four pilots of 8 there, and more of them wait."""
     own = "\nCLAIM_WORKLIFETIME = 0\n"
-    config = {"execute": node_config(load(site_file)) + own, "central": "SPENT_LIMIT = 0\n"}
+    config = {"execute": node_config(load(site_file)) + own, "central": NEVER}
     with CondorPool(nodes=2, cpus=16, config=config) as pool:
         submit(pool, "alice", 8, 12)
         pool.wait_for(lambda: len(running(pool, "alice")) == 4, 60, "four pilots")
@@ -92,6 +94,6 @@ def test_a_job_that_no_node_can_run_costs_nobody_anything(full_pool: CondorPool,
 
 
 def test_pilots_do_not_go_for_ever_for_a_job_that_cannot_start(full_pool: CondorPool, stage: Stage) -> None:
-    """bob's job needs a concurrency limit that is used up; alice's next pilot starts where one has gone."""
-    submit(full_pool, "bob", 8, 1, "concurrency_limits = spent")
+    """The negotiator leaves bob's job out, which asks for something of its own; alice's next pilot starts instead."""
+    submit(full_pool, "bob", 8, 1, "+never = true", "requirements = TARGET.HasNoNode =!= True")
     pause_the_demand_of_a_job_that_cannot_start(stage, "bob@pool.test", 8)

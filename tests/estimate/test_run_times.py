@@ -176,3 +176,44 @@ def test_answers_are_kept_as_often_as_they_say() -> None:
         jobs = [each for each in spread if each > elapsed]
         end = known.expected(KIND, elapsed) or math.inf
         assert sum(each <= end for each in jobs) / len(jobs) == pytest.approx(QUANTILE, abs=0.06)
+
+
+@given(
+    st.lists(st.floats(0, 1e6), min_size=5, max_size=60),
+    st.floats(0, 1e6),
+    st.lists(st.floats(0, 1e7), min_size=2, max_size=5),
+)
+def test_who_runs_still_at_an_age_are_fewer_the_later_it_is(
+    ended: list[float], elapsed: float, ages: list[float]
+) -> None:
+    """All at their own age and before, and three in four have ended by about the time that is expected."""
+    times = RunTimes()
+    for seconds in ended:
+        times.learn(("a",), seconds)
+    found = times.still_running(("a",), elapsed, [*sorted(ages), elapsed])
+    assert found is not None
+    assert found[-1] == 1.0
+    assert all(0.0 <= later <= sooner <= 1.0 for sooner, later in zip(found, found[1:-1]))
+    end = times.expected(("a",), elapsed)
+    if end is not None and end > 2:
+        sooner, later = times.still_running(("a",), elapsed, [end / 1.1 - 1, end * 1.1 + 1]) or [0.0, 0.0]
+        assert sooner + 1e-9 >= 1 - QUANTILE >= later - 1e-9
+
+
+def test_nobody_can_tell_who_runs_still_of_a_kind_without_jobs() -> None:
+    assert RunTimes().still_running(("a",), 0.0, [1.0]) is None
+
+
+@given(ended=st.lists(times, max_size=20), running=st.lists(times, max_size=5), later=st.lists(times, max_size=20))
+def test_a_copy_learns_by_itself(ended: list[float], running: list[float], later: list[float]) -> None:
+    """What either learns later changes nothing of the other."""
+    first, other = learned(*ended, running=running), learned(*ended, running=running)
+    before = first.expected(KIND, 7.0)
+    own = first.copy()
+    for seconds in later:
+        own.learn(KIND, seconds)
+        other.learn(KIND, seconds)
+    own.watch([])
+    other.watch([])
+    assert own.expected(KIND, 7.0) == other.expected(KIND, 7.0)
+    assert first.expected(KIND, 7.0) == before

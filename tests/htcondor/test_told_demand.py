@@ -31,8 +31,9 @@ def found(
     schedds: tuple[dict[str, object], ...] = (),
     rooms: dict[str, float] | None = None,
     silent: dict[str, str] | None = None,
+    limits_left: dict[str, float] | None = None,
 ) -> Demand:
-    told = Told(PLACES, groups, frozenset(("ce1",)), silent or {})
+    told = Told(PLACES, groups, frozenset(("ce1",)), silent or {}, (), limits_left or {})
     return demand_of(submitters, schedds, DemandLimits({}, 1.0, 24, rooms or {}), told, lambda name: name[:3])
 
 
@@ -74,6 +75,16 @@ def test_a_submitter_starts_no_more_than_its_ceiling() -> None:
     seen = found(group(5, 2, "small"), group(1, 1, "small", first=2, submitter=ALICE), rooms={BOB: 5.0})
     assert seen.waiting == {BOB: (2, 4), ALICE: (1, 1)}
     assert "ceiling" in seen.notices[0]
+
+
+def test_no_more_jobs_start_than_a_concurrency_limit_lets() -> None:
+    """Each submitter takes of what the ones before have left; a limit that is not known lets all start."""
+    first = group(3, 2, "small", first=1, limits={"db": 2.0, "unknown": 9.0})
+    second = group(9, 1, "small", first=2, submitter=ALICE, limits={"db": 0.5})
+    seen = found(first, second, group(4, 8, "small", first=3), limits_left={"db": 5.0})
+    assert [(kind.jobs, kind.needs.cores) for kind in seen.kinds or ()] == [(2, 2), (2, 1), (4, 8)]
+    assert seen.waiting == {BOB: (6, 36), ALICE: (2, 2)}
+    assert len(seen.notices) == 1 and "DB_LIMIT" in seen.notices[0]
 
 
 def test_an_access_point_that_is_silent_counts_by_cores_wherever_they_fit() -> None:

@@ -73,8 +73,8 @@ def test_it_says_who_waited_and_which_figures_decided(journal: str) -> None:
     ]
     assert "owed cores: group_b (16); 0 were free, 0 on their way already" in said
     assert "group_a is over its quota, alice gives back 16 of it" in said
-    assert "least-waste: leaves by itself in 32m20s, 0.000 core-h idle until then" in said
-    assert "leaving by itself by 2026-11-21 09:05:00Z wastes 0.000 core-h; being killed by" in said
+    assert "least-waste: leaves by itself in 32m20s, 0.867 core-h idle until then or lost if it does not" in said
+    assert "leaving by itself by 2026-11-21 09:05:00Z wastes 0.867 core-h; being killed by" in said
     assert "2 ordered and 1 spared in the same decision; the next would have been slot1_3@node1: not needed" in said
 
 

@@ -17,7 +17,7 @@ from drainwise.journal.file import JournalFile, journal_line
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.journal.read import files_of
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.history import History, PastOrder
+from drainwise.reclaim.history import DAY, History, PastOrder
 from drainwise.reclaim.withdrawal import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
@@ -34,10 +34,10 @@ def test_orders_count_for_the_hour_and_stay_open_until_their_end_is_known() -> N
     assert second.predicted == 2000
 
 
-def test_the_last_order_is_remembered_beyond_the_hour() -> None:
+def test_the_last_order_is_remembered_beyond_the_day() -> None:
     """The least time between two cycles may be longer."""
     memory = remembering(*orders(now=NOW - 9000), *orders(snapshot(THIRD, deficit=8), now=NOW - 5000))
-    assert memory.history(NOW, RULES).orders == (PastOrder(NOW - 5000, "alice", 8),)
+    assert memory.history(NOW + DAY, RULES).orders == (PastOrder(NOW - 5000, "alice", 8),)
 
 
 @pytest.mark.parametrize("outcome", [SKIPPED, FAILED])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from drainwise.journal.outcomes import OpenOrder, realised_waste
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
 from drainwise.reclaim.columns import ClaimedValues
-from one_pilot import assess
+from drainwise.reclaim.history import History
 
 from .facts import NOW, RULES, STARTED, orders, pilot, remembering, report, snapshot
 
@@ -25,7 +25,21 @@ def order(claims: ClaimedValues | None, draining: bool = False, kind: str = LEAV
     """An order to a pilot of 8 cores, given now, with an hour to go."""
     deadline = NOW + 3600
     return OpenOrder(
-        "run", "slot", "node", "group_a", "alice", CORES, STARTED, NOW, deadline, kind, draining, 0, claims, NOW
+        "run",
+        "slot",
+        "node",
+        "group_a",
+        "alice",
+        CORES,
+        STARTED,
+        NOW,
+        deadline,
+        kind,
+        draining,
+        0,
+        claims,
+        NOW,
+        promised=claims,
     )
 
 
@@ -58,9 +72,9 @@ def kept_promises(draw: st.DrawFn) -> PilotReport:
 
 @given(kept_promises())
 def test_a_promise_that_was_kept_is_what_was_lost(said: PilotReport) -> None:
-    """Whichever way it was ended: promise and truth are calculated by the same formulas."""
+    """Whichever way it was ended: promise and truth are calculated by the same formulas; the tail is no promise."""
     it = pilot(1, said)
-    candidate = assess(it, NOW, BARE)
+    candidate = candidates_of([it], NOW, BARE, History(broken={"alice": 0.0}))[0]
     [opened] = remembering(*orders(snapshot(it, deficit=8))).open_orders().values()
     for option in candidate.options:
         ended = option.cores_back
@@ -86,6 +100,36 @@ def test_a_pilot_that_drained_anyway_idles_for_its_own_reasons() -> None:
     said = claims_with(6.0, 2000, 4000)
     assert waste(order(said, draining=True), NOW + 1000) == 0
     assert waste(order(said, draining=True), NOW + 1000, vacated=True) == 100 + 6 * 1500
+
+
+@pytest.mark.parametrize("draining", [False, True])
+def test_who_says_that_it_leaves_and_stays_is_charged_by_that_word(draining: bool) -> None:
+    """All payloads should end within a thousand seconds; at its deadline it says that it has just begun another one."""
+    said = claims_with(8.0, 1000, 1000)
+    later = said._replace(heartbeat=NOW + 3500, last_job_start=NOW + 3599.0, add_uncom_time=0.0)
+    one = dataclasses.replace(order(said, draining), claims=later, since=NOW + 3500)
+    assert waste(one, NOW + 3600, vacated=True) >= 100 + 8 * (3600 + 500)
+    assert waste(one, NOW + 3600) == (0 if draining else 8 * 100), "had it left, its reports would count"
+    early = waste(one, NOW + 900, vacated=True)
+    assert early < 100 + 8 * (900 + 500), "somebody had it ended before it should have left"
+
+
+def test_work_that_was_not_counted_was_lost() -> None:
+    """Cut after half an hour: by its word nearly all has ended soon, by the records all cores worked."""
+    said = ClaimedValues(NOW - 60, 8.0, NOW - 500.0, NOW + 60.0, NOW + 7200.0, 0.0, 8 * 7140 - 2000.0)
+    one, ended = order(said, kind=CUT), NOW + 1800
+    all_busy = CORES * (ended - STARTED)
+    assert waste(one, ended, vacated=True) > 8 * 1400, "by its word it idled"
+    assert waste(one, ended, cpu=all_busy) == 0, "it did not"
+    assert waste(one, ended, vacated=True, cpu=all_busy) > 8 * 1400, "so that was work, and it was lost"
+
+
+def test_no_more_is_lost_than_was_worked() -> None:
+    """All its cores were busy since its start, it says; the records know of ten minutes."""
+    said = claims_with(8.0, 5000, 5000)._replace(add_uncom_time=8.0 * (NOW - STARTED), last_job_start=NOW)
+    one = order(said, kind=KILL)
+    assert waste(one, NOW, vacated=True) == CORES * (NOW - STARTED)
+    assert waste(one, NOW, vacated=True, cpu=600.0) == 600
 
 
 def test_a_silent_pilot_is_measured_by_what_the_batch_system_knows() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import given
@@ -32,6 +33,9 @@ class Table:
 
     def look(self, now: float) -> None:
         self.looks += 1
+
+    def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> Sequence[float] | None:
+        return [sum(one > age for one in self._seconds) / len(self._seconds) for age in ages] if self._seconds else None
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:
         return next((one for one in self._seconds if one > elapsed), None)

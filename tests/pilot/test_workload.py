@@ -162,16 +162,29 @@ def test_a_report_is_always_believed(
     lease = Lease(max(1, workload.used + spare), T0 - 6000, None if length is None else T0 + length)
     stop = None if limit is None else T0 + limit
     report = report_of(workload, lease, False, 0, now, stop, kill_wait)
-    assert standing_and_rule(report, int(now), 3600, T0 - 6000) == (FRESH, "")
+    assert standing_and_rule(report, int(now), 3600, T0 - 6000, lease.cores) == (FRESH, "")
     assert report.first_exp_job_end is not None and report.first_exp_job_end >= now
     latest = min([end for end in (lease.end, stop) if end is not None], default=1e12)
     assert report.last_max_job_end is not None and report.last_max_job_end < max(latest, now) + 1
     assert report.last_job_start is not None and report.last_job_start <= now
     parsed, rejected = parse_pilot_ad(pilot_ad_text(report, lease.cores), lease.cores, report.heartbeat)
     assert not rejected and parsed.last_exp_job_end == report.last_exp_job_end
+    assert standing_and_rule(parsed, int(now), 3600, T0 - 6000, lease.cores) == (FRESH, "")
     if length is None or now <= T0 + length:
         end = None if length is None else T0 + length
         assert bounded(report, lease.cores, T0 - 6000, end, int(now)) == report
+
+
+@given(workloads(whole=False), st.integers(1, 60), st.floats(0, 8000), st.integers(0, 60))
+def test_a_report_is_never_impossible(workload: Workload, cores: int, later: float, behind: int) -> None:
+    """Also of a caller that runs more than it has, as the file says it, and by a clock a minute behind the site's."""
+    now = T0 + later
+    report = report_of(workload, Lease(cores, T0 - 1000, None), True, 0, now)
+    started = min([int(each.start) for each in workload.running.values()], default=T0) + behind
+    assume(report.heartbeat >= started)
+    parsed, _ = parse_pilot_ad(pilot_ad_text(report, cores), cores, report.heartbeat)
+    for said in (report, parsed):
+        assert standing_and_rule(said, int(now), 3600, started, cores) == (FRESH, "")
 
 
 @given(workloads(whole=False), st.integers(0, 50), st.floats(0, 8000), st.floats(0, 1))
@@ -205,10 +218,10 @@ def test_a_payload_of_a_hundred_years_is_believed() -> None:
 
 
 def test_a_caller_that_runs_more_than_it_has() -> None:
-    """It states all its cores and no negative waste."""
-    workload = workload_of(running_since(payload("a", 8, 500), T0), running_since(payload("b", 8, 400), T0))
-    report = report_of(workload, Lease(4, T0, None), True, 0, T0)
-    assert (report.used_cpu, report.add_final_exp_waste) == (4, 0)
+    """It states all its cores, and of its work what so many cores can do: four run b for 400 s, then two 100 s of a."""
+    workload = workload_of(running_since(payload("a", 8, 500), T0), running_since(payload("b", 8, 400), T0 + 10))
+    report = report_of(workload, Lease(4, T0, None), True, 0, T0 + 10)
+    assert (report.used_cpu, report.add_uncom_time, report.add_final_exp_waste) == (4, 4 * 10 / 2, 2 * 90)
 
 
 def test_a_kept_promise_includes_the_time_to_stop() -> None:

@@ -24,7 +24,13 @@ from worked_example import numbered as worked_example_numbered
 from worked_example import worked_example
 
 UID = os.geteuid()
-FULL = worked_example(used_cpu=6.5, priority_factor=-3, can_postpone_last_job=False, source="$JOBSTATUS")
+FULL = worked_example(
+    used_cpu=6.5,
+    priority_factor=-3,
+    can_postpone_last_job=False,
+    exp_waste_curve="1795250800:5400:60000,1795252600:7200:41000",
+    source="$JOBSTATUS",
+)
 numbered = partial(worked_example_numbered, source="$JOBSTATUS")
 
 
@@ -43,7 +49,7 @@ def with_heartbeat(report: PilotReport, heartbeat: int) -> PilotReport:
 
 
 def test_what_is_written_is_read(place: int, tmp_path: Path) -> None:
-    """All nine, absolute: no scaling by cores; nothing else is left in the directory."""
+    """All, absolute: no scaling by cores; nothing else is left in the directory."""
     write_jobstatus(place, FULL)
     assert sorted(os.listdir(tmp_path)) == sorted(row.status_name for row in ATTRIBUTES)
     assert (tmp_path / "used_CPU").read_bytes() == b"6.5\n"
@@ -153,7 +159,7 @@ def test_the_lock_is_held_until_all_nine_are_read(place: int, tmp_path: Path, mo
 
     monkeypatch.setattr(jobstatus, "read_file", observed)
     read_jobstatus(place, UID)
-    assert free == [False] * 8
+    assert free == [False] * (len(ATTRIBUTES) - 1)
     assert free_to_write(tmp_path / "used_CPU")
 
 

@@ -75,6 +75,36 @@ def test_contradictions_are_named(changed: dict[str, Any], rule: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "changed, rule",
+    [
+        ({"used_cpu": 0.0}, "more uncommitted time than the cores in use can have made"),
+        ({"add_uncom_time": 8 * 19_000.0}, "more uncommitted time than the cores in use can have made"),
+        ({"last_job_start": NOW - 19_999}, "more uncommitted time than the cores in use can have made"),
+        ({"add_final_exp_waste": 11_000.0}, "less final waste than the cores that are not in use make"),
+        ({"used_cpu": 0.0, "add_uncom_time": 0.0, "add_final_exp_waste": 47_000.0}, "less final waste than"),
+        ({"add_final_exp_waste": 8 * 34_003.0}, "more final waste than all cores can make"),
+        ({"last_max_job_end": None}, "more final waste than all cores can make"),
+    ],
+)
+def test_sums_that_no_payloads_can_make_are_contradictory(changed: dict[str, Any], rule: str) -> None:
+    """38: none in use and all to lose, or little use and nothing idle: eight cores, started 20,000 s ago."""
+    assert standing(report(**changed), NOW, 3600, NOW - 20_000) == FRESH, "without the cores nobody can tell"
+    standing_there, found = standing_and_rule(report(**changed), NOW, 3600, NOW - 20_000, cores=8)
+    assert (standing_there, found[: len(rule)]) == (CONTRADICTORY, rule)
+
+
+def test_the_bounds_of_the_sums_are_for_what_is_known() -> None:
+    """A fraction of the cores has steps, two clocks differ, and either last end may be the one that i belongs to."""
+    busy = report(used_cpu=8.0, add_uncom_time=8.0 * 18_961)
+    for sound in (report(), busy, report(last_exp_job_end=None), report(used_cpu=5.995), report(add_uncom_time=None)):
+        assert standing_and_rule(sound, NOW, 3600, NOW - 20_000, cores=8)[1] not in {
+            "more uncommitted time than the cores in use can have made",
+            "less final waste than the cores that are not in use make",
+            "more final waste than all cores can make",
+        }
+
+
+@pytest.mark.parametrize(
     "missing, rule",
     [
         (("used_cpu",), "cores in use are not known"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.waste_curve import curve_text
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.settings import ReclaimSettings
 
@@ -32,12 +33,18 @@ def report(
     max_end: int | None = None,
     start: int = NOW - 1000,
     uncommitted: float = 0.0,
-    final: float = 0.0,
+    final: float | None = None,
     heartbeat: int = NOW - 60,
     priority: int | None = None,
     can_postpone: bool | None = True,
+    curve: str | None = None,
 ) -> PilotReport:
-    """What a pilot says; by default it could be gone in 2000 s."""
+    """What a pilot says; by default it could be gone in 2000 s.
+
+    final: by default the least that what is not in use of 8 cores makes between both ends.
+    """
+    if final is None:
+        final = max(0.0, 8 - used) * max(0, last_end - first_end)
     return PilotReport(
         heartbeat,
         used_cpu=used,
@@ -49,6 +56,7 @@ def report(
         add_final_exp_waste=final,
         priority_factor=priority,
         can_postpone_last_job=can_postpone,
+        exp_waste_curve=curve,
     )
 
 
@@ -106,6 +114,15 @@ def snapshot(
     return Snapshot(taken, pilots, accounts, free, {"alice": 900.0, "bob": 500.0})
 
 
+@st.composite
+def curves(draw: st.DrawFn) -> str:
+    """Whatever curve a pilot may state: its text is sound, its figures need not be."""
+    times = draw(st.lists(st.integers(NOW - 9000, NOW + 100_000), min_size=1, max_size=5, unique=True))
+    idle = draw(st.lists(st.integers(0, 10**9), min_size=len(times), max_size=len(times)))
+    lost = draw(st.lists(st.integers(0, 10**9), min_size=len(times), max_size=len(times)))
+    return curve_text(list(zip(sorted(times), sorted(idle), lost)))
+
+
 def reports() -> st.SearchStrategy[PilotReport | None]:
     """Whatever a pilot may say, sound or not, or nothing."""
     moment = st.integers(NOW - 30_000, NOW + 200_000)
@@ -122,6 +139,7 @@ def reports() -> st.SearchStrategy[PilotReport | None]:
         add_final_exp_waste=st.none() | amount,
         priority_factor=st.none() | st.integers(-(2**31), 2**31 - 1),
         can_postpone_last_job=st.none() | st.booleans(),
+        exp_waste_curve=st.none() | curves(),
     )
 
 
@@ -131,7 +149,13 @@ def sound_reports(cores: int) -> st.SearchStrategy[PilotReport]:
     def build(used: float, ends: list[int], start: int, uncommitted: float, final: float) -> PilotReport:
         first, last = sorted(ends)
         return report(
-            used, first_end=first, last_end=last, start=start, uncommitted=uncommitted, final=final, max_end=None
+            used,
+            first_end=first,
+            last_end=last,
+            start=start,
+            uncommitted=uncommitted * used * (start - STARTED),
+            final=(cores - used + final * used) * (last - first),
+            max_end=None,
         )
 
     return st.builds(
@@ -139,6 +163,6 @@ def sound_reports(cores: int) -> st.SearchStrategy[PilotReport]:
         st.floats(0, cores),
         st.lists(st.integers(NOW, NOW + 50_000), min_size=2, max_size=2),
         st.integers(STARTED, NOW),
-        st.floats(0, cores * 10_000.0),
-        st.floats(0, cores * 10_000.0),
+        st.floats(0, 1),
+        st.floats(0, 1),
     )

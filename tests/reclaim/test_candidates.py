@@ -85,8 +85,10 @@ def test_a_report_that_cannot_be_believed_protects_nothing(
 
 
 def test_a_pilot_that_is_gone_in_time_costs_its_draining_waste() -> None:
-    one = assessed(report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=500.0))
-    assert one.drained == dataclasses.replace(one.drained, kind=LEAVE, waste=2500, cores_back=NOW + 2000)
+    """4500 core-seconds idle; one promise in ten is broken: then what runs since 1000 s is lost 900 s after it."""
+    one = assessed(report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=2500.0))
+    tail = 6 * (1000 + 2000 + SETTINGS.margin) // 10
+    assert one.drained == dataclasses.replace(one.drained, kind=LEAVE, waste=4500 + tail, cores_back=NOW + 2000)
 
 
 def test_a_pilot_whose_payloads_all_outlast_the_grace_loses_them_at_its_end() -> None:
@@ -135,13 +137,18 @@ def test_every_option_that_counts_is_back_within_the_horizon(
 
 
 def test_an_overrun_end_counts_as_now() -> None:
-    one = assessed(report(6.0, first_end=NOW - 500, last_end=NOW - 100))
-    assert (one.remaining, one.draining_waste, one.drained.kind, one.drained.waste) == (0, 0, LEAVE, 0)
+    one = assessed(report(8.0, first_end=NOW - 500, last_end=NOW - 100))
+    assert (one.remaining, one.draining_waste, one.drained.kind, one.drained.waste) == (
+        0,
+        0,
+        LEAVE,
+        8 * 190,
+    )
 
 
-def test_asking_a_pilot_that_drains_already_costs_nothing() -> None:
-    """CAN_POSTPONE_LAST_JOB = False: what idles is lost anyway; but payloads that the deadline cuts still count."""
-    assert assessed(report(6.0, final=500.0, can_postpone=False)).drained.waste == 0
+def test_asking_a_pilot_that_drains_already_costs_what_its_deadline_cuts() -> None:
+    """CAN_POSTPONE_LAST_JOB = False: what idles is lost anyway; payloads that the deadline may cut still count."""
+    assert assessed(report(6.0, final=2500.0, can_postpone=False)).drained.waste == 6 * 390
     late = report(6.0, first_end=NOW + 50_000, last_end=NOW + 60_000, start=NOW, can_postpone=False)
     assert assessed(late).drained.waste == 6 * GRACE
     assert assessed(late).best.kind == KILL, "it has lost nothing yet"
@@ -214,7 +221,7 @@ def test_a_pilot_whose_end_lies_within_the_margin_before_the_deadline_does_not_c
     said = report(6.0, first_end=NOW + 500, last_end=NOW + 500, start=NOW - 9000)
     site = dataclasses.replace(SETTINGS, grace=600, drain_only=True)
     sure, unsure = (assess(pilot(1, said), NOW, dataclasses.replace(site, margin=margin)).best for margin in (100, 101))
-    assert (sure.kind, sure.waste, sure.deadline) == (LEAVE, 2 * 500, NOW + 600)
+    assert (sure.kind, sure.waste, sure.deadline) == (LEAVE, 2 * 500 + 6 * 960, NOW + 600)
     assert (unsure.kind, unsure.waste, unsure.deadline) == (CUT, 2 * 499 + 6 * (9000 + 499), NOW + 600)
 
 
@@ -403,12 +410,16 @@ def test_no_cut_from_the_first_end_on_is_much_better_than_the_best(
 
 def test_every_option_says_what_it_does_in_words() -> None:
     """A plan explains itself with the figures that it stands on."""
-    quick = assessed(report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=500.0))
+    quick = assessed(report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=2500.0))
     slow = assessed(report(8.0, first_end=NOW + 50_000, last_end=NOW + 60_000))
     draining, silent = assessed(report(can_postpone=False)), assessed(None)
-    assert in_words(quick, quick.drained, NOW) == "leaves by itself in 33m20s, 0.694 core-h idle until then"
+    assert in_words(quick, quick.drained, NOW) == (
+        "leaves by itself in 33m20s, 1.90 core-h idle until then or lost if it does not"
+    )
     assert in_words(slow, slow.drained, NOW) == "cut in 2h: 18.2 core-h idle until then or lost there"
-    assert in_words(draining, draining.drained, NOW) == "drains already and leaves in 33m20s: an order costs nothing"
+    assert in_words(draining, draining.drained, NOW) == (
+        "drains already and leaves in 33m20s: 0.650 core-h lost if it does not"
+    )
     assert in_words(silent, silent.killed, NOW) == "it reports nothing; 8 cores x 5h33m run time = 44.4 core-h, killed"
     assert (
         in_words(silent, silent.drained, NOW)

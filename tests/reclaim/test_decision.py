@@ -31,20 +31,20 @@ def ordered(plan: Plan) -> list[str]:
 
 
 def test_the_pilots_that_cost_least_are_ordered_and_the_others_spared_each_with_a_reason() -> None:
-    cheap, dear, silent = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000)), pilot(3)
+    cheap, dear, silent = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000, start=NOW - 5000)), pilot(3)
     plan = planned(snapshot(cheap, dear, silent, deficit=8))
     [user] = plan.users
     [order] = user.orders
-    assert (order.pilot, order.kind, order.deadline, order.waste) == (cheap, "leave", NOW + 2900, 100)
+    assert (order.pilot, order.kind, order.deadline, order.waste) == (cheap, "leave", NOW + 2900, 200 + 3081)
     assert (
-        order.reason == "leaves by itself in 33m20s, 0.028 core-h idle until then;"
-        " in the least wasteful set for 8 cores, 0.028 core-h"
+        order.reason == "leaves by itself in 33m20s, 0.911 core-h idle until then or lost if it does not;"
+        " in the least wasteful set for 8 cores, 0.911 core-h"
     )
     assert [(one.candidate.pilot, one.reason) for one in user.spared] == [
-        (dear, "not needed; killing it would waste 0.278 core-h"),
+        (dear, "not needed; killing it would waste 1.39 core-h"),
         (silent, "not needed; killing it would waste 44.4 core-h"),
     ]
-    assert plan.summary == "1 pilot gives back 8 of 8 cores at an expected waste of 0.028 core-h"
+    assert plan.summary == "1 pilot gives back 8 of 8 cores at an expected waste of 0.911 core-h"
 
 
 def test_pilots_that_are_on_their_way_are_neither_ordered_nor_counted_again() -> None:
@@ -155,7 +155,7 @@ def test_soon_after_an_act_nobody_is_ordered_and_the_plan_says_why() -> None:
 
 def test_where_an_order_was_refused_another_pilot_goes_until_it_is_tried_again() -> None:
     """A node that takes no orders must not hold up whoever waits for cores."""
-    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000))
+    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000, start=NOW - 5000))
     seen = snapshot(cheap, dear, deficit=8)
     assert ordered(make_plan(seen, NOW, SETTINGS, History(failed={cheap.run: NOW - 600}))) == [cheap.run]
     plan = make_plan(seen, NOW, SETTINGS, History(failed={cheap.run: NOW - 599}))
@@ -181,7 +181,7 @@ def test_where_an_order_was_refused_another_pilot_goes_until_it_is_tried_again()
 )
 def test_a_node_that_took_no_order_is_left_alone_for_a_while(fault: NodeFault, heard: int | None, asks: str) -> None:
     """One that did not answer once is asked again as soon as it is heard of."""
-    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000))
+    cheap, dear = pilot(1, report(7.9)), pilot(2, report(1.0, last_end=NOW + 9000, start=NOW - 5000))
     cheap = dataclasses.replace(cheap, node="node7", heard=heard)
     plan = make_plan(snapshot(cheap, dear, deficit=8), NOW, SETTINGS, History(nodes={"node7": fault}))
     assert ordered(plan) == [{"cheap": cheap.run, "dear": dear.run}[asks]]
@@ -219,7 +219,7 @@ def test_cores_in_pieces_too_small_for_the_waiting_jobs_are_not_passed_off_as_he
 
 
 def test_a_question_is_answered_whatever_is_owed_and_without_limits() -> None:
-    pilots = [pilot(n, report(8.0 - n)) for n in range(4)]
+    pilots = [pilot(n, report(8.0 - n / 2)) for n in range(4)]
     seen = dataclasses.replace(snapshot(*pilots, deficit=0, surplus=16), taken=NOW)
     site = dataclasses.replace(SETTINGS, max_cores=8, max_cores_per_user=8)
     assert make_plan(seen, NOW, site).orders == ()

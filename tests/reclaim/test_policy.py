@@ -66,6 +66,27 @@ def test_the_two_hours_of_the_paper_are_the_sites_horizon() -> None:
     assert second.option.kind == KILL
 
 
+def test_the_two_hours_of_the_paper_have_no_margin_inside() -> None:
+    """One that goes a second before they are over drains, although killing it would be cheaper; a second later it is
+    killed, and the reason says what is true."""
+    within = min(SETTINGS.horizon, SETTINGS.grace)
+    for left, kind, words in (
+        (within, LEAVE, "least draining waste of those that can go away within 2h"),
+        (within + 1, KILL, "no other can go away within 2h: least expensive to kill"),
+    ):
+        late = report(7.0, first_end=NOW + left, last_end=NOW + left, start=NOW - 1)
+        [one] = chosen_by("paper", pilots_of(late), 8)
+        assert (one.option.kind, one.reason.partition("; ")[2]) == (kind, words)
+        assert one.option.deadline <= NOW + SETTINGS.grace
+
+
+def test_paper_says_when_one_that_could_go_away_does_not_fit() -> None:
+    """8 cores and no more: the one of 12 that could go away is no candidate for them."""
+    large = pilot(1, report(7.0, first_end=NOW + 600, last_end=NOW + 600), cores=12)
+    [one] = chosen_by("paper", [large, pilot(2, SLOW_CHEAP)], 8, 8)
+    assert one.reason.endswith("no other of a size that fits can go away within 2h: least expensive to kill")
+
+
 def test_a_silent_pilot_is_never_one_that_can_go_away() -> None:
     assert choose("paper", pilots_of(None, QUICK_DEAR), 8) == ["ce#1"]
     assert choose("paper", pilots_of(None, SLOW_DEAR), 8) == ["ce#1"]
@@ -82,7 +103,7 @@ def test_least_waste_ends_each_pilot_in_its_cheapest_way() -> None:
     chosen = chosen_by("least-waste", pilots_of(SLOW_CHEAP, QUICK_CHEAP), 16)
     assert [(one.candidate.pilot.run[:4], one.option.kind, one.option.waste) for one in chosen] == [
         ("ce#0", KILL, 5),
-        ("ce#1", LEAVE, 600),
+        ("ce#1", LEAVE, 600 + 1750),
     ]
 
 

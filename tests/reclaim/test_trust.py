@@ -51,6 +51,17 @@ def test_promises_that_are_too_high_are_wrong_too() -> None:
     assert doubt(figures(outcome(1, 8000, 0), outcome(2, 8000, 0))["alice"], RULES) == 0.8
 
 
+@pytest.mark.parametrize("broken, share", [(0, 0), (4, 0), (6, 0.5), (8, 1)])
+def test_whose_pilots_do_not_leave_as_they_say_is_not_believed(broken: int, share: float) -> None:
+    """Whatever was wasted by it: more than half of eight promises to leave were broken."""
+    kept = [dataclasses.replace(outcome(n, 100, 100), kept=n >= broken) for n in range(8)]
+    found = figures(*kept, *(outcome(n, 1000, 1000) for n in range(8, 40)))["alice"]
+    assert (found.leaving, found.broken, doubt(found, RULES)) == (8, broken, share)
+    assert doubt(found, dataclasses.replace(RULES, pilots=9)) == 0, "too few of them"
+    said = doubt_in_words(found, share)
+    assert said.endswith(f"; {broken} of 8 did not leave as they said") is (broken > 0)
+
+
 amounts = st.integers(0, 10**9)
 
 

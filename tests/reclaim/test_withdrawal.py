@@ -34,8 +34,8 @@ def test_when_bob_has_left_every_request_is_withdrawn() -> None:
     pilots = [ordered(n, report()) for n in range(2)]
     found = withdrawn(snapshot(*pilots, pilot(3), deficit=0, surplus=24))
     assert [one.pilot for one in found] == pilots
-    assert found[0].saved == 2000, "8 − 6 cores need not idle for a thousand seconds"
-    assert found[0].reason == "nobody waits for these cores any more; going on saves 0.556 core-h"
+    assert found[0].saved == 4000 + 2340, "8 − 6 cores need not idle for two thousand seconds, and no promise is broken"
+    assert found[0].reason == "nobody waits for these cores any more; going on saves 1.76 core-h"
 
 
 def test_as_long_as_bob_waits_no_request_is_withdrawn() -> None:

@@ -11,7 +11,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.simulate.arrivals import Arrivals, parted
 from drainwise.simulate.demand_burst import Burst, fitting
 from drainwise.simulate.engine import begin, run_all
-from drainwise.simulate.policies import POLICIES
+from drainwise.simulate.policies.named import ONE_SHOT
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
@@ -33,7 +33,7 @@ SITE = Scenario(cores=64, arrivals="w", lease=60_000.0, quiet=0.3)
 
 def test_arriving_jobs_get_their_quota() -> None:
     """All their jobs start, and none waits for longer than the horizon, a look of the agent, and the job before it."""
-    for one in run_all(two_users(), SITE, POLICIES):
+    for one in run_all(two_users(), SITE, ONE_SHOT):
         assert len(one.waits) == one.asked / 8 > 0
         assert max(seconds for seconds, _ in one.waits) <= 7200 + 60 + 60
         assert one.given >= 8
@@ -68,6 +68,12 @@ def test_arrivals_that_are_not_there_are_named() -> None:
     """A group of the trace beside others is needed."""
     with pytest.raises(UsageError, match="arrivals = 'x'"):
         run_all(two_users(), replace(SITE, arrivals="x"), ("paper",))
+
+
+def test_a_policy_that_decides_over_time_is_not_played_with_arrivals() -> None:
+    """It would need a demand that stays as it is."""
+    with pytest.raises(UsageError, match="wait-then-kill decides over time"):
+        run_all(two_users(), SITE, ("wait-then-kill",))
 
 
 def test_groups_count_before_users() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from drainwise.simulate.intervals import Interval
 from drainwise.simulate.page import page, plots_of
-from drainwise.simulate.policies import POLICIES as ALL_POLICIES
+from drainwise.simulate.policies.named import POLICIES as ALL_POLICIES
 from drainwise.simulate.results import HEADINGS as COLUMNS
 from drainwise.simulate.results import as_csv, as_json
 from drainwise.simulate.study import Study

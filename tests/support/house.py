@@ -89,15 +89,17 @@ HOUSE = {
     "simulate": Room(
         USER,
         "anybody",
-        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.decide reclaim.totals",
+        "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.decide "
+        "simulate.policies",
         plain=False,
     ),
+    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.totals", plain=False),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
         "agent common estimate estimate.records facts features install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim reclaim.decide requests simulate siteconfig systems validate",
+        "pilot.queues pool reclaim reclaim.decide requests simulate simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }

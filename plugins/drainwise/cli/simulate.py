@@ -19,7 +19,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.simulate.comparison import Watch
-from drainwise.simulate.policies import POLICIES
+from drainwise.simulate.policies.named import ONE_SHOT, POLICIES
 from drainwise.simulate.study import DOMINANT, Study, study
 from drainwise.simulate.text import HEADINGS, MEANINGS, cells, legend, notes, scenario_in_words, title
 from drainwise.simulate.trace import Trace, read_trace
@@ -49,7 +49,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     group.add_argument(
         "--policies",
         type=policies,
-        default=tuple(POLICIES),
         metavar="P,…",
         help="some of those below (all); the optimum is always there",
     )
@@ -96,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         found = study(
             trace,
             scenario,
-            args.policies,
+            args.policies or (ONE_SHOT if scenario.arrivals else POLICIES),
             args.replications,
             args.processes,
             args.vary or args.html is not None,

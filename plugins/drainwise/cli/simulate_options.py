@@ -7,7 +7,7 @@ import argparse
 from drainwise.cli.arguments import number, seconds, whole
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import WHILE_DRAINING
-from drainwise.simulate.policies import CLAIRVOYANT, require_known
+from drainwise.simulate.policies.named import CLAIRVOYANT, require_known
 from drainwise.simulate.scenario import ESTIMATES, Scenario, site_settings
 
 _MOST_CORES = 1_000_000
@@ -90,6 +90,13 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
         help="how often the agent looks, with --arrivals (1m)",
     )
     group.add_argument(
+        "--step",
+        type=_span,
+        default=usual.step,
+        metavar="S",
+        help="how often a policy that decides over time is asked (5m)",
+    )
+    group.add_argument(
         "--while-draining",
         choices=WHILE_DRAINING,
         default=usual.while_draining,
@@ -104,7 +111,14 @@ def scenario_of(args: argparse.Namespace) -> Scenario:
     """Return the scenario by the options. Raises UsageError for what does not go together."""
     same = {name: getattr(args, name) for name in _AS_IN_SCENARIO.split()}
     site = site_settings(args.horizon, args.grace)
-    return Scenario(**same, lease=float(args.lease), reclaimed=args.reclaim, period=float(args.period), site=site)
+    return Scenario(
+        **same,
+        lease=float(args.lease),
+        reclaimed=args.reclaim,
+        period=float(args.period),
+        step=float(args.step),
+        site=site,
+    )
 
 
 def policies(text: str) -> tuple[str, ...]:

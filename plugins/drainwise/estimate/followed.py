@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from drainwise.estimate.parameters import DEFAULT_CORE_POWER, Parameters
@@ -66,15 +66,23 @@ class FollowedRecords:
 
     def run_time(self, task: str, cores: int, events: float, elapsed: float) -> float | None:
         """Return the seconds that a payload of this task takes in all after `elapsed`; None: nobody can tell."""
-        if self._looked is not None:
-            running = self._pairing.running(self._looked)
-            self._survey.run_times.watch((kind_of(task), elapsed) for task, elapsed in running)
-            self._looked = None
+        self._watch()
         found = self._survey.tasks.get(task)
         if found is None:
             return self._survey.run_times.expected(kind_of(task), elapsed)
         asked = Finished(task, 0, 0, cores=cores, events=events or None, core_power=self._power)
         return found.expected(asked, elapsed)
+
+    def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> list[float] | None:
+        """Return the probability that a payload of this task runs still at each age in s; None: nobody can tell."""
+        self._watch()
+        return self._survey.run_times.still_running(kind_of(task), elapsed, ages)
+
+    def _watch(self) -> None:
+        if self._looked is not None:
+            running = self._pairing.running(self._looked)
+            self._survey.run_times.watch((kind_of(task), elapsed) for task, elapsed in running)
+            self._looked = None
 
     def _forget(self) -> None:
         # A record without a power is taken to be from a node like this one.

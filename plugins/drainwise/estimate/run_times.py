@@ -51,6 +51,14 @@ class RunTimes:
         self._running: dict[Kind, list[int]] = {}
         self._curves: dict[Kind, _Curve] = {}
 
+    def copy(self) -> RunTimes:
+        """Return what is known now, to learn on by itself."""
+        other = RunTimes()
+        other._ended = {kind: ended.copy() for kind, ended in self._ended.items()}
+        other._running = {kind: counts[:] for kind, counts in self._running.items()}
+        other._curves = self._curves.copy()
+        return other
+
     def learn(self, kind: Kind, seconds: float) -> None:
         """Learn that a job of that kind has ended after `seconds`; every wider kind learns it, too."""
         step = _step(seconds)
@@ -87,6 +95,18 @@ class RunTimes:
         curve = self._curve(kind)
         return curve.start if elapsed <= 0 else curve.after(elapsed)
 
+    def still_running(self, kind: Kind, elapsed: float, ages: Sequence[float]) -> list[float] | None:
+        """Return the probability that a job which has run for `elapsed` s runs still at each of these ages, in s.
+
+        None: nobody can tell.
+        """
+        widest = self._ended.get(kind[:1])
+        if widest is None or len(widest.newest) < LEAST_JOBS:
+            return None
+        curve = self._curve(kind)
+        here = curve.left_at(elapsed)
+        return [1.0 if age <= elapsed else min(1.0, curve.left_at(age) / here) if here > 0 else 0.0 for age in ages]
+
     def known(self, kind: Kind) -> int:
         """Return from how many ended jobs of that very kind an estimate is made."""
         found = self._ended.get(kind)
@@ -116,6 +136,11 @@ class _Ended:
     def __init__(self) -> None:
         self.counts, self.since = [0] * _STEPS, 0
         self.newest: deque[int] = deque()
+
+    def copy(self) -> _Ended:
+        other = _Ended()
+        other.counts, other.since, other.newest = self.counts[:], self.since, self.newest.copy()
+        return other
 
     def add(self, step: int) -> None:
         self.counts[step] += 1
@@ -151,13 +176,18 @@ class _Curve:
 
     def after(self, elapsed: float) -> float | None:
         """Return the time by which a job that has run for `elapsed` ends with the probability of `QUANTILE`."""
-        left, step = self.left, _step(elapsed)
-        here = left[step]
-        if elapsed > _BEGINS[step]:
-            # Of a step that is half over half of its share has ended, on the scale of ages.
-            part = elapsed if step == 0 else math.log(elapsed / _BEGINS[step]) / _LOG_RATIO
-            here *= (1.0 - self.shares[step]) ** min(1.0, part)
+        step, here = _step(elapsed), -self.left_at(elapsed)
         return self._reached(elapsed, step, here * (1.0 - QUANTILE), here)
+
+    def left_at(self, age: float) -> float:
+        """Return the share that comes to this age, from 0 to 1."""
+        step = _step(age)
+        here = -self.left[step]
+        if age > _BEGINS[step]:
+            # Of a step that is half over half of its share has ended, on the scale of ages.
+            part = age if step == 0 else math.log(age / _BEGINS[step]) / _LOG_RATIO
+            here *= (1.0 - self.shares[step]) ** min(1.0, part)
+        return here
 
     def _reached(self, begin: float, first: int, wanted: float, here: float = -1.0) -> float | None:
         """Return when what is left has come down to `wanted`, from `here` at `begin`; None beyond the last step."""

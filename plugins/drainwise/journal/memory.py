@@ -35,10 +35,11 @@ from drainwise.journal.event import (
 )
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, open_order_of, outcome_of
+from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Ending, Snapshot
-from drainwise.reclaim.history import HOUR, History, PastOrder, PilotOutcome, trust_by_user
+from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, trust_by_user
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 
@@ -170,7 +171,7 @@ class Memory:
         self._orders = {run: replace(one, time=min(one.time, now)) for run, one in self._orders.items()}
         doubtful = {run: one for run, one in self._doubts.orders().items() if run not in self._requested}
         known = {**self._orders, **self._maybe_given(), **doubtful}
-        oldest = min(now - HOUR + 1, max((one.time for one in known.values()), default=0))
+        oldest = min(now - DAY + 1, max((one.time for one in known.values()), default=0))
         self._orders = {run: one for run, one in self._orders.items() if one.time >= oldest}
         orders = tuple(one for one in known.values() if one.time >= oldest)
         begin = now - settings.trust.window
@@ -182,6 +183,7 @@ class Memory:
         return History(
             orders,
             trust,
+            {user: broken_probability(one.leaving, one.broken) for user, one in trust.items()},
             spared if settings.trust.spared else {},
             self._doubts.refused(now),
             self._doubts.deadlines(),

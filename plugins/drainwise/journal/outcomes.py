@@ -9,8 +9,12 @@ batch system ended it:
            and cores S × time since, at least S − C and at most S − (C − B)⁺ core-seconds idled.
            A pilot that said itself that it drains idles anyway: nothing is counted.
     lost   nothing when it left by itself; when it was ended, what its last report says killing it loses at that moment:
-           of a pilot that was ordered to drain, only what had not ended by then.
+           of a pilot that was ordered to drain, only what had not ended by then. The records bound that as well: at
+           most C was lost; and when more of its cores were busy since the order than it says, work went on that it did
+           not count: at least that much. A pilot that should have left by itself before, by its report at the order,
+           broke its promise: then the payloads of that report count as lost, whatever it says later.
 
+Where the batch system has no CPU time (none could be measured, or it keeps no accounting) the reports alone count.
 A pilot that was not believed at its order promised nothing and says nothing: ended, it lost cores × run time;
 left by itself, its cores idled as much as they did over its whole run. No waste is above cores × run time.
 """
@@ -23,7 +27,7 @@ from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, whole
 from drainwise.pool.facts import Ending, Pilot
-from drainwise.reclaim.candidates import KILL
+from drainwise.reclaim.candidates import KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
 from drainwise.reclaim.history import PilotOutcome
 
@@ -35,8 +39,9 @@ EVER = 1 << 62
 class OpenOrder:
     """One pilot with an order whose end is not yet known; times in UNIX s, wastes in core-seconds.
 
-    predicted: what was promised, before any doubt. claims: its last report, None when it was not believed at its order.
-    draining: it said itself that it drains. idle: what idled from the order until `since`, by its reports before.
+    predicted: what was promised, before any doubt. promised: its report at the order; claims: its last one; None when
+    it was not believed at its order. draining: it said itself that it drains. idle: what idled from the order until
+    `since`, by its reports before.
     """
 
     run: str
@@ -54,6 +59,7 @@ class OpenOrder:
     claims: ClaimedValues | None
     since: int
     idle: float = 0.0
+    promised: ClaimedValues | None = None
 
     def with_report_of(self, pilot: Pilot, now: int) -> OpenOrder:
         """Return the order with its pilot's report at `now` (UNIX s) in place of an older one."""
@@ -94,10 +100,26 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
         idle, lost = _idle_and_lost(order.cores, order.claims, order.since, ended)
         if order.kind == KILL:  # it was not ordered to drain: what ran went on running
             idle = (order.cores - order.claims.used_cpu) * (ended - order.since)
-            lost = kill_waste(order.claims.add_uncom_time, order.claims.used_cpu, order.claims.last_job_start, ended)
-        idle = 0.0 if order.draining else _by_records(order, order.idle + idle, ended, ending.cpu_seconds)
+            lost = _killed(order.claims, ended)
+        said = order.idle + idle
+        idle = _by_records(order, said, ended, ending.cpu_seconds)
+        lost, idle = max(lost, said - idle), 0.0 if order.draining else idle
+        if order.promised is not None and is_broken(order, ending):
+            lost = max(lost, _killed(order.promised, ended) - idle)  # nothing idled while they ran
+        if ending.cpu_seconds is not None:
+            lost = min(lost, ending.cpu_seconds)
         waste = idle + (lost if ending.vacated else 0.0)
     return round(min(max(0.0, waste), possible)), possible
+
+
+def is_broken(order: OpenOrder, ending: Ending) -> bool:
+    """Return whether it was to leave by itself, should have by its report at the order, and was ended instead."""
+    said = order.promised
+    return order.kind == LEAVE and ending.vacated and said is not None and ending.ended >= said.last_exp_job_end
+
+
+def _killed(said: ClaimedValues, end: float) -> float:
+    return float(kill_waste(said.add_uncom_time, said.used_cpu, said.last_job_start, end))
 
 
 def _by_records(order: OpenOrder, idle: float, ended: int, cpu_seconds: float | None) -> float:
@@ -139,6 +161,7 @@ def open_order_of(event: Event) -> OpenOrder:
         predicted=whole(event, "promised"),
         claims=said,
         since=time,
+        promised=said,
     )
 
 
@@ -151,4 +174,12 @@ def outcome_of(event: Event) -> PilotOutcome:
         whole(event, "predicted"),
         whole(event, "realised"),
         whole(event, "possible"),
+        kept=_kept(event),
     )
+
+
+def _kept(event: Event) -> bool | None:
+    """Return whether a pilot that was to leave by itself did so before its deadline; None when it was not."""
+    if event.get("kind") != LEAVE:
+        return None
+    return not truth(event, "vacated") and moment(event, "ended") <= moment(event, "deadline")

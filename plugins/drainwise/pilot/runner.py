@@ -13,6 +13,7 @@ from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, ren
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import LEASE, SiteOrders
 from drainwise.pilot.decide.settings import PilotSettings
+from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import Workload, report_of, running_since
 from drainwise.pilot.lease_record import ExitReport, LeaseRecord
 from drainwise.pilot.pilot_clock import PilotClock
@@ -201,11 +202,12 @@ class PilotRunner:
         settings, now = self._settings, self._clock.now()
         if self._estimates is not None:
             renew(self.workload, now, self._estimates)
+        curve = waste_curve(self.workload, self._lease.cores, now, self._estimates)
         limit = self._orders.deadline
         if limit is not None:
             limit = max(now, limit - settings.margin) + settings.kill_wait
         factor, wait = settings.priority_factor, settings.kill_wait
-        self._channels.publish(report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait))
+        self._channels.publish(report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait, curve))
         self._published += 1
         self._heartbeat_at = now + settings.heartbeat
 

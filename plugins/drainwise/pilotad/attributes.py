@@ -1,4 +1,4 @@
-"""THE table of the nine attributes a pilot may state, and the names around them.
+"""THE table of the attributes a pilot may state, the paper's nine and one more, and the names around them.
 
 One row per attribute; every other module takes names, types and scaling from here.
 `.pilot.ad` states work in 1024ths of the whole lease, `$JOBSTATUS` in absolute cores and core-seconds.
@@ -30,6 +30,8 @@ PRIORITY = "priority"
 """A whole number, higher is better, comparable within one user only."""
 FLAG = "flag"
 """True or False."""
+CURVE = "curve"
+"""Text of `waste_curve`, the same in both files."""
 
 SCALE = 1024
 """The meaning of `1k` in the `.pilot.ad` names."""
@@ -60,8 +62,9 @@ ATTRIBUTES = (
     Attribute(
         "CAN_POSTPONE_LAST_JOB", "can_postpone_last_job", "can_postpone_last_job", "PilotCanPostponeLastJob", FLAG
     ),
+    Attribute("EXP_WASTE_CURVE", "exp_waste_curve", "exp_waste_curve", "PilotExpWasteCurve", CURVE),
 )
-"""The nine rows in the order of the paper's table 1."""
+"""The nine rows in the order of the paper's table 1, then the optional one that the paper does not have."""
 
 
 def absolute(scaled: float, cores: int) -> float:

@@ -6,9 +6,10 @@ local batch system's store and into a snapshot.
 
 from __future__ import annotations
 
-from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, FLAG, PRIORITY, TIME
+from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, CURVE, FLAG, PRIORITY, TIME
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.values import EARLIEST, LATEST, PRIORITY_LIMIT
+from drainwise.pilotad.waste_curve import sound_curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +40,17 @@ def _priority(value: object) -> int | None:
     return max(-PRIORITY_LIMIT, min(PRIORITY_LIMIT - 1, value)) if type(value) is int else None
 
 
-BELIEVED: dict[str, Callable[[object], float | None]] = {
+BELIEVED: dict[str, Callable[[object], float | str | None]] = {
     TIME: unix_time,
     CORES: _amount,
     CORE_SECONDS: _amount,
     FLAG: _flag,
     PRIORITY: _priority,
+    CURVE: sound_curve,
 }
 """For each kind, what returns a foreign value of that kind and its range, and None for any other."""
 
-_PLAIN = {TIME: "int?", CORES: "number?", CORE_SECONDS: "number?", FLAG: "bool?", PRIORITY: "int?"}
+_PLAIN = {TIME: "int?", CORES: "number?", CORE_SECONDS: "number?", FLAG: "bool?", PRIORITY: "int?", CURVE: "text?"}
 _KINDS = {"heartbeat": "int", "source": "text", **{row.field: _PLAIN[row.kind] for row in ATTRIBUTES}}
 PLAIN_KINDS: Mapping[str, str] = {field: _KINDS[field] for field in PilotReport.__match_args__}
 """The kind of each field as a plain value; `?`: or None."""
@@ -56,6 +58,8 @@ _TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "number": (int, float), "b
 _TYPES_OF = {
     field: _TYPES[kind.rstrip("?")] + ((type(None),) if kind[-1] == "?" else ()) for field, kind in PLAIN_KINDS.items()
 }
+
+_CURVES = frozenset(row.field for row in ATTRIBUTES if row.kind == CURVE)
 
 
 def as_plain(report: PilotReport) -> dict[str, object]:
@@ -70,4 +74,6 @@ def from_plain(values: Mapping[str, Any]) -> PilotReport:
         kind = type(value)
         if kind not in types or ((kind is int or kind is float) and not -_LARGEST_PLAIN < value < _LARGEST_PLAIN):
             raise ValueError(f"no report: {field} is no {PLAIN_KINDS[field]}")
+        if field in _CURVES and value is not None and sound_curve(value) is None:
+            raise ValueError(f"no report: {field} is no curve")
     return PilotReport(*found)

@@ -1,4 +1,6 @@
-"""`$JOBSTATUS`: nine files in a directory of the job's user, read by its node and written by the pilot.
+"""`$JOBSTATUS`: nine files, and a tenth where the pilot states it, in a directory of the job's user.
+
+Its node reads them, the pilot writes them.
 
 Values are absolute: cores and core-seconds. The draft (section 3) guards them by a lock on `used_CPU` and does not say
 which: flock() and fcntl() locks do not see each other, so both are taken, and never waited for without end.
@@ -15,7 +17,7 @@ import posix
 import time
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, FLAG, JOBSTATUS, PRIORITY, TIME
+from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, CURVE, FLAG, JOBSTATUS, PRIORITY, TIME
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import (
     READ_FLAGS,
@@ -29,6 +31,7 @@ from drainwise.pilotad.safe_open import (
     reason_of,
 )
 from drainwise.pilotad.values import decimal, decimal_text, flag, priority, unix_time
+from drainwise.pilotad.waste_curve import TEXT_LIMIT, curve_value
 
 _PAUSE = 0.001
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -71,21 +74,21 @@ def is_at(fd: int, dir_fd: int, name: str) -> bool:
 
 
 KEY_LIMIT = 64
-"""Bytes one of the nine files may hold."""
+"""Bytes one of the files may hold; that of the curve more."""
 LOCK_TIMEOUT = 0.05
 """Seconds a reader tries to get the lock."""
 
 SEAL = next(row for row in ATTRIBUTES if row.kind == CORES)
 """The row of `used_CPU`."""
 
-_READ = {TIME: unix_time, PRIORITY: priority, FLAG: flag, CORES: decimal, CORE_SECONDS: decimal}
+_READ = {TIME: unix_time, PRIORITY: priority, FLAG: flag, CORES: decimal, CORE_SECONDS: decimal, CURVE: curve_value}
 
 
 def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> tuple[PilotReport, tuple[str, ...]]:
     """Read the report in the directory `dir_fd`, and the file names whose content was not sound.
 
     uid: the owner every file must have. patience: what waiting may take in all (None: 50 ms for the lock).
-    The heartbeat is the newest mtime of the nine.
+    The heartbeat is the newest mtime of the files.
     Raises RefusedFile: "absent" (no `used_CPU`: the pilot says nothing here), "locked" (held for more than 50 ms),
     "unfinished" (a writer is at its first report, or died), or a reason of `safe_open.read_file`.
     """
@@ -106,12 +109,12 @@ def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> t
 
 def _nine(dir_fd: int, uid: int, sealed: tuple[bytes, int], patience: Patience) -> tuple[PilotReport, tuple[str, ...]]:
     heartbeat = sealed[1]
-    values: dict[str, float | int | None] = {}
+    values: dict[str, float | int | str | None] = {}
     rejected = []
     for row in ATTRIBUTES:
         try:
             # Opening and closing the seal a second time would drop its fcntl lock.
-            text, mtime = sealed if row is SEAL else read_file(dir_fd, row.status_name, uid, KEY_LIMIT, patience)
+            text, mtime = sealed if row is SEAL else read_file(dir_fd, row.status_name, uid, _limit(row.kind), patience)
         except RefusedFile as refused:
             if refused.reason != "absent":
                 rejected.append(row.status_name)
@@ -168,7 +171,7 @@ def _open_others(dir_fd: int, report: PilotReport, opened: list[tuple[int, bytes
         if value is None:
             unknown.append(row.status_name)
         elif row is not SEAL:
-            fd = _open(dir_fd, row.status_name)
+            fd = _open(dir_fd, row.status_name, _limit(row.kind))
             opened.append((fd, _text(row.kind, value)))
             if posix.fstat(fd).st_size == 0:
                 posix.write(fd, b"\n")
@@ -188,11 +191,15 @@ def _write_sealed(dir_fd: int, opened: list[tuple[int, bytes]], unknown: list[st
     _overwrite(seal, last)
 
 
-def _open(dir_fd: int, name: str) -> int:
+def _limit(kind: str) -> int:
+    return TEXT_LIMIT + 1 if kind == CURVE else KEY_LIMIT
+
+
+def _open(dir_fd: int, name: str, limit: int = KEY_LIMIT) -> int:
     """Open the pilot's own small file, made if need be; the site can read it whatever the pilot's umask is."""
     fd = posix.open(name, _WRITE_FLAGS, _MODE, dir_fd=dir_fd)
     try:
-        if check_file(fd, dir_fd, posix.geteuid(), KEY_LIMIT).st_mode & 0o777 != _MODE:
+        if check_file(fd, dir_fd, posix.geteuid(), limit).st_mode & 0o777 != _MODE:
             posix.fchmod(fd, _MODE)
     except (OSError, RefusedFile):
         posix.close(fd)
@@ -207,7 +214,9 @@ def _overwrite(fd: int, content: bytes) -> None:
     posix.ftruncate(fd, len(content))
 
 
-def _text(kind: str, value: float) -> bytes:
+def _text(kind: str, value: float | str) -> bytes:
+    if isinstance(value, str):
+        return value.encode("ascii") + b"\n"
     if kind == FLAG:
         return b"True\n" if value else b"False\n"
     if kind == CORES:

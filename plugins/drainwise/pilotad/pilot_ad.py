@@ -12,6 +12,7 @@ from drainwise.pilotad.attributes import (
     ATTRIBUTES,
     CORE_SECONDS,
     CORES,
+    CURVE,
     FLAG,
     PILOT_AD,
     PRIORITY,
@@ -23,13 +24,14 @@ from drainwise.pilotad.attributes import (
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import JobDirectory, not_written
 from drainwise.pilotad.values import flag, priority, unix_time, whole
+from drainwise.pilotad.waste_curve import curve_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Union
+    from typing import Any, Union
 
-    Value = Union[float, bool, None]
+    Value = Union[float, bool, str, None]
     Table = Mapping[bytes, tuple[str, Callable[[bytes], Value]]]
 
 LINE_LIMIT = 256
@@ -41,6 +43,7 @@ _READ: dict[str, Callable[[bytes], Value]] = {
     FLAG: flag,
     CORES: whole,
     CORE_SECONDS: whole,
+    CURVE: curve_value,
 }
 _ROWS = {row.ad_name.upper().encode(): (row.field, _READ[row.kind]) for row in ATTRIBUTES}
 # As the paper writes it, "NAME = value", a name needs no folding.
@@ -53,9 +56,9 @@ def parse_pilot_ad(data: bytes, cores: int, heartbeat: int) -> tuple[PilotReport
     """Parse the report in `data` for a lease of `cores`, and the known names whose value was not sound.
 
     heartbeat: the file's mtime, UNIX s. A fraction outside 0…1024 counts as the nearer bound.
-    The names (`.pilot.ad`'s, table order, nine at most) are ours, so they may be logged; values never are.
+    The names (`.pilot.ad`'s, table order, each at most once) are ours, so they may be logged; values never are.
     """
-    values = known_values(data, _ROWS)
+    values: dict[str, Any] = {**known_values(data, _ROWS)}
     for field in _FRACTIONS:
         value = values.get(field)
         if value is not None:
@@ -110,7 +113,9 @@ def write_pilot_ad(directory: int | str, report: PilotReport, cores: int) -> Non
             raise not_written(PILOT_AD, error) from error
 
 
-def _text(kind: str, value: float, cores: int) -> str:
+def _text(kind: str, value: float | str, cores: int) -> str:
+    if isinstance(value, str):
+        return value
     if kind == FLAG:
         return "True" if value else "False"
     if kind == CORES:

@@ -6,7 +6,7 @@ Pure: time is an argument. Unknown is None and never zero.
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import PILOT_AD
+from drainwise.pilotad.attributes import PILOT_AD, SCALE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ FRESH = "fresh"
 STALE = "stale"
 CONTRADICTORY = "contradictory"
 INCOMPLETE = "incomplete"
+
+ROUNDED = 2
+"""Seconds by which the time between two ends may differ that were rounded, each to whole seconds."""
 
 FUTURE_ALLOWANCE = 60
 """Seconds a time that must be past may lie ahead of us: two clocks never agree."""
@@ -30,6 +33,7 @@ class PilotReport:
     last_exp_job_end (good faith), last_max_job_end (enforced): UNIX s. add_uncom_time, add_final_exp_waste:
     core-seconds.
     priority_factor: higher is better, within one user. can_postpone_last_job: False means it is draining already.
+    exp_waste_curve: optional, see `waste_curve`; what it states is bounded by whoever calculates with it.
     source: which file said so. A value that is not known is None.
     """
 
@@ -43,26 +47,30 @@ class PilotReport:
     add_final_exp_waste: float | None = None
     priority_factor: int | None = None
     can_postpone_last_job: bool | None = None
+    exp_waste_curve: str | None = None
     source: str = PILOT_AD
 
     @classmethod
-    def from_values(cls, heartbeat: int, source: str, values: Mapping[str, int | float | None]) -> PilotReport:
+    def from_values(cls, heartbeat: int, source: str, values: Mapping[str, int | float | str | None]) -> PilotReport:
         """Make a report of `values` by field name, as the readers that follow the attribute table find them."""
         fields: list[Any] = [heartbeat, *map(values.get, cls.__match_args__[1:-1]), source]
         return cls(*fields)
 
 
-def standing(report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None) -> str:
+def standing(
+    report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None, cores: int | None = None
+) -> str:
     """Return how far `report` can be used at `now`: "fresh", "stale", "contradictory" or "incomplete".
 
-    now, job_start: UNIX s. heartbeat_limit: s a heartbeat may be old (SPEC §2: 3600 by default).
-    With `job_start`, a heartbeat from before it is stale: the file was left by an earlier job.
+    now, job_start: UNIX s. heartbeat_limit: s a heartbeat may be old (SPEC §2: 3600 by default). cores: of the lease.
+    With `job_start`, a heartbeat from before it is stale: the file was left by an earlier job. With `cores`, sums that
+    no payloads on so many cores can make are a contradiction.
     """
-    return standing_and_rule(report, now, heartbeat_limit, job_start)[0]
+    return standing_and_rule(report, now, heartbeat_limit, job_start, cores)[0]
 
 
 def standing_and_rule(
-    report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None
+    report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None, cores: int | None = None
 ) -> tuple[str, str]:
     """Return `standing` and the rule that decided in words ("" when fresh), without any value of the pilot's."""
     latest = now + FUTURE_ALLOWANCE
@@ -72,7 +80,7 @@ def standing_and_rule(
         return STALE, "heartbeat is older than the limit"
     if job_start is not None and report.heartbeat < job_start - FUTURE_ALLOWANCE:
         return STALE, "heartbeat is older than the job"
-    rule = _contradiction(report, latest)
+    rule = _contradiction(report, latest) or ("" if cores is None else _impossible(report, cores, job_start))
     if rule:
         return CONTRADICTORY, rule
     rule = _gap(report)
@@ -93,6 +101,35 @@ def _contradiction(report: PilotReport, latest: int) -> str:
     end = last if last is not None else last_max
     if start is not None and end is not None and start > end:
         return "last job ends before it starts"
+    return ""
+
+
+def _impossible(report: PilotReport, cores: int, job_start: int | None) -> str:
+    """Return which sum no payloads can make that ran since `job_start` on at most the cores in use, or "".
+
+    Each payload that runs began between the job's start and the last start (e), so f × cores ≤ used × (e − job start):
+    the kill waste is then at most used × (now − job start). From the first expected end (h) to the last one (g) at
+    most the cores in use are busy, so (cores − used)·(g − h) ≤ i × cores ≤ cores·(g − h). Where both last ends are
+    stated, either may be the one that i belongs to.
+    What rounding makes is allowed: the step of a fraction of the cores, seconds of two clocks.
+    """
+    if report.used_cpu is None:
+        return ""
+    used, step = max(0.0, min(cores, report.used_cpu)), cores / SCALE
+    start, first = report.last_job_start, report.first_exp_job_end
+    last, last_max = report.last_exp_job_end, report.last_max_job_end
+    if job_start is not None and start is not None and report.add_uncom_time is not None:
+        run = max(0, start - job_start) + FUTURE_ALLOWANCE
+        if report.add_uncom_time > (used + step) * run:
+            return "more uncommitted time than the cores in use can have made"
+    final = report.add_final_exp_waste
+    if first is None or final is None:
+        return ""
+    if last is not None and final < (cores - used - step) * (last - first) - cores * ROUNDED:
+        return "less final waste than the cores that are not in use make"
+    end = last_max if last_max is not None else last
+    if end is not None and final > cores * (end - first + ROUNDED):
+        return "more final waste than all cores can make"
     return ""
 
 
@@ -130,6 +167,7 @@ def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | No
         _clamped(report.add_final_exp_waste, 0, lease),
         report.priority_factor,
         report.can_postpone_last_job,
+        report.exp_waste_curve,
         report.source,
     )
 

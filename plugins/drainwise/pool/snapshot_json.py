@@ -17,6 +17,7 @@ from typing import Any
 
 from drainwise.facts.errors import UsageError
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
+from drainwise.pilotad.report import PilotReport
 from drainwise.pool.checked_json import checked, checked_object
 from drainwise.pool.closures import closure_as_json, closure_from_json
 from drainwise.pool.facts import Account, Pilot, Snapshot
@@ -31,6 +32,9 @@ from drainwise.pool.job_kinds_json import (
 )
 
 FORMAT, VERSION = "drainwise snapshot", 4
+
+_SINCE_NINE = {"exp_waste_curve": None}
+"""What reports in earlier snapshots have not got."""
 
 # The kinds of the fields; `?` = may be null.
 _PILOT = {
@@ -176,7 +180,16 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 def _pilot(value: object, where: str) -> Pilot:
     values = checked_object(value, _PILOT, where)
     if values["report"] is not None:
-        values["report"] = from_plain(checked_object(values["report"], PLAIN_KINDS, f"the report of {where}"))
+        values["report"] = _report(values["report"], f"the report of {where}")
     if values["holds"] is not None:
         values["holds"] = amounts_from_json(values["holds"], f"{where}, holds")
     return Pilot(**values)
+
+
+def _report(value: object, where: str) -> PilotReport:
+    if isinstance(value, dict):
+        value = {**_SINCE_NINE, **value}
+    try:
+        return from_plain(checked_object(value, PLAIN_KINDS, where))
+    except ValueError as fault:
+        raise UsageError(f"{where}: {fault}") from None

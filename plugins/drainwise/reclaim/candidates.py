@@ -148,6 +148,8 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     back = duration(option.cores_back - now)
     if option.kind == LEAVE and candidate.draining and option.waste == 0:
         return f"{rule}drains already and leaves in {back}: an order costs nothing"
+    if option.kind == LEAVE and candidate.draining:
+        return f"{rule}drains already and leaves in {back}: {waste} lost if it does not"
     if option.kind == LEAVE:
-        return f"{rule}leaves by itself in {back}, {waste} idle until then"
+        return f"{rule}leaves by itself in {back}, {waste} idle until then or lost if it does not"
     return f"{rule}cut in {back}: {waste} idle until then or lost there"

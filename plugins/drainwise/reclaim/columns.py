@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, bounded, standing_and_rule
+from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport, bounded, standing_and_rule
+from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
-from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 SILENT = "silent"
@@ -47,7 +48,9 @@ class Columns:
 
     Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
     more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
-    deadline the batch system begins to end it, s.
+    deadline the batch system begins to end it, s. broken: the probability that it does not leave as it says.
+    heartbeat: of its report. curve: time, idle and lost core-seconds of each point of `pilotad.waste_curve`, one after
+    the other, NaN where it states none.
     """
 
     cores: Whole
@@ -65,13 +68,16 @@ class Columns:
     doubt: Real
     unprotected: Mask
     vacate: Real
+    broken: Real
+    heartbeat: Real
+    curve: Real
 
     def __len__(self) -> int:
         return len(self.cores)
 
-    def part(self, begin: int, end: int) -> Columns:
-        """Return the rows from `begin` to before `end`."""
-        return Columns(*(getattr(self, one.name)[begin:end] for one in dataclasses.fields(self)))
+    def rows(self, which: slice | Whole) -> Columns:
+        """Return some of the rows."""
+        return Columns(*(getattr(self, one.name)[which] for one in dataclasses.fields(self)))
 
 
 def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]:
@@ -80,7 +86,7 @@ def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]
         return CONTRADICTORY, "the node found that its report contradicts itself"
     if pilot.report is None:
         return SILENT, "it reports nothing"
-    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started)
+    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started, pilot.cores)
 
 
 def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
@@ -129,11 +135,25 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
         draining=np.array([one is not None and one.can_postpone_last_job is False for one in reports], dtype=bool),
         doubt=_real(doubts.get(pilot.user, 0.0) for pilot in pilots) * believed,
         unprotected=np.array(spared, dtype=bool),
+        broken=_real(history.broken.get(pilot.user, BROKEN_PROMISES) for pilot in pilots),
+        heartbeat=claimed["heartbeat"],
+        curve=_curves(reports),
         vacate=_real(settings.vacate if pilot.vacate is None else pilot.vacate for pilot in pilots),
     )
 
 
 _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def _curves(reports: Sequence[PilotReport | None]) -> Real:
+    """Return a row for each report; a curve of fewer points ends with its last one again."""
+    found = np.full((len(reports), 3 * MOST_POINTS), np.nan)
+    for row, said in enumerate(reports):
+        points = curve_points(said.exp_waste_curve) if said is not None and said.exp_waste_curve is not None else None
+        if points:
+            whole = (*points, *(points[-1:] * (MOST_POINTS - len(points))))
+            found[row] = [value for point in whole for value in point]
+    return found
 
 
 def _real(values: Iterable[float]) -> Real:

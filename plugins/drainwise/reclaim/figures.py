@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drainwise.facts.cut_deadline import best_cut, cut_waste
+from drainwise.facts.stated_curve import between
 from drainwise.facts.waste import (
     at_least,
     at_most,
@@ -25,9 +26,12 @@ from drainwise.facts.waste import (
     uncommitted_run,
 )
 from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.history import DAY
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
+_OFF_PER_DAY = 0.2
+"""How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
 _BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
 
 
@@ -80,7 +84,7 @@ def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures
     found = np.empty((8, len(columns)))
     for begin in range(0, len(columns), _BLOCK):
         end = min(begin + _BLOCK, len(columns))
-        rows = _figures(columns.part(begin, end), now, settings)
+        rows = _figures(columns.rows(slice(begin, end)), now, settings)
         for row, figure in enumerate(rows):
             found[row, begin:end] = figure
     return Figures(now, columns, *found)
@@ -102,7 +106,9 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)
-    leave = np.where(in_time, np.where(it.draining, 0.0, idle), np.inf)
+    leave = np.where(
+        in_time, np.where(it.draining, 0.0, idle) + np.rint(it.broken * _killed(it, leave_deadline)), np.inf
+    )
 
     cut_deadline = limit
     if not settings.drain_only:
@@ -117,6 +123,14 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     unsure = it.believed & ~in_time & (early < now + left) & (now + left <= stopped)
     if unsure.any():
         cut = np.where(unsure, at_least(cut, _cut(it, now, early)), cut)
+    if (stated := it.believed & ~np.isnan(it.curve[:, 0])).any():
+        curve = _StatedCurve(it, now)
+        leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - spare, now)), leave)
+        found, moment = curve.waste(at_least(limit - spare, now)), limit
+        if not settings.drain_only:
+            found, moment = curve.least(at_least(limit - spare, now + settings.notice))
+            moment = at_most(np.ceil(moment) + spare, limit)
+        cut, cut_deadline = np.where(stated, found, cut), np.where(stated, moment, cut_deadline)
     end = now + settings.notice
     killed = np.full(len(it), np.inf) if settings.drain_only else kill
     if settings.notice and not settings.drain_only:
@@ -138,13 +152,46 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     )
 
 
+class _StatedCurve:
+    """The curves of all rows from `now` (UNIX s) on, each bounded by what the batch system knows; NaN without one."""
+
+    def __init__(self, it: Columns, now: int) -> None:
+        self._it, self._now = it, now
+        times, idle, lost = (it.curve[:, column::3].T for column in range(3))
+        written = it.heartbeat
+        idle_now = between([written, *times], [np.zeros(len(it)), *idle], float(now))
+        self._times: list[Real] = [np.full(len(it), float(now)), *(at_least(one, now) for one in times)]
+        self._idle = [np.zeros(len(it)), *(at_least(one - idle_now, 0) for one in idle)]
+        killed = _killed(it, now)
+        self._lost = [killed, *(np.where(time > now, one, killed) for time, one in zip(times, lost))]
+
+    def waste(self, moment: Real) -> Real:
+        """Return the core-seconds that idle until the pilot is ended at `moment`, and those lost then."""
+        idle = at_most(between(self._times, self._idle, moment), self._it.cores * (moment - self._now))
+        known = _known(self._it, moment)
+        lost = at_most(between(self._times, self._lost, moment), known)
+        # The likes that an expectation comes from may end sooner than this one: more so, the longer it looks ahead.
+        off = self._it.broken * _OFF_PER_DAY * (moment - self._now) / DAY
+        lost = lost + at_most(off, 1) * at_least(_killed(self._it, moment) - lost, 0)
+        found: Real = np.rint(np.where(self._it.draining, lost, idle + lost))
+        return found
+
+    def least(self, limit: Real) -> tuple[Real, Real]:
+        """Return the least waste of an end from the first point on up to `limit`, and when: at a point or there."""
+        moments = [limit, *(at_most(one, limit) for one in self._times[1:])]
+        wastes = np.array([self.waste(one) for one in moments])
+        best = np.argmin(np.where(np.isnan(wastes), np.inf, wastes), axis=0)
+        rows = np.arange(len(best))
+        return wastes[best, rows], np.array(moments)[best, rows]
+
+
 def _known(it: Columns, until: Real | int) -> Real:
     """Return the most that can be lost, by what the batch system itself knows, when the pilot ends then."""
     known: Real = at_least(uncommitted_run(it.cores, it.started, until), 0.0)
     return known
 
 
-def _killed(it: Columns, end: int) -> Real:
+def _killed(it: Columns, end: Real | int) -> Real:
     """Return the kill waste when the pilot ends at `end` (UNIX s)."""
     claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
     return np.rint(np.where(it.believed, claimed, _known(it, end)))

@@ -48,7 +48,8 @@ class NodeFault:
 
 @dataclass(frozen=True)
 class History:
-    """orders: those of the last hour and the last one. trust: by user. spared: how many times, by run.
+    """orders: those of the last day and the last one. trust: by user. broken: the probability that a pilot does not
+    leave as it says, by user. spared: how many times, by run.
 
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
@@ -58,6 +59,7 @@ class History:
 
     orders: tuple[PastOrder, ...] = ()
     trust: Mapping[str, TrustFigures] = field(default_factory=dict)
+    broken: Mapping[str, float] = field(default_factory=dict)
     spared: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, int] = field(default_factory=dict)
@@ -74,6 +76,7 @@ def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
 
 
 HOUR = 3600
+DAY = 24 * HOUR
 
 
 def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
@@ -156,7 +159,8 @@ class PilotOutcome:
     """What became of one pilot that had an order. Wastes in core-seconds; ended in UNIX s.
 
     predicted: the claim, before any doubt. realised: what the batch system's records say was lost. possible: cores ×
-    run time at its end, the most that can have been.
+    run time at its end, the most that can have been. kept: whether one that was to leave by itself did so in time; None
+    for any other.
     """
 
     run: str
@@ -165,17 +169,23 @@ class PilotOutcome:
     predicted: int
     realised: int
     possible: int
+    kept: bool | None = None
 
 
 @dataclass(frozen=True)
 class TrustFigures:
-    """The sums over one user's outcomes in core-seconds: what was promised, lost, wrong, and could have been wrong."""
+    """The sums over one user's outcomes in core-seconds: what was promised, lost, wrong, and could have been wrong.
+
+    leaving: its pilots that were to leave by themselves, as they said; broken: those of them that did not in time.
+    """
 
     pilots: int
     predicted: int
     realised: int
     error: int
     room: int
+    leaving: int = 0
+    broken: int = 0
 
 
 def trust_by_user(outcomes: Iterable[PilotOutcome], now: int, rules: Trust) -> dict[str, TrustFigures]:
@@ -194,21 +204,34 @@ def _sums(outcomes: list[PilotOutcome]) -> TrustFigures:
         wrong = abs(promised - lost)
         predicted, realised, error = predicted + promised, realised + lost, error + wrong
         room += max(wrong, one.possible - min(promised, lost))
-    return TrustFigures(len(outcomes), predicted, realised, error, room)
+    kept = [one.kept for one in outcomes if one.kept is not None]
+    return TrustFigures(len(outcomes), predicted, realised, error, room, len(kept), kept.count(False))
 
 
 def doubt(figures: TrustFigures | None, rules: Trust) -> float:
-    """Return the doubt from 0, the user's claims count as they are, to 1, only what the batch system knows counts."""
-    if figures is None or figures.pilots < rules.pilots or figures.error * 100 <= figures.predicted * rules.tolerance:
+    """Return the doubt from 0, the user's claims count as they are, to 1, only what the batch system knows counts.
+
+    The greater of two: the share of what could be wrong that was, and how far more than half of its pilots that should
+    have left by themselves did not. An estimate that is right three times out of four keeps more than half.
+    """
+    if figures is None or figures.pilots < rules.pilots:
         return 0.0
-    return min(1.0, figures.error / figures.room)
+    broken = _broken(figures, rules)
+    if figures.error * 100 <= figures.predicted * rules.tolerance:
+        return broken
+    return max(broken, min(1.0, figures.error / figures.room))
+
+
+def _broken(figures: TrustFigures, rules: Trust) -> float:
+    return max(0.0, 2 * figures.broken / figures.leaving - 1) if figures.leaving >= max(1, rules.pilots) else 0.0
 
 
 def doubt_in_words(figures: TrustFigures, share: float) -> str:
     """Return why claims are moved, with the figures."""
+    left = f"; {figures.broken} of {figures.leaving} did not leave as they said" if figures.broken else ""
     return (
         f"claims moved by {share:.0%} towards cores x run time: its user's last {figures.pilots} pilots promised"
-        f" {core_hours(figures.predicted)} and lost {core_hours(figures.realised)}"
+        f" {core_hours(figures.predicted)} and lost {core_hours(figures.realised)}{left}"
     )
 
 

@@ -34,7 +34,7 @@ POLICIES: Mapping[str, BuiltIn] = {
     "paper": BuiltIn(
         "PAPER", "the paper's rule: least draining waste of those that can go in time, else the least expensive kill"
     ),
-    "least-kill": BuiltIn("LEAST_KILL", "those that are least expensive to kill, killed"),
+    "least-kill": BuiltIn("LEAST_KILL", "those that are least expensive to kill for each core, killed"),
     "youngest-first": BuiltIn(
         "YOUNGEST_FIRST", "the shortest run time first, killed: Slurm's youngest_first, HTCondor's default order"
     ),

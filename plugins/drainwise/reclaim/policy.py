@@ -15,7 +15,7 @@ import numpy as np
 
 from drainwise.facts.units import core_hours, duration
 from drainwise.reclaim import policies
-from drainwise.reclaim.candidates import Candidate, Candidates, Option, in_words
+from drainwise.reclaim.candidates import LEAVE, Candidate, Candidates, Option, in_words
 from drainwise.reclaim.figures import Figures
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
@@ -98,35 +98,64 @@ class PaperPolicy:
     """The paper's example, as written (section 4.1), repeated until the cores are covered.
 
     "If there are any pilot jobs that can go away within 2 hours, pick the one with the least draining waste, else pick
-    the one that is least expensive to kill." The 2 hours are `settings.horizon`, or the grace where it is shorter.
+    the one that is least expensive to kill." The 2 hours are `settings.horizon`, or the grace where it is shorter, to
+    their last second: a pilot that goes away later than the margin before them counts as well, and has what is left of
+    the margin. One that drains already loses nothing more by an order.
     """
 
     def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
         """See `Policy`; of equals as in `InOrder`."""
         it, settings = candidates.figures, candidates.settings
-        quick = it.leave < np.inf
-        cost = np.where(quick, it.leave, it.kill_waste)
-        within = duration(min(settings.horizon, settings.grace, settings.max_grace))
+        within = min(settings.horizon, max(settings.notice, min(settings.grace, settings.max_grace)))
+        quick = it.columns.believed & (it.remaining <= within)
+        idle = np.where(it.columns.draining, 0.0, np.minimum(it.draining_waste, it.columns.cores * it.remaining))
+        order = _in_turn(candidates, (~quick, np.where(quick, idle, it.kill_waste)))
+        rows = _that_make(candidates, need, order)
+        taken, places = np.isin(order, rows), {row: place for place, row in enumerate(order.tolist())}
         choices = []
-        for one in _first(candidates, need, (~quick, cost)):
-            option, rule = one.killed, f"no other can go away within {within}: least expensive to kill"
-            leaves = next((way for way in one.options if way.kind == "leave"), None)
-            if leaves is not None:
-                option, rule = leaves, f"least draining waste of those that can go away within {within}"
+        for row in rows.tolist():
+            one, time = candidates[row], duration(within)
+            passed_over = quick[order[: places[row]]] & ~taken[: places[row]]
+            option, rule = one.killed, f"no other can go away within {time}: least expensive to kill"
+            if quick[row]:
+                leaves = next((way for way in one.options if way.kind == LEAVE), None)
+                option = leaves or Option(LEAVE, int(idle[row]), *_at(it, row))
+                rule = f"least draining waste of those that can go away within {time}"
+            elif passed_over.any():
+                rule = f"no other of a size that fits can go away within {time}: least expensive to kill"
+            if it.unprotected[row]:
+                rule = "those whose protection has run out go first"
+            elif quick[row] and passed_over.any():
+                rule = f"{rule} and are of a size that fits"
             choices.append(Chosen(one, option, f"{in_words(one, option, it.now)}; {rule}"))
         return tuple(choices)
 
 
+def _at(it: Figures, row: int) -> tuple[int, int]:
+    """Return the deadline of an order to drain and when the pilot is gone by its own word, UNIX s."""
+    return int(it.leave_deadline[row]), int(it.now + it.remaining[row])
+
+
 def _first(candidates: Candidates, need: Need, keys: Keys) -> list[Candidate]:
-    """Return the candidates that make the total: the unprotected, then by `keys`, PRIORITY_FACTOR and run.
+    """Return the candidates that make the total: the unprotected, then by `keys`, PRIORITY_FACTOR and run."""
+    return [candidates[row] for row in _that_make(candidates, need, _in_turn(candidates, keys)).tolist()]
+
+
+def _in_turn(candidates: Candidates, keys: Keys) -> Whole:
+    """Return all rows: the unprotected first, then by `keys`, PRIORITY_FACTOR and run.
 
     By PRIORITY_FACTOR before `keys` where the site says so.
     """
-    it, sizes = candidates.figures, candidates.sizes
+    it = candidates.figures
     first: Keys = (it.priority,) if candidates.settings.priority_first else ()
-    order = np.lexsort((it.priority, *reversed(keys), *first, ~it.unprotected))
-    places = first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))
-    return [candidates[row] for row in order[places].tolist()]
+    return np.lexsort((it.priority, *reversed(keys), *first, ~it.unprotected))
+
+
+def _that_make(candidates: Candidates, need: Need, order: Whole) -> Whole:
+    """Return the rows of `order` that make the total, those that come earlier first."""
+    sizes = candidates.sizes
+    rows: Whole = order[first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))]
+    return rows
 
 
 def _youngest_payload(it: Figures) -> Keys:
@@ -140,7 +169,7 @@ def _dice(it: Figures) -> Keys:
 
 
 LEAST_WASTE, PAPER = LeastWaste(), PaperPolicy()
-LEAST_KILL = InOrder("least expensive to kill", lambda it: (it.kill_waste,))
+LEAST_KILL = InOrder("least expensive to kill for each core", lambda it: (it.kill_waste / it.columns.cores,))
 YOUNGEST_FIRST = InOrder("the shortest run time first", lambda it: (-it.columns.started,))
 OLDEST_FIRST = InOrder("the longest run time first", lambda it: (it.columns.started,))
 NEBRASKA = InOrder("the youngest payload first", _youngest_payload)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+BROKEN_PROMISES = 0.10
+"""The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""
+
 
 @dataclass(frozen=True)
 class Trust:

@@ -10,9 +10,12 @@ import numpy as np
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
-from drainwise.simulate.policies import BASELINES, CLAIRVOYANT, Clairvoyant, Truth
-from drainwise.simulate.scenario import Scenario
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
+from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT
+from drainwise.simulate.scenario import EXACT, Scenario
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
 from drainwise.simulate.trace import TraceJob
@@ -78,7 +81,10 @@ class SimOrder:
 
 @dataclass(frozen=True)
 class Decided:
-    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds."""
+    """Cores held by all pilots, asked for and given; predicted: waste of the orders in core-seconds.
+
+    What a policy gives beyond what was asked for does not count as given; what it wastes does.
+    """
 
     held: int
     asked: int
@@ -113,7 +119,7 @@ def pilots_of(site: Site, now: int) -> tuple[Pilot, ...]:
 def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
     lease = pilot.lease
     return Pilot(
-        run=_run(pilot.run),
+        run=run_name(pilot.run),
         name=f"pilot{pilot.run}",
         node=f"place{pilot.place}",
         account=HOLDER,
@@ -130,7 +136,8 @@ def _deadline(pilot: SimPilot) -> int | None:
     return None if pilot.orders.deadline is None else int(pilot.orders.deadline)
 
 
-def _run(number: int) -> str:
+def run_name(number: int) -> str:
+    """Return how the agent calls the run of that number; names sort as the numbers do."""
     return f"{number:09d}"
 
 
@@ -138,10 +145,14 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     """Return the orders of one policy: the agent's plan, or another policy's choice among the agent's candidates."""
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
-    plan = make_plan(snapshot, now, settings)
+    if policy == SITE_DEFAULT:
+        settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=ReclaimSettings.margin)
+    # Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
+    history = History(broken={HOLDER: 0.0}) if burst.scenario.estimates == EXACT else None
+    plan = make_plan(snapshot, now, settings, history)
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
-    if is_policy(policy):
+    if is_policy(policy) or policy == SITE_DEFAULT:
         found = [(one.pilot, one.deadline, one.waste) for one in plan.orders]
     else:
         chooser = BASELINES[policy] if policy != CLAIRVOYANT else Clairvoyant(truth_of(site), latest(snapshot, burst))
@@ -153,7 +164,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     return Decided(
         held,
         asked,
-        sum(pilot.cores for pilot, _, _ in found),
+        min(asked, sum(pilot.cores for pilot, _, _ in found)),
         sum(waste for _, _, waste in found),
         tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
     )
@@ -166,12 +177,14 @@ def latest(snapshot: Snapshot, burst: Burst) -> int:
     return snapshot.taken + max(it.notice, min(grace, it.horizon + it.margin + it.vacate + it.order_latency))
 
 
-def truth_of(site: Site) -> dict[str, Sequence[Truth]]:
+def truth_of(site: Site) -> dict[str, list[Truth]]:
     """Return when what runs now really ends, by pilot."""
-    return {
-        _run(pilot.run): [
-            (one.payload.cores, one.start, one.start + site.true_seconds(pilot, one.payload))
-            for one in pilot.workload.running.values()
-        ]
-        for pilot in site.pilots.values()
-    }
+    return {run_name(pilot.run): truth_of_pilot(site, pilot) for pilot in site.pilots.values()}
+
+
+def truth_of_pilot(site: Site, pilot: SimPilot) -> list[Truth]:
+    """Return when what runs now in one pilot really ends."""
+    return [
+        (one.payload.cores, one.start, one.start + site.true_seconds(pilot, one.payload))
+        for one in pilot.workload.running.values()
+    ]

@@ -6,15 +6,17 @@ All policies decide on the same snapshot of the same state, so what differs afte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.simulate.arrivals import Arrivals, parted
-from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of
+from drainwise.simulate.demand_burst import Burst, Decided, SimOrder, decide, fitting, moments, snapshot_of
 from drainwise.simulate.outcome import CoreSeconds, Outcome
-from drainwise.simulate.policies import POLICIES, require_known
+from drainwise.simulate.policies.named import POLICIES, STEPWISE, require_known
 from drainwise.simulate.scenario import SCOUTS, Scenario
 from drainwise.simulate.site import Site
+from drainwise.simulate.stepping import drained, follow_steps
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN, SimulatedEstimates, workload_of
 
@@ -39,6 +41,8 @@ def run_all(
     """
     for policy in policies:
         require_known(policy)
+        if scenario.arrivals and policy in STEPWISE:
+            raise UsageError(f"{policy} decides over time, and is not played with arrivals")
     able, _ = fitting(jobs, scenario)
     if scenario.arrivals:
         return _with_arrivals(able, scenario, policies, replication, progress)
@@ -50,7 +54,7 @@ def run_all(
         burst = Burst(replication, number, moment, scenario)
         snapshot = snapshot_of(site, burst)
         for policy in policies:
-            outcomes.append(_outcome(site.copy(), snapshot, burst, policy))
+            outcomes.append(outcome_of(site, snapshot, burst, policy))
             if progress is not None:
                 progress(len(outcomes) / (len(bursts) * len(policies)))
     return tuple(outcomes)
@@ -111,34 +115,65 @@ def begin(jobs: Sequence[TraceJob], scenario: Scenario, replication: int = 0) ->
     return Site(workload, SimulatedEstimates(jobs, workload.factors) if scenario.estimates == SCOUTS else None)
 
 
-def _outcome(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
-    """Give the policy's orders and follow them until the last ordered pilot is gone."""
-    decided = decide(site, snapshot, burst, policy)
-    stopped, destroyed, drained = site.stopped, site.destroyed, site.drained
+def outcome_of(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
+    """Return what follows when a policy decides on a burst; the site stays as it is."""
+    if policy in STEPWISE:
+        return _stepwise(site.copy(None if site.estimates is None else site.estimates.copy()), snapshot, burst, policy)
+    return _once(site.copy(), snapshot, burst, policy)
+
+
+def _once(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
+    """Give the orders of a policy that decides once, and follow them until the last ordered pilot is gone."""
+    decided, before = decide(site, snapshot, burst, policy), _Before(site)
     for order in decided.orders:
         site.give_order(order.run, order.deadline)
     while site.ordered and site.step():
         pass
-    killed, idle, restarted = site.destroyed - destroyed, site.drained - drained, site.stopped - stopped
-    site.advance(max(site.now, BEGIN + burst.moment + burst.scenario.follow))
-    return Outcome(
-        policy=policy,
-        replication=burst.replication,
-        burst=burst.number,
-        seed=burst.scenario.seed,
-        moment=float(burst.moment),
-        held=decided.held,
-        asked=decided.asked,
-        given=decided.given,
-        pilots=len(decided.orders),
-        ended_at_once=sum(order.kill for order in decided.orders),
-        killed=killed,
-        drained=idle,
-        predicted=float(decided.predicted),
-        restarted=restarted,
-        waits=tuple((moment - BEGIN - burst.moment, cores) for moment, cores in site.gone),
-        core_seconds=core_seconds_of(site),
+    return before.outcome(site, burst, policy, decided)
+
+
+def _stepwise(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
+    """Ask a stepwise policy until the horizon is over, and follow its orders until the last ordered pilot is gone."""
+    before, held = _Before(site), sum(pilot.cores for pilot in snapshot.pilots)
+    asked = sum(int(account.cores_wanted) for account in snapshot.accounts)
+    found = follow_steps(site, burst, STEPWISE[policy], asked)
+    orders = tuple(
+        SimOrder(int(order.run), order.deadline, order.deadline <= given + burst.scenario.site.notice)
+        for given, order in found.orders
     )
+    decided = Decided(held, asked, found.given, found.predicted, orders)
+    return replace(before.outcome(site, burst, policy, decided), alone=found.alone, withdrawn=found.withdrawn)
+
+
+class _Before:
+    """What had been wasted before a decision."""
+
+    def __init__(self, site: Site) -> None:
+        self._stopped, self._destroyed, self._drained = site.stopped, site.destroyed, drained(site)
+
+    def outcome(self, site: Site, burst: Burst, policy: str, decided: Decided) -> Outcome:
+        """Return what followed from the decision, all ordered pilots being gone."""
+        killed, restarted = site.destroyed - self._destroyed, site.stopped - self._stopped
+        idle = drained(site) - self._drained
+        site.advance(max(site.now, BEGIN + burst.moment + burst.scenario.follow))
+        return Outcome(
+            policy=policy,
+            replication=burst.replication,
+            burst=burst.number,
+            seed=burst.scenario.seed,
+            moment=float(burst.moment),
+            held=decided.held,
+            asked=decided.asked,
+            given=decided.given,
+            pilots=len(decided.orders),
+            ended_at_once=sum(order.kill for order in decided.orders),
+            killed=killed,
+            drained=idle,
+            predicted=float(decided.predicted),
+            restarted=restarted,
+            waits=tuple((moment - BEGIN - burst.moment, cores) for moment, cores in site.gone),
+            core_seconds=core_seconds_of(site),
+        )
 
 
 def core_seconds_of(site: Site) -> CoreSeconds:

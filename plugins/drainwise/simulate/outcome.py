@@ -37,6 +37,7 @@ class Outcome:
     restarted: payloads that had to start again. waits: (s after the moment, cores): when cores became free for the
     demand, the earliest first. core_seconds: of all pilots of the site, from the beginning of the trace until the last
     ordered one was gone (and `follow` was over).
+    alone: cores of `given` that came back without an order. withdrawn: how often an order was withdrawn.
     Where the other group's own jobs are the demand, one outcome is of all decisions of a policy: `asked` are the cores
     of the jobs that came, and `waits` are those of the jobs that started.
     """
@@ -57,6 +58,8 @@ class Outcome:
     restarted: int
     waits: tuple[tuple[float, int], ...]
     core_seconds: CoreSeconds
+    alone: int = 0
+    withdrawn: int = 0
 
     @property
     def waste(self) -> float:

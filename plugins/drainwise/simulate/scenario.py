@@ -59,6 +59,7 @@ class Scenario:
     depend on that decision alone.
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
     demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
+    step: how often a policy that decides again and again is asked, unless it says so itself.
     site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
     """
 
@@ -77,12 +78,14 @@ class Scenario:
     while_draining: str = NOTHING
     arrivals: str = ""
     period: float = 60.0
+    step: float = 300.0
     site: ReclaimSettings = field(default_factory=site_settings)
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.period < 1:
-            raise UsageError(f"period = {self.period}: expected seconds, 1 or more")
+        for name in ("period", "step"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} = {getattr(self, name)}: expected seconds, 1 or more")
         if self.estimates not in ESTIMATES:
             raise UsageError(f"estimates = {self.estimates!a}: expected one of {', '.join(ESTIMATES)}")
         if self.while_draining not in WHILE_DRAINING:

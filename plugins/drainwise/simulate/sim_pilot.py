@@ -12,6 +12,7 @@ from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import LEASE, SiteOrders, orders_from
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
+from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd
@@ -46,7 +47,7 @@ class SimPilot:
         self.run, self.place, self.lease = run, place, lease
         self.stuck, self.liar, self.silent = stuck, liar, silent
         self.workload = Workload(lease.start)
-        self.orders = SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
+        self.orders = _no_orders(lease)
         self.idle = self.drained = 0.0
         self._since = self.empty_since = lease.start
 
@@ -85,6 +86,11 @@ class SimPilot:
         ad = SiteAd(vacate_desired=True, payload_deadline=deadline)
         self.orders = orders_from(ad, None, None, None, self.lease, settings, now)
 
+    def withdraw_order(self, now: float) -> None:
+        """Let the pilot go on until its lease ends."""
+        self.settle(now)
+        self.orders = _no_orders(self.lease)
+
     def settle(self, now: float) -> None:
         """Write down what idled since the last change."""
         idle = (self.lease.cores - self.workload.used) * (now - self._since)
@@ -101,8 +107,9 @@ class SimPilot:
         if estimates is not None:
             renew(self.workload, now, estimates)
         move_overdue(self.workload, now, estimates)
-        limit = self.orders.deadline
-        made = report_of(self.workload, self.lease, not self.orders.draining, settings.priority_factor, now, limit)
+        limit, curve = self.orders.deadline, waste_curve(self.workload, self.lease.cores, now, estimates)
+        draining, factor = self.orders.draining, settings.priority_factor
+        made = report_of(self.workload, self.lease, not draining, factor, now, limit, exp_waste_curve=curve)
         return _lie(made, self.lease) if self.liar else made
 
     def copy(self) -> SimPilot:
@@ -115,13 +122,20 @@ class SimPilot:
         return other
 
 
+def _no_orders(lease: Lease) -> SiteOrders:
+    return SiteOrders(leave=False, deadline=lease.end, draining=False, source=LEASE)
+
+
 def _lie(report: PilotReport, lease: Lease) -> PilotReport:
-    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost."""
+    """Return a report with which a pilot is never picked: nothing it runs would end, and all of it would be lost.
+
+    Nothing in it is impossible: all its cores have been busy since its start, until a payload that starts just now.
+    """
     end = math.floor(lease.end) if lease.end is not None else report.last_max_job_end
     return PilotReport(
         report.heartbeat,
         used_cpu=float(lease.cores),
-        last_job_start=report.last_job_start,
+        last_job_start=report.heartbeat,
         first_exp_job_end=end,
         last_exp_job_end=end,
         last_max_job_end=end,

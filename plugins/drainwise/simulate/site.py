@@ -7,12 +7,14 @@ from different decisions on the same state can be compared.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.workload import RunningPayload
+from drainwise.simulate.policies.clairvoyant import Truth
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.waiting import WaitingPayloads
 from drainwise.simulate.workload import BEGIN, SimulatedEstimates, SiteWorkload
@@ -29,6 +31,8 @@ class Site:
     Core-seconds: useful, lost; of pilots that have gone: idle, drained, held. gone: (UNIX s, cores) of the pilots
     that were ordered to end and have; freed: their places. stopped: payloads ended with their pilot; destroyed: their
     core-seconds.
+    open_need: cores that a demand still wants, None where no pilot that ends by itself serves it. serve_alone: whether
+    one does. alone: cores that came back so.
     """
 
     def __init__(self, workload: SiteWorkload, estimates: SimulatedEstimates | None = None) -> None:
@@ -42,6 +46,10 @@ class Site:
         self.ordered: set[int] = set()
         self.gone: list[tuple[float, int]] = []
         self.freed: list[int] = []
+        self.open_need: int | None = None
+        self.serve_alone, self.alone = True, 0
+        self._started: Callable[[int, Truth], None] | None = None
+        self._left: Callable[[int, float], None] | None = None
         self._vacant = dict.fromkeys(range(len(workload.sizes)), True)  # by place: whether no pilot was ever there
         self._room: dict[int, int] = {}  # place → run of a pilot with free cores
         self._ahead: list[tuple[float, int, int, str]] = []
@@ -50,6 +58,8 @@ class Site:
         """Return the same state, to go on by itself; without its own `estimates` it learns no more run times."""
         other = Site(self.workload, estimates)
         for name in ("now", "arrived", "runs", "stopped", "useful", "lost", "destroyed", "idle", "drained", "held"):
+            setattr(other, name, getattr(self, name))
+        for name in ("open_need", "serve_alone", "alone"):
             setattr(other, name, getattr(self, name))
         other.done, other.waiting = self.done[:], self.waiting.copy()
         other.pilots = {run: pilot.copy() for run, pilot in self.pilots.items()}
@@ -87,6 +97,17 @@ class Site:
             return
         heappush(self._ahead, (deadline, _OVER, run, ""))
         self._offer(pilot)
+
+    def withdraw_order(self, run: int) -> None:
+        """Let a pilot that was ordered to end go on."""
+        pilot = self.pilots[run]
+        self.ordered.remove(run)
+        pilot.withdraw_order(self.now)
+        self._offer(pilot)
+
+    def watch(self, started: Callable[[int, Truth], None], left: Callable[[int, float], None]) -> None:
+        """Tell of each payload that starts in a pilot, and when each pilot is gone: by its run."""
+        self._started, self._left = started, left
 
     def true_seconds(self, pilot: SimPilot, payload: Payload) -> float:
         """Return how long a payload really runs in a pilot."""
@@ -181,7 +202,10 @@ class Site:
     def _start(self, pilot: SimPilot, payload: Payload) -> None:
         self.waiting.take(payload)
         pilot.start(payload, self.now)
-        heappush(self._ahead, (self.now + self.true_seconds(pilot, payload), _END, pilot.run, payload.name))
+        end = self.now + self.true_seconds(pilot, payload)
+        heappush(self._ahead, (end, _END, pilot.run, payload.name))
+        if self._started is not None:
+            self._started(pilot.run, (payload.cores, self.now, end))
 
     def _settle_in(self, place: int) -> bool:
         """Start a new pilot in a vacant place, if anything that waits could start there."""
@@ -211,6 +235,25 @@ class Site:
         self._offer(pilot)
         return True
 
+    def _serves(self, pilot: SimPilot) -> bool:
+        """Decide whether the place of a pilot that has gone is the demand's, and count its cores."""
+        cores, ordered = pilot.lease.cores, pilot.run in self.ordered
+        self.ordered.discard(pilot.run)
+        if self.open_need is None:
+            if ordered:
+                self.gone.append((self.now, cores))
+            return ordered
+        if ordered:
+            cores = min(cores, self.open_need)
+        elif cores > self.open_need or not self.serve_alone:
+            return False
+        else:
+            self.alone += cores
+        if cores:
+            self.gone.append((self.now, cores))
+            self.open_need -= cores
+        return cores > 0
+
     def _could_start(self, cores: int, seconds: int) -> bool:
         """Decide whether anything that waits would fit a new lease."""
         return any(one.maximum <= seconds for one in self.waiting.first(cores, seconds))
@@ -232,9 +275,9 @@ class Site:
         self.held += pilot.lease.cores * (self.now - pilot.lease.start)
         del self.pilots[pilot.run]
         self._room.pop(pilot.place, None)
-        if pilot.run in self.ordered:
-            self.ordered.remove(pilot.run)
-            self.gone.append((self.now, pilot.lease.cores))
+        if self._left is not None:
+            self._left(pilot.run, self.now)
+        if self._serves(pilot):
             self.freed.append(pilot.place)
         else:
             self._vacant[pilot.place] = False

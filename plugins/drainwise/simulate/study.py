@@ -11,7 +11,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.simulate.comparison import Case, Watch, run_cases
 from drainwise.simulate.demand_burst import fitting
 from drainwise.simulate.outcome import HOUR, Outcome
-from drainwise.simulate.policies import CLAIRVOYANT
+from drainwise.simulate.policies.named import CLAIRVOYANT
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
 from drainwise.simulate.summary import PolicyLine, lines_of
 from drainwise.simulate.trace import Trace, TraceJob, largest_owner

@@ -7,7 +7,7 @@ import math
 from drainwise.facts.units import duration
 from drainwise.reclaim.policies import POLICIES as AGENT
 from drainwise.simulate.intervals import Interval
-from drainwise.simulate.policies import CLAIRVOYANT
+from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_DEFAULT
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
 from drainwise.simulate.study import Part, Study
 from drainwise.simulate.summary import YOUNGEST_FIRST, PolicyLine
@@ -15,10 +15,16 @@ from drainwise.simulate.summary import YOUNGEST_FIRST, PolicyLine
 NONE = "-"
 MEANINGS = {
     **{name: one.meaning for name, one in AGENT.items()},
+    SITE_DEFAULT: "least-waste with the defaults of a site: each pilot gets time to drain, and a margin of 15 minutes",
     "condor-graceful": "least expected badput of a graceful drain, as in HTCondor; drained for the whole horizon",
     "youngest-drained": "the shortest run time first, drained for the whole horizon",
     "drain-all": "drawn by lot, drained for the whole horizon",
-    CLAIRVOYANT: "the exact choice of pilots and deadlines by who knows all true ends: the least that can be wasted",
+    "lsf": "the shortest run time first, killed, but for those whose lease ends within the horizon: LSF's",
+    "kueue": "the latest first until the need is covered, then those not needed are given back, killed: Kueue's",
+    CLAIRVOYANT: "the exact choice of pilots and deadlines by who knows all true ends: the best one-shot choice",
+    "wait-then-kill": "waits for the whole horizon, then kills the cheapest for what did not end by itself",
+    "yarn": "the youngest first, a fifth of what is missing in each round of 15 s, then killed: YARN's",
+    "clairvoyant-waiting": "knows all that every pilot will run, and drains each from the best step to the best end",
 }
 """What each policy does, for help and documents."""
 HEADINGS = (

@@ -49,7 +49,7 @@ class SimulatedEstimates:
     def copy(self) -> SimulatedEstimates:
         """Return what is known now, to learn on by itself."""
         other = copy.copy(self)
-        other._known = copy.deepcopy(self._known)  # noqa: SLF001 - a copy of itself
+        other._known = self._known.copy()  # noqa: SLF001 - a copy of itself
         return other
 
     def watch(self, running: Iterable[tuple[int, float]]) -> None:
@@ -68,6 +68,12 @@ class SimulatedEstimates:
         turn = int(task)
         found = self._known.expected(self._kinds[turn], elapsed)
         return None if found is None else elapsed + (found - elapsed) * self._factors[turn]
+
+    def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> list[float] | None:
+        """See `pilot.estimates.RunTimeEstimates`; what is left of the run time is off by the payload's factor."""
+        turn = int(task)
+        shifted = [elapsed + (age - elapsed) / self._factors[turn] for age in ages]
+        return self._known.still_running(self._kinds[turn], elapsed, shifted)
 
 
 BEGIN = 1_000_000_000

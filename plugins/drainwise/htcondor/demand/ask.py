@@ -5,14 +5,18 @@ To be imported and called in a process that ends after one question (`bounded_ca
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from drainwise.htcondor.ads.bindings import htcondor2
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.htcondor.ads.bindings import classad2, htcondor2
 from drainwise.htcondor.ads.query import COLLECTOR, queried, query
 from drainwise.htcondor.ads.values import Ad, named, number, text
 from drainwise.htcondor.demand.access_points import ask_access_points
+from drainwise.htcondor.demand.concurrency import largest_sum, limits_taken
 from drainwise.htcondor.demand.expressions import literals_in, searched_names, unusual
 from drainwise.htcondor.demand.matching import FREE_NOW, flattened, matched, parsed, references
 from drainwise.htcondor.demand.node_classes import Classes, classes_of
@@ -29,7 +33,8 @@ from drainwise.htcondor.demand.place_ads import (
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
 from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 
-_SCHEDD = ("Name", "MyAddress", "CondorVersion")
+_DAEMON = ("Name", "MyAddress", "CondorVersion")
+_TAKEN = "ConcurrencyLimits"
 _MOST_MATCHED = 200
 """Groups of jobs that are matched: those with the most cores."""
 
@@ -68,7 +73,8 @@ def ask_demand(seconds: float) -> Told:
         SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard)
         for place, label in zip(places, classes.of)
     ]
-    return Told(seen, told, frozenset(waiting.answered), waiting.silent, tuple(_notices(classes, waiting.jobs)))
+    left = _limits_left(collector, frozenset().union(*(one.limits for one in waiting.jobs)))
+    return Told(seen, told, frozenset(waiting.answered), waiting.silent, tuple(_notices(classes, waiting.jobs)), left)
 
 
 def _some(names: Collection[str]) -> frozenset[str]:
@@ -93,7 +99,7 @@ def _jobs(collector: Any, names: Sequence[str], by_nodes: Collection[str], secon
     if not wanted:
         return found
     schedds: dict[str, Ad] = {}
-    for ad in query(collector, COLLECTOR, kinds.Schedd, None, _SCHEDD):
+    for ad in query(collector, COLLECTOR, kinds.Schedd, None, _DAEMON):
         name = text(ad, "Name")
         if name in wanted:
             schedds[name] = ad
@@ -131,6 +137,34 @@ def _classes(places: Sequence[PlaceAd], waiting: _Jobs, names: Sequence[str], as
     ours = {"start", "partitionableslot", *(name.lower() for name in (*AMOUNTS, *names))}
     rows = [place.row for place in places]
     return classes_of(rows, ours | asked, literals_in([*texts, *amounts]), frozenset(searched_names(texts)))
+
+
+def _limits_left(collector: Any, names: Collection[str]) -> dict[str, float]:
+    """Query what is left of concurrency limits; leave out those that are not known, so that their jobs count."""
+    if not names:
+        return {}
+    try:
+        slots = query(collector, COLLECTOR, htcondor2.AdType.Startd, f"{_TAKEN} =!= undefined", (_TAKEN,))
+        negotiators = query(collector, COLLECTOR, htcondor2.AdType.Negotiator, None, _DAEMON)
+        largest = _largest_sums(negotiators[0], names) if negotiators else {}
+    except (PoolUnreachable, htcondor2.HTCondorException):
+        return {}
+    used = Counter[str]()
+    for slot in slots:
+        used.update(limits_taken(text(slot, _TAKEN)))
+    return {name: max(0.0, most - used[name]) for name, most in largest.items() if math.isfinite(most)}
+
+
+def _largest_sums(negotiator: Ad, names: Collection[str]) -> dict[str, float]:
+    location = {name: negotiator[name] for name in _DAEMON if negotiator.get(name) is not None}
+    remote = htcondor2.RemoteParam(classad2.ClassAd(location))
+    set_there = {name.casefold(): name for name in remote}
+
+    def knob(name: str) -> str | None:
+        found = set_there.get(name.casefold())
+        return None if found is None else str(remote[found])
+
+    return {name: largest_sum(name, knob) for name in names}
 
 
 def _example(place: PlaceAd, names: Sequence[str], ignored: Iterable[str]) -> Any:

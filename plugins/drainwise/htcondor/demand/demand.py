@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.common.printable import one_line
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, named, number, odd_number, shown, text
+from drainwise.htcondor.demand.concurrency import jobs_within
 from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 from drainwise.pool.amounts import Amounts, amounts
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
@@ -80,7 +81,7 @@ def demand_of(
     waiting: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     kinds: list[JobKind] = []
     everywhere = _Everywhere(() if told is None else told.places)
-    for one in _startable(() if told is None else told.jobs, schedds, rooms, left_out):
+    for one in _startable(Told() if told is None else told, schedds, rooms, left_out):
         classes = everywhere.that_hold(one.needs) if one.classes is None else one.classes
         kinds.append(_kind(one, account_of(one.submitter), classes))
         counted = one.jobs if classes else 0
@@ -125,15 +126,14 @@ def _add(waiting: dict[str, tuple[float, float]], name: str, jobs: float, cores:
     waiting[name] = (before[0] + jobs, before[1] + cores)
 
 
-def _startable(
-    told: Iterable[IdleJobs], schedds: Iterable[Ad], rooms: dict[str, float], left_out: _LeftOut
-) -> Iterator[IdleJobs]:
+def _startable(told: Told, schedds: Iterable[Ad], rooms: dict[str, float], left_out: _LeftOut) -> Iterator[IdleJobs]:
     """Yield the idle jobs that could start, in the order in which they should, and those that no place can run.
 
     rooms: cores that are left to each submitter; lessened by what it is given.
     """
     left = {name: room for ad in schedds if (name := text(ad, "Name")) and (room := _jobs_to_run(ad)) is not None}
-    for one in sorted(told, key=lambda one: (-one.priority, one.first, one.schedd)):
+    limits = dict(told.limits_left)
+    for one in sorted(told.jobs, key=lambda one: (-one.priority, one.first, one.schedd)):
         jobs, cores = one.jobs, one.needs.cores
         if one.classes is None or one.classes:
             if jobs > left.get(one.schedd, jobs):
@@ -142,6 +142,11 @@ def _startable(
             if jobs * cores > rooms.get(one.submitter, math.inf) + _ROUNDING:
                 left_out.note(one.submitter, _CEILING)
                 jobs = int((rooms[one.submitter] + _ROUNDING) // cores)
+            jobs, limit = jobs_within(jobs, one.limits, limits)
+            if limit:
+                left_out.note(one.submitter, f"the concurrency limit {limit.upper()}_LIMIT lets no more start")
+            for name in one.limits.keys() & limits.keys():
+                limits[name] -= jobs * one.limits[name]
             if one.schedd in left:
                 left[one.schedd] -= jobs
             if one.submitter in rooms:

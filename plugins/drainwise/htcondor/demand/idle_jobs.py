@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection
 
 from drainwise.htcondor.ads.values import LARGEST_POOL
+from drainwise.htcondor.demand.concurrency import limits_taken
 from drainwise.htcondor.demand.resources import job_needs
 from drainwise.htcondor.demand.told import IdleJobs
 
@@ -62,4 +63,5 @@ def idle_jobs(schedd: str, value_of: Callable[[str], object], names: Collection[
         needs=job_needs(value_of, names),
         priority=priority if type(priority) is int else 0,
         first=(int(first[1]), int(first[2])) if first else (0, 0),
+        limits=limits_taken(value_of("ConcurrencyLimits")),
     )

@@ -16,7 +16,7 @@ class IdleJobs:
     priority: JobPrio, larger first. first: the first job, (cluster, process). asks: their requirements beside the
     amounts, with the job's own values put in; key: all by which they match otherwise than other jobs. ad: the text of a
     ClassAd with what matching needs. classes: of the places where they may run and could, were they empty; None where
-    that could not be found out.
+    that could not be found out. limits: what each job takes of concurrency limits, by their names.
     """
 
     schedd: str
@@ -29,6 +29,7 @@ class IdleJobs:
     key: str = ""
     ad: str = ""
     classes: frozenset[str] | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 class SeenPlace(NamedTuple):
@@ -45,10 +46,14 @@ class SeenPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Told:
-    """What was told. silent: why an access point did not tell its jobs, by its name; notices: what is not exact."""
+    """What was told. silent: why an access point did not tell its jobs, by its name; notices: what is not exact.
+
+    limits_left: what is left of concurrency limits, by their names; one that is not there is not known.
+    """
 
     places: Sequence[SeenPlace] = ()
     jobs: Sequence[IdleJobs] = ()
     answered: frozenset[str] = frozenset()
     silent: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
+    limits_left: Mapping[str, float] = field(default_factory=dict)

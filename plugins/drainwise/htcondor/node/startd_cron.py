@@ -46,10 +46,12 @@ _MACHINE_AD_LIMIT = 1 << 18  # bytes
 _VACATE = "MachineMaxVacateTime"
 
 
-def literal(value: float | bool | None) -> str:
+def literal(value: float | bool | str | None) -> str:
     """Write a value as a ClassAd literal; unknown is `undefined`, so that nothing of an earlier report stays."""
     if value is None:
         return "undefined"
+    if isinstance(value, str):
+        return f'"{value}"'  # a curve's: digits and marks, nothing that would need an escape
     return ("false", "true")[value] if isinstance(value, bool) else repr(value)
 
 
@@ -59,7 +61,7 @@ def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: i
     A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
     only: it lost its protection.
     """
-    state = standing(report, now, heartbeat_limit, job.started)
+    state = standing(report, now, heartbeat_limit, job.started, job.cores)
     if state in {CONTRADICTORY, STALE}:
         report = PilotReport(report.heartbeat)
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.

@@ -5,6 +5,7 @@ A pilot may ask somebody who has learned from payloads that have ended (`RunTime
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from drainwise.pilot.decide.payload import Payload
@@ -26,6 +27,12 @@ class RunTimeEstimates(Protocol):
         """Return the seconds that a payload takes in all, given that it has run for `elapsed`; None: nobody can tell.
 
         events: 0 when it does not say.
+        """
+
+    def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> Sequence[float] | None:
+        """Return the probability that a payload which has run for `elapsed` s runs still at each of `ages`, in s.
+
+        None: nobody can tell.
         """
 
 

@@ -169,12 +169,14 @@ def report_of(
     now: float,
     last_max_limit: float | None = None,
     kill_wait: float = 0.0,
+    exp_waste_curve: str | None = None,
 ) -> PilotReport:
-    """Report all nine attributes at `now`, UNIX s: never incomplete, never against each other, no estimate in the past.
+    """Report all attributes at `now`, UNIX s: never incomplete, never against each other, no estimate in the past.
 
     last_max_limit: when the pilot itself stops whatever runs, UNIX s; no end is stated after it, nor after the lease's,
     nor after the last time that readers take for one.
-    A caller that runs more than the lease has states the whole lease.
+    A caller that runs more than the lease has states the whole lease, and its work as if each core did one part of it.
+    exp_waste_curve: see `pilotad.waste_curve`.
     kill_wait: seconds a payload that ran for its maximum takes to be stopped, so that LAST_MAX_JOB_END is kept.
     Ends are rounded up and the last start down to whole seconds; both sums belong to the rounded times, so that the
     metrics that a reader computes from them are right.
@@ -188,7 +190,8 @@ def report_of(
     first, last = stated(workload.first_end), stated(workload.last_end)
     last_max = workload.last_max_end
     last_start = math.floor(min(now, workload.last_start))
-    busy = workload.run_after(first, now, latest)
+    share = min(1.0, lease.cores / max(1, workload.used))
+    busy = share * workload.run_after(first, now, latest)
     return PilotReport(  # by place, as names take twice as long
         math.floor(now),
         float(min(workload.used, lease.cores)),
@@ -197,10 +200,11 @@ def report_of(
         last,
         max(last, stated(None if last_max is None else last_max + kill_wait)),
         # Rounding, or a clock that was set back, may put a start behind the last one that is stated.
-        max(0.0, workload.run_until(last_start)),
+        max(0.0, share * workload.run_until(last_start)),
         max(0.0, lease.cores * (last - first) - busy),
         priority_factor,
         can_postpone,
+        exp_waste_curve,
     )
 
 

@@ -22,6 +22,7 @@ from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.turns import with_turns
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
 from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
 from drainwise.room.choice import RoomMade
@@ -124,7 +125,7 @@ def _withdrawn(
 def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: ReclaimSettings, history: History) -> Plan:
     """Return the plan for so many cores: whatever waits, without the limits of a cycle."""
     snapshot, settings = requested.others, without_limits(settings)
-    balance = balance_for(what_if, snapshot, now, settings)
+    balance = with_turns(balance_for(what_if, snapshot, now, settings), snapshot, history, now)
     users = core_plans(snapshot, balance, now, settings, history, "")
     orders = [order for user in users for order in user.orders]
     summary = summary_of(balance, [one.pilot for one in orders], sum(one.waste for one in orders), None, ())
@@ -163,6 +164,7 @@ class Looked:
 def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Looked:
     """Weigh a snapshot at `now` (UNIX s). Raises PoolUnreachable for one that is not whole."""
     counts, needs_orders, balance = weighed(snapshot, history.unmet, now, settings)
+    balance = with_turns(balance, snapshot, history, now)
     if snapshot.kinds is None:
         return Looked(counts, needs_orders, balance, None, None)
     waits = kinds_left(counts, now, settings)

@@ -23,6 +23,7 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import WhatIf, balance_for
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.turns import with_turns
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def requested_plans(snapshot: Snapshot, now: int, settings: ReclaimSettings, his
         within = by_time(settings, one.by, now)
         try:
             balance = balance_for(WhatIf(cores, one.user, one.account), snapshot, now, within)
+            balance = with_turns(balance, snapshot, history, now)
         except UsageError as fault:
             faults.append(f"{one.in_words()}: {fault}")
             continue

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
 from drainwise.reclaim.decide.by_user import able_and_closed
+from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import policy_called
@@ -62,14 +65,17 @@ def user_plan(
 
 
 def orders_of(choices: Sequence[Chosen], among: Candidates) -> tuple[Order, ...]:
-    """Return the orders, each with what its pilot would waste by its own claims, before its user's claims are moved."""
-    claimed: dict[tuple[str, str], int] = {}
-    if among.figures.columns.doubt.any():
-        chosen = (choice.candidate.pilot for choice in choices)
-        believed = candidates_of(chosen, among.figures.now, among.settings)
-        claimed = {(one.pilot.run, way.kind): way.waste for one in believed for way in one.options}
+    """Return the orders, each with what its pilot would waste by its own claims: without doubt, each promise kept."""
+    place = {pilot.run: row for row, pilot in enumerate(among.pilots)}
+    rows = np.array([place[choice.candidate.pilot.run] for choice in choices], dtype=np.int64)
+    stated = among.figures.columns.rows(rows)
+    nothing = np.zeros(len(rows))
+    claimed = figures_of(replace(stated, doubt=nothing, broken=nothing), among.figures.now, among.settings)
+    wastes = {LEAVE: claimed.leave, CUT: claimed.cut, KILL: claimed.kill}
+    promised = (wastes[choice.option.kind][row] for row, choice in enumerate(choices))
     return tuple(
-        _order(one, claimed.get((one.candidate.pilot.run, one.option.kind), one.option.waste)) for one in choices
+        _order(choice, choice.option.waste if np.isinf(waste) else int(waste))
+        for choice, waste in zip(choices, promised)
     )
 
 

@@ -3,8 +3,8 @@
     {"drainwise":1,"job":17,"start":1795248000,"node":"n1","heartbeat":1795249000,"standing":"fresh","used_cpu":6,…}
 
 `job` and `start` name the run: the field survives a requeue, and what a run reported must not count for the next. The
-nine values stand under the names of `PilotReport`'s fields in absolute units: UNIX s, cores, core-seconds. One that is
-not known is left out, and all nine are when the report contradicts itself. The line is made of numbers and of words
+values stand under the names of `PilotReport`'s fields in absolute units: UNIX s, cores, core-seconds. One that is
+not known is left out, and all are when the report contradicts itself. The line is made of numbers and of words
 that we know, never of a user's text. Who reads it knows keys by type and range, and passes over those of later days.
 
 A run that started without directories of ours receives no order. Its node publishes that in place of a report:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 LONGEST = 1024
-"""Characters of the longest comment that is read; the longest that is written has half of it."""
+"""Characters of the longest comment that is read; the longest that is written has three quarters of it."""
 
 _MARK = '{"drainwise":'
 MARKED = f"{_MARK}{VERSION}}}"
@@ -151,7 +151,9 @@ def _is_node(node: str) -> bool:
     return 0 < len(node) <= _LONGEST_NODE and not node.strip(_NODE)
 
 
-def _text(value: float) -> str:
+def _text(value: float | str) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
     if isinstance(value, bool):
         return "true" if value else "false"
     return decimal_text(value) if isinstance(value, float) and math.isfinite(value) else str(value)

@@ -35,7 +35,7 @@ def wanted_comment(
     facts: SlurmJob, node: str, cores: int, report: PilotReport, now: int, heartbeat_limit: int
 ) -> str | None:
     """Return the comment that this report makes; None when it cannot be published. Pure."""
-    how = standing(report, now, heartbeat_limit, facts.start)
+    how = standing(report, now, heartbeat_limit, facts.start, cores)
     # The run's age and lease bound what readers compute: here they would make every round a change.
     known = bounded(report, cores, 0, None, now)
     try:

@@ -1,6 +1,6 @@
-"""The policies that are compared: the agent's own, what batch systems do, and the clairvoyant optimum.
+"""The clairvoyant: the best one-shot choice of whole pilots, by who knows when every payload really ends.
 
-The optimum knows when every payload really ends: nobody can, so nobody wastes less.
+Nobody can know that. Of all policies that decide once, at the moment of the demand, none wastes less.
 """
 
 from __future__ import annotations
@@ -10,15 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drainwise.facts.errors import UsageError
-from drainwise.facts.waste import uncommitted_run
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, Candidates, Option
-from drainwise.reclaim.policies import POLICIES as AGENT
-from drainwise.reclaim.policies import is_policy
-from drainwise.reclaim.policy import Chosen, Need, Policy
-from drainwise.reclaim.totals.arrays import Real
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, Option
+from drainwise.reclaim.policy import Chosen, Need
 from drainwise.reclaim.totals.knapsack import cheapest_of_total
-from drainwise.reclaim.totals.subset_sums import first_that_make, total_to_give
+from drainwise.reclaim.totals.subset_sums import total_to_give
 
 Truth = tuple[int, float, float]
 """Of one running payload: its cores, its start and its true end, UNIX s."""
@@ -72,53 +67,3 @@ class Clairvoyant:
         kind = KILL if end <= now + candidates.settings.notice else LEAVE if end >= last else CUT
         deadline = -int(-end // 1)  # not before what ends by itself at that moment
         return Chosen(candidates[row], Option(kind, round(waste), deadline, deadline), "its true end is known")
-
-
-CLAIRVOYANT = "clairvoyant"
-
-
-@dataclass(frozen=True)
-class Drained:
-    """One pilot after the other by a key; all are ordered to drain and ended when the horizon is over, none before."""
-
-    rule: str
-    by: str
-
-    def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
-        """See `Policy`."""
-        sizes, key = candidates.sizes, _keys(candidates)[self.by]
-        order = np.argsort(key, kind="stable")
-        places = first_that_make(sizes[order], total_to_give(sizes, need.cores, need.most))
-        return tuple(self._drained(candidates[row], candidates) for row in order[places].tolist())
-
-    def _drained(self, one: Candidate, among: Candidates) -> Chosen:
-        now, settings = among.figures.now, among.settings
-        limit = now + max(settings.notice, min(settings.horizon, settings.grace, settings.max_grace))
-        end = one.pilot.lease_end
-        deadline = limit if end is None or end <= now else min(limit, end)
-        # What HTCondor takes to be lost: the whole run so far and the whole time it is given.
-        waste = int(uncommitted_run(one.pilot.cores, one.pilot.started, deadline))
-        return Chosen(one, Option(CUT, waste, deadline, deadline), self.rule)
-
-
-def _keys(candidates: Candidates) -> Mapping[str, Real]:
-    it = candidates.figures
-    given = min(candidates.settings.horizon, candidates.settings.grace, candidates.settings.max_grace)
-    badput: Real = uncommitted_run(it.columns.cores, it.columns.started, it.now + given).astype(float)
-    dice = np.random.default_rng(it.now).permutation(len(it)).astype(float)
-    return {"badput": badput, "age": -it.columns.started, "lot": dice}
-
-
-BASELINES: Mapping[str, Policy] = {
-    "condor-graceful": Drained("HTCondor's expected badput of a graceful drain", "badput"),
-    "youngest-drained": Drained("the shortest run time first, drained", "age"),
-    "drain-all": Drained("drawn by lot, drained", "lot"),
-}
-POLICIES: tuple[str, ...] = (*AGENT, *BASELINES, CLAIRVOYANT)
-"""The names that a comparison takes, besides policies of installed packages."""
-
-
-def require_known(name: str) -> None:
-    """Raise UsageError for a policy that does not exist; it names those that do."""
-    if name not in POLICIES and not is_policy(name):
-        raise UsageError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")

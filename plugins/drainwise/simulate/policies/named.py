@@ -1,0 +1,44 @@
+"""The names of all policies that a comparison takes, and what each does in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drainwise.facts.errors import UsageError
+from drainwise.reclaim.policies import POLICIES as AGENT
+from drainwise.reclaim.policies import is_policy
+from drainwise.reclaim.policy import Policy
+from drainwise.simulate.policies.drained import Drained
+from drainwise.simulate.policies.foresight import Foresight
+from drainwise.simulate.policies.rounds import Rounds
+from drainwise.simulate.policies.stepwise import StepwisePolicy
+from drainwise.simulate.policies.wait_then_kill import WaitThenKill
+from drainwise.simulate.policies.youngest import GiveBack, NearEndSpared
+
+CLAIRVOYANT = "clairvoyant"
+SITE_DEFAULT = "site-default"
+"""`least-waste` as a site gets it when it sets nothing: beside that, the simulator lets it choose freely."""
+BASELINES: Mapping[str, Policy] = {
+    "condor-graceful": Drained("HTCondor's expected badput of a graceful drain", "badput"),
+    "youngest-drained": Drained("the shortest run time first, drained", "age"),
+    "drain-all": Drained("drawn by lot, drained", "lot"),
+    "lsf": NearEndSpared(),
+    "kueue": GiveBack(),
+}
+"""Policies beside the agent's that decide once."""
+STEPWISE: Mapping[str, StepwisePolicy] = {
+    "wait-then-kill": WaitThenKill(),
+    "yarn": Rounds(),
+    "clairvoyant-waiting": Foresight(),
+}
+"""Policies that decide again and again until the horizon is over."""
+ONE_SHOT: tuple[str, ...] = (*AGENT, SITE_DEFAULT, *BASELINES, CLAIRVOYANT)
+"""Policies that decide once; all but `kueue` on the same total of cores."""
+POLICIES: tuple[str, ...] = (*ONE_SHOT, *STEPWISE)
+"""The names that a comparison takes, besides policies of installed packages."""
+
+
+def require_known(name: str) -> None:
+    """Raise UsageError for a policy that does not exist; it names those that do."""
+    if name not in POLICIES and not is_policy(name):
+        raise UsageError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")

@@ -1,0 +1,100 @@
+"""A promise costs its tail, and who states a curve is taken at its expectations: bounded, and only within one user."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.waste_curve import curve_text
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
+from one_pilot import assess
+
+from .facts import NOW, SETTINGS, STARTED, curves, pilot, report, reports, snapshot, sound_reports
+
+FREE_CHOICE = dataclasses.replace(SETTINGS, grace=86400)
+
+
+def within(horizon: int, said: PilotReport | None) -> int:
+    """What ending it in the cheapest way within the horizon should waste."""
+    return assess(pilot(1, said), NOW, dataclasses.replace(FREE_CHOICE, horizon=horizon)).best.waste
+
+
+def test_who_broke_promises_is_dearer_and_nobody_else() -> None:
+    """Within alice's pilots a promise costs more when hers were broken; what bob's broke does not matter."""
+    said = report(6.0)
+
+    def leaves(**broken: float) -> int:
+        found = candidates_of([pilot(1, said)], NOW, SETTINGS, History(broken=broken))[0]
+        return next(way.waste for way in found.options if way.kind == LEAVE)
+
+    lost = 6 * (1000 + 2000 + SETTINGS.margin)
+    assert leaves(alice=0.0) == 4000
+    assert leaves(alice=0.5) == 4000 + 0.5 * lost
+    assert leaves(bob=0.5) == leaves() == 4000 + 0.1 * lost
+
+
+def test_the_tail_is_no_part_of_what_the_pilot_promised() -> None:
+    """Else its user would be held to what the agent adds."""
+    [order] = make_plan(snapshot(pilot(1, report(7.0))), NOW, SETTINGS).orders
+    assert (order.kind, order.promised) == (LEAVE, 2000)
+    assert order.waste == 2000 + 7 * 390
+
+
+def test_a_curve_is_taken_at_its_best_point() -> None:
+    """Half of the payloads should have ended in half an hour, more are not worth the wait."""
+    curve = curve_text([(NOW - 60 + 1800, 1000, 5000), (NOW - 60 + 3600, 9000, 4000), (NOW - 60 + 7200, 30_000, 0)])
+    site = dataclasses.replace(FREE_CHOICE, margin=0)
+    said = report(8.0, first_end=NOW + 50_000, last_end=NOW + 50_000, start=NOW - 9000, curve=curve)
+    one = assess(pilot(1, said), NOW, site)
+    idle_so_far = 1000 * 60 / 1800
+    assert (one.best.kind, one.best.cores_back) == (CUT, NOW + 1740)
+    off = 0.1 * 0.2 * 1740 / 86_400 * (8 * (9000 + 1740) - 5000)
+    assert one.best.waste == pytest.approx(6000 - idle_so_far + off, abs=1)
+    assert next(way.waste for way in one.options if way.kind == KILL) == 8 * 9000
+
+
+def test_a_curve_without_sound_text_counts_as_none() -> None:
+    plain, odd = (assess(pilot(1, report(6.0, curve=text)), NOW, SETTINGS) for text in (None, "1:2"))
+    assert plain.options == odd.options
+
+
+@given(sound_reports(8), curves(), st.integers(60, 86_400), st.integers(60, 86_400))
+def test_who_states_a_curve_never_wastes_more_with_a_longer_horizon(
+    said: PilotReport, curve: str, one: int, other: int
+) -> None:
+    """The plan within the shorter one is still possible."""
+    values = {name: getattr(said, name) for name in PilotReport.__match_args__}
+    said = PilotReport(**{**values, "exp_waste_curve": curve})
+    assert within(max(one, other), said) <= within(min(one, other), said) + 2
+
+
+@given(sound_reports(8), curves(), st.integers(0, 20_000))
+def test_no_curve_reaches_beyond_what_the_batch_system_knows(said: PilotReport, curve: str, margin: int) -> None:
+    values = {name: getattr(said, name) for name in PilotReport.__match_args__}
+    stated = PilotReport(**{**values, "exp_waste_curve": curve})
+    site = dataclasses.replace(FREE_CHOICE, margin=margin)
+    for way in assess(pilot(1, stated), NOW, site).options:
+        assert 0 <= way.waste <= 8 * (way.deadline - STARTED) + 8 * (way.deadline - NOW) + 1
+        assert NOW <= way.deadline <= NOW + 86_400
+
+
+@given(st.lists(reports(), min_size=2, max_size=6), st.integers(1, 40), st.floats(0, 1))
+def test_no_curve_and_no_broken_promise_changes_who_gives_how_much(
+    said: list[PilotReport | None], deficit: int, broken: float
+) -> None:
+    """How many cores each user gives back is the same whatever their pilots claim."""
+    sizes, users = (8, 4, 16), ("alice", "carol")
+
+    def given_back(these: list[PilotReport | None], history: History) -> dict[str, int]:
+        pilots = [pilot(row, one, cores=sizes[row % 3], user=users[row % 2]) for row, one in enumerate(these)]
+        plan = make_plan(snapshot(*pilots, deficit=deficit), NOW, SETTINGS, history)
+        return {part.user: part.cores_given for part in plan.users}
+
+    nothing: list[PilotReport | None] = [None] * len(said)
+    assert given_back(said, History(broken={"alice": broken})) == given_back(nothing, History())
