@@ -109,7 +109,7 @@ class PaperPolicy:
         within = min(settings.horizon, max(settings.notice, min(settings.grace, settings.max_grace)))
         quick = it.columns.believed & (it.remaining <= within)
         idle = np.where(it.columns.draining, 0.0, np.minimum(it.draining_waste, it.columns.cores * it.remaining))
-        order = _in_turn(candidates, (~quick, np.where(quick, idle, it.kill_waste)))
+        order = _in_turn(candidates, (~quick, np.where(quick, idle, it.kill_waste)), as_written=True)
         rows = _that_make(candidates, need, order)
         taken, places = np.isin(order, rows), {row: place for place, row in enumerate(order.tolist())}
         choices = []
@@ -141,13 +141,13 @@ def _first(candidates: Candidates, need: Need, keys: Keys) -> list[Candidate]:
     return [candidates[row] for row in _that_make(candidates, need, _in_turn(candidates, keys)).tolist()]
 
 
-def _in_turn(candidates: Candidates, keys: Keys) -> Whole:
+def _in_turn(candidates: Candidates, keys: Keys, as_written: bool = False) -> Whole:
     """Return all rows: the unprotected first, then by `keys`, PRIORITY_FACTOR and run.
 
-    By PRIORITY_FACTOR before `keys` where the site says so.
+    By PRIORITY_FACTOR before `keys` where the site says so; not for a rule that is kept `as_written`.
     """
     it = candidates.figures
-    first: Keys = (it.priority,) if candidates.settings.priority_first else ()
+    first: Keys = (it.priority,) if candidates.settings.priority_first and not as_written else ()
     return np.lexsort((it.priority, *reversed(keys), *first, ~it.unprotected))
 
 
