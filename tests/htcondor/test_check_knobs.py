@@ -173,6 +173,9 @@ def test_a_policy_without_its_rank_is_dangerous(configured: PoolFacts, unconfigu
     (finding,) = bad(judge(facts, SITE))
     assert (finding.severity, finding.what) == (DANGEROUS, "NEGOTIATOR_PRE_JOB_RANK")
     assert finding.line.splitlines()[1].startswith("NEGOTIATOR_PRE_JOB_RANK = ")
+    by_claims = "ifThenElse(MY.RemoteOwner =?= undefined, 1, -1 * MY.PilotKillWaste)"
+    (claims,) = bad(judge(with_knobs(facts, "central.pool.test", "central", negotiator_pre_job_rank=by_claims), SITE))
+    assert claims.why.endswith("what one user's pilots claim moves kills to other users")
     # It is as dangerous where the site file knows nothing of the policy that somebody has switched on.
     none = dataclasses.replace(SITE, htcondor=HTCondorSection())
     assert [(one.severity, one.what) for one in bad(judge(facts, none))] == [(DANGEROUS, "NEGOTIATOR_PRE_JOB_RANK")]

@@ -27,6 +27,7 @@ from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.unmet_demand import AccountPart
+from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PlaceRoom, RoomMade, make_room
 from drainwise.room.facts import RoomFacts
 from drainwise.room.kept_rooms import kept_rooms
@@ -134,7 +135,7 @@ def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
     """Return what each pilot costs by the policy: its expected waste, or its place in the policy's order."""
     it = able.figures
     if settings.policy == LEAST_WASTE:
-        return np.where(it.unprotected, 0.0, it.least)
+        return cost_of(it, settings)
     total = int(able.sizes.sum())
     chosen = policy_called(settings.policy).choose(able, Need(total, total))
     rank = {one.candidate.pilot.run: float(place) for place, one in enumerate(chosen, 1)}
