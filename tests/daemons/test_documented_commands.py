@@ -142,8 +142,15 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate LCG-2005-1.swf.gz --reclaim 0.05",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
+    "drainwise simulate mix.swf --reclaim 0.05",
+}
+THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_waste_tables.py
+    "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
+    "scripts/waste_tables --logs . --results waste.json --write docs/simulate.md",
+    "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
+THE_LIES = {"scripts/liars"}  # tests/simulate/test_lies.py
 THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_validation_launched.py
     "drainwise validate request.toml --backend htcondor",
     "drainwise validate request.toml --backend slurm",
@@ -178,6 +185,8 @@ ALL |= (
     ELSEWHERE
     | ON_WHOLE_LOGS
     | THE_ROOM
+    | THE_LIES
+    | THE_STANDARD_TABLES
     | A_POOL_OF_ONES_OWN
     | ON_SLURM
     | THE_DRAINS
@@ -351,7 +360,7 @@ def test_commands_of_the_simulation(installed: str, tmp_path: Path) -> None:
     (tmp_path / "traces").symlink_to(ROOT / "traces")
     environment = {"PATH": f"{installed}/bin:/usr/bin:/bin", "PYTHONPATH": installed}
     for command in sorted(THE_SIMULATION):
-        if "LCG-2005-1" in command or "wagap-2013" in command:
+        if "LCG-2005-1" in command or "wagap-2013" in command or "mix.swf" in command:
             continue  # the whole logs do not lie here; tests/cli/test_simulate.py has the same words on excerpts
         words = [sys.executable, "-m", *shlex.split(command), "--moments", "2", "--replications", "2"]
         ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -115,9 +115,10 @@ def garbage(path: str, kind: str) -> None:
 )
 def test_a_garbage_site_ad_is_no_order(tmp_path: Path, kind: str) -> None:
     """HOSTILE 1, 5, 6, 8, 10, 19, 23: one line, the pilot goes on, and obeys a sound one that comes later."""
-    with PilotProcess(str(tmp_path), poll=0.05) as pilot:
-        garbage(f"{pilot.start}/.site.ad", kind)
-        put(pilot.queue, "a", ["sleep", "1.2"], 5)
+    pilot = PilotProcess(str(tmp_path), poll=0.05)
+    garbage(f"{pilot.start}/.site.ad", kind)
+    put(pilot.queue, "a", ["sleep", "2.5"], 5)  # before it starts: it ends when it finds nothing
+    with pilot:
         wait_until(lambda: pilot.said(".site.ad: not used"), "the line")
         wait_until(running(pilot, 1), "it runs")
         assert pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "True"

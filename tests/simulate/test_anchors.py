@@ -149,6 +149,12 @@ def test_who_may_wait_never_wastes_more_than_the_best_one_shot_choice(jobs: list
             assert waiting.waste <= once.waste + 1e-6 * max(1.0, once.waste)
 
 
+def test_the_clairvoyant_that_may_wait_counts_what_ends_by_itself() -> None:
+    """12 cores are wanted, and one pilot of 8 ends by itself: no order could give the other 4, so none is given."""
+    site, found = stepped(WAITING, FOUR, PLACE, 10, 12)
+    assert (found.given, found.alone, found.orders, site.destroyed, site.drained) == (8, 8, (), 0.0, 0.0)
+
+
 @given(
     payloads=st.lists(
         st.tuples(st.integers(1, 3), st.integers(0, 1000), st.integers(0, 2000)).map(

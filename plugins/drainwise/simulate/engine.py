@@ -54,11 +54,7 @@ def run_all(
         burst = Burst(replication, number, moment, scenario)
         snapshot = snapshot_of(site, burst)
         for policy in policies:
-            if policy in STEPWISE:
-                own = site.copy(None if site.estimates is None else site.estimates.copy())
-                outcomes.append(_stepwise(own, snapshot, burst, policy))
-            else:
-                outcomes.append(_once(site.copy(), snapshot, burst, policy))
+            outcomes.append(outcome_of(site, snapshot, burst, policy))
             if progress is not None:
                 progress(len(outcomes) / (len(bursts) * len(policies)))
     return tuple(outcomes)
@@ -117,6 +113,13 @@ def begin(jobs: Sequence[TraceJob], scenario: Scenario, replication: int = 0) ->
     """Return the site before the first of these jobs comes. They all must be able to run (see `demand.fitting`)."""
     workload = workload_of(jobs, scenario, replication)
     return Site(workload, SimulatedEstimates(jobs, workload.factors) if scenario.estimates == SCOUTS else None)
+
+
+def outcome_of(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:
+    """Return what follows when a policy decides on a burst; the site stays as it is."""
+    if policy in STEPWISE:
+        return _stepwise(site.copy(None if site.estimates is None else site.estimates.copy()), snapshot, burst, policy)
+    return _once(site.copy(), snapshot, burst, policy)
 
 
 def _once(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outcome:

@@ -14,7 +14,7 @@ import numpy as np
 from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.totals.knapsack import cheapest_of_total
 from drainwise.reclaim.totals.subset_sums import total_to_give
-from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView
+from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView, StepwisePolicy
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,17 @@ class Foresight:
     def step(self, view: StepView) -> StepDecision:
         """See `StepwisePolicy`."""
         waiting, at_once = Foreseeing(may_wait=True), Foreseeing(may_wait=False)
-        if view.now == view.begun and view.tried(at_once) <= view.tried(waiting):
-            return at_once.step(view)
-        return waiting.step(view)
+        if view.now > view.begun:
+            return waiting.step(view)
+        sizes = np.array([one.cores for one in view.snapshot().pilots], dtype=np.int64)
+        total = total_to_give(sizes, view.wanted, view.wanted)
+
+        def worth(policy: StepwisePolicy) -> tuple[int, float]:
+            """Cores short of what every policy gives at once, then waste."""
+            missing, waste = view.tried(policy)
+            return max(0, total - (view.wanted - missing)), waste
+
+        return min((waiting, at_once), key=worth).step(view)
 
 
 @dataclass(frozen=True)

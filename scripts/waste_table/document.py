@@ -1,0 +1,68 @@
+"""The tables as Markdown, from the rows that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from drainwise.simulate.intervals import Interval
+from waste_table.workloads import Workload
+
+Row = Mapping[str, Any]
+BEGIN, END = "<!-- scripts/waste_tables: begin -->", "<!-- scripts/waste_tables: end -->"
+CLAIRVOYANTS = ("clairvoyant-waiting", "clairvoyant")
+
+
+def tables(found: Mapping[str, Row], all_workloads: Sequence[Workload]) -> str:
+    """Return a table for each workload of which there is a row."""
+    return "\n\n".join(_table(one, found) for one in all_workloads if any(name in found for name in one.rows()))
+
+
+def _table(workload: Workload, found: Mapping[str, Row]) -> str:
+    columns = [name for name in workload.rows() if name in found]
+    policies = sorted(
+        {policy for name in columns for policy in found[name]["policies"]},
+        key=lambda policy: (policy not in CLAIRVOYANTS, _sum(policy, columns, found), policy),
+    )
+    draws = sorted({(found[name]["moments"], found[name]["replications"]) for name in columns})
+    counts = ", ".join(f"{moments} moments in each of {replications} replications" for moments, replications in draws)
+    lines = [
+        f"**{workload.words}** (`{workload.name}`; {counts}):",
+        "",
+        "| | " + " | ".join(_title(name) for name in columns) + " |",
+        "|---|" + "---:|" * len(columns),
+    ]
+    for policy in policies:
+        lines.append(
+            f"| {policy} | " + " | ".join(_cell(found[name]["policies"].get(policy)) for name in columns) + " |"
+        )
+    ratios = [_predicted(found[name]["policies"].get("least-waste")) for name in columns]
+    return "\n".join([*lines, "| least-waste: predicted to wasted | " + " | ".join(ratios) + " |"])
+
+
+def _sum(policy: str, columns: Sequence[str], found: Mapping[str, Row]) -> float:
+    return sum(float(found[name]["policies"].get(policy, {"wasted": [0.0]})["wasted"][0]) for name in columns)
+
+
+def _title(name: str) -> str:
+    _, share, horizon = name.rsplit("/", 2)
+    return f"a {share}, {horizon}"
+
+
+def _cell(line: Row | None) -> str:
+    return "" if line is None else str(Interval(*line["wasted"]))
+
+
+def _predicted(line: Row | None) -> str:
+    if line is None or not line["wasted"][0]:
+        return ""
+    return f"{line['predicted'] / line['wasted'][0]:.2f}"
+
+
+def written(text: str, made: str) -> str:
+    """Return the document with what is made between its marks. Raises ValueError when they are not there."""
+    head, mark, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not mark or not end:
+        raise ValueError(f"the document has no {BEGIN} with {END} after it")
+    return f"{head}{BEGIN}\n\n{made}\n\n{END}{tail}"
