@@ -135,9 +135,14 @@ look at as many numbers once; the solver is run once, since it takes so long.
 
 {f"{chr(10)}{chr(10)}".join(map(table, it.decision))}
 
-The choice is exact: a few dozen pilots beside the place where waste per core alone would stop are searched, and what
-that costs proves that no other pilot can be in a better set (`reclaim/totals/knapsack.py`). Pools exist in which that proof needs
-far more pilots, those whose waste per core follows their size; they take seconds instead of milliseconds.
+The choice is exact where bounded work proves it: a few dozen pilots beside the place where waste per core alone would stop
+are searched, and what that costs proves that no other pilot can be in a better set (`reclaim/totals/knapsack.py`). Pools
+exist in which that proof needs far more. When its work is used up, the best set that was found goes, and its reason in plan
+and journal says that it is not proven. Users may choose their sizes, so the third table has such pools (CPU time of the
+slowest of five totals, median of {few["hard"]}; memory of the whole process, at most 500 MiB). The fourth says how far from
+the best the choice is without any proof, on small pools of these kinds. The largest loss known: of pilots of 131,071 or
+131,072 cores alone twice the least waste or more goes, since hundreds would have to be exchanged; the cores that go are the
+same. Only the user's own pilots are concerned.
 
 Room for the waiting jobs (the last table, CPU time, medians of {few["rooms"]}) is timed from the batch system's facts as objects to the
 pilots that go, on a made-up pool of mixed nodes; one kind can run nowhere, one wants whole nodes, three want four nodes at

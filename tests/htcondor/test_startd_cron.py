@@ -117,7 +117,7 @@ def test_a_report_reaches_its_slot(node: Node, programs: Programs, pilot: Job) -
     assert (piece.tag, piece.push, piece.constraint) == (f"slot1_1@{HOST}", True, aimed_at(pilot))
     assert sorted(piece.ad) == sorted(["SlotMergeConstraint", *OURS])
     assert piece.ad["PilotUsedCpu"] == 6.0
-    assert piece.ad["PilotAddUncomTime"] == 28800.0
+    assert piece.ad["PilotAddUncomTime"] == 360.0
     assert piece.ad["PilotAddFinalExpWaste"] == 60000.0
     assert piece.ad["PilotReportStanding"] == "fresh"
     assert piece.ad["PilotCanPostponeLastJob"] is True

@@ -147,20 +147,50 @@ def test_the_lot_falls_the_same_way_whenever_the_same_snapshot_is_looked_at() ->
     assert len({policy_called("random").choose(one, Need(48, 48))[0].candidate.pilot.run for one in later}) > 1
 
 
+def valued(said: PilotReport, factor: int) -> PilotReport:
+    """The same report with a PRIORITY_FACTOR."""
+    values: dict[str, int | float | str | None] = {
+        name: getattr(said, name) for name in PilotReport.__match_args__[1:-1] if name != "exp_waste_curve"
+    }
+    return PilotReport.from_values(said.heartbeat, "x", {**values, "priority_factor": factor})
+
+
 def test_of_equals_the_one_its_owner_values_least_is_ordered() -> None:
     """PRIORITY_FACTOR, higher is better, also at its extremes (HOSTILE 39); by every policy but the lot."""
     for said in (QUICK_CHEAP, SLOW_DEAR):
         for low, high in ((-5, 5), (-(2**31), 2**31 - 1)):
-            valued = [
-                PilotReport.from_values(
-                    said.heartbeat,
-                    "x",
-                    {**{f: getattr(said, f) for f in PilotReport.__match_args__[1:-1]}, "priority_factor": factor},
-                )
-                for factor in (high, low, 0)
-            ]
+            among = pilots_of(*(valued(said, factor) for factor in (high, low, 0)))
             for policy in set(POLICIES) - {"random"}:
-                assert choose(policy, pilots_of(*valued), 8) == ["ce#1"], policy
+                assert choose(policy, among, 8) == ["ce#1"], policy
+
+
+def test_a_user_trades_some_waste_for_what_it_values() -> None:
+    """A weight of less time than the other wastes more on each core changes nothing, one of more spares the valued one.
+
+    A difference of two million in the factor was worth less than one core-second.
+    """
+    cheap, dear = (report(7.0, first_end=NOW + 600 + more, last_end=NOW + 600 + more) for more in (0, 800))
+    less, more = (one.best.waste for one in candidates_of(pilots_of(cheap, dear), NOW, SETTINGS))
+    each = (more - less) // 8
+    assert each > 50
+    for low, high in ((0, 1), (-1_000_000, 1_000_000)):
+        among = pilots_of(valued(cheap, high), valued(dear, low))
+        for weight, goes in ((0, "ce#0"), (each - 1, "ce#0"), (each + 2, "ce#1")):
+            site = dataclasses.replace(SETTINGS, priority_weight=weight)
+            [one] = chosen_by("least-waste", among, 8, site=site)
+            assert one.candidate.pilot.run[:4] == goes, (low, weight)
+            assert ("PRIORITY_FACTOR" in one.reason) == (weight > 0)
+
+
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"paper"}))
+def test_by_order_the_lower_factor_goes_first_whatever_it_wastes(policy: str) -> None:
+    """With one size, the pilots that go are those of the lowest factors; of equal ones the least wasteful."""
+    site = dataclasses.replace(SETTINGS, priority_first=True)
+    said = [valued(QUICK_CHEAP, 3), valued(SLOW_DEAR, 1), valued(QUICK_DEAR, 2), valued(QUICK_CHEAP, 2)]
+    equals = {1, 2} if policy == "least-waste" else None
+    for cores, goes in ((8, {1}), (16, equals), (24, {1, 2, 3})):
+        runs = {int(one.candidate.pilot.run[3]) for one in chosen_by(policy, pilots_of(*said), cores, site=site)}
+        assert goes is None or runs == goes, (policy, cores)
 
 
 def test_a_pilot_that_drains_already_goes_first() -> None:
@@ -267,6 +297,19 @@ def test_no_policy_wastes_less_than_least_waste(among: list[Pilot], cores: int, 
     site = dataclasses.replace(SETTINGS, drain_only=drain_only, notice=notice)
     wastes = {name: sum(one.option.waste for one in chosen_by(name, among, cores, site=site)) for name in POLICIES}
     assert wastes["least-waste"] == min(wastes.values()), wastes
+
+
+@given(among=pools, cores=st.integers(1, 80), weight=st.integers(0, 7200), order=st.booleans())
+def test_what_a_user_values_changes_no_number_of_cores(
+    among: list[Pilot], cores: int, weight: int, order: bool
+) -> None:
+    """And costs no more waste than the weight of its cores."""
+    site = dataclasses.replace(SETTINGS, priority_weight=weight, priority_first=order)
+    plain, chosen = (chosen_by("least-waste", among, cores, site=one) for one in (SETTINGS, site))
+    assert cores_of(plain) == cores_of(chosen)
+    if not order:
+        more = sum(one.option.waste for one in chosen) - sum(one.option.waste for one in plain)
+        assert 0 <= more <= weight * cores_of(chosen) + len(among)
 
 
 def test_a_policy_that_does_not_exist_is_named_with_those_that_do() -> None:

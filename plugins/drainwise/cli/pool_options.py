@@ -112,5 +112,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         time_to_start=reclaim.time_to_start,
         demand_pause=reclaim.demand_pause,
         drain_only=reclaim.drain_only == "yes",
+        priority_first=reclaim.priority_first == "yes",
+        priority_weight=reclaim.priority_weight,
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )

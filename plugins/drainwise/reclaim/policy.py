@@ -19,8 +19,9 @@ from drainwise.reclaim.candidates import LEAVE, Candidate, Candidates, Option, i
 from drainwise.reclaim.figures import Figures
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
-from drainwise.reclaim.totals.knapsack import cheapest_of_total
-from drainwise.reclaim.totals.subset_sums import first_that_make, total_to_give
+from drainwise.reclaim.totals.knapsack import cheapest_set
+from drainwise.reclaim.totals.subset_sums import first_that_make, found_total, total_to_give
+from drainwise.reclaim.valued import cost_of
 
 
 @dataclass(frozen=True)
@@ -48,17 +49,27 @@ class Policy(Protocol):
 
 
 class LeastWaste:
-    """The pilots that make the total at the least total expected waste, exactly, each ended in its cheapest way."""
+    """The pilots that make the total at the least total expected waste, each ended in its cheapest way.
+
+    What its user values counts as waste: see `valued.cost_of`. Exactly so where bounded work proves it; else the best
+    set found, and the reason says that it is not proven.
+    """
 
     def choose(self, candidates: Candidates, need: Need) -> tuple[Chosen, ...]:
-        """See `Policy`. Ties by PRIORITY_FACTOR, then by the name of the run: see `cheapest_of_total`."""
+        """See `Policy`. Ties by PRIORITY_FACTOR, then by the name of the run: see `cheapest_set`."""
         it, sizes = candidates.figures, candidates.sizes
-        total = total_to_give(sizes, need.cores, need.most)
-        waste = np.where(it.unprotected, 0.0, it.least)
-        rows = cheapest_of_total(sizes, waste, it.priority, total)
-        rows = rows[np.lexsort((rows, it.priority[rows], waste[rows] / sizes[rows]))]
+        total = found_total(sizes, need.cores, need.most)
+        cost = cost_of(it, candidates.settings)
+        found = cheapest_set(sizes, cost, it.priority, total.cores)
+        rows = found.places
+        rows = rows[np.lexsort((rows, it.priority[rows], cost[rows] / sizes[rows]))]
         chosen = [candidates[row] for row in rows.tolist()]
-        rule = f"in the least wasteful set for {total} cores, {core_hours(sum(one.best.waste for one in chosen))}"
+        so_far = "" if found.is_proven else " found (not proven)"
+        smallest = "" if total.is_proven else "; whole pilots may make a smaller total"
+        is_valued = bool((cost[~it.unprotected] > it.least[~it.unprotected]).any())
+        valued = " (PRIORITY_FACTOR counted)" if is_valued else ""
+        waste = core_hours(sum(one.best.waste for one in chosen))
+        rule = f"in the least wasteful set{so_far}{valued} for {total.cores} cores, {waste}{smallest}"
         return tuple(Chosen(one, one.best, f"{in_words(one, one.best, it.now)}; {rule}") for one in chosen)
 
 
@@ -98,7 +109,7 @@ class PaperPolicy:
         within = min(settings.horizon, max(settings.notice, min(settings.grace, settings.max_grace)))
         quick = it.columns.believed & (it.remaining <= within)
         idle = np.where(it.columns.draining, 0.0, np.minimum(it.draining_waste, it.columns.cores * it.remaining))
-        order = _in_turn(candidates, (~quick, np.where(quick, idle, it.kill_waste)))
+        order = _in_turn(candidates, (~quick, np.where(quick, idle, it.kill_waste)), as_written=True)
         rows = _that_make(candidates, need, order)
         taken, places = np.isin(order, rows), {row: place for place, row in enumerate(order.tolist())}
         choices = []
@@ -130,10 +141,14 @@ def _first(candidates: Candidates, need: Need, keys: Keys) -> list[Candidate]:
     return [candidates[row] for row in _that_make(candidates, need, _in_turn(candidates, keys)).tolist()]
 
 
-def _in_turn(candidates: Candidates, keys: Keys) -> Whole:
-    """Return all rows: the unprotected first, then by `keys`, PRIORITY_FACTOR and run."""
+def _in_turn(candidates: Candidates, keys: Keys, as_written: bool = False) -> Whole:
+    """Return all rows: the unprotected first, then by `keys`, PRIORITY_FACTOR and run.
+
+    By PRIORITY_FACTOR before `keys` where the site says so; not for a rule that is kept `as_written`.
+    """
     it = candidates.figures
-    return np.lexsort((it.priority, *reversed(keys), ~it.unprotected))
+    first: Keys = (it.priority,) if candidates.settings.priority_first and not as_written else ()
+    return np.lexsort((it.priority, *reversed(keys), *first, ~it.unprotected))
 
 
 def _that_make(candidates: Candidates, need: Need, order: Whole) -> Whole:

@@ -40,6 +40,7 @@ class ReclaimSettings:
     begun, and HTCondor 23.9 was seen to keep a job that was preempted within a second of its start waiting for its
     whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
     demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
+    priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
     """
 
     policy: str
@@ -60,4 +61,6 @@ class ReclaimSettings:
     time_to_start: int = 180
     demand_pause: int = 900
     drain_only: bool = True
+    priority_first: bool = False
+    priority_weight: int = 600
     trust: Trust = field(default_factory=Trust)

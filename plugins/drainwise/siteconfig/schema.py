@@ -82,6 +82,18 @@ class ReclaimSection:
         "yes: every order has a deadline, at which the batch system ends what is still there; no: a pilot is ended at"
         " once where that wastes less",
     )
+    priority_first: str = key(
+        choice("yes", "no"),
+        "no",
+        "yes: of one user's pilots those with a lower PRIORITY_FACTOR go first, whatever they waste, as far as sizes"
+        " allow; no: see priority_weight",
+    )
+    priority_weight: int = key(
+        duration("0s", "7d"),
+        600,
+        "so long a waste of each of its cores spares a user's pilot of the highest PRIORITY_FACTOR, against one of the"
+        " lowest; those between in proportion; 0s: only between equals",
+    )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")
     retry_after: int = key(

@@ -6,46 +6,114 @@ decides only *which* pilots make it; so neither a policy nor a claim changes how
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from drainwise.reclaim.totals.arrays import Whole
+from drainwise.reclaim.totals.near_sums import NearSums
+
+_WORK = 60_000_000
+"""What the searches of `first_that_make` may pass over; then what is known to make the total is taken."""
+
+
+@dataclass(frozen=True)
+class FoundTotal:
+    """A total of whole pilots. is_proven: no smaller one covers the need; else one may have been overlooked."""
+
+    cores: int
+    is_proven: bool
 
 
 def total_to_give(sizes: Whole, cores: int, most: int) -> int:
     """Return the smallest total of whole pilots of these sizes (cores ≥ 1) from `cores` to `most`.
 
-    When there is none, the largest total below `cores` that does not exceed `most`; 0 when nothing is needed.
+    When there is none, the largest total below `cores` that does not exceed `most`; 0 when nothing is needed. Where
+    sizes are large and different, of the totals that are found with bounded work: see `found_total`.
     """
+    return found_total(sizes, cores, most).cores
+
+
+def found_total(sizes: Whole, cores: int, most: int) -> FoundTotal:
+    """Return the total of `total_to_give`, and whether it is proven."""
     if cores <= 0 or most <= 0 or not len(sizes):
-        return 0
-    fitting, near = sizes[sizes <= most], min(cores, most)
+        return FoundTotal(0, True)
+    # Of a set that covers the need with no pilot too many, each is smaller than the need, or it is one pilot alone.
+    alone = sizes[(sizes >= cores) & (sizes <= most)]
+    single = int(alone.min()) if len(alone) else most + 1
+    if single == cores <= most:
+        return FoundTotal(cores, True)
+    fitting, near = sizes[(sizes < cores) & (sizes <= most)], min(cores, most)
     everything = int(fitting.sum())
     if everything <= near:
-        return everything
-    # A smallest set needs each of its pilots: it exceeds the need by less than the largest.
-    largest = int(fitting.max())
-    totals = _Totals(fitting, near)
-    above = range(cores, min(most, cores + largest - 1) + 1)
-    below = range(near, max(0, near - largest), -1)
-    return next((total for total in (*above, *below) if total in totals), 0)
+        return FoundTotal(single if everything < cores and single <= most else everything, True)
+    sums = NearSums(fitting, near)
+    total = sums.smallest(cores, min(most, single, cores + int(fitting.max()) - 1)) or (
+        single if single <= most else None
+    )
+    if total is None:
+        total = sums.largest(near)
+    is_proven = sums.is_complete or total == near
+    if total is not None and (total == single or sums.is_complete or total in NearSums(sizes[sizes <= total], total)):
+        return FoundTotal(total, is_proven)
+    return FoundTotal(_smallest_pilots(fitting, cores, most), False)
+
+
+def _smallest_pilots(sizes: Whole, cores: int, most: int) -> int:
+    """Return the total of the smallest pilots that cover `cores` within `most`, else of as many as fit."""
+    totals = np.cumsum(np.sort(sizes))
+    covering = int(np.searchsorted(totals, cores))
+    if covering < len(totals) and totals[covering] <= most:
+        return int(totals[covering])
+    return int(totals[np.searchsorted(totals, most, side="right") - 1])
+
+
+def some_that_make(sizes: Whole, total: int, like: Whole | None = None) -> Whole:
+    """Return the places of pilots that make exactly `total`, of each size the first.
+
+    like: sizes of pilots that make about as much; such as differ little from these where they are found.
+    Raises ValueError when none are found.
+    """
+    alone = np.flatnonzero(sizes == total)[:1]
+    if len(alone):
+        return alone
+    sums = NearSums(sizes[sizes <= total], total, like)
+    if total not in sums and like is not None:
+        sums = NearSums(sizes[sizes <= total], total)
+    if total not in sums:
+        raise ValueError(f"no pilots of these sizes make {total} cores")
+    counts = np.zeros(int(sizes.max(initial=0)) + 1, dtype=np.int64)
+    for size, count in sums.counts_of(total).items():
+        counts[size] = count
+    order = np.argsort(sizes, kind="stable")
+    nth = np.arange(len(sizes)) - np.searchsorted(sizes[order], sizes[order])
+    return np.sort(order[nth < counts[sizes[order]]])
 
 
 def first_that_make(sizes: Whole, total: int) -> Whole:
     """Return the places of the first pilots, in the order of their `sizes`, that make exactly `total`.
 
-    One after the other is taken, and passed over only where with it the total could not be made any more. Raises
-    ValueError when no pilots make `total`.
+    One after the other is taken, and passed over only where with it the total could not be made any more; after so much
+    work that this may be overlooked, others may be taken. Raises ValueError when no pilots make `total`.
     """
-    places, taken, left = np.flatnonzero(sizes <= total), [], total
-    if not _can_make(sizes[places], left):
+    places, taken, left, work, is_complete = np.flatnonzero(sizes <= total), [], total, _WORK, True
+
+    def can_make(rest: Whole, cores: int) -> bool:
+        nonlocal work, is_complete
+        sums = NearSums(rest[rest <= cores], cores)
+        work -= sums.work
+        is_complete &= sums.is_complete
+        return cores in sums or bool((rest == cores).any())
+
+    if not can_make(sizes[places], left):
         raise ValueError(f"no pilots of these sizes make {total} cores")
     while left:
         cores = np.cumsum(sizes[places])
         # A shorter run from the front can be completed if a longer one can: search for the longest.
         fits, over = 0, int(np.searchsorted(cores, left, side="right")) + 1
-        while over - fits > 1:
+        while over - fits > 1 and work > 0:
             middle = (fits + over) // 2
-            if _can_make(sizes[places[middle:]], left - int(cores[middle - 1])):
+            if can_make(sizes[places[middle:]], left - int(cores[middle - 1])):
                 fits = middle
             else:
                 over = middle
@@ -54,54 +122,10 @@ def first_that_make(sizes: Whole, total: int) -> Whole:
             left -= int(cores[fits - 1])
         if left:
             # What does not fit now will not fit later either, and no other pilot of its size will.
-            refused, places = sizes[places[fits]], places[fits + 1 :]
+            refused, known = sizes[places[fits]], places[fits:]
+            places = places[fits + 1 :]
             places = places[(sizes[places] != refused) & (sizes[places] <= left)]
+            if work <= 0 or not (is_complete or can_make(sizes[places], left)):
+                taken.append(known[some_that_make(sizes[known], left)])
+                left = 0
     return np.concatenate(taken) if taken else np.empty(0, dtype=np.int64)
-
-
-def _can_make(sizes: Whole, total: int) -> bool:
-    return total in _Totals(sizes[sizes <= total], total)
-
-
-class _Totals:
-    """Which totals, fewer cores from `near` than the largest pilot has, pilots of these sizes can make.
-
-    Near a large total most pilots need no search. Start from any pilots that make about as much: if others
-    make a total exactly, then some that differ from those by fewer than 4 × the largest do. For, exchanged in an order
-    that keeps close to the total, more of them would come by the same number of cores twice: what lies between can be
-    left out.
-    """
-
-    def __init__(self, sizes: Whole, near: int) -> None:
-        counts = np.bincount(sizes, minlength=1)
-        largest = len(counts) - 1
-        several, ceiling = 4 * largest, 4 * largest * largest
-        self._base, start = 0, np.zeros_like(counts)
-        if near > ceiling:
-            cores = counts * np.arange(len(counts))
-            before = np.cumsum(cores) - cores
-            start[1:] = np.clip((near - before[1:]) // np.arange(1, len(counts)), 0, counts[1:])
-            self._base = int(start @ np.arange(len(counts)))
-        else:
-            several, ceiling = near + largest, near + largest
-        self._more = _sums(np.minimum(counts - start, several), ceiling)
-        self._less = _sums(np.minimum(start, several), ceiling)
-
-    def __contains__(self, total: int) -> bool:
-        beyond = total - self._base
-        if beyond < 0:
-            return bool(self._less & self._more << -beyond)
-        return bool(self._more & self._less << beyond)
-
-
-def _sums(counts: Whole, ceiling: int) -> int:
-    """Return the subset sums up to `ceiling` of `counts` pilots of each size, as the bits of a number."""
-    sums, mask = 1, (1 << (ceiling + 1)) - 1
-    for size in np.flatnonzero(counts).tolist():
-        left, several = min(int(counts[size]), ceiling // size), 1
-        while left:
-            several = min(several, left)
-            sums |= sums << (size * several) & mask
-            left -= several
-            several *= 2
-    return sums
