@@ -16,6 +16,7 @@ from drainwise.journal.unmet import unused_in
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.reclaim.unmet_demand import UnmetDemand, watched
 
 from .memory_pool import NOW, SETTINGS
 
@@ -149,3 +150,17 @@ def test_explain_names_the_jobs_that_the_pilot_made_room_for(played: Played) -> 
     (explained, *_) = explain([played.path], "slot@n0") or explain([played.path], "slot@n1")
     text = "\n".join(in_words(explained))
     assert "for 1 of bob (8 cores, 16 GiB memory) such as 9.0" in text
+
+
+def test_a_piece_that_idled_until_its_room_was_whole_was_used_in_the_end() -> None:
+    """Two pilots of 4 cores for a job of 8: the second left well after the first."""
+    needs = Amounts(8, 16_384)
+    name = kind_name("bob", needs, "")
+    seen = UnmetDemand("bob", kind=name, settled=4.0, wasted=4.0, back=4.0, whole=4.0, nodes=("n0",), left=NOW - 60)
+    seen = dataclasses.replace(seen, first=NOW - 60, last=NOW - 60, looked=NOW - 10)
+    its = Pilot("ce#9.0#1@1", "slot1_1@n0", "n0", "bob", "bob", 8, NOW - 30)
+    accounts = (Account("bob", 8.0, 100.0, 0.0, 500.0, 8.0),)
+    after = watched({name: seen}, Snapshot(NOW, (its,), accounts, kinds=()), NOW, SITE)
+    assert not after, "it served the job, so nothing need be remembered"
+    idle = watched({name: seen}, Snapshot(NOW + 999, (), accounts, kinds=()), NOW + 999, SITE)
+    assert idle[name].unused == 8.0

@@ -150,6 +150,7 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
+THE_LIES = {"scripts/liars"}  # tests/simulate/test_lies.py
 THE_VALIDATION = {  # test_validation.py, test_validation_condor.py, test_validation_launched.py
     "drainwise validate request.toml --backend htcondor",
     "drainwise validate request.toml --backend slurm",
@@ -184,6 +185,7 @@ ALL |= (
     ELSEWHERE
     | ON_WHOLE_LOGS
     | THE_ROOM
+    | THE_LIES
     | THE_STANDARD_TABLES
     | A_POOL_OF_ONES_OWN
     | ON_SLURM

@@ -15,14 +15,16 @@ import drainwise
 from condor_jobs import described, node_config
 from condor_pool import CondorPool, DeadlineError
 from drainwise.siteconfig import load
-from useful_orders import Stage, asked
+from useful_orders import Stage, asked, use_room_that_comes_back_in_pieces
 
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
+DRAINED = "drain_only = yes\ngrace = 40s\nmargin = 5s"
 SITE = """\
 [htcondor]
 max_vacate_time = 2s
 retirement = 0s
+update_interval = 10s
 slot_update_interval = 3s
 [reclaim]
 drain_only = no
@@ -49,10 +51,10 @@ def site_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def unlike(site_file: str) -> Iterator[CondorPool]:
+def unlike(site_file: str, release: str) -> Iterator[CondorPool]:
     own = "\nCLAIM_WORKLIFETIME = 0\n"
     config = {"execute": node_config(load(site_file)) + own, **NODES}
-    with CondorPool(nodes=len(NODES), cpus=CPUS, config=config) as pool:
+    with CondorPool(nodes=len(NODES), cpus=CPUS, config=config, release=release) as pool:
         yield pool
 
 
@@ -70,11 +72,11 @@ def submit(pool: CondorPool, user: str, cores: int, *lines: str, count: int = 1)
 def full(unlike: CondorPool) -> Iterator[CondorPool]:
     """alice has two pilots of 4 cores on each node, with half of its memory each.
 
-    None starts again: the first that goes would take its part of the room before the second has gone.
+    Those that were vacated wait and would start again, as those of a pilot factory do.
     """
     for node in NODES:
         memory = 2048 if node == "node1" else 8192
-        needs = f'requirements = TARGET.Machine == "{node}.pool.test" && MY.NumJobStarts < 1'
+        needs = f'requirements = TARGET.Machine == "{node}.pool.test"'
         submit(unlike, "alice", 4, f"request_memory = {memory}", needs, count=2)
 
     def count() -> bool:
@@ -89,6 +91,10 @@ def full(unlike: CondorPool) -> Iterator[CondorPool]:
 
 @pytest.fixture
 def stage(full: CondorPool, site_file: str, tmp_path: Path) -> Stage:
+    return stage_with(full, site_file, tmp_path)
+
+
+def stage_with(full: CondorPool, site_file: str, tmp_path: Path) -> Stage:
     def command(*words: str) -> str:
         argv = [sys.executable, "-m", "drainwise", *words]
         argv += ["--journal", str(tmp_path / "journal")] if words[0] in {"explain", "reclaim"} else []
@@ -142,3 +148,15 @@ def test_a_job_that_can_run_nowhere_costs_nobody_anything(full: CondorPool, stag
     assert not any(map(asked, done))
     told = json.loads(stage.command("plan", "--json"))
     assert told["cores"]["deficit"] == 0
+
+
+def test_room_that_comes_back_in_pieces_is_the_waiting_jobs(full: CondorPool, tmp_path: Path) -> None:
+    """alice has further pilots waiting that would fit into the first piece."""
+    site = tmp_path / "site.ini"
+    site.write_text(SITE.format(state=tmp_path).replace("drain_only = no", DRAINED))
+    submit(full, "alice", 4, "request_memory = 2048", count=6)
+    use_room_that_comes_back_in_pieces(
+        stage_with(full, str(site), tmp_path),
+        lambda order: full.run(["condor_rm", order["run"].split("#")[1]], user="alice"),
+        "request_memory = 8192",
+    )

@@ -13,7 +13,7 @@ import pytest
 
 import drainwise
 from slurm_cluster import DeadlineError, SlurmCluster, layout
-from useful_orders import Stage, asked
+from useful_orders import Stage, asked, use_room_that_comes_back_in_pieces
 
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -28,6 +28,7 @@ time_to_start = 20s
 [agent]
 state_dir = {state}
 """
+DRAINED = "drain_only = yes\ngrace = 50s\nmargin = 5s"
 CPUS, MIB = 8, 2048
 NODES = {"node1": "RealMemory=4096", "node2": "Feature=fast", "node3": "Gres=sim:1", "node4": ""}
 """node1 is poor of memory, node2 has a feature, node3 a device, node4 is in a partition that bob may not use."""
@@ -85,11 +86,10 @@ def full(unlike: SlurmCluster) -> Iterator[SlurmCluster]:
     unlike.cancel_all(90)
 
 
-@pytest.fixture
-def stage(full: SlurmCluster, tmp_path: Path) -> Stage:
+def stage_with(full: SlurmCluster, settings: str, tmp_path: Path) -> Stage:
     journal = str(tmp_path / "journal")
     site, tools = tmp_path / "site.ini", full.outside_env("root")["PATH"].split(os.pathsep)[0]
-    site.write_text(SITE.format(tools=tools, state=tmp_path / "state"))
+    site.write_text(settings.format(tools=tools, state=tmp_path / "state"))
 
     def command(*words: str) -> str:
         pool = ["--journal", journal] if words[0] == "explain" else ["--pool", "slurm", "--site", str(site)]
@@ -98,6 +98,11 @@ def stage(full: SlurmCluster, tmp_path: Path) -> Stage:
         return full.run_outside(argv, environment=ENVIRONMENT).stdout
 
     return Stage(partial(submit, full), partial(running, full), command, full.wait_for, DeadlineError)
+
+
+@pytest.fixture
+def stage(full: SlurmCluster, tmp_path: Path) -> Stage:
+    return stage_with(full, SITE, tmp_path)
 
 
 def orders_until_bob_runs(stage: Stage) -> list[Any]:
@@ -135,3 +140,22 @@ def test_the_pilots_go_whose_room_the_job_takes(
     assert {job["account"] for order in orders for job in order["room"]["jobs"]} == {"cms"}
     name = orders[0]["name"]
     assert f"on {node} for 1 of cms" in stage.command("explain", name)
+
+
+def test_room_that_comes_back_in_pieces_is_the_waiting_jobs(full: SlurmCluster, tmp_path: Path) -> None:
+    """alice has further pilots waiting that would fit into the first piece."""
+    for _ in range(4):
+        submit(full, "alice", 4, f"--mem={4 * MIB}")
+    bobs = submit(full, "bob", 1, "--begin=now+1hour")
+
+    def bob_is_first() -> bool:
+        """Slurm reckons once a minute who has used how much; until then it goes by who came first."""
+        lines = full.run(["squeue", "--noheader", "--states=PENDING", "--format=%A %Q"]).stdout.splitlines()
+        by_job = {int(job): int(priority) for job, priority in map(str.split, lines)}
+        return by_job.pop(bobs) > max(by_job.values())
+
+    full.wait_for(bob_is_first, 120, "that bob comes first")
+    stage = stage_with(full, SITE.replace("drain_only = no", DRAINED), tmp_path)
+    use_room_that_comes_back_in_pieces(
+        stage, lambda order: full.run(["scancel", order["run"].partition("@")[0]]), "--mem=16G"
+    )

@@ -85,13 +85,14 @@ DANGERS = [
     ({"job_execdir_permissions": "world"}, "JOB_EXECDIR_PERMISSIONS", "JOB_EXECDIR_PERMISSIONS = user"),
     ({"job_execdir_permissions": "Group"}, "JOB_EXECDIR_PERMISSIONS", "JOB_EXECDIR_PERMISSIONS = user"),
     ({"settable_attrs_write": "PILOT_RECLAIM"}, "SETTABLE_ATTRS_WRITE", "SETTABLE_ATTRS_WRITE ="),
+    ({"settable_attrs_write": "PILOT_RECLAIM_ROOM"}, "SETTABLE_ATTRS_WRITE", "SETTABLE_ATTRS_WRITE ="),
     ({"settable_attrs_owner": "a, Pilot_*, b"}, "SETTABLE_ATTRS_OWNER", "SETTABLE_ATTRS_OWNER = a b"),
     ({"settable_attrs_config": "*"}, "SETTABLE_ATTRS_CONFIG", "SETTABLE_ATTRS_CONFIG ="),
     ({"startd__settable_attrs_write": "*"}, "STARTD.SETTABLE_ATTRS_WRITE", "STARTD.SETTABLE_ATTRS_WRITE ="),
     (
         {"settable_attrs_administrator": "* PILOT_RECLAIM"},
         "SETTABLE_ATTRS_ADMINISTRATOR",
-        "SETTABLE_ATTRS_ADMINISTRATOR = PILOT_RECLAIM",
+        "SETTABLE_ATTRS_ADMINISTRATOR = PILOT_RECLAIM PILOT_RECLAIM_ROOM",
     ),
     (
         {"startd_cron_drainwise_mode": "WaitForExit", "startd_cron_drainwise_period": "0s"},
@@ -151,6 +152,14 @@ def test_a_list_of_orders_is_in_order(configured: PoolFacts) -> None:
         assert bad(judge(with_knobs(configured, "node1.pool.test", "execute", pilot_reclaim=orders), SITE)) == []
 
 
+@pytest.mark.parametrize(("after", "missing"), [("{} && TARGET.Owner != 'x'", []), ("True", ["START"])])
+def test_a_start_of_the_sites_own_must_build_upon_ours(configured: PoolFacts, after: str, missing: list[str]) -> None:
+    """One that replaces it keeps no room."""
+    ours = next(one for one in configured.daemons if one.role == "execute").knobs["start"]
+    findings = bad(judge(with_knobs(configured, "node1.pool.test", "execute", start=after.format(ours)), SITE))
+    assert [one.what for one in findings] == missing
+
+
 def test_a_vacate_time_that_is_an_expression_is_left_to_the_site(configured: PoolFacts) -> None:
     """What cannot be judged is not judged."""
     knobs = {"machinemaxvacatetime": "ifThenElse(Cpus > 8, 99999, 60)"}
@@ -164,6 +173,9 @@ def test_a_policy_without_its_rank_is_dangerous(configured: PoolFacts, unconfigu
     (finding,) = bad(judge(facts, SITE))
     assert (finding.severity, finding.what) == (DANGEROUS, "NEGOTIATOR_PRE_JOB_RANK")
     assert finding.line.splitlines()[1].startswith("NEGOTIATOR_PRE_JOB_RANK = ")
+    by_claims = "ifThenElse(MY.RemoteOwner =?= undefined, 1, -1 * MY.PilotKillWaste)"
+    (claims,) = bad(judge(with_knobs(facts, "central.pool.test", "central", negotiator_pre_job_rank=by_claims), SITE))
+    assert claims.why.endswith("what one user's pilots claim moves kills to other users")
     # It is as dangerous where the site file knows nothing of the policy that somebody has switched on.
     none = dataclasses.replace(SITE, htcondor=HTCondorSection())
     assert [(one.severity, one.what) for one in bad(judge(facts, none))] == [(DANGEROUS, "NEGOTIATOR_PRE_JOB_RANK")]

@@ -146,6 +146,7 @@ def test_the_sites_own_child_attributes_stay(answers: Answers) -> None:
     """Ours are added to its list."""
     name = "STARTD_PARTITIONABLE_SLOT_ATTRS"
     ours = {"PilotDrainPrice", "PilotDrainingWaste", "PilotKillWaste", "PilotRemaining"}
+    ours |= {"PilotReturningCpus", "PilotReturningMemory", "PilotReturningGPUs"}
     assert set(resolved(answers, "execute", name).split()) == ours
     assert (
         set(resolved(answers, "execute", name, f"{name} = CPUsUsage, Other").split()) == {"CPUsUsage,", "Other"} | ours

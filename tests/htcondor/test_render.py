@@ -583,13 +583,41 @@ def test_the_negotiator_ranks_by_live_waste(
     """The published waste; what HTCondor itself knows where a pilot is silent; never undefined or the job's word."""
 
     lying_job = {**REQUEST, "PilotKillWaste": -5, "JobStart": 1}
-    for name in ("NEGOTIATOR_PRE_JOB_RANK", "PREEMPTION_RANK"):
-        rank = negotiated(policy(answers, name), {**NEGOTIATED_SLOT, **slot}, lying_job)
-        if waste == "cores x elapsed":
-            assert isinstance(rank, (int, float))
-            assert abs(-rank - 8 * (time.time() - 1000)) < 8 * 5
-        else:
-            assert rank == -1 * waste  # type: ignore[operator]
+    rank = negotiated(policy(answers, "PREEMPTION_RANK"), {**NEGOTIATED_SLOT, **slot}, lying_job)
+    if waste == "cores x elapsed":
+        assert isinstance(rank, (int, float))
+        assert abs(-rank - 8 * (time.time() - 1000)) < 8 * 5
+    else:
+        assert rank == -1 * waste  # type: ignore[operator]
+
+
+@given(
+    claims=st.lists(st.none() | st.integers(-(10**9), 10**12), min_size=2, max_size=2),
+    priorities=st.lists(st.floats(0.5, 5e7), min_size=2, max_size=2),
+    held=st.lists(st.integers(1, 5000), min_size=2, max_size=2),
+)
+def test_no_claim_moves_a_kill_to_another_user(
+    claims: list[int | None],
+    priorities: list[float],
+    held: list[int],
+    answers: Callable[[str, Iterable[str]], dict[str, str]],
+) -> None:
+    """The worst priority goes first, of equal ones who holds more, of equal ones whose name is longer."""
+    expression = policy(answers, "NEGOTIATOR_PRE_JOB_RANK")
+    facts = zip(("g.alice@x", "g.bob@x"), priorities, held)
+    slots = [
+        {**NEGOTIATED_SLOT, "AccountingGroup": name, "RemoteUserPrio": priority, "RemoteUserResourcesInUse": cores}
+        for name, priority, cores in facts
+    ]
+    lying = [{**slot, "PilotKillWaste": NONE if said is None else said} for slot, said in zip(slots, claims)]
+    job = {**REQUEST, "RemoteUserPrio": 10**9, "RemoteUserResourcesInUse": 10**9}
+    honest = [negotiated(expression, slot, job) for slot in slots]
+    assert [negotiated(expression, slot, job) for slot in lying] == honest
+    if abs(priorities[0] - priorities[1]) > 1:
+        assert (honest[0] > honest[1]) is (priorities[0] > priorities[1])  # type: ignore[operator]
+    equal = [negotiated(expression, {**slot, "RemoteUserPrio": 500.0}, job) for slot in slots]
+    first = (min(held[0], 999), len("g.alice@x")) > (min(held[1], 999), len("g.bob@x"))
+    assert (equal[0] > equal[1]) is first  # type: ignore[operator]
 
 
 def test_free_slots_come_first_and_the_machines_rank_before_all(
@@ -605,10 +633,10 @@ def test_free_slots_come_first_and_the_machines_rank_before_all(
 
     free = {"RemoteOwner": NONE, "PilotKillWaste": NONE, "JobStart": NONE}
     huge = rank(**free, Cpus=4096, Memory=10**8)
-    assert huge > rank(PilotKillWaste=0)
+    assert huge > rank(PilotKillWaste=0, RemoteUserPrio=1e12, RemoteUserResourcesInUse=10**9)
     assert rank(**free, Cpus=8) > rank(**free, Cpus=16) > huge
     assert rank(Rank=1.0, PilotKillWaste=10**9) > rank(**free, Cpus=8)
-    assert rank(Rank=NONE, PilotKillWaste=5) == rank(PilotKillWaste=5)
+    assert rank(Rank=NONE, RemoteUserPrio=5.5) == rank(RemoteUserPrio=5.5) > rank(RemoteUserPrio=NONE)
 
 
 def test_without_the_policy_the_negotiator_is_left_alone() -> None:

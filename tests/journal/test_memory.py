@@ -64,7 +64,9 @@ def test_how_pilots_ended_makes_the_trust_of_their_user() -> None:
     trust = memory.history(NOW + 2010, RULES).trust["alice"]
     assert (trust.pilots, trust.predicted, trust.realised) == (1, 2000, 2000)
     assert set(memory.open_orders()) == {FIRST.run}
-    assert memory.history(NOW + 2001 + RULES.trust.window, RULES).trust == {}, "the window has passed"
+    late = memory.history(NOW + 2001 + RULES.trust.window, RULES).trust["alice"]
+    assert (late.pilots, late.error, late.leaving) == (0, 0, 1), "the window has passed, but for the promise"
+    assert memory.history(NOW + 2001 + 10 * RULES.trust.window, RULES).trust == {}
 
 
 def test_what_an_administrator_or_a_fault_of_its_node_ended_costs_no_trust() -> None:

@@ -18,7 +18,9 @@ from drainwise.facts.errors import (
     RightsRefused,
     RunEnded,
 )
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from memory_pool import MemoryPool
@@ -308,3 +310,48 @@ def test_before_each_act_it_is_asked_whether_to_go_on() -> None:
     ticks = itertools.count(NOW)
     outcome = carry_out(PLAN, pool, SETTINGS, lambda: next(ticks), Memory(), stopping=lambda: bool(pool.orders))
     assert len(pool.orders) == len(outcome.acts) == 1
+
+
+class KeepingPool(MemoryPool):
+    """A pool that keeps rooms."""
+
+    def keep_room(self, room: KeptRoom) -> None:
+        self.called("keep_room")
+        self.acts.append(("kept", room.place))
+
+
+KEPT = KeptRoom("slot1@n", "n", 2, DEADLINE, Amounts(8), Amounts(8))
+
+
+def with_kept(plan: Plan) -> Plan:
+    users = [
+        dataclasses.replace(one, orders=tuple(dataclasses.replace(order, kept=KEPT) for order in one.orders))
+        for one in plan.users
+    ]
+    return dataclasses.replace(plan, users=tuple(users))
+
+
+def details(done: CycleOutcome) -> set[str]:
+    return {act.detail.partition("; ")[2] for act in done.acts}
+
+
+def test_room_is_kept_once_before_the_first_of_its_orders() -> None:
+    pool = KeepingPool(BEFORE, BEFORE)
+    done = carried_out(pool, plan=with_kept(PLAN))
+    assert [what for what, _ in pool.acts] == ["kept", "ordered", "ordered"]
+    assert details(done) == {"the room is kept from smaller jobs"}
+
+
+def test_orders_are_given_where_room_cannot_be_kept() -> None:
+    pool = KeepingPool(BEFORE, BEFORE)
+    pool.fail(ActionRefused("n does not take it"), "keep_room")
+    done = carried_out(pool, plan=with_kept(PLAN))
+    assert [what for what, _ in pool.acts] == ["ordered", "ordered"]
+    assert details(done) == {"the room is not kept from smaller jobs: n does not take it"}
+    assert done.exit_code == 0
+
+
+def test_a_pool_that_keeps_no_rooms_is_not_asked_to() -> None:
+    pool = MemoryPool(BEFORE, BEFORE)
+    assert details(carried_out(pool, plan=with_kept(PLAN))) == {""}
+    assert [what for what, _ in pool.acts] == ["ordered", "ordered"]

@@ -9,6 +9,7 @@ import pytest
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
@@ -172,3 +173,48 @@ def test_the_plan_names_the_jobs_also_as_json() -> None:
 
 def test_nobody_goes_where_nobody_waits() -> None:
     assert not plan(pool(FOUR_NODES, [], PLACES)).orders
+
+
+def kept(of: Plan) -> dict[str, KeptRoom]:
+    return {order.pilot.place: order.kept for order in of.orders if order.kept is not None}
+
+
+def test_room_that_no_pilot_makes_alone_is_kept_for_its_jobs() -> None:
+    """Two pilots of one node for one job; its need is kept until the last has left."""
+    found = plan(pool(FOUR_NODES, [kind(1, Amounts(8, 32 * GIB))], PLACES))
+    last = max(order.deadline for order in found.orders) + SETTINGS.time_to_start
+    need = Amounts(8, 32 * GIB)
+    assert kept(found) == {"n0": KeptRoom("n0", "n0", 2, last, need, need)}
+    assert all(order.kept is not None for order in found.orders)
+
+
+def test_room_that_each_pilot_makes_alone_is_not_kept() -> None:
+    for jobs in (1, 2, 16):
+        found = plan(pool(FOUR_NODES, [kind(jobs, Amounts(8))], PLACES))
+        assert len(found.orders) == jobs
+        assert not kept(found)
+
+
+def test_what_is_free_is_kept_with_what_a_pilot_gives_back() -> None:
+    free = [replace(PLACES[0], free=Amounts(4, 32 * GIB)), *PLACES[1:]]
+    found = plan(pool(FOUR_NODES, [kind(1, Amounts(12, 8 * GIB))], free))
+    assert numbers(found) == [0]
+    assert kept(found)["n0"].total == Amounts(12, 8 * GIB)
+    assert kept(found)["n0"].pilots == 1
+
+
+def test_what_is_kept_is_for_all_jobs_that_the_place_will_serve() -> None:
+    """A job of 8 cores for which a pilot goes already, another account's of 16 for which two go now."""
+    goes = [replace(one, deadline=NOW + 9000) if one.run.startswith("ce#3.") else one for one in FOUR_NODES[:4]]
+    small, large = kind(1, Amounts(8, GIB)), kind(1, Amounts(16, 2 * GIB))
+    found = plan(pool(goes, [small, large], PLACES[:1]))
+    assert numbers(found) == [0, 1]
+    last = max(NOW + 9000, *(order.deadline for order in found.orders)) + SETTINGS.time_to_start
+    assert kept(found) == {"n0": KeptRoom("n0", "n0", 3, last, Amounts(8, GIB), Amounts(24, 3 * GIB))}
+
+
+def test_where_cores_are_counted_nothing_is_kept() -> None:
+    seen = pool(FOUR_NODES, [kind(1, Amounts(16))], PLACES)
+    found = plan(replace(seen, kinds=None))
+    assert found.orders
+    assert not kept(found)

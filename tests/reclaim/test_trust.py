@@ -51,7 +51,7 @@ def test_promises_that_are_too_high_are_wrong_too() -> None:
     assert doubt(figures(outcome(1, 8000, 0), outcome(2, 8000, 0))["alice"], RULES) == 0.8
 
 
-@pytest.mark.parametrize("broken, share", [(0, 0), (4, 0), (6, 0.5), (8, 1)])
+@pytest.mark.parametrize("broken, share", [(0, 0), (4, 0), (5, 0.5), (6, 1), (8, 1)])
 def test_whose_pilots_do_not_leave_as_they_say_is_not_believed(broken: int, share: float) -> None:
     """Whatever was wasted by it: more than half of eight promises to leave were broken."""
     kept = [dataclasses.replace(outcome(n, 100, 100), kept=n >= broken) for n in range(8)]
@@ -60,6 +60,16 @@ def test_whose_pilots_do_not_leave_as_they_say_is_not_believed(broken: int, shar
     assert doubt(found, dataclasses.replace(RULES, pilots=9)) == 0, "too few of them"
     said = doubt_in_words(found, share)
     assert said.endswith(f"; {broken} of 8 did not leave as they said") is (broken > 0)
+
+
+def test_broken_promises_are_remembered_for_longer_than_wastes() -> None:
+    """Who is not believed gets no time to leave: after the window it would be believed again at once."""
+    old = [dataclasses.replace(outcome(n, 0, 9000), ended=NOW - 9 * 3600, kept=False) for n in range(8)]
+    found = figures(*old)["alice"]
+    assert (found.pilots, found.error, found.broken, doubt(found, RULES)) == (0, 0, 8, 1)
+    assert figures(*(dataclasses.replace(one, ended=NOW - 11 * 3600) for one in old)) == {}
+    kept = [dataclasses.replace(outcome(20 + n, 100, 100), kept=True) for n in range(16)]
+    assert doubt(figures(*old, *kept)["alice"], RULES) == 0, "of the last twenty sixteen were kept"
 
 
 amounts = st.integers(0, 10**9)

@@ -94,6 +94,12 @@ HOUSE = {
         plain=False,
     ),
     "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.totals", plain=False),
+    "simulate.lies": Room(
+        USER,
+        "anybody",
+        "journal pilot.decide pilotad pool reclaim reclaim.decide simulate",
+        plain=False,
+    ),
     "cli": Room(
         EVERYWHERE,
         "who types the command",

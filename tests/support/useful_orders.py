@@ -15,7 +15,7 @@ class Stage:
     submit: a user's job of so many cores. running: a user's running jobs. command: runs drainwise with these words.
     """
 
-    submit: Callable[[str, int], object]
+    submit: Callable[..., object]
     running: Callable[[str], Collection[object]]
     command: Callable[..., str]
     wait_for: Callable[[Callable[[], bool], float, str], object]
@@ -75,6 +75,24 @@ def pause_the_demand_of_a_job_that_cannot_start(
     stage.submit("bob", cores)
     served = stage.cycles(60, lambda _: len(stage.running("bob")) > before)
     assert sum(map(asked, served)) == 1
+
+
+def use_room_that_comes_back_in_pieces(stage: Stage, end: Callable[[Any], object], *options: str) -> None:
+    """bob's job of 8 cores waits for the room of two pilots of 4. One of them leaves well before the other.
+
+    end: ends the pilot of an order. options: of bob's job. Pilots of alice's wait, too; none starts in the first piece.
+    """
+    stage.submit("bob", 8, *options)
+    [first] = [one for one in stage.cycles(60, asked) if asked(one)]
+    orders = [order for user in first["users"] for order in user["orders"]]
+    [node] = {order["node"] for order in orders}
+    assert len(orders) == 2
+    end(orders[0])
+    end_of_room = max(order["deadline"] for order in orders)
+    later = stage.cycles(150, lambda _: stage.running("bob"))
+    assert set(stage.running("bob")) == {node}
+    assert not any(map(asked, later)), "no other pilot went for it"
+    assert later[-1]["taken"] - end_of_room < 40, "it started in this room and not in another one"
 
 
 def _told(cycles: list[Any], *names: str) -> list[tuple[object, ...]]:

@@ -12,6 +12,7 @@ from drainwise.journal.entries import order_event, withdrawal_event
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
 from drainwise.journal.file import Journal
 from drainwise.pool.facts import Pilot, Pool
+from drainwise.pool.kept_room import KeepsRooms
 from drainwise.reclaim.decide.decision import Looked, look_at
 from drainwise.reclaim.decide.on_request import with_requests
 from drainwise.reclaim.history import History, with_unanswered
@@ -122,7 +123,7 @@ class _Acting:
     """The acts of one cycle. halted: as in CycleOutcome. avoided: nodes that take no order now, and why.
 
     unanswered: the deadlines of this cycle's orders that nobody answered, by run. denied: nodes that refused whoever
-    gives orders. taken: orders that were taken.
+    gives orders. taken: orders that were taken. kept: whether room is kept on a place, in words, by its name.
     """
 
     pool: Pool
@@ -136,6 +137,7 @@ class _Acting:
     denied: int = 0
     taken: int = 0
     halted: str = ""
+    kept: dict[str, str] = field(default_factory=dict)
 
     def look(self) -> _Look:
         """Look at the batch system; orders that were not answered, in this cycle too, count as on their way."""
@@ -212,6 +214,7 @@ class _Acting:
         earliest = self.time() + self.settings.notice
         promised = earliest if current.lease_end is None else min(earliest, current.lease_end)
         order = replace(order, deadline=max(order.deadline, promised))
+        kept = self._keep(order)
         try:
             self.pool.give_order(current, order.deadline, order.reason)
         except PoolError as fault:
@@ -220,7 +223,20 @@ class _Acting:
                 self.unanswered[current.run] = order.deadline
             return Act(order, outcome, str(fault), getattr(fault, "only", ""))
         self.taken += 1
-        return Act(order, DONE, f"ordered to end by {clock(order.deadline)}")
+        return Act(order, DONE, f"ordered to end by {clock(order.deadline)}{kept}")
+
+    def _keep(self, order: Order) -> str:
+        """Have the room that it makes with others kept, once for a place; return what became of that."""
+        room = order.kept
+        if room is None or not isinstance(self.pool, KeepsRooms):
+            return ""
+        if room.place not in self.kept:
+            try:
+                self.pool.keep_room(room)
+                self.kept[room.place] = "; the room is kept from smaller jobs"
+            except PoolError as fault:
+                self.kept[room.place] = f"; the room is not kept from smaller jobs: {fault}"
+        return self.kept[room.place]
 
     def _became(self, fault: PoolError) -> str:
         """Return the outcome of an act that raised `fault`. Remember what need not be tried again in this cycle."""

@@ -39,7 +39,7 @@ from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Ending, Snapshot
-from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, trust_by_user
+from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 
@@ -175,7 +175,9 @@ class Memory:
         self._orders = {run: one for run, one in self._orders.items() if one.time >= oldest}
         orders = tuple(one for one in known.values() if one.time >= oldest)
         begin = now - settings.trust.window
-        self._outcomes = {run: one for run, one in self._outcomes.items() if one.ended >= begin}
+        ahead = [one for one in self._outcomes.values() if one.ended > now]  # by a clock that was set back since
+        count = that_count(self._outcomes.values(), now, settings.trust)
+        self._outcomes = {one.run: one for one in (*count, *ahead)}
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
         self._requested = {run: one for run, one in self._requested.items() if one[2] >= begin}
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}

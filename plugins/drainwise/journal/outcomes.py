@@ -174,12 +174,14 @@ def outcome_of(event: Event) -> PilotOutcome:
         whole(event, "predicted"),
         whole(event, "realised"),
         whole(event, "possible"),
-        kept=_kept(event),
+        kept=_kept(text(event, "kind"), truth(event, "vacated"), moment(event, "ended"), moment(event, "deadline")),
     )
 
 
-def _kept(event: Event) -> bool | None:
+def is_kept(order: OpenOrder, ending: Ending) -> bool | None:
     """Return whether a pilot that was to leave by itself did so before its deadline; None when it was not."""
-    if event.get("kind") != LEAVE:
-        return None
-    return not truth(event, "vacated") and moment(event, "ended") <= moment(event, "deadline")
+    return _kept(order.kind, ending.vacated, ending.ended, order.deadline)
+
+
+def _kept(kind: str, vacated: bool, ended: int, deadline: int) -> bool | None:
+    return not vacated and ended <= deadline if kind == LEAVE else None

@@ -13,7 +13,7 @@ too low are then right on average, and a user whose claims are worth nothing is 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -189,41 +189,64 @@ class TrustFigures:
 
 
 def trust_by_user(outcomes: Iterable[PilotOutcome], now: int, rules: Trust) -> dict[str, TrustFigures]:
-    """Return the figures of every user with outcomes within the window before `now` (UNIX s). A run counts once."""
+    """Return the figures of every user with outcomes that count at `now` (UNIX s). A run counts once.
+
+    Wastes count within the window. Of promises to leave a user's last `PROMISES` count, for ten times as long: whoever
+    is not believed is ended at once and can break none, and would only have to wait.
+    """
     kept: dict[str, dict[str, PilotOutcome]] = defaultdict(dict)
-    for one in outcomes:
-        if now - rules.window <= one.ended <= now:
-            kept[one.user][one.run] = one
-    return {user: _sums(list(runs.values())) for user, runs in kept.items()}
+    for one in that_count(outcomes, now, rules):
+        kept[one.user][one.run] = one
+    return {user: _sums(list(runs.values()), now - rules.window) for user, runs in kept.items()}
 
 
-def _sums(outcomes: list[PilotOutcome]) -> TrustFigures:
+PROMISES = 20
+
+
+def that_count(outcomes: Iterable[PilotOutcome], now: int, rules: Trust) -> list[PilotOutcome]:
+    """Return the outcomes that say something of their users at `now` (UNIX s), the oldest first."""
+    found, promises = list[PilotOutcome](), Counter[str]()
+    past = [one for one in outcomes if now - 10 * rules.window <= one.ended <= now]
+    past.sort(key=lambda one: one.ended)
+    for one in past[::-1]:
+        if one.kept is not None:
+            promises[one.user] += 1
+        if one.ended >= now - rules.window or (one.kept is not None and promises[one.user] <= PROMISES):
+            found.append(one)
+    return found[::-1]
+
+
+def _sums(outcomes: list[PilotOutcome], begin: int) -> TrustFigures:
     predicted = realised = error = room = 0
-    for one in outcomes:
+    late = [one for one in outcomes if one.ended >= begin]
+    for one in late:
         promised, lost = max(0, one.predicted), max(0, one.realised)
         wrong = abs(promised - lost)
         predicted, realised, error = predicted + promised, realised + lost, error + wrong
         room += max(wrong, one.possible - min(promised, lost))
-    kept = [one.kept for one in outcomes if one.kept is not None]
-    return TrustFigures(len(outcomes), predicted, realised, error, room, len(kept), kept.count(False))
+    kept = [one.kept for one in outcomes if one.kept is not None][-PROMISES:]
+    return TrustFigures(len(late), predicted, realised, error, room, len(kept), kept.count(False))
 
 
 def doubt(figures: TrustFigures | None, rules: Trust) -> float:
     """Return the doubt from 0, the user's claims count as they are, to 1, only what the batch system knows counts.
 
-    The greater of two: the share of what could be wrong that was, and how far more than half of its pilots that should
-    have left by themselves did not. An estimate that is right three times out of four keeps more than half.
+    The greater of two: the share of what could be wrong that was, and what comes of its pilots that should have left by
+    themselves: 0 when up to half of them did not, 1 when three in four did not. An estimate that is right three times
+    out of four keeps more than half.
     """
-    if figures is None or figures.pilots < rules.pilots:
+    if figures is None:
         return 0.0
     broken = _broken(figures, rules)
-    if figures.error * 100 <= figures.predicted * rules.tolerance:
+    if figures.pilots < rules.pilots or figures.error * 100 <= figures.predicted * rules.tolerance:
         return broken
     return max(broken, min(1.0, figures.error / figures.room))
 
 
 def _broken(figures: TrustFigures, rules: Trust) -> float:
-    return max(0.0, 2 * figures.broken / figures.leaving - 1) if figures.leaving >= max(1, rules.pilots) else 0.0
+    if figures.leaving < max(1, rules.pilots):
+        return 0.0
+    return min(1.0, max(0.0, 4 * figures.broken / figures.leaving - 2))
 
 
 def doubt_in_words(figures: TrustFigures, share: float) -> str:

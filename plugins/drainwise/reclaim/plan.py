@@ -11,6 +11,7 @@ import numpy as np
 from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import RoomFor
+from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.candidates import KILL, Candidate, Candidates
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.policy import Need
@@ -27,7 +28,7 @@ class Order:
     cores_back: when its cores should be free, UNIX s. promised: the waste by the pilot's own claims, in core-seconds,
     which is less than `waste` where its user's claims are moved for want of trust. request: the request or closing of
     nodes that it is for, "" when it is for those who wait. room: what its pilot makes room for, with others there; None
-    where cores are counted.
+    where cores are counted. kept: what must be kept there for it, where no pilot makes that room alone.
     """
 
     candidate: Candidate
@@ -39,6 +40,7 @@ class Order:
     reason: str
     request: str = ""
     room: RoomFor | None = None
+    kept: KeptRoom | None = None
 
     @property
     def pilot(self) -> Pilot:

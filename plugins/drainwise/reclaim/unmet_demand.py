@@ -258,7 +258,8 @@ def _judged(one: UnmetDemand, account: Account, now: int, settings: ReclaimSetti
     """Decide on the round when it is due: what could not serve even one job of the account's proves nothing yet."""
     back, gained, wait = one.settled + one.back, one.served + one.gained, settings.time_to_start
     wasted = one.wasted + one.idle
-    over = replace(one.without_round(), unused=wasted)
+    # A piece that idled until its room was whole was used in the end.
+    over = replace(one.without_round(), unused=max(0.0, min(wasted, back - gained)))
     if gained >= back - _ROUNDING:
         return _helped(over, now)
     if one.back and now < min(one.last + wait, one.first + _LONGEST_ROUND * wait):

@@ -7,7 +7,7 @@ from different decisions on the same state can be compared.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from math import inf
 
@@ -220,14 +220,7 @@ class Site:
             return False
         lease = Lease(size, self.now, self.now + seconds)
         odds = [dice.random() for _ in range(3)]
-        pilot = SimPilot(
-            run,
-            place,
-            lease,
-            stuck=odds[0] < scenario.stuck,
-            liar=odds[1] < scenario.liars,
-            silent=odds[2] < scenario.silent,
-        )
+        pilot = self.new_pilot(run, place, lease, odds)
         self.runs += 1
         self.pilots[run] = pilot
         del self._vacant[place]
@@ -253,6 +246,18 @@ class Site:
             self.gone.append((self.now, cores))
             self.open_need -= cores
         return cores > 0
+
+    def new_pilot(self, run: int, place: int, lease: Lease, odds: Sequence[float]) -> SimPilot:
+        """Return the pilot that starts in a place; odds: lots from 0 to 1 by which it is stuck, a liar or silent."""
+        scenario = self.workload.scenario
+        return SimPilot(
+            run,
+            place,
+            lease,
+            stuck=odds[0] < scenario.stuck,
+            liar=odds[1] < scenario.liars,
+            silent=odds[2] < scenario.silent,
+        )
 
     def _could_start(self, cores: int, seconds: int) -> bool:
         """Decide whether anything that waits would fit a new lease."""

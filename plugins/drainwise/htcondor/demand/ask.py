@@ -26,6 +26,7 @@ from drainwise.htcondor.demand.place_ads import (
     PLACES,
     PlaceAd,
     as_if_empty,
+    as_without_kept_room,
     place_attributes,
     read_places,
     unresolved,
@@ -84,7 +85,8 @@ def _some(names: Collection[str]) -> frozenset[str]:
 def _asked_by_nodes(collector: Any) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return what nodes have beside what every node has, and the names that their START refers to."""
     constraint = f"{PLACES} && ({PECULIAR})"
-    ads = list(queried(collector, COLLECTOR, htcondor2.AdType.Startd, constraint, ("Start", MACHINE_RESOURCES)))
+    found = queried(collector, COLLECTOR, htcondor2.AdType.Startd, constraint, ("Start", MACHINE_RESOURCES))
+    ads = [as_without_kept_room(ad) for ad in found]
     starts = {str(ad.lookup("Start")): ad for ad in ads if "Start" in ad}
     names = countables({str(ad[MACHINE_RESOURCES]) for ad in ads if MACHINE_RESOURCES in ad})
     return names, _some(frozenset().union(*(references(ad, "Start") for ad in starts.values())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NUMBER = re.compile(r"(?<![\w.])\d{1,18}(?:\.\d{1,18})?(?![\w.])")
@@ -16,7 +17,11 @@ _STRINGS_APART = re.compile(r"[\s,]+")
 # Conditions that condor_submit writes into the requirements of each job, and the amounts, which are told as such.
 _USUAL = frozenset(("memory", "cpus", "disk", "gpus", "hasfiletransfer", "filesystemdomain", "condorversion"))
 _USUAL_TEXTS = frozenset(('TARGET.Arch == "X86_64"', 'TARGET.OpSys == "LINUX"'))
+_KEPT = re.compile(r"\(int\(split\(replace\(strcat\(")
 _SHOWN = 300
+
+KEPT_MARK = "ChildPilotReturningCpus"
+"""Stands in what the drop-in of the execute nodes adds to START, and nowhere else."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,20 @@ def conjuncts(expression: str) -> list[str]:
         place += 1
     parts.append(expression[begin:])
     return [_bare(part) for part in parts]
+
+
+@lru_cache(maxsize=4096)
+def without_kept_room(start: str) -> str:
+    """Return the START of a node, as ClassAds write it, as it is there while no room is kept.
+
+    What the drop-in of drainwise adds to it differs from place to place while room is kept.
+    """
+    if KEPT_MARK.casefold() not in start.casefold():
+        return start
+    for part in conjuncts(start):
+        if _KEPT.match(part) and KEPT_MARK.casefold() in part.casefold():
+            return start.replace(f"({part})", "(true)", 1)
+    return start
 
 
 def unusual(expression: str, counted: Collection[str] = ()) -> str:

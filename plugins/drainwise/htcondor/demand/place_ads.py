@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from drainwise.htcondor.ads.bindings import classad2
 from drainwise.htcondor.ads.values import Ad, moment, text
+from drainwise.htcondor.demand.expressions import without_kept_room
 from drainwise.htcondor.demand.node_classes import EXPRESSION
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
 from drainwise.pool.amounts import Amounts
@@ -32,6 +34,9 @@ _PLACE_ATTRIBUTES = (
     *AMOUNTS,
     *(f"{_TOTAL}{name}" for name in AMOUNTS),
 )
+_TAKES_NONE = (False, "/Expr((false) && (true))/")
+"""START of a slot that takes no jobs: alone, and with what the drop-in adds."""
+
 _TAKES_JOBS = ("Unclaimed", "Matched", "Claimed", "Preempting", "Backfill")
 
 
@@ -62,17 +67,33 @@ def read_places(ads: Iterable[Any], names: Sequence[str]) -> list[PlaceAd]:
     return [place for place in found if place is not None]
 
 
+def as_without_kept_room(ad: Any) -> Any:
+    """Return the ad of a node's slot with the START that it has while no room is kept there."""
+    if "Start" in ad:
+        start = str(ad.lookup("Start"))
+        usual = without_kept_room(start)
+        if usual != start:
+            ad["Start"] = _expression(usual)
+    return ad
+
+
+@lru_cache(maxsize=4096)
+def _expression(text: str) -> Any:
+    return classad2.ExprTree(text)
+
+
 def _read(ad: Any, names: Sequence[str]) -> PlaceAd | None:
     try:
+        ad = as_without_kept_room(ad)
         row = {name.lower(): value for name, value in json.loads(ad.printJson(), strict=False).items()}
-    except (ValueError, RecursionError, UnicodeDecodeError):
+    except (classad2.ClassAdException, ValueError, RecursionError, UnicodeDecodeError):
         return None
     plain: Ad = {name: row.get(name.lower()) for name in (*_PLACE_ATTRIBUTES, *names)}
     totals: Ad = {f"{_TOTAL}{name}": row.get(f"{_TOTAL}{name}".lower()) for name in (*AMOUNTS, *names)}
     name, machine, state = text(plain, "Name"), text(plain, "Machine"), text(plain, "State")
     if name is None or machine is None or state not in _TAKES_JOBS or row.get("requirements") is False:
         return None
-    if row.get("start") is False:
+    if row.get("start") in _TAKES_NONE:
         return None
     total, divisible = slot_amounts(totals, names, _TOTAL), row.get("partitionableslot") is True
     if total.cores == 0:

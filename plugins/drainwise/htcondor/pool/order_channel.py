@@ -21,6 +21,7 @@ from drainwise.htcondor.ads.values import Ad, moment, text, whole
 from drainwise.htcondor.node import CLAIM_VACATE, ORDERS, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.collector import collector_slot, startd_address, startd_expression, startd_slots
+from drainwise.htcondor.pool.kept_rooms import ROOM_KNOB, parse_rooms, room_entry, rooms_text, with_room
 from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.htcondor.pool.orders import (
     KNOB,
@@ -31,6 +32,7 @@ from drainwise.htcondor.pool.orders import (
     why_at_once,
     with_order,
 )
+from drainwise.pool.kept_room import KeptRoom
 
 _TRIES = 5  # another agent may write between our reading and our writing
 _SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
@@ -97,6 +99,25 @@ def withdraw_order(run: str, slot: str, machine: str) -> Iterator[None]:
             " order stands"
         )
     _await_collector(withdrawn, slot, machine)
+
+
+def keep_room(room: KeptRoom) -> None:
+    """Have the node keep a room; it does so from its next reconfig on.
+
+    Raises RunEnded or PoolUnreachable when the node is not there or does not answer, ActionRefused when it refuses.
+    """
+    address = startd_address(room.place, room.node)
+    rights_at(address)
+    present, now = _value(address, ROOM_KNOB), int(time.time())
+    rooms = rooms_text(with_room(parse_rooms(present), room_entry(room, now), now))
+    if rooms == present:
+        return
+    try:
+        htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address, "MyType": "Generic"}))[ROOM_KNOB] = rooms
+    except htcondor2.HTCondorException:
+        _value(address, ROOM_KNOB)
+        why = "render its drop-in again if that is of an older drainwise"
+        raise ActionRefused(f"{room.node} does not take {ROOM_KNOB}: {why}") from None
 
 
 def knobs_of(nodes: Mapping[str, str]) -> dict[str, str]:
@@ -179,11 +200,11 @@ def _runs(address: str) -> dict[str, Ad]:
     return runs
 
 
-def _value(address: str) -> str:
+def _value(address: str, knob: str = KNOB) -> str:
     try:
-        value = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address})).get(KNOB, "")
+        value = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address})).get(knob, "")
     except htcondor2.HTCondorException as fault:
-        raise PoolUnreachable(f"the startd at {address} does not answer with its {KNOB}: {fault}") from None
+        raise PoolUnreachable(f"the startd at {address} does not answer with its {knob}: {fault}") from None
     return "" if value == _UNDEFINED else str(value)
 
 

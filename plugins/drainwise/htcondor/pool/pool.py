@@ -21,6 +21,7 @@ from drainwise.htcondor.pool.orders import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
+from drainwise.pool.kept_room import KeptRoom
 
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
@@ -88,6 +89,10 @@ class HTCondorPool:
     def withdraw_order(self, pilot: Pilot, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the slot may stay Retiring, see `retirement`. The update hook tells the pilot."""
         self._send(pilot.node, lambda: _take_back(pilot.run, pilot.name, pilot.node))
+
+    def keep_room(self, room: KeptRoom) -> None:
+        """See `KeepsRooms`; it counts from the node's next reconfig on, which each order brings."""
+        within(self._order_seconds / 2, lambda: _keep(room), f"node {room.node}")
 
     def _send(self, node: str, order: Callable[[], Iterable[None]]) -> None:
         """Have an order sent to a node. Raises as `Pool.give_order`."""
@@ -222,6 +227,12 @@ def _give(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
     from drainwise.htcondor.pool.order_channel import give_order  # noqa: PLC0415
 
     return give_order(order, slot, machine)
+
+
+def _keep(room: KeptRoom) -> None:
+    from drainwise.htcondor.pool.order_channel import keep_room  # noqa: PLC0415
+
+    keep_room(room)
 
 
 def _take_back(run: str, slot: str, machine: str) -> Iterator[None]:

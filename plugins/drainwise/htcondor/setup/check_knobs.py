@@ -82,10 +82,12 @@ def _who_may_order(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
             wide = [word for word in names if word.startswith("*")]
             why = "with ENABLE_RUNTIME_CONFIG an administrator's token sets any knob of the node from afar"
         else:
-            wide = [word for word in names if fnmatchcase("pilot_reclaim", word.casefold())]
-            why = f"everyone with the level {level.upper()} can end any pilot"
+            ours = ("pilot_reclaim", "pilot_reclaim_room")
+            wide = [word for word in names if any(fnmatchcase(one, word.casefold()) for one in ours)]
+            why = f"everyone with the level {level.upper()} can end any pilot or keep jobs from starting"
         if wide:
-            rest = [word for word in names if word not in wide] + ["PILOT_RECLAIM"] * (level == "administrator")
+            rest = [word for word in names if word not in wide]
+            rest += ["PILOT_RECLAIM", "PILOT_RECLAIM_ROOM"] * (level == "administrator")
             line = f"{name.upper()} = {' '.join(dict.fromkeys(rest))}".rstrip()
             yield Finding(DANGEROUS, daemon.machine, name.upper(), why, line, value)
 
@@ -156,11 +158,13 @@ def _wasteful_negotiator(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Find
     by_waste = site.htcondor.negotiator_policy == "least-waste" or "pilot" in requirements.casefold()
     rank = daemon.knobs.get("negotiator_pre_job_rank", "")
     policy = dataclasses.replace(site.htcondor, negotiator_policy="least-waste")
-    if on and by_waste and "pilotkillwaste" not in rank.casefold():
+    if on and by_waste and ("remoteuserprio" not in rank.casefold() or "pilot" in rank.casefold()):
         lines = expected_knobs(dataclasses.replace(site, htcondor=policy), "central")
         name = "NEGOTIATOR_PRE_JOB_RANK"
-        line = "\n".join(knob.line for knob in lines if knob.name in {"DRAINWISE_WASTE", name})
-        why = "it is evaluated before PREEMPTION_RANK, and its -Cpus and -Memory take the most wasteful slot first"
+        line = "\n".join(knob.line for knob in lines if knob.name in {"DRAINWISE_USER", name})
+        why = "it is evaluated before PREEMPTION_RANK: -Cpus and -Memory there take the most wasteful slot first"
+        if "pilot" in rank.casefold():
+            why = "it is evaluated before PREEMPTION_RANK: what one user's pilots claim moves kills to other users"
         yield Finding(DANGEROUS, daemon.machine, name, why, line, rank)
     if by_waste and not daemon.knobs.get("group_names", "").strip():
         why = "the negotiator's policy moves cores between groups by their quotas; without groups it does nothing"

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _ASSIGNMENT = re.compile(r"(\w+)\s*=\s*(.*)")
-_MACRO = re.compile(r"\$\([^()]*\)")
+_MACRO = re.compile(r"\$[A-Z]*\([^()]*\)")
+_GAP = "\0"
 _BLANKS = re.compile(r"[\s,]+")
 _WORDS = re.compile(r"[^\s,]+")
 _ANYONE = re.compile(r"\*(@.*|/\*)?")
@@ -47,7 +48,7 @@ class Knob:
         if self.appended:
             present = {word.casefold() for word in _BLANKS.split(value)}
             return all(word.casefold() in present for word in self.appended)
-        live, pieces = plain(value), [plain(piece) for piece in _MACRO.split(self.text)]
+        live, pieces = plain(value), [plain(piece) for piece in _without_macros(self.text)]
         if len(pieces) == 1:
             return live == pieces[0]
         position = 0
@@ -57,6 +58,14 @@ class Knob:
                 return False
             position = found + len(piece)
         return True
+
+
+def _without_macros(text: str) -> list[str]:
+    """Return what stands around the macros of a line; the name of one may have another in it."""
+    found = 1
+    while found:
+        text, found = _MACRO.subn(_GAP, text)
+    return text.split(_GAP)
 
 
 def words(value: str) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, candidates_of
@@ -29,6 +30,7 @@ from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PlaceRoom, RoomMade, make_room
 from drainwise.room.facts import RoomFacts
+from drainwise.room.kept_rooms import kept_rooms
 from drainwise.room.user_pilots import UserPilots, user_pilots
 
 
@@ -76,7 +78,27 @@ def room_plans(
         need = Need(gives.cores, gives.cores)
         cores = gives.cores + later
         plans.append(UserPlan(user.account, user.name, cores, later, limit, orders, user.able, user.closed, need))
-    return plans, made
+    return _with_kept_rooms(plans, kinds, made, snapshot.pilots, settings.time_to_start), made
+
+
+def _with_kept_rooms(
+    plans: Sequence[UserPlan], kinds: KindsLeft, made: RoomMade, pilots: Iterable[Pilot], time_to_start: int
+) -> list[UserPlan]:
+    """Return the plans; each order says what must be kept on its place, until `time_to_start` s after the last one."""
+    orders = [order for one in plans for order in one.orders]
+    going: dict[str, list[tuple[Amounts, int]]] = {order.pilot.place: [] for order in orders}
+    for order in orders:
+        going[order.pilot.place].append((order.pilot.holds or Amounts(), order.deadline + time_to_start))
+    for one in pilots:
+        if one.place in going and one.deadline is not None and not one.reserved:
+            going[one.place].append((one.holds or Amounts(), one.deadline + time_to_start))
+    kept = kept_rooms(kinds.facts, made.places, kinds.left.served, going)
+    if not kept:
+        return list(plans)
+    return [
+        replace(one, orders=tuple(replace(order, kept=kept.get(order.pilot.place)) for order in one.orders))
+        for one in plans
+    ]
 
 
 def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History) -> list[_User]:
