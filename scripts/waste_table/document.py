@@ -50,7 +50,9 @@ def _title(name: str) -> str:
 
 
 def _cell(line: Row | None) -> str:
-    return "" if line is None else str(Interval(*line["wasted"]))
+    if line is None:
+        return ""
+    return str(Interval(*line["wasted"])) if line["given"] else "nothing given"
 
 
 def _predicted(line: Row | None) -> str:

@@ -15,7 +15,8 @@ from grid_mix import Mix, panda_rows, swf_lines
 SHARES = {"quarter": 0.25, "twentieth": 0.05}
 HORIZONS = {"2h": (7200, 300.0), "6h": (21600, 900.0), "1d": (86400, 1800.0)}
 """The horizon, and how often a stepwise policy is asked, in s."""
-PILOTS = (8, 64, 128)
+PILOTS = {8: (1024, 11.0), 64: (4096, 6.0), 128: (4096, 6.0)}
+"""Cores of a pilot: those of the site, so that a twentieth of it is a whole pilot, and the days that its log has."""
 WIDE_SHARES = (80, 50, 20)
 """Per cent of a mix's core-hours that are in jobs of 8 cores."""
 
@@ -41,14 +42,14 @@ class Workload:
         }
 
 
-def _mixed(path: str, share: float, days: float) -> Trace:
+def _mixed(path: str, share: float, cores: int, days: float) -> Trace:
     with open(path, newline="") as stream:
-        lines = swf_lines(panda_rows(stream, path), Mix(share, days=days), os.path.basename(path))
+        lines = swf_lines(panda_rows(stream, path), Mix(share, cores, days), os.path.basename(path))
         return trace_in(BytesIO("\n".join(lines).encode()), os.path.basename(path))
 
 
-def workloads(days: float = Mix.days) -> Sequence[Workload]:
-    """Return all of them, the logs first. days: of a mix."""
+def workloads(most_days: float = Mix.days) -> Sequence[Workload]:
+    """Return all of them, the logs first. most_days: of a mix."""
     several = ((8, 0.25), (16, 0.25), (32, 0.25), (64, 0.25))
     found = [
         Workload("lcg", "LCG-2005-1.swf.gz", "LCG, pilots of 8 cores", Scenario(), read_trace),
@@ -61,9 +62,9 @@ def workloads(days: float = Mix.days) -> Sequence[Workload]:
         ),
     ]
     for wide in WIDE_SHARES:
-        for size in PILOTS:
-            words = f"grid mix, {wide} % in jobs of 8 cores, pilots of {size} cores"
-            site = Scenario(mix=((size, 1.0),))
-            read = partial(_mixed, share=wide / 100, days=days)
+        for size, (cores, days) in PILOTS.items():
+            words = f"grid mix on {cores} cores, {wide} % in jobs of 8 cores, pilots of {size} cores"
+            site = Scenario(cores=cores, mix=((size, 1.0),))
+            read = partial(_mixed, share=wide / 100, cores=cores, days=min(days, most_days))
             found.append(Workload(f"mix-{wide}/{size}", "panda-bnl-2025-01-100-anon.csv", words, site, read))
     return found

@@ -357,8 +357,9 @@ def test_an_order_that_is_withdrawn_leaves_the_run_alone(pool: CondorPool) -> No
     assert (runs(pool), deadlines(pool)) == (before, {})
     assert endings(pool, *before.values()) == {}
 
-    again = int(time.time()) + 15
+    again = int(time.time()) + 40
     assert ask(pool, slot, again) == ("ordered", before[slot])
+    pool.wait_for(lambda: time.time() > again - VACATE_SECONDS - 15, 60, "the last seconds, when it is too late")
     outcome, detail = withdraw_order(pool, slot)
     assert (outcome, "too late" in str(detail)) == ("ActionRefused", True)
     pool.wait_for(lambda: before[slot] not in runs(pool).values(), 40, "the end of the run")

@@ -37,12 +37,12 @@ def test_rows_are_measured_in_parts_and_written(logs: Path, capsys: pytest.Captu
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     words = ["--logs", str(logs), "--results", str(results), "--moments", "1", "--replications", "2", "--days", "4"]
     words += ["--policies"]
-    assert main([*words, "clairvoyant,youngest-first", "--only", "mix-80/128/twentieth/2h"]) == 0
+    assert main([*words, "clairvoyant,youngest-first", "--only", "mix-80/8/twentieth/2h"]) == 0
     assert "| youngest-first |" in capsys.readouterr().out
-    assert main([*words, "least-waste", "--only", "mix-80/128/twentieth", "--write", str(page)]) == 0
+    assert main([*words, "least-waste", "--only", "mix-80/8/twentieth", "--write", str(page)]) == 0
     rows = json.loads(results.read_text())
-    assert set(rows) == {f"mix-80/128/twentieth/{horizon}" for horizon in ("2h", "6h", "1d")}
-    assert set(rows["mix-80/128/twentieth/2h"]["policies"]) == {"clairvoyant", "youngest-first", "least-waste"}
+    assert set(rows) == {f"mix-80/8/twentieth/{horizon}" for horizon in ("2h", "6h", "1d")}
+    assert set(rows["mix-80/8/twentieth/2h"]["policies"]) == {"clairvoyant", "youngest-first", "least-waste"}
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "| | a twentieth, 2h | a twentieth, 6h | a twentieth, 1d |" in text
@@ -55,3 +55,9 @@ def test_a_document_without_marks_is_left_alone() -> None:
     """Nobody's text is overwritten."""
     with pytest.raises(ValueError, match="the document has no"):
         written("text", "made")
+
+
+def test_a_twentieth_of_each_site_is_a_whole_pilot_or_more() -> None:
+    """Else no policy gives anything, and a row says nothing."""
+    for one in workloads():
+        assert sum(one.site.pilots) * 0.05 >= one.site.pilots[0]

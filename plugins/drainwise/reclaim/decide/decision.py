@@ -15,7 +15,15 @@ from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs
 from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
-from drainwise.reclaim.decide.summary import kind_notices, notices_of, room_summary, summary_of, usable, with_requested
+from drainwise.reclaim.decide.summary import (
+    kind_notices,
+    larger_instead,
+    notices_of,
+    room_summary,
+    summary_of,
+    usable,
+    with_requested,
+)
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
 from drainwise.reclaim.paused_demand import Paused, paused, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
@@ -66,7 +74,11 @@ def make_plan(
         _withdrawn(looked, snapshot, now, settings, history, is_for_demand),
         usable_cores,
         summary=with_requested(requested.plans, demand.wait or summary, is_for_demand),
-        notices=(*([refusing] if refusing else []), *requested.faults, *notices_of(snapshot, pauses, kinds)),
+        notices=(
+            *([refusing] if refusing else []),
+            *requested.faults,
+            *notices_of(snapshot, pauses, [*kinds, *larger_instead([*requested.plans, *demand.users])]),
+        ),
         closed_nodes=_closed_nodes(snapshot),
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),
@@ -137,7 +149,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
         (),
         None,
         with_requested(requested.plans, summary, True),
-        (*requested.faults, *notices_of(snapshot)),
+        (*requested.faults, *notices_of(snapshot, kinds=larger_instead([*requested.plans, *users]))),
         closed_nodes=_closed_nodes(snapshot),
     )
 

@@ -1,0 +1,83 @@
+"""How many cores go is a matter of facts: a pilot larger than the need stays whatever it claims, and is named."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool.facts import Snapshot
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.quota import WhatIf
+
+from .facts import NOW, SETTINGS, account, pilot, report
+
+HOUR = 3600
+IDLE = report(0.0, first_end=NOW, last_end=NOW, start=NOW - 60, final=0.0)
+BUSY = report(8.0, first_end=NOW + 9 * HOUR, last_end=NOW + 9 * HOUR, start=NOW - 2 * HOUR)
+FULL = report(128.0, first_end=NOW + 9 * HOUR, last_end=NOW + 9 * HOUR, start=NOW - 2 * HOUR)
+
+
+def pool(large: PilotReport | None, small: PilotReport | None, owed: float = 0.0, wanted: float = 120.0) -> Snapshot:
+    """alice runs a pilot of 128 cores and 15 of 8; bob, who has none, waits for `wanted`."""
+    pilots = (pilot(0, large, cores=128), *(pilot(number, small) for number in range(1, 16)))
+    accounts = (account("group_a", 248, owed, priority=900.0), account("group_b", 0, 248 - owed, wanted, 1.0, 8.0))
+    return Snapshot(NOW, pilots, accounts, 0.0, {"alice": 900.0})
+
+
+def cores_of(plan: Plan) -> list[int]:
+    return [order.pilot.cores for order in plan.orders]
+
+
+def test_120_cores_are_120_cores_though_one_idle_pilot_of_128_would_waste_nothing() -> None:
+    """What the idle one says may not decide: said by nobody, or by a busy one, it would be another number of cores."""
+    plan = make_plan(pool(IDLE, BUSY), NOW, SETTINGS)
+    assert cores_of(plan) == [8] * 15
+    assert plan.waste > 200 * HOUR
+    assert cores_of(make_plan(pool(FULL, IDLE), NOW, SETTINGS)) == [8] * 15
+    [named] = [one for one in plan.notices if "128 cores" in one]
+    assert named.startswith(
+        "alice: slot1_0@node1 alone has 128 cores, 8 more than are needed, and says that 0.000 core-h would"
+    )
+    assert named.endswith("but `drainwise reclaim --cores 128 --user alice` may order it")
+
+
+def test_what_the_notice_names_takes_that_pilot() -> None:
+    """The administrator's request ends the idle one, and nothing more is to be named."""
+    plan = make_plan(pool(IDLE, BUSY), NOW, SETTINGS, what_if=WhatIf(128, "alice"))
+    assert cores_of(plan) == [128]
+    assert plan.waste == 0
+    assert plan.notices == ()
+
+
+@pytest.mark.parametrize(("large", "small", "owed"), [(FULL, IDLE, 0.0), (FULL, BUSY, 0.0), (IDLE, BUSY, 128.0)])
+def test_nothing_is_named_that_saves_nothing_or_leaves_less_than_the_quota(
+    large: PilotReport, small: PilotReport, owed: float
+) -> None:
+    """With 128 cores owed, alice holds 120 beyond: her pilot of 128 may not go."""
+    plan = make_plan(pool(large, small, owed), NOW, SETTINGS)
+    assert cores_of(plan) == [8] * 15
+    assert plan.notices == ()
+
+
+def test_of_13_cores_beyond_the_quota_one_pilot_of_8_goes() -> None:
+    """A second one would leave the account 3 cores below what it is owed."""
+    pilots = tuple(pilot(number, IDLE) for number in range(6))
+    accounts = (account("group_a", 48, 35, priority=900.0), account("group_b", 0, 13, 13, 1.0))
+    assert cores_of(make_plan(Snapshot(NOW, pilots, accounts, 0.0, {"alice": 900.0}), NOW, SETTINGS)) == [8]
+
+
+said = st.sampled_from(
+    (IDLE, BUSY, FULL, None, report(3.0), report(0.0, first_end=NOW, last_end=NOW, can_postpone=False))
+)
+
+
+@given(said, said, st.sampled_from((0.0, 100.0, 128.0)), st.integers(1, 248))
+def test_no_claim_changes_how_many_cores_go(
+    large: PilotReport | None, small: PilotReport | None, owed: float, wanted: int
+) -> None:
+    seen = [pool(*claims, owed, float(wanted)) for claims in ((large, small), (None, None))]
+    totals = [sum(cores_of(make_plan(one, NOW, SETTINGS))) for one in seen]
+    assert totals[0] == totals[1]
