@@ -56,6 +56,7 @@ ADD_UNCOM_TIME1k = 0
 ADD_FINAL_EXP_WASTE1k = 5120000
 PRIORITY_FACTOR = {priority}
 CAN_POSTPONE_LAST_JOB = True
+EXP_WASTE_CURVE = {first}:5400:60000,{last}:7200:41000
 """
 WAIT_SECS = 40.0
 METRICS = ("PilotRemaining", "PilotDrainingWaste", "PilotKillWaste")
@@ -344,6 +345,8 @@ def test_each_report_reaches_its_slot_alone(pool: CondorPool) -> None:
             assert slot.real("PilotUsedCpu") == 6.0
             assert slot.text("PilotReportStanding") == "fresh"
             assert slot["PilotCanPostponeLastJob"] is True
+            first, last = (slot.integer(f"Pilot{name}ExpJobEnd") for name in ("First", "Last"))
+            assert slot.text("PilotExpWasteCurve") == f"{first}:5400:60000,{last}:7200:41000"
             assert f"@{node}." in slot.text("Name")
     others = pool.slots("PilotHeartbeat =?= undefined", ["Name", "PilotCronHeartbeat", "PilotUsedCpu", "GlobalJobId"])
     names = {ad.text("Name") for ad in others}

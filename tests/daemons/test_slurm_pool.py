@@ -111,7 +111,8 @@ def test_a_snapshot_is_what_squeue_says(slurm: SlurmCluster) -> None:
     waiting = slurm.submit(SLEEP, "bob", ["--array=1-3%2", *WHOLE_NODE])
     slurm.submit(SLEEP, "bob", ["--hold"])
     slurm.wait_for(lambda: "Resources" in {job.reason for job in slurm.jobs(f"--jobs={waiting}")}, 30, "bob to wait")
-    report = PilotReport(now(), used_cpu=6.0, priority_factor=-3)
+    curve = f"{now() + 1800}:5400:60000,{now() + 86_400}:7200:41000"
+    report = PilotReport(now(), used_cpu=6.0, priority_factor=-3, exp_waste_curve=curve)
     line = comment_text(Published(jobs[0].id, jobs[0].start, jobs[0].nodes[0], report))
     slurm.run(["scontrol", "update", f"JobId={jobs[0].id}", f"AdminComment={line}"])
 

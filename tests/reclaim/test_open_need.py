@@ -55,11 +55,11 @@ def test_where_waiting_is_dear_all_go_at_once() -> None:
     assert len(taken(step([*OLD, YOUNG], 16, 7200, waiting_cost=5.0))) == 2
 
 
-def test_the_price_rises_as_the_time_runs_out() -> None:
+def test_the_threshold_rises_as_the_time_runs_out() -> None:
     pilots = [busy(number, 300 * number) for number in range(12)]
-    prices = [step(pilots, 32, left).price for left in (86_400, 14_400, 7200, 3600, 900, 0)]
-    assert prices == sorted(prices)
-    assert prices[0] < prices[-1]
+    thresholds = [step(pilots, 32, left).threshold for left in (86_400, 14_400, 7200, 3600, 900, 0)]
+    assert thresholds == sorted(thresholds)
+    assert thresholds[0] < thresholds[-1]
 
 
 def test_a_lease_that_ends_in_time_is_counted_and_its_pilot_left_alone() -> None:

@@ -2,10 +2,10 @@
 
 Nothing forces a decision before the moment, and pilots become cheap by themselves: a payload ends, and the next one has
 hardly begun. To drain takes time, so whom it should waste least to drain is asked at once. Who is to be killed is taken
-only when it is cheap now, under a price: what the cores that are missing should cost if the rest of them are taken
+only when it is cheap now, below a threshold: what the cores that are missing should cost if the rest of them are taken
 later. What a kill loses grows by a second each second on each busy core, so a pilot stays below x core-seconds a core
 for about x seconds: if C cores are below x now, about C·R/x more will come below it within the R seconds that are left.
-The less time is left, the higher is the price; in the end it is what the cheapest pilots cost that are there.
+The less time is left, the higher is the threshold; in the end it is what the cheapest pilots cost that are there.
 
 Waiting costs, too: a core-hour that somebody waits is worth `waiting_cost` wasted ones. Pilots whose lease ends in time
 give their cores back by themselves, and others end as often as pilots have begun. An order is withdrawn when others
@@ -55,13 +55,13 @@ class NeedStep:
     """What one cycle does for an open need.
 
     rows: of the candidates, those that get an order now, each in its cheapest way. withdrawn: runs whose orders are
-    withdrawn. price: core-seconds for each core up to which pilots are ended now.
+    withdrawn. threshold: core-seconds for each core up to which pilots are ended now.
     """
 
     candidates: Candidates
     rows: tuple[int, ...]
     withdrawn: tuple[str, ...]
-    price: float
+    threshold: float
 
 
 def need_step(
@@ -101,13 +101,13 @@ def need_step(
     missing -= int(sizes[stands].sum())
     able = np.flatnonzero(open_to & ~ordered)
     others = _others_that_end(it, by_itself, left)
-    price = _price(it, sizes, able, missing - others, left if left > need.cycle else 0, need.cycle)
+    threshold = _threshold(it, sizes, able, missing - others, left if left > need.cycle else 0, need.cycle)
     total = total_to_give(sizes[able], missing, missing) if missing > 0 else 0
     rows = able[cheapest_of_total(sizes[able], cost[able], it.priority[able], total)] if total > 0 else able[:0]
-    price += waiting_cost * left / 2
-    at_once = (it.kill > it.drained) | (cost / sizes <= price) | (left <= need.cycle)
+    threshold += waiting_cost * left / 2
+    at_once = (it.kill > it.drained) | (cost / sizes <= threshold) | (left <= need.cycle)
     now_rows = tuple(row for row in rows.tolist() if at_once[row])
-    return NeedStep(among, now_rows, tuple(among.pilots[row].run for row in withdrawn), price)
+    return NeedStep(among, now_rows, tuple(among.pilots[row].run for row in withdrawn), threshold)
 
 
 def _others_that_end(it: Figures, by_itself: Mask, left: int) -> int:
@@ -152,14 +152,14 @@ def _withdrawn(cost: Real, sizes: Whole, ordered: Mask, able: Mask, missing: int
     return found
 
 
-def _price(it: Figures, sizes: Whole, able: Whole, missing: int, left: int, cycle: int) -> float:
+def _threshold(it: Figures, sizes: Whole, able: Whole, missing: int, left: int, cycle: int) -> float:
     """Return the least core-seconds a core below which as many cores should come in time as are missing."""
     if missing <= 0 or not len(able):
         return 0.0
     each = it.kill_waste[able] / sizes[able]
     order = np.argsort(each, kind="stable")
-    price, cores = each[order], np.cumsum(sizes[able][order])
+    threshold, cores = each[order], np.cumsum(sizes[able][order])
     flows = np.cumsum(sizes[able][order] * it.columns.believed[able][order])
-    reach = cores + _COME_LATER * flows * left / np.maximum(price, cycle)
+    reach = cores + _COME_LATER * flows * left / np.maximum(threshold, cycle)
     enough = np.flatnonzero(reach >= missing)
-    return float(price[enough[0]] if len(enough) else price[-1])
+    return float(threshold[enough[0]] if len(enough) else threshold[-1])
