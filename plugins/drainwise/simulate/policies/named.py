@@ -10,6 +10,7 @@ from drainwise.reclaim.policies import is_policy
 from drainwise.reclaim.policy import Policy
 from drainwise.simulate.policies.drained import Drained
 from drainwise.simulate.policies.foresight import Foresight
+from drainwise.simulate.policies.open_need import OpenNeedPolicy
 from drainwise.simulate.policies.rounds import Rounds
 from drainwise.simulate.policies.stepwise import StepwisePolicy
 from drainwise.simulate.policies.wait_then_kill import WaitThenKill
@@ -27,6 +28,7 @@ BASELINES: Mapping[str, Policy] = {
 }
 """Policies beside the agent's that decide once."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
+    "open-need": OpenNeedPolicy(),
     "wait-then-kill": WaitThenKill(),
     "yarn": Rounds(),
     "clairvoyant-waiting": Foresight(),
