@@ -218,7 +218,7 @@ def test_the_documented_commands(
     commands = [
         line
         for fence in re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-        for line in fence.splitlines()
+        for line in re.sub(r"\\\n *", "", fence).splitlines()
         if line.startswith("drainwise ")
     ]
     logs = {word for command in commands for word in shlex.split(command) if word.endswith((".swf.gz", ".swf"))}
