@@ -230,6 +230,6 @@ def test_the_documented_commands(
         (tmp_path / log).write_bytes(gzip.compress(first))
     monkeypatch.chdir(tmp_path)
     for command in commands:
-        words = [*shlex.split(command)[1:], "--moments", "1", "--replications", "1", "--processes", "1"]
+        words = [*shlex.split(command)[1:], "--moments", "1", "--replications", "1", "--processes", "1", "--step", "1h"]
         assert main(words) == 0 and capsys.readouterr().out, command
     assert "</html>" in (tmp_path / "simulation.html").read_text()

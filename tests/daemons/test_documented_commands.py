@@ -362,7 +362,7 @@ def test_commands_of_the_simulation(installed: str, tmp_path: Path) -> None:
     for command in sorted(THE_SIMULATION):
         if "LCG-2005-1" in command or "wagap-2013" in command or "mix.swf" in command:
             continue  # the whole logs do not lie here; tests/cli/test_simulate.py has the same words on excerpts
-        words = [sys.executable, "-m", *shlex.split(command), "--moments", "2", "--replications", "2"]
+        words = [sys.executable, "-m", *shlex.split(command), "--moments", "2", "--replications", "2", "--step", "1h"]
         ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert ran.returncode == 0 and ran.stdout and not ran.stderr, f"{command}: {ran.stdout}{ran.stderr}"
     assert "</html>" in (tmp_path / "simulation.html").read_text()
