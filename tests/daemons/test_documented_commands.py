@@ -143,6 +143,12 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
     "drainwise simulate mix.swf --reclaim 0.05",
+    "drainwise simulate mix.swf --moments 40 --replications 2 --reclaim 0.05",
+    "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
+    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
+    " --replications 2 --horizon 1d",
+    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 15"
+    " --replications 1 --reclaim 0.05 --policies least-waste,open-need,wait-then-kill",
 }
 THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_waste_tables.py
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
@@ -216,7 +222,8 @@ def documented() -> set[str]:
     for document in DOCUMENTS:
         text = document.read_text()
         for fence in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
-            found |= {line.partition("  #")[0].strip() for line in fence.splitlines() if line.strip()}
+            whole = re.sub(r" \\\n\s*", " ", fence)
+            found |= {line.partition("  #")[0].strip() for line in whole.splitlines() if line.strip()}
         found |= set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
     named = {
         "condor_status",
