@@ -46,7 +46,8 @@ def test_youngest_first_is_judged_on_the_same_state_by_what_truly_ran() -> None:
     ran = [Ran("young", "a", 8, NOW - 50.0, None), Ran("old", "b", 8, NOW - 300.0, None)]
     rival = youngest_first(snapshot, SETTINGS, ran, {name: name for name in ("old", "young", "middle")}, NOW + 0.5)
     assert rival == Rival("youngest-first", ("young",), 8, wasted=404.0, claimed=320.0)
-    assert make_plan(snapshot, NOW, SETTINGS).waste == 0, "least-waste would lose nothing here"
+    tail = 8 * (40 + 30 + SETTINGS.margin) / 10
+    assert make_plan(snapshot, NOW, SETTINGS).waste == tail, "nothing, but one promise in ten is broken"
 
 
 REPORT = {
