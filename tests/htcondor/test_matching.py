@@ -156,6 +156,7 @@ def test_an_expression_without_end_holds_up_its_own_job_alone() -> None:
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.daemons  # it waits for three of them
 def test_after_three_matches_without_end_no_more_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_end(job: object, place: object, unknown: object) -> bool:
         if job == "endless":

@@ -37,6 +37,7 @@ def least(pool: Pool, total: int) -> float:
     return min(float(waste[list(one)].sum()) for one in subsets if sizes[list(one)].sum() == total)
 
 
+@pytest.mark.daemons  # large pools take their time
 @pytest.mark.parametrize("name", hard_pools.KINDS)
 def test_no_sizes_make_the_choice_take_long(name: str) -> None:
     """100,000 pilots: the exact total, in two seconds of a CPU (the benchmark has the figures)."""
@@ -99,6 +100,7 @@ def test_the_odd_dear_pilot_goes_where_the_total_is_odd_and_nothing_dearer() -> 
     assert waste[chosen].sum() == waste[odd] + waste[others][rest.places].sum()
 
 
+@pytest.mark.daemons  # large pools take their time
 def test_the_order_of_a_policy_takes_no_long_search_either() -> None:
     """The first pilots that make the total, as every policy but `least-waste` takes them: it took minutes."""
     sizes, _ = hard_pools.pool("even sizes and one odd dear pilot, up to 131,072")

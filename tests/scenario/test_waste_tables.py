@@ -31,6 +31,7 @@ def test_every_row_has_its_share_and_its_horizon() -> None:
     assert rows["mix-80/8/twentieth/2h"].mix == ((8, 1.0),) and rows["lcg/quarter/1d"].step == 1800
 
 
+@pytest.mark.daemons  # whole simulations take their time
 def test_rows_are_measured_in_parts_and_written(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second run adds its policies to the same row, and a row to the table."""
     results, page = logs / "results.json", logs / "page.md"

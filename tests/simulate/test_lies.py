@@ -48,6 +48,7 @@ def hours(rounds: list[dict[str, Gained]]) -> float:
     return gained.seconds / 3600
 
 
+@pytest.mark.daemons  # whole simulations take their time
 @pytest.mark.parametrize("lie", LIES, ids=[one.name for one in LIES])
 def test_no_lie_pays_once_it_is_known(lie: Lie) -> None:
     told, honest = played(lie), played(None)
@@ -55,6 +56,7 @@ def test_no_lie_pays_once_it_is_known(lie: Lie) -> None:
     assert hours(told[later:]) <= hours(honest[later:]) + 0.01
 
 
+@pytest.mark.daemons  # whole simulations take their time
 def test_no_lie_changes_how_many_cores_its_user_gives_back_at_first() -> None:
     """Later the sites differ."""
     assert {played(lie)[0][USERS[0]].cores for lie in (None, *LIES)} == {played(None)[0][USERS[0]].cores}
@@ -70,6 +72,7 @@ def test_only_one_of_them_contradicts_itself(lie: Lie, cores: int, age: int, lea
     assert standing(told, NOW, 3600, NOW - age, cores) == expected
 
 
+@pytest.mark.daemons  # whole simulations take their time
 def test_a_liar_that_stays_is_ended_at_its_deadline() -> None:
     """In the first round nothing is known: each of its pilots is there until the horizon is nearly over."""
     scenario = replace(SCENARIO, moments=1)
@@ -77,6 +80,7 @@ def test_a_liar_that_stays_is_ended_at_its_deadline() -> None:
     assert first[USERS[0]].seconds == pytest.approx(scenario.site.horizon, abs=scenario.site.margin + 1)
 
 
+@pytest.mark.daemons  # whole simulations take their time
 def test_the_table_has_a_row_for_each_lie() -> None:
     """On both logs, where pilots may be killed and where none is."""
     script = Path(__file__).parents[2] / "scripts/liars"
