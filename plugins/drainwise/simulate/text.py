@@ -22,6 +22,7 @@ MEANINGS = {
     "lsf": "the shortest run time first, killed, but for those whose lease ends within the horizon: LSF's",
     "kueue": "the latest first until the need is covered, then those not needed are given back, killed: Kueue's",
     CLAIRVOYANT: "the exact choice of pilots and deadlines by who knows all true ends: the best one-shot choice",
+    "open-need": "decides again at each step: ends now whom it is cheap to end, lets others go on, withdraws",
     "wait-then-kill": "waits for the whole horizon, then kills the cheapest for what did not end by itself",
     "yarn": "the youngest first, a fifth of what is missing in each round of 15 s, then killed: YARN's",
     "clairvoyant-waiting": "knows all that every pilot will run, and drains each from the best step to the best end",
