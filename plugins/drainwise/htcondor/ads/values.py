@@ -95,6 +95,8 @@ ACCOUNTING_ATTRIBUTES = (
 )
 SUBMITTER_ATTRIBUTES = ("Name", "ScheddName", "IdleJobs", "WeightedIdleJobs", "RunningJobs", "LastHeardFrom")
 SCHEDD_ATTRIBUTES = ("Name", "MaxJobsRunning", "ShadowsRunning", "LastHeardFrom")
+DAEMON_ADDRESS = ("Name", "MyAddress", "CondorVersion")
+"""Where a daemon other than a node's is to be found."""
 COLLECTOR_ATTRIBUTES = ("Name", "StatsLifetime", "StatsLastUpdateTime")
 MASTER_ATTRIBUTES = ("Machine", "DaemonStartTime", "STARTD_StartTime")
 

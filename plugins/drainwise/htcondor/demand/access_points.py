@@ -11,7 +11,7 @@ from typing import Any
 from drainwise.common.bounded_call import each_within
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.bindings import classad2, htcondor2
-from drainwise.htcondor.ads.values import Ad, shown
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, shown
 from drainwise.htcondor.demand.idle_jobs import COUNTED, IDLE, JOB_ATTRIBUTES, idle_jobs
 from drainwise.htcondor.demand.told import IdleJobs
 
@@ -20,7 +20,6 @@ MOST_GROUPS = 5000
 
 _LONGEST = 65_536  # characters of an ad
 _AT_ONCE = 32
-_ADDRESS = ("Name", "MyAddress", "CondorVersion")
 
 
 def ask_access_points(
@@ -49,7 +48,7 @@ def ask_access_points(
 def _jobs_of(schedd: str, address: Ad, names: Collection[str], attributes: Sequence[str]) -> list[IdleJobs]:
     """Query one access point. Raises PoolUnreachable."""
     try:
-        location = classad2.ClassAd({name: address[name] for name in _ADDRESS if name in address})
+        location = classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address})
         ads = htcondor2.Schedd(location).query(
             IDLE, list(attributes), limit=MOST_GROUPS + 1, opts=htcondor2.QueryOpt.GroupBy
         )

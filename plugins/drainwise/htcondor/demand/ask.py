@@ -14,7 +14,7 @@ from typing import Any
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.bindings import classad2, htcondor2
 from drainwise.htcondor.ads.query import COLLECTOR, queried, query
-from drainwise.htcondor.ads.values import Ad, named, number, text
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, text
 from drainwise.htcondor.demand.access_points import ask_access_points
 from drainwise.htcondor.demand.concurrency import largest_sum, limits_taken
 from drainwise.htcondor.demand.expressions import literals_in, searched_names, unusual
@@ -34,7 +34,6 @@ from drainwise.htcondor.demand.place_ads import (
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
 from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 
-_DAEMON = ("Name", "MyAddress", "CondorVersion")
 _TAKEN = "ConcurrencyLimits"
 _MOST_MATCHED = 200
 """Groups of jobs that are matched: those with the most cores."""
@@ -101,7 +100,7 @@ def _jobs(collector: Any, names: Sequence[str], by_nodes: Collection[str], secon
     if not wanted:
         return found
     schedds: dict[str, Ad] = {}
-    for ad in query(collector, COLLECTOR, kinds.Schedd, None, _DAEMON):
+    for ad in query(collector, COLLECTOR, kinds.Schedd, None, DAEMON_ADDRESS):
         name = text(ad, "Name")
         if name in wanted:
             schedds[name] = ad
@@ -147,7 +146,7 @@ def _limits_left(collector: Any, names: Collection[str]) -> dict[str, float]:
         return {}
     try:
         slots = query(collector, COLLECTOR, htcondor2.AdType.Startd, f"{_TAKEN} =!= undefined", (_TAKEN,))
-        negotiators = query(collector, COLLECTOR, htcondor2.AdType.Negotiator, None, _DAEMON)
+        negotiators = query(collector, COLLECTOR, htcondor2.AdType.Negotiator, None, DAEMON_ADDRESS)
         largest = _largest_sums(negotiators[0], names) if negotiators else {}
     except (PoolUnreachable, htcondor2.HTCondorException):
         return {}
@@ -158,7 +157,7 @@ def _limits_left(collector: Any, names: Collection[str]) -> dict[str, float]:
 
 
 def _largest_sums(negotiator: Ad, names: Collection[str]) -> dict[str, float]:
-    location = {name: negotiator[name] for name in _DAEMON if negotiator.get(name) is not None}
+    location = {name: negotiator[name] for name in DAEMON_ADDRESS if negotiator.get(name) is not None}
     remote = htcondor2.RemoteParam(classad2.ClassAd(location))
     set_there = {name.casefold(): name for name in remote}
 

@@ -16,6 +16,7 @@ from drainwise.htcondor.ads.query import COLLECTOR, queried, query, quoted
 from drainwise.htcondor.ads.values import (
     ACCOUNTING_ATTRIBUTES,
     COLLECTOR_ATTRIBUTES,
+    DAEMON_ADDRESS,
     MACHINE_ATTRIBUTES,
     MACHINES,
     MASTER_ATTRIBUTES,
@@ -34,7 +35,6 @@ from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Ending
 
 _YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
-_SCHEDD_ADDRESS = ("Name", "MyAddress", "CondorVersion")
 _HISTORY_MARGIN = 600  # s
 _TRIES = 2
 
@@ -125,7 +125,7 @@ def startd_history(place: OrderedNode) -> list[Ad]:
 def jobs_at_their_end(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
     """Query an access point's queue and history for these jobs. Raises PoolUnreachable."""
     found = queried(
-        htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, f"Name == {quoted(access_point)}", _SCHEDD_ADDRESS
+        htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, f"Name == {quoted(access_point)}", DAEMON_ADDRESS
     )
     constraint = " || ".join(f"GlobalJobId == {quoted(one.run.rpartition('@')[0])}" for one in endings)
     # What left the queue before the first of them is not looked through.

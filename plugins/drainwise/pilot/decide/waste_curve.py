@@ -27,7 +27,7 @@ def waste_curve(workload: Workload, cores: int, now: float, estimates: RunTimeEs
     if estimates is None or not 0 < len(running) <= MOST_PAYLOADS or now + AHEAD[-1] > LATEST:
         return None
     seconds = _grid()
-    busy, lost, all_ended = ([0.0] * len(seconds) for _ in range(3))
+    busy, lost = [0.0] * len(seconds), [0.0] * len(seconds)
     all_ended = [1.0] * len(seconds)
     for each in running:
         if not each.payload.task:
