@@ -85,7 +85,9 @@ def is_held(known: UnmetDemand, now: int) -> bool:
 
 
 def _without_jobs(snapshot: Snapshot, without: Mapping[str, int]) -> Snapshot:
-    """Return the snapshot without so many jobs of each kind, by its name."""
+    """Return the snapshot without so many jobs of each kind, by its name; itself where that takes none."""
+    if not any(without.values()):
+        return snapshot
     kinds, less = list[JobKind](), Counter[str]()
     for one in snapshot.kinds or ():
         jobs = min(one.jobs, without.get(one.name, 0))

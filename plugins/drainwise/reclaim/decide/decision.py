@@ -181,7 +181,7 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
         return Looked(counts, needs_orders, balance, None, None)
     waits = kinds_left(counts, now, settings)
     needed = needed_runs(waits, snapshot.pilots, now, settings)
-    to_order = kinds_left(needs_orders, now, settings) if history.unmet else waits
+    to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings)
     deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
     balance = replace(balance, free=float(waits.free), deficit=deficit)
     return Looked(counts, needs_orders, balance, to_order, needed)
