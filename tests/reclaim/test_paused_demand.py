@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Snapshot
-from drainwise.reclaim.decide.decision import make_plan
+from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.reclaim.decide.decision import look_at, make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused, weighed
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom
@@ -59,6 +61,25 @@ def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
     assert deficit(waits(100), back) == 16
     assert deficit(waits(8), dataclasses.replace(back, peak=12.0)) == 8
     assert deficit(waits(16, free=8.0), back) == 8
+
+
+@pytest.mark.parametrize("by_kind", [False, True])
+def test_room_whose_last_piece_has_just_come_back_is_not_made_again(by_kind: bool) -> None:
+    """The first piece came back so long ago that it was judged: it lies free and waits for the last one, which no slot shows yet."""
+    seen, name = waits(8), "group_b"
+    if by_kind:
+        needs = Amounts(8, 16_384)
+        name = kind_name("group_b", needs, "")
+        places = (Place("n0", "n0", "a", Amounts(4, 8192), needs),)
+        kinds = (JobKind(name, "group_b", 1, needs, frozenset({"a"}), example="9.0"),)
+        seen = dataclasses.replace(seen, kinds=kinds, places=places)
+    back = UnmetDemand("group_b", kind=name if by_kind else "", settled=4.0, wasted=4.0, back=4.0, last=NOW - 5)
+    back = dataclasses.replace(back, nodes=("n0",))
+    first = dataclasses.replace(back, settled=0.0)
+    assert look_at(seen, History(unmet={name: back}), NOW, SITE).balance.deficit == 0
+    assert make_plan(seen, NOW, SITE, History(unmet={name: back})).orders == ()
+    assert look_at(seen, History(unmet={name: back}), NOW + 180, SITE).balance.deficit == 8
+    assert make_plan(seen, NOW, SITE, History(unmet={name: first})).withdrawals == ()
 
 
 def test_no_request_is_withdrawn_for_cores_that_have_just_come_back() -> None:

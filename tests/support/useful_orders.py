@@ -91,7 +91,7 @@ def use_room_that_comes_back_in_pieces(stage: Stage, end: Callable[[Any], object
     end_of_room = max(order["deadline"] for order in orders)
     later = stage.cycles(150, lambda _: stage.running("bob"))
     assert set(stage.running("bob")) == {node}
-    assert not any(map(asked, later)), "no other pilot went for it"
+    assert not any(map(asked, later)), _told(later, "taken", "summary", "acts", "cores")
     assert later[-1]["taken"] - end_of_room < 40, "it started in this room and not in another one"
 
 

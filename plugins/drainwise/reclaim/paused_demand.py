@@ -106,7 +106,12 @@ def _jobs_coming(kind: JobKind, known: UnmetDemand, snapshot: Snapshot, now: int
     if not known.back or now >= known.last + settings.time_to_start:
         return 0
     free = sum(one.free.cores for one in snapshot.places if one.node in known.nodes)
-    return math.ceil(max(0.0, known.back - known.gained - free) / kind.cores)
+    return math.ceil(_coming(known, free) / kind.cores)
+
+
+def _coming(known: UnmetDemand, free: float) -> float:
+    """Return the cores of a round, its first pieces included, that are neither in use nor among `free` ones."""
+    return max(0.0, known.settled + known.back - known.served - known.gained - free)
 
 
 def _without_paused(account: Account, known: UnmetDemand, now: int) -> Account:
@@ -119,7 +124,7 @@ def _without_paused(account: Account, known: UnmetDemand, now: int) -> Account:
 def _without_coming(account: Account, known: UnmetDemand, now: int, settings: ReclaimSettings, free: float) -> Account:
     if not known.back or now >= known.last + settings.time_to_start:
         return account
-    coming = max(0.0, known.back - known.gained - free)  # what is free is counted already
+    coming = _coming(known, free)  # what is free is counted already
     in_use = account.cores_in_use + min(coming, max(0.0, account.cores_owed - account.cores_in_use))
     return replace(account, cores_wanted=max(0.0, account.cores_wanted - coming), cores_in_use=in_use)
 
