@@ -65,7 +65,7 @@ def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
 
 @pytest.mark.parametrize("by_kind", [False, True])
 def test_room_whose_last_piece_has_just_come_back_is_not_made_again(by_kind: bool) -> None:
-    """The first piece came back so long ago that it was judged: it lies free and waits for the last one, which no slot shows yet."""
+    """The first piece lies free, longer than the time to start; the last one has gone and no slot shows it yet."""
     seen, name = waits(8), "group_b"
     if by_kind:
         needs = Amounts(8, 16_384)
