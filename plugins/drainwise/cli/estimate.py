@@ -21,6 +21,7 @@ from drainwise.facts.errors import ConfigurationError, DrainwiseError, UsageErro
 
 _AUTO = "auto"
 _LARGEST = 64_000_000  # bytes of a JSON file
+_NAMES_SHOWN = 20
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -53,9 +54,15 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.swf is not None:
         return _compare(args.swf, args.json)
-    settings = settings_from(_object(args.settings), args.settings, args.activity) if args.settings else Settings()
-    tasks = _object(args.tasks).items() if args.tasks else ()
-    parameters = {task: parameters_from(found, args.tasks, task) for task, found in tasks}
+    settings = Settings()
+    if args.settings:
+        settings, unused = settings_from(_object(args.settings), args.settings, args.activity)
+        _tell_unused(args.settings, dict.fromkeys(unused, 1))
+    parameters, seen = {}, Counter[str]()
+    for task, found in _object(args.tasks).items() if args.tasks else ():
+        parameters[task], unused = parameters_from(found, args.tasks, task)
+        seen.update(unused)
+    _tell_unused(args.tasks, seen)
     skips: Counter[str] = Counter()
     survey = Survey(settings, parameters, skips)
     with opened(args.records) as stream:
@@ -78,6 +85,14 @@ def run(args: argparse.Namespace) -> int:
         if skips:
             print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
     return 0
+
+
+def _tell_unused(file: str, names: Mapping[str, int]) -> None:
+    """Say on standard error which names of a file no figure and no rule knows."""
+    if names:
+        shown = [name[:80] for name in sorted(names)[:_NAMES_SHOWN]]
+        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        print(printable(f"drainwise: {file}: not used: {', '.join(shown)}{more}"), file=sys.stderr)
 
 
 def _compare(path: str, as_json: bool) -> int:

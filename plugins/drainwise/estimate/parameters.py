@@ -1,11 +1,14 @@
-"""A task's own statements under JEDI's names: presets, units, and how its jobs are made. Wrong ones are named."""
+"""A task's own statements under JEDI's names: presets, units, and how its jobs are made. Wrong values are named.
+
+A PanDA task has many more parameters than those that are used here, so one that is not is told and stops nothing.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any
 
-from drainwise.common.typed_table import Kind, choice, in_file, number, optional, read_table
+from drainwise.common.typed_table import Kind, choice, in_file, number, optional, read_table, shown
 from drainwise.estimate.records.record import LARGEST
 
 HS06, MILLI_HS06 = "HS06sPerEvent", "mHS06sPerEvent"
@@ -78,6 +81,8 @@ JEDI_NAMES = {
     "external_failures": "nExternalFailures",
 }
 """Field → the name in a file."""
+ALSO = {"baseWalltime": "baseTime", "ramUnit": "ramCountUnit"}
+"""Names that PanDA's tables have → the names of its documentation."""
 _TEXTS = {"cpu_time_unit": CPU_TIME_UNITS, "ram_count_unit": RAM_UNITS}
 _ABOVE_ZERO = ("core_power", "input_ratio", "walltime")
 _OPTIONAL = tuple(field.name for field in fields(Parameters) if field.default is None)
@@ -93,7 +98,20 @@ def _kind(field: str) -> Kind[Any]:
 _KINDS = {name: _kind(field) for field, name in JEDI_NAMES.items()}
 
 
-def parameters_from(found: object, file: str, task: str) -> Parameters:
-    """Return the parameters in a JSON object. Raises ConfigurationError, which names file, task, key and value."""
-    values = read_table(found, _KINDS, in_file(file, task))
-    return Parameters(**{field: values[name] for field, name in JEDI_NAMES.items() if name in values})
+def parameters_from(found: object, file: str, task: str) -> tuple[Parameters, tuple[str, ...]]:
+    """Return the parameters in a JSON object, and the names in it that are not used.
+
+    Raises ConfigurationError, which names file, task, key and value, for what is no object, a value that is none, and
+    a parameter that is stated under both of its names.
+    """
+    wrong = in_file(file, task)
+    stated: dict[str, object] = found if isinstance(found, dict) else {}
+    for name, known in ALSO.items():
+        if name in stated and known in stated:
+            raise wrong(name, shown(stated[name]), f"{known} or {name}, not both")
+    used = {name: value for name, value in stated.items() if ALSO.get(name, name) in _KINDS}
+    kinds = {**_KINDS, **{name: _KINDS[known] for name, known in ALSO.items()}}
+    read = read_table(used if isinstance(found, dict) else found, kinds, wrong)
+    values = {ALSO.get(name, name): value for name, value in read.items()}
+    parameters = Parameters(**{field: values[name] for field, name in JEDI_NAMES.items() if name in values})
+    return parameters, tuple(sorted(set(stated) - set(used)))

@@ -40,6 +40,14 @@ class Figure:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class MissingFigure:
+    """A figure that cannot be given for want of events: its name, and why."""
+
+    name: str
+    why: str
+
+
 class Sample:
     """The first jobs of one task, job by job; failed ones count for nothing here."""
 
@@ -64,6 +72,20 @@ class Sample:
             self._cpu_efficiency(),
         )
         return tuple(figure for figure in found if figure is not None)
+
+    def missing(self) -> tuple[MissingFigure, ...]:
+        """Return the figures that these jobs could have told if they had had more events."""
+        task, found = self.parameters, []
+        jobs = f"too few events: none of {len(self.jobs)} jobs had"
+        if self.jobs and not is_fixed(task.cpu_time_unit) and self.middle_cpu_time() is None:
+            why = f"{jobs} {quantities.EVENTS_PER_CORE} events per core or ran for {quantities.LONG_RUN / 3600:g} h"
+            found.append(MissingFigure("cpuTime", why))
+        measured = any(job.output_bytes is not None for job in self.jobs)
+        if measured and self._out_disk_count() is None:
+            found.append(MissingFigure("outDiskCount", f"{jobs} {quantities.LEAST_EVENTS} events"))
+            if task.tgt_max_output_for_ng is not None:
+                found.append(MissingFigure("nGBPerJob", "it follows from outDiskCount, which is missing"))
+        return tuple(found)
 
     def middle_cpu_time(self) -> float | None:
         """Return the median cpuTime in HS06 s per event: the likely one, where JEDI's figure is rarely exceeded."""

@@ -109,6 +109,19 @@ def _jobs_coming(kind: JobKind, known: UnmetDemand, snapshot: Snapshot, now: int
     return math.ceil(_coming(known, free) / kind.cores)
 
 
+def runs_beside(
+    snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings
+) -> frozenset[str]:
+    """Return the runs with orders for jobs of a kind that cores which have just come back may still serve.
+
+    They make room together. Between the end of a run and its node's next report those cores are nowhere to be seen.
+    snapshot: with the demand that counts at `now` (UNIX s).
+    """
+    waiting = [one for one in _known(snapshot, unmet) if one.jobs]
+    coming = [one.name for one in waiting if _jobs_coming(one, unmet[one.name], snapshot, now, settings)]
+    return frozenset(run for name in coming for run in unmet[name].runs)
+
+
 def _coming(known: UnmetDemand, free: float) -> float:
     """Return the cores of a round, its first pieces included, that are neither in use nor among `free` ones."""
     return max(0.0, known.settled + known.back - known.served - known.gained - free)
