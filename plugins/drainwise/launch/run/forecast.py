@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -21,11 +22,12 @@ class Planned(NamedTuple):
     pressure: float
 
 
-def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None]) -> list[Planned]:
+def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None], most: int | None = None) -> list[Planned]:
     """Play the launch to its end, in the order of starts; the engine is used up by it.
 
-    pools: what each backend has, by name; None where jobs start as soon as they can.
+    pools: what each backend has, by name; None where jobs start as soon as they can. most: jobs at once in each.
     """
+    running = Counter[str]()
     free = {name: None if pool is None else dict(pool) for name, pool in pools.items()}
     engine.parallel = max([1, *(pool[CPU] for pool in pools.values() if pool)])
     planned: list[Planned] = []
@@ -34,18 +36,20 @@ def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None]) -> l
     engine.expect(now)
     while True:
         for name, pool in free.items():
-            while True:
+            while most is None or running[name] < most:
                 job = engine.choose(name, lambda _, job, pool=pool: pool is None or enough(job.reserved, pool))  # type: ignore[misc]
                 if job is None:
                     break
                 planned.append(Planned(job, now, engine.urgency(job)[1]))
                 engine.start(job, now)
                 _take(pool, job.reserved, -1)
+                running[name] += 1
                 heappush(ends, (now + job.ete, job.index, job))
         if not ends:
             return planned
         now, _, job = heappop(ends)
         _take(free[job.work.backend], job.reserved, 1)
+        running[job.work.backend] -= 1
         engine.was_done(job)
 
 
