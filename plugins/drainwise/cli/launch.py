@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from drainwise.cli.arguments import whole
-from drainwise.cli.launch_output import Console, check_written, put, result_json, result_lines
-from drainwise.cli.launch_plan import print_plan, request_targets
+from drainwise.cli.launch_output import Console, check_written, plan_json, plan_lines, put, result_json, result_lines
 from drainwise.cli.text import json_text
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.launch.backend import Backend, LaunchPlace
@@ -25,12 +24,14 @@ from drainwise.launch.files.backend_options import options_by_backend
 from drainwise.launch.files.job_reader import LOCAL
 from drainwise.launch.files.launch_file import LaunchFile, load_launch
 from drainwise.launch.run.additions import Additions, recall
+from drainwise.launch.run.forecast import at_once, forecast, placed
 from drainwise.launch.run.route import Routes
 from drainwise.launch.run.runner import LaunchRunner
 from drainwise.launch.run.starts import Starts
-from drainwise.launch.run.state_directory import StateDirectory
-from drainwise.launch.run.store import OpenStart, Store
+from drainwise.launch.run.state_directory import JOBS, StateDirectory
+from drainwise.launch.run.store import FILE, OpenStart, Store
 from drainwise.launch.this_machine.process import end_escaped
+from drainwise.launch.this_machine.slots import pool_of
 from drainwise.systems.find import named, offering
 from drainwise.systems.system import System
 
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         launch = load_launch(args.file, None if args.backend == LOCAL else args.backend)
         directory = args.state or args.file + STATE
         if args.dry_run:
-            return print_plan(args, launch, directory)
+            return _plan(args, launch, directory)
         state = StateDirectory(directory)
         try:
             with contextlib.closing(state.open_store(args.again)) as store:
@@ -113,7 +114,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         additions.mend()
         additions.look_first()
         earlier = recall(engine, store, engine.graph.jobs)
-        request_targets(engine, launch, args.targets)
+        launch.request(engine, args.targets)
 
         def look() -> None:
             state.must_hold()
@@ -198,3 +199,34 @@ def _ended_by_signals(runner: LaunchRunner) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
+    """Print the plan: start times of jobs. Nothing is started, queried or written."""
+    pools: dict[str, Mapping[str, int] | None] = {one.name: None for one in offering(System.open_backend)}
+    scratch = directory if os.path.isdir(directory) else os.path.dirname(os.path.abspath(args.file))
+    pools[LOCAL] = pool = pool_of(launch.backends.get(LOCAL, {}), scratch, args.file)
+    store = None
+    if not args.again and os.path.exists(f"{directory}/{FILE}"):
+        store = Store(directory)
+    try:
+        engine = Engine(store.rules() if store else None)
+        place_here = partial(placed, pools=pools, only_here=args.backend == LOCAL)
+        engine.add(map(place_here, launch.works))
+        if store:
+            Additions(
+                f"{directory}/{JOBS}", engine, store, launch.reader, place_here, Console(sys.stderr).say
+            ).look_first()
+        earlier = recall(engine, store, engine.graph.jobs) if store else 0
+    finally:
+        if store:
+            store.close()
+    launch.request(engine, args.targets)
+    planned = forecast(engine, pools, args.jobs)
+    assumed = at_once(planned, pools)
+    if args.json:
+        text = json_text(plan_json(planned, earlier, assumed, pool))
+    else:
+        text = "\n".join(plan_lines(planned, earlier, assumed))
+    check_written(put(f"{text}\n", sys.stdout))
+    return 0

@@ -8,10 +8,12 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from typing import NamedTuple
 
+from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import CPU, Resources
-from drainwise.launch.choice.work import LaunchJob
-from drainwise.launch.this_machine.slots import enough
+from drainwise.launch.choice.work import LaunchJob, Work
+from drainwise.launch.files.job_reader import LOCAL
+from drainwise.launch.this_machine.slots import enough, mapped, misfit
 
 
 class Planned(NamedTuple):
@@ -67,3 +69,19 @@ def _take(pool: dict[str, int] | None, resources: Resources, sign: int) -> None:
         for name, amount in resources.amounts().items():
             if amount:
                 pool[name] += sign * amount
+
+
+def placed(work: Work, pools: Mapping[str, Mapping[str, int] | None], only_here: bool) -> Work:
+    """Return the job as a plan has it, without asking any backend: as it is, if it may run.
+
+    pools: what each backend has, None where nobody knows. only_here: it is mapped to this machine. Raises UsageError.
+    """
+    if only_here:
+        return work._replace(backend=LOCAL, reserved=mapped(work.resources, pools[LOCAL] or {}))
+    if work.backend not in pools:
+        raise UsageError(f"job {work.name[:100]!a}: backend = {work.backend!a}: expected one of {', '.join(pools)}")
+    pool = pools[work.backend]
+    why = "" if pool is None else misfit(work.resources, pool)
+    if why:
+        raise UsageError(f"job {work.name[:100]!a}: it can never run in {LOCAL}: {why}")
+    return work
