@@ -69,7 +69,7 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("shutdown_command", features.shutdown_command),
         ("grace_secs", features.grace),
         ("grace_secs_job", features.grace_job),
-        ("heartbeat_limit_secs", site.pilot.heartbeat_limit),
+        ("heartbeat_limit_secs", site.pilot.stale_after),
     )
     return tuple((key, value) for key, value in values if value is not None)
 
