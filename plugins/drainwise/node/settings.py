@@ -23,13 +23,14 @@ _WHOLE = (
     "command_timeout_secs",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
-_PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir")
+_PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
 
 _SIZE_LIMIT = 65536  # bytes; the file has one page
 
 DEFAULT_HEARTBEAT_LIMIT = 3600
 DEFAULT_RUNTIME_DIR = "/run/drainwise"
 DEFAULT_BIN_DIR = "/usr/bin"
+DEFAULT_SCRATCH_DIR = "/tmp"  # noqa: S108 - Slurm's own default of TmpFS; only its size is looked at
 DEFAULT_LIMITS_WAIT = 1
 DEFAULT_AGENT_PERIOD = 30
 DEFAULT_COMMAND_TIMEOUT = 5
@@ -96,6 +97,11 @@ class NodeSettings:
     def command_timeout(self) -> int:
         """Return the seconds that one of the batch system's commands may take."""
         return self._or_default("command_timeout_secs", DEFAULT_COMMAND_TIMEOUT)
+
+    @property
+    def scratch_dir(self) -> str:
+        """Return the directory of the jobs' scratch space."""
+        return self.text("scratch_dir") or DEFAULT_SCRATCH_DIR
 
     @property
     def bin_dir(self) -> str:

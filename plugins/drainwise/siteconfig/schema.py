@@ -38,7 +38,9 @@ class FeaturesSection:
     )
     max_swap: int | None = optional(size("0B", "1000TB"), "4GiB", "swap limit of a job")
     scratch_limit: int | None = optional(
-        size("1MB", "1000TB"), "20GB", "scratch limit of a job where its request names none"
+        size("1MB", "1000TB"),
+        "20GB",
+        "most scratch space of a job; where its batch system gives it less, or its disk is smaller, that counts",
     )
     jobslots: int | None = optional(integer(1, 100000), "24", "job slots of a node")
     shutdown_command: str | None = optional(

@@ -93,7 +93,7 @@ def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: Nod
     limits = (whole(job, "AllowedExecuteDuration"), whole(job, "AllowedJobDuration"))
     started = whole(job, "JobCurrentStartDate") or now
     memory, disk = (whole(machine, "Memory") or 0) * MIB or None, (whole(machine, "Disk") or 0) * 1024 or None
-    return job_facts(settings, string(job, "GlobalJobId"), whole(machine, "Cpus"), started, limits, memory, disk)
+    return job_facts(settings, string(job, "GlobalJobId"), whole(machine, "Cpus"), started, limits, memory, (disk,))
 
 
 def machine_ad() -> dict[str, Literal]:

@@ -135,7 +135,8 @@ class NodeAgent:
         """Write down what the prolog of each node's next job wants to know."""
         for node in nodes:
             physical, logical = host.cores()
-            record = self._records[node] = NodeRecord(answer.cpus.get(node), physical, logical)
+            scratch = host.scratch_bytes(self._settings.scratch_dir)
+            record = self._records[node] = NodeRecord(answer.cpus.get(node), physical, logical, scratch)
             try:
                 write_record(self._jobs.nodes[node], record)
             except OSError as error:
