@@ -60,6 +60,10 @@ class NodeSettings:
         """Return a path, as written."""
         return self._values.get(key)
 
+    def job_slots(self, total: int | None) -> int | None:
+        """Return the host's job slots: as the site says, else its `total` of CPUs for jobs; None for neither."""
+        return self.whole("jobslots") or total
+
     def _or_default(self, key: str, default: int) -> int:
         value = self.whole(key)
         return default if value is None else value
