@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
-from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, size
+from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, size, url
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 from drainwise.siteconfig.units import format_duration
@@ -45,6 +45,12 @@ class FeaturesSection:
     jobslots: int | None = optional(integer(1, 100000), "24", "job slots of a node")
     shutdown_command: str | None = optional(
         path(), "/usr/sbin/poweroff", "on virtual machines: what a job may run to shut the machine down"
+    )
+    url: str | None = optional(
+        url(),
+        "https://%h:8443",
+        "where `drainwise features serve` serves the jobs' trees, %h: the node's name; jobs get URLs with a token each,"
+        " not paths",
     )
     grace: int | None = optional(duration("0s", "30d"), "1h", "least notice before a planned shutdown of a node")
     grace_job: int | None = optional(
