@@ -27,7 +27,7 @@ from drainwise.reclaim.decide.summary import (
     with_requested,
 )
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
-from drainwise.reclaim.paused_demand import Paused, paused, weighed
+from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED, policy_called
 from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
@@ -197,9 +197,9 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     balance = with_turns(balance, snapshot, history, now)
     if snapshot.kinds is None:
         return Looked(counts, needs_orders, balance, None, None)
-    waits = kinds_left(counts, now, settings)
-    needed = needed_runs(waits, snapshot.pilots, now, settings)
-    to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings)
+    waits = kinds_left(counts, now, settings, history.unmet)
+    needed = needed_runs(waits, snapshot.pilots, now, settings) | runs_beside(counts, history.unmet, now, settings)
+    to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings, history.unmet)
     deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
     balance = replace(balance, free=float(waits.free), deficit=deficit)
     return Looked(counts, needs_orders, balance, to_order, needed, waits)
