@@ -5,7 +5,8 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
   leave  ordered to drain, it leaves by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
   cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
-         worth it (`best_cut`, with the margin), at the latest at the limit.
+         worth it (`best_cut`), at once when the least grace is over, or at the limit, whatever should waste least. A
+         pilot that is not believed is cut at the limit: nothing says that less is lost sooner.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
 """
 
@@ -101,35 +102,37 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
     # It knows of the order late, and the batch system begins to end it early: both times come on top.
-    needs = left + settings.margin + it.vacate + settings.order_latency
-    leave_deadline = at_most(at_least(now + needs, now + settings.notice), latest)
+    on_top = it.vacate + settings.order_latency
+    soonest = at_least(now + settings.min_grace + on_top, now + settings.notice)
+    leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
+    earliest = at_most(soonest, limit)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)
-    leave = np.where(
-        in_time, np.where(it.draining, 0.0, idle) + np.rint(it.broken * _killed(it, leave_deadline)), np.inf
-    )
+    idle = np.where(it.draining, 0.0, idle)
+    leave = idle + np.rint(it.broken * _killed(it, leave_deadline))
+    # Its tail is never dearer than a cut right before the last end.
+    before = at_least(now + left - 1, now)
+    leave = np.where(left > 0, at_most(leave, at_least(_cut(it, now, before), idle)), leave)
+    leave = np.where(in_time, leave, np.inf)
 
+    # What ends so short before the deadline may also be stopped before it ends.
+    ends_late = it.believed & (now + left > limit - spare)
+    at_limit: Real = at_least(limit - it.vacate, now)
+    by_then: Real = np.where(ends_late, at_most(at_limit, before), at_limit)
+    cut = np.where(in_time, np.inf, _cut(it, now, by_then))
     cut_deadline = limit
-    if not settings.drain_only:
-        best = best_cut(*_claims(it), now)
-        cut_deadline = np.where(
-            it.believed, at_most(at_least(np.ceil(best) + settings.margin, now + settings.notice), limit), limit
-        )
-    stopped = at_least(cut_deadline - it.vacate, now)
-    cut = np.where(in_time & (stopped >= now + left), np.inf, _cut(it, now, stopped))
-    # What ends so short before the deadline may also be stopped before it ends: then the worse of both counts.
-    early = at_least(cut_deadline - spare, now)
-    unsure = it.believed & ~in_time & (early < now + left) & (now + left <= stopped)
-    if unsure.any():
-        cut = np.where(unsure, at_least(cut, _cut(it, now, early)), cut)
+    moments = [at_most(at_least(np.ceil(best_cut(*_claims(it), now, it.broken)) + it.vacate, earliest), limit)]
+    if settings.drain_only:
+        moments.append(earliest)
+    for moment in moments:
+        stopped = at_least(moment - it.vacate, now)
+        sooner = np.where(it.believed & (stopped < now + left), _cut(it, now, stopped), np.inf)
+        cut, cut_deadline = np.minimum(cut, sooner), np.where(sooner < cut, moment, cut_deadline)
     if (stated := it.believed & ~np.isnan(it.curve[:, 0])).any():
         curve = _StatedCurve(it, now)
-        leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - spare, now)), leave)
-        found, moment = curve.waste(at_least(limit - spare, now)), limit
-        if not settings.drain_only:
-            found, moment = curve.least(at_least(limit - spare, now + settings.notice))
-            moment = at_most(np.ceil(moment) + spare, limit)
+        leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
+        found, moment = curve.least(earliest, limit)
         cut, cut_deadline = np.where(stated, found, cut), np.where(stated, moment, cut_deadline)
     end = now + settings.notice
     killed = np.full(len(it), np.inf) if settings.drain_only else kill
@@ -176,13 +179,15 @@ class _StatedCurve:
         found: Real = np.rint(np.where(self._it.draining, lost, idle + lost))
         return found
 
-    def least(self, limit: Real) -> tuple[Real, Real]:
-        """Return the least waste of an end from the first point on up to `limit`, and when: at a point or there."""
-        moments = [limit, *(at_most(one, limit) for one in self._times[1:])]
-        wastes = np.array([self.waste(one) for one in moments])
+    def least(self, earliest: Real, limit: Real) -> tuple[Real, Real]:
+        """Return the least waste of a cut at a deadline within both (UNIX s), and the deadline: at a point or there."""
+        early = self._it.vacate
+        points = (at_most(at_least(np.ceil(one) + early, earliest), limit) for one in self._times[1:])
+        moments = np.array([limit, earliest, *points])
+        wastes = np.array([self.waste(at_least(one - early, self._now)) for one in moments])
         best = np.argmin(np.where(np.isnan(wastes), np.inf, wastes), axis=0)
         rows = np.arange(len(best))
-        return wastes[best, rows], np.array(moments)[best, rows]
+        return wastes[best, rows], moments[best, rows]
 
 
 def _known(it: Columns, until: Real | int) -> Real:
@@ -203,11 +208,15 @@ def _claims(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
     return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
 
 
-def _cut(it: Columns, now: int, deadline: Real) -> Real:
-    """Return what idles until the deadline (wasted anyway by a pilot that drains by itself) and what is lost then."""
-    idle, lost = cut_waste(*_claims(it), now, deadline)
-    known = _known(it, deadline)
-    lost = at_most(lost, known)
+def _cut(it: Columns, now: int, stopped: Real) -> Real:
+    """Return what idles until then (wasted anyway by a pilot that drains by itself) and what is lost then, UNIX s.
+
+    That some of what should have ended runs still is a part of it.
+    """
+    stopped = at_least(stopped, now)
+    idle, lost = cut_waste(*_claims(it), now, stopped)
+    known = _known(it, stopped)
+    lost = at_most(lost + it.broken * at_least(_killed(it, stopped) - lost, 0), known)
     return np.rint(np.where(it.believed, np.where(it.draining, lost, idle + lost), known))
 
 

@@ -37,6 +37,7 @@ def site_settings(horizon: int = 7200, grace: int = 86400) -> ReclaimSettings:
         max_cores_per_user=_UNLIMITED,
         max_cores_per_user_hour=_UNLIMITED,
         margin=60,
+        min_grace=60,
         min_age=0,
         drain_only=False,
     )
