@@ -112,24 +112,18 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     idle = np.where(it.draining, 0.0, idle)
     leave = idle + np.rint(it.broken * _killed(it, leave_deadline))
     # Its tail is never dearer than a cut right before the last end.
-    before = at_least(now + left - 1, now)
-    leave = np.where(left > 0, at_most(leave, at_least(_cut(it, now, before), idle)), leave)
+    leave = np.where(left > 0, at_most(leave, at_least(_cut(it, now, now + left - 1), idle)), leave)
     leave = np.where(in_time, leave, np.inf)
 
-    # What ends so short before the deadline may also be stopped before it ends.
-    ends_late = it.believed & (now + left > limit - spare)
-    at_limit: Real = at_least(limit - it.vacate, now)
-    by_then: Real = np.where(ends_late, at_most(at_limit, before), at_limit)
-    cut = np.where(in_time, np.inf, _cut(it, now, by_then))
-    cut_deadline = limit
+    cut, cut_deadline = np.where(in_time, np.inf, _cut_at(it, now, limit)), limit
     moments = [at_most(at_least(np.ceil(best_cut(*_claims(it), now, it.broken)) + it.vacate, earliest), limit)]
     if settings.drain_only:
         moments.append(earliest)
     for moment in moments:
-        stopped = at_least(moment - it.vacate, now)
-        sooner = np.where(it.believed & (stopped < now + left), _cut(it, now, stopped), np.inf)
+        while_busy = it.believed & (at_least(moment - it.vacate, now) < now + left)
+        sooner = np.where(while_busy, _cut_at(it, now, moment), np.inf)
         cut, cut_deadline = np.minimum(cut, sooner), np.where(sooner < cut, moment, cut_deadline)
-    if (stated := it.believed & ~np.isnan(it.curve[:, 0])).any():
+    if (stated := _stated(it)).any():
         curve = _StatedCurve(it, now)
         leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
         found, moment = curve.least(earliest, limit)
@@ -153,6 +147,19 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
         cut_deadline,
         killed,
     )
+
+
+def cut_wastes(it: Columns, now: int, deadline: Real) -> Real:
+    """Return what each pilot wastes from `now` on when it is cut at its `deadline`, both UNIX s."""
+    found, stated = _cut_at(it, now, deadline), _stated(it)
+    if not stated.any():
+        return found
+    return np.where(stated, _StatedCurve(it, now).waste(at_least(deadline - it.vacate, now)), found)
+
+
+def _stated(it: Columns) -> Mask:
+    found: Mask = it.believed & ~np.isnan(it.curve[:, 0])
+    return found
 
 
 class _StatedCurve:
@@ -206,6 +213,17 @@ def _claims(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
     """Return what `cut_waste` and `best_cut` reckon with."""
     ends = it.first_exp_job_end, it.last_exp_job_end
     return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
+
+
+def _cut_at(it: Columns, now: int, deadline: Real) -> Real:
+    """Return what a cut at the deadline wastes without a curve; its last payload ends too short before that, if at all.
+
+    What ends so short before the deadline may also be stopped before it ends.
+    """
+    stopped: Real = at_least(deadline - it.vacate, now)
+    last = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
+    busy_still: Real = at_most(stopped, at_least(last - 1, now))
+    return _cut(it, now, np.where(it.believed, busy_still, stopped))
 
 
 def _cut(it: Columns, now: int, stopped: Real) -> Real:
