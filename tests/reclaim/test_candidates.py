@@ -79,7 +79,7 @@ def test_a_report_that_cannot_be_believed_protects_nothing(
     assert one.standing == standing
     assert (one.remaining, one.draining_waste, one.kill_waste) == (None, None, elapsed)
     assert (one.killed.waste, one.priority_factor, one.draining) == (elapsed, 0, False)
-    assert (one.drained.kind, one.drained.waste) == (CUT, elapsed + 8 * GRACE), "the grace that it gets is run time too"
+    assert (one.drained.kind, one.drained.waste) == (CUT, elapsed + 8 * SETTINGS.min_grace), "so is what it gets"
     assert one.rule
 
 
@@ -217,12 +217,16 @@ def test_a_claim_of_its_own_counts_more_than_what_is_usual() -> None:
 
 
 def test_a_pilot_whose_end_lies_within_the_margin_before_the_deadline_does_not_count_as_leaving() -> None:
-    """Pilots stop their payloads some time before the deadline: what was to end in that time counts as lost."""
+    """Pilots stop their payloads some time before the deadline: of the margin it has a part, and may be lost by it."""
     said = report(6.0, first_end=NOW + 500, last_end=NOW + 500, start=NOW - 9000)
     site = dataclasses.replace(SETTINGS, grace=600, min_grace=600, drain_only=True)
-    sure, unsure = (assess(pilot(1, said), NOW, dataclasses.replace(site, margin=margin)).best for margin in (100, 101))
+    margins = 100, 101, 500, 10**6
+    ends = [assess(pilot(1, said), NOW, dataclasses.replace(site, margin=margin)).best for margin in margins]
+    sure, unsure, late, lost = ends
     assert (sure.kind, sure.waste, sure.deadline) == (LEAVE, 2 * 500 + 6 * 960, NOW + 600)
-    assert (unsure.kind, unsure.waste, unsure.deadline) == (CUT, 2 * 499 + 6 * (9000 + 499), NOW + 600)
+    assert (unsure.kind, unsure.waste, unsure.deadline) == (CUT, 2 * 500 + 6 * 950, NOW + 600)
+    assert (late.kind, late.waste, late.deadline) == (CUT, 2 * 500 + 8 * 6 * 950, NOW + 600)
+    assert (lost.kind, lost.waste, lost.deadline) == (CUT, 2 * 499 + 6 * (9000 + 499), NOW + 600)
 
 
 @given(reports(), st.integers(0, 9000), st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 300))
@@ -395,7 +399,7 @@ def test_every_option_says_what_it_does_in_words() -> None:
     assert in_words(silent, silent.killed, NOW) == "it reports nothing; 8 cores x 5h33m run time = 44.4 core-h, killed"
     assert (
         in_words(silent, silent.drained, NOW)
-        == "it reports nothing; 8 cores x 7h33m run time = 60.4 core-h, if it is cut then"
+        == "it reports nothing; 8 cores x 5h38m run time = 45.1 core-h, if it is cut then"
     )
     assert in_words(quick, quick.killed, NOW) == "killed: 1.67 core-h of running payloads lost"
 

@@ -5,8 +5,8 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
   leave  ordered to drain, it leaves by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
   cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
-         worth it (`best_cut`), at once when the least grace is over, or at the limit, whatever should waste least. A
-         pilot that is not believed is cut at the limit: nothing says that less is lost sooner.
+         worth it (`best_cut`), or where nobody is killed at once when the least grace is over, or at the limit,
+         whatever should waste least.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
 """
 
@@ -115,13 +115,13 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     leave = np.where(left > 0, at_most(leave, at_least(_cut(it, now, now + left - 1), idle)), leave)
     leave = np.where(in_time, leave, np.inf)
 
-    cut, cut_deadline = np.where(in_time, np.inf, _cut_at(it, now, limit)), limit
+    cut, cut_deadline = np.where(in_time, np.inf, _cut_at(it, now, limit, settings.margin)), limit
     moments = [at_most(at_least(np.ceil(best_cut(*_claims(it), now, it.broken)) + it.vacate, earliest), limit)]
     if settings.drain_only:
         moments.append(earliest)
     for moment in moments:
-        while_busy = it.believed & (at_least(moment - it.vacate, now) < now + left)
-        sooner = np.where(while_busy, _cut_at(it, now, moment), np.inf)
+        while_busy = ~it.believed | (at_least(moment - it.vacate, now) < now + left)
+        sooner = np.where(while_busy, _cut_at(it, now, moment, settings.margin), np.inf)
         cut, cut_deadline = np.minimum(cut, sooner), np.where(sooner < cut, moment, cut_deadline)
     if (stated := _stated(it)).any():
         curve = _StatedCurve(it, now)
@@ -149,9 +149,9 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     )
 
 
-def cut_wastes(it: Columns, now: int, deadline: Real) -> Real:
-    """Return what each pilot wastes from `now` on when it is cut at its `deadline`, both UNIX s."""
-    found, stated = _cut_at(it, now, deadline), _stated(it)
+def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Real:
+    """Return what each pilot wastes from `now` on when it is cut at its `deadline` (UNIX s); margin: the site's, s."""
+    found, stated = _cut_at(it, now, deadline, margin), _stated(it)
     if not stated.any():
         return found
     return np.where(stated, _StatedCurve(it, now).waste(at_least(deadline - it.vacate, now)), found)
@@ -215,15 +215,21 @@ def _claims(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
     return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
 
 
-def _cut_at(it: Columns, now: int, deadline: Real) -> Real:
-    """Return what a cut at the deadline wastes without a curve; its last payload ends too short before that, if at all.
+def _cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Real:
+    """Return what a cut at the deadline wastes without a curve.
 
-    What ends so short before the deadline may also be stopped before it ends.
+    Who is to have ended by then, but not with the whole margin before that, does so with a probability: of the margin
+    the part that it has. It is never dearer than a cut right before its end.
     """
     stopped: Real = at_least(deadline - it.vacate, now)
-    last = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
+    last: Real = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
     busy_still: Real = at_most(stopped, at_least(last - 1, now))
-    return _cut(it, now, np.where(it.believed, busy_still, stopped))
+    found = _cut(it, now, np.where(it.believed, busy_still, stopped))
+    ended = it.believed & (stopped >= last)
+    if not ended.any():
+        return found
+    late = at_least(1 - (stopped - last) / at_least(it.vacate, max(1, margin)), it.broken) - it.broken
+    return np.where(ended, at_most(found, _cut(it, now, last) + np.rint(late * _killed(it, last))), found)
 
 
 def _cut(it: Columns, now: int, stopped: Real) -> Real:

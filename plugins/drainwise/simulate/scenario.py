@@ -61,6 +61,7 @@ class Scenario:
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
     demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
     step: how often a policy that decides again and again is asked, unless it says so itself.
+    min_grace: of `site-default`, whole s: see `ReclaimSettings`.
     site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
     """
 
@@ -80,6 +81,7 @@ class Scenario:
     arrivals: str = ""
     period: float = 60.0
     step: float = 300.0
+    min_grace: int = ReclaimSettings.min_grace
     site: ReclaimSettings = field(default_factory=site_settings)
     seed: int = 1
 

@@ -72,7 +72,8 @@ def orders_of(choices: Sequence[Chosen], among: Candidates) -> tuple[Order, ...]
     nothing = np.zeros(len(rows))
     claimed = figures_of(replace(stated, doubt=nothing, broken=nothing), among.figures.now, among.settings)
     deadlines = np.array([choice.option.deadline for choice in choices], dtype=float)
-    cut = cut_wastes(claimed.columns, claimed.now, deadlines)  # then, and not when its claims alone would have it cut
+    # At its deadline, and not when it would be cut by its claims alone.
+    cut = cut_wastes(claimed.columns, claimed.now, deadlines, among.settings.margin)
     wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
     promised = (wastes[choice.option.kind][row] for row, choice in enumerate(choices))
     return tuple(
