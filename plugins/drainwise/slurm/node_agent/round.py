@@ -49,7 +49,7 @@ class NodeAgent:
         self, settings: NodeSettings, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = ()
     ) -> None:
         self._settings, self._commands, self._faults = settings, commands, faults
-        self._user_tasks = UserTasks(self._note, faults.set, close)
+        self._user_tasks = UserTasks(self._note, faults.set, close, settings.heartbeat_limit)
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records: dict[str, NodeRecord] = {}
         self._record_due: dict[str, int] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
+from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.publish import is_foreign, is_publishable
 from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users
@@ -17,6 +19,8 @@ JOBS_TOGETHER = 32
 """Jobs of a user for which one child is made: what holds a child up costs these, not all of the user's."""
 WORK_DIR_PERIOD = 300
 """Seconds until the WorkDir of a job that says nothing is looked at again: it may lie on a busy file server."""
+GLIDEIN_PERIOD = 60
+"""Seconds until the processes of a job that says nothing are looked through again for a glidein."""
 SLOW_PERIOD = 600
 """Seconds in which no WorkDir of a user is looked at after one did not result."""
 
@@ -27,13 +31,18 @@ class UserTasks:
     """The per-user tasks of all rounds, and which users' file servers are slow.
 
     note: called with a job and what is wrong with what is its user's. fault: called with `user UID` and what was wrong
-    with the child, "" when nothing is any more. close: descriptors that a child must not keep open.
+    with the child, "" when nothing is any more. close: descriptors that a child must not keep open. heartbeat_limit:
+    seconds after which a report counts as none.
     """
 
     def __init__(
-        self, note: Callable[[NodeJob, str], None], fault: Callable[[str, str], None], close: tuple[int, ...] = ()
+        self,
+        note: Callable[[NodeJob, str], None],
+        fault: Callable[[str, str], None],
+        close: tuple[int, ...] = (),
+        heartbeat_limit: int = DEFAULT_HEARTBEAT_LIMIT,
     ) -> None:
-        self._note, self._fault = note, fault
+        self._note, self._fault, self._heartbeat_limit = note, fault, heartbeat_limit
         self._users = Users(close)
         self._slow_until: dict[int, int] = {}
 
@@ -64,6 +73,8 @@ class UserTasks:
                 work_dir=lease.work_dir if look and lease.work_dir.startswith(b"/") else b"",
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,
+                job=lease.job if wanted and not stuck and now >= job.look_inside else "",
+                stale=now - self._heartbeat_limit,
             )
             by_name[task.key] = job
             part = seen[lease.uid] // JOBS_TOGETHER
@@ -95,8 +106,11 @@ class UserTasks:
         """Take note of a result; is_whole: whether the child did all of its work."""
         if result.report is not None or (task.work_dir and is_whole):
             job.refused = ""  # all was looked at
-        if task.work_dir and result.report is None:
+        said = result.report is not None and result.report.source != GLIDEIN_AD
+        if task.work_dir and not said:
             job.look_again = now + WORK_DIR_PERIOD
+        if task.job and not said:
+            job.look_inside = now + GLIDEIN_PERIOD
         job.refused = result.refused or job.refused
         job.reports = job.reports or result.report is not None
         self._note(job, job.refused)
