@@ -57,6 +57,9 @@ THE_DRAINS = {  # test_defrag_htcondor.py
 }
 ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
 IN_A_JOB = {"drainwise features show", "drainwise features check"}
+OVER_HTTP = {  # test_features_served.py
+    "drainwise features serve /run/drainwise --port 8443 --certificate host.pem --key host-key.pem",
+}
 AS_A_PILOT = {
     "drainwise pilot run --cores 4 --seconds 60 --queue queue",
     "drainwise pilot run --queue /data/queue",
@@ -198,6 +201,7 @@ ALL |= (
     | THE_DRAINS
     | ON_A_NODE
     | IN_A_JOB
+    | OVER_HTTP
     | AS_A_PILOT
     | IN_THE_LOCAL_BATCH_SYSTEM
 )

@@ -32,6 +32,7 @@ FULL = replace(
         scratch_limit=20 * 10**9,
         jobslots=24,
         shutdown_command="/usr/sbin/poweroff",
+        url="https://%h:8443",
         grace=3600,
         grace_job=1800,
     ),

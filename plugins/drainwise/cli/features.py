@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ipaddress
 import json
 import os
 import sys
@@ -37,17 +39,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                 f"--{directory}", metavar="DIR_OR_URL", help=f"features of the {directory} (default: ${variable})"
             )
         action.add_argument("--json", action="store_true", help="print JSON")
-    serve = actions.add_parser("serve", help="serve the directories below DIR over http, read-only")
+    serve = actions.add_parser("serve", help="serve the directories below DIR over http or https, read-only")
     serve.add_argument("root", metavar="DIR")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=whole(0, 65535), default=0, help="port (default: a free one, which is printed)")
+    serve.add_argument("--certificate", metavar="FILE", help="serve https: the certificate with its chain, PEM")
+    serve.add_argument("--key", metavar="FILE", help="the certificate's private key, PEM (default: in the same file)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action; the exit code."""
     if args.action == "serve":
-        return _serve(args.root, args.host, args.port)
+        return _serve(args)
     readers = _readers(args.machine, args.job)
     return (_show if args.action == "show" else _check)(readers, args.json)
 
@@ -130,13 +134,16 @@ def _line(verdict: KeyVerdict) -> str:
     return f"{verdict.level:<8} {verdict.directory:<8} {verdict.key or '-':<20} {value}{rule}{verdict.detail}".rstrip()
 
 
-def _serve(root: str, host: str, port: int) -> int:
-    from drainwise.features.server import FeatureServer
+def _serve(args: argparse.Namespace) -> int:
+    from drainwise.features.serve.server import FeatureServer, tls_context
 
-    with FeatureServer(root, host, port) as server:
+    if args.key and not args.certificate:
+        raise UsageError("--key without --certificate: expected both, or the key in the certificate's file")
+    context = tls_context(args.certificate, args.key) if args.certificate else None
+    with FeatureServer(args.root, args.host, args.port, context) as server:
+        if context is None and not ipaddress.ip_address(server.server_address[0]).is_loopback:
+            print("drainwise: http beyond this machine: tokens can be read on the way (--certificate)", file=sys.stderr)
         print(f"serving {server.root} at {server.url} (stop with Ctrl-C)", flush=True)
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
-        except KeyboardInterrupt:
-            return 0
     return 0

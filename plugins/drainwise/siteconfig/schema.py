@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
-from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, size
+from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, size, url
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 from drainwise.siteconfig.units import format_duration
@@ -38,11 +38,19 @@ class FeaturesSection:
     )
     max_swap: int | None = optional(size("0B", "1000TB"), "4GiB", "swap limit of a job")
     scratch_limit: int | None = optional(
-        size("1MB", "1000TB"), "20GB", "scratch limit of a job where its request names none"
+        size("1MB", "1000TB"),
+        "20GB",
+        "most scratch space of a job; where its batch system gives it less, or its disk is smaller, that counts",
     )
     jobslots: int | None = optional(integer(1, 100000), "24", "job slots of a node")
     shutdown_command: str | None = optional(
         path(), "/usr/sbin/poweroff", "on virtual machines: what a job may run to shut the machine down"
+    )
+    url: str | None = optional(
+        url(),
+        "https://%h:8443",
+        "where `drainwise features serve` serves the jobs' trees, %h: the node's name; jobs get URLs with a token each,"
+        " not paths",
     )
     grace: int | None = optional(duration("0s", "30d"), "1h", "least notice before a planned shutdown of a node")
     grace_job: int | None = optional(

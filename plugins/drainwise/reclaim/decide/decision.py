@@ -179,9 +179,9 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     balance = with_turns(balance, snapshot, history, now)
     if snapshot.kinds is None:
         return Looked(counts, needs_orders, balance, None, None)
-    waits = kinds_left(counts, now, settings)
+    waits = kinds_left(counts, now, settings, history.unmet)
     needed = needed_runs(waits, snapshot.pilots, now, settings) | runs_beside(counts, history.unmet, now, settings)
-    to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings)
+    to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings, history.unmet)
     deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
     balance = replace(balance, free=float(waits.free), deficit=deficit)
     return Looked(counts, needs_orders, balance, to_order, needed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.publish import is_foreign, is_publishable
@@ -31,25 +30,22 @@ class UserTasks:
     """The per-user tasks of all rounds, and which users' file servers are slow.
 
     note: called with a job and what is wrong with what is its user's. fault: called with `user UID` and what was wrong
-    with the child, "" when nothing is any more. close: descriptors that a child must not keep open. heartbeat_limit:
-    seconds after which a report counts as none.
+    with the child, "" when nothing is any more. close: descriptors that a child must not keep open.
     """
 
     def __init__(
-        self,
-        note: Callable[[NodeJob, str], None],
-        fault: Callable[[str, str], None],
-        close: tuple[int, ...] = (),
-        heartbeat_limit: int = DEFAULT_HEARTBEAT_LIMIT,
+        self, note: Callable[[NodeJob, str], None], fault: Callable[[str, str], None], close: tuple[int, ...] = ()
     ) -> None:
-        self._note, self._fault, self._heartbeat_limit = note, fault, heartbeat_limit
+        self._note, self._fault = note, fault
         self._users = Users(close)
         self._slow_until: dict[int, int] = {}
 
     def run(
-        self, jobs: Mapping[Key, NodeJob], notices: Mapping[Key, SiteAd | None], now: int, read: bool
+        self, jobs: Mapping[Key, NodeJob], notices: Mapping[Key, SiteAd | None], now: int, read: bool, stale: int = 0
     ) -> dict[Key, UserTaskResult]:
         """Write `notices` for their jobs (None: no `.site.ad`) and, if `read`, read the reports; `now` in UNIX s.
+
+        stale: what a pilot reported before that, UNIX s, counts as nothing.
 
         A job without a notice is passed over, and so is one whose user's children do not end.
         """
@@ -74,7 +70,7 @@ class UserTasks:
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,
                 job=lease.job if wanted and not stuck and now >= job.look_inside else "",
-                stale=now - self._heartbeat_limit,
+                stale=stale,
             )
             by_name[task.key] = job
             part = seen[lease.uid] // JOBS_TOGETHER
