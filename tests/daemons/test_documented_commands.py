@@ -37,7 +37,7 @@ FROM_A_CENTRAL_MACHINE = {
     "drainwise check htcondor",
     "drainwise check htcondor --node NODE",
     "drainwise status",
-    "drainwise status --format name,user,remaining,drainwaste,killwaste",
+    "drainwise status --format name,user,remaining,maxremaining,drainwaste,killwaste",
     "drainwise status --user alice --sort priority --format name,priority",
     "drainwise plan",
     "drainwise plan --cores 64",
@@ -49,7 +49,7 @@ FROM_A_CENTRAL_MACHINE = {
 ON_A_MACHINE_OF_THE_POOL = {
     "condor_status -af Name PilotKillWaste",
     "condor_status -af Name PilotRemaining PilotDrainingWaste PilotKillWaste",
-    "condor_status -af Name 'PilotLastMaxJobEnd - time()'",
+    "condor_status -af Name PilotRemainingMax",
     "condor_status -print-format /etc/drainwise/pilots.cpf",
 }
 THE_DRAINS = {  # test_defrag_htcondor.py

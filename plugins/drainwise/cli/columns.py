@@ -132,6 +132,7 @@ COLUMNS = (
     _seconds("reportage", "report age", "time since its last report", _heartbeat_age),
     Column("report", "report", "standing and age of its report", _standing_and_age),
     _seconds("remaining", "remaining", "time until it could be gone by itself", lambda row: row.one.remaining),
+    _seconds("maxremaining", "remaining at most", "the same, as it guarantees", lambda row: row.one.remaining_max),
     _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),
     _waste("killwaste", "kill waste", "what is lost if it is killed now", lambda row: row.one.kill_waste),
     _waste("orderwaste", "waste if drained", "what draining it now would waste", lambda row: row.one.drained.waste),

@@ -23,6 +23,7 @@ _SECONDS = {
     "kill_wait": "from asking a payload to end (TERM) to ending it (KILL)",
     "term_grace": "what is left after SIGTERM when no deadline is known",
     "heartbeat": "longest time between two reports",
+    "rest": "let the other values rest so long after CAN_POSTPONE_LAST_JOB went back to True",
     "poll": "look at the site's orders and the queue that often",
     "idle_limit": "leave when there was nothing to run for so long",
 }

@@ -98,7 +98,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         horizon=reclaim.horizon,
         grace=reclaim.grace,
         max_grace=reclaim.max_grace,
-        heartbeat_limit=site.pilot.heartbeat_limit,
+        heartbeat_limit=site.pilot.stale_after,
         max_cores=reclaim.max_cores_per_cycle,
         max_cores_per_user=reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=reclaim.max_cores_per_user_per_hour,

@@ -105,6 +105,7 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "standing": one.standing,
         "rule": one.rule,
         "remaining": one.remaining,
+        "remaining_max": one.remaining_max,
         "draining_waste": one.draining_waste,
         "kill_waste": one.kill_waste,
         "waste_if_drained": one.drained.waste,

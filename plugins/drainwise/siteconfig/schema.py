@@ -62,7 +62,19 @@ class FeaturesSection:
 class PilotSection:
     """The use of a pilot's report."""
 
-    heartbeat_limit: int = key(duration("1m", "7d"), 3600, "a pilot's report older than this has lost its protection")
+    heartbeat_limit: int = key(
+        duration("1m", "7d"), 3600, "how seldom a pilot may report; the paper asks for once an hour at least"
+    )
+    heartbeat_slack: int = key(
+        duration("0s", "1d"),
+        600,
+        "how late a report may reach the pool beyond that; one that is older than both has lost its protection",
+    )
+
+    @property
+    def stale_after(self) -> int:
+        """The age, in seconds, beyond which a report has lost its protection."""
+        return self.heartbeat_limit + self.heartbeat_slack
 
 
 @dataclass(frozen=True)
