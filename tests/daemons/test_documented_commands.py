@@ -60,6 +60,22 @@ IN_A_JOB = {"drainwise features show", "drainwise features check"}
 OVER_HTTP = {  # test_features_served.py
     "drainwise features serve /run/drainwise --port 8443 --certificate host.pem --key host-key.pem",
 }
+THE_QUESTIONS = {  # tests/test_use_cases_of_a_job.py
+    "drainwise features left",
+    "drainwise features ran",
+    "drainwise features rest",
+    "drainwise features rest --work 36000",
+    "drainwise features shutdown",
+    "drainwise features threads",
+    "drainwise features slots",
+    "drainwise features disk",
+    "drainwise features memory",
+}
+IN_A_VIRTUAL_MACHINE = {  # tests/features/test_vm_metadata.py, tests/features/test_shutdown_command.py
+    "drainwise features locate --metadata http://169.254.169.254",
+    "drainwise features end-machine",
+    "drainwise pilot run --end-machine",
+}
 AS_A_PILOT = {
     "drainwise pilot run --cores 4 --seconds 60 --queue queue",
     "drainwise pilot run --queue /data/queue",
@@ -202,6 +218,8 @@ ALL |= (
     | ON_A_NODE
     | IN_A_JOB
     | OVER_HTTP
+    | THE_QUESTIONS
+    | IN_A_VIRTUAL_MACHINE
     | AS_A_PILOT
     | IN_THE_LOCAL_BATCH_SYSTEM
 )

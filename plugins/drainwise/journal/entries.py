@@ -171,6 +171,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
         ordered_deadline=pilot.deadline,
         saved=withdrawal.saved,
         reason=withdrawal.reason,
+        instead=list(withdrawal.instead),
     )
 
 

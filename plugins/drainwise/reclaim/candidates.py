@@ -133,7 +133,8 @@ def _options(it: Figures, row: int, notice: int) -> tuple[Option, ...]:
         (KILL, it.kill[row], it.now + notice, it.now + notice),
     )
     counting = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in found if waste < np.inf]
-    return tuple(sorted(counting, key=lambda one: one.waste))
+    cores = int(it.columns.cores[row])
+    return tuple(sorted(counting, key=lambda one: one.waste + it.waiting_cost * cores * (one.cores_back - it.now)))
 
 
 def _remaining_max(pilot: Pilot, now: int) -> int | None:

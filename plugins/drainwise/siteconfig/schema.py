@@ -114,6 +114,11 @@ class ReclaimSection:
         "so long a waste of each of its cores spares a user's pilot of the highest PRIORITY_FACTOR, against one of the"
         " lowest; those between in proportion; 0s: only between equals",
     )
+    waiting_cost: Decimal = key(
+        decimal("0", "1000"),
+        Decimal("0.02"),
+        "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
+    )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")
     retry_after: int = key(
