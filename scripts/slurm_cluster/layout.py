@@ -128,7 +128,7 @@ def slurm_conf(release: str, nodes: Sequence[str], cpus: int) -> str:
         partition=PARTITION,
         memory_per_cpu=MEMORY_PER_CPU,
     )
-    text += "".join(node_line(node, cpus, cpus * MEMORY_PER_CPU) for node in nodes)
+    text += "".join(node_line(node, cpus, cpus * MEMORY_PER_CPU, "TmpDisk=1000") for node in nodes)
     return text + _ONLY[release]
 
 

@@ -81,6 +81,32 @@ def test_parameters_and_settings(records: str, tmp_path: Path, capsys: pytest.Ca
     assert ["new", "ramCount", "7", "1024", "(1)", "-", "MBPerCore"] in rows
 
 
+def test_names_that_nothing_knows_are_told_and_it_goes_on(records: str, tmp_path: Path) -> None:
+    """A whole gdpconfig and the parameters of a PanDA task are no fault of the user's."""
+    tasks, settings = tmp_path / "tasks.json", tmp_path / "gdp.json"
+    tasks.write_text(json.dumps({"sim": {"baseWalltime": 0, "taskName": "a", "vo": "atlas"}, "new": {"vo": "atlas"}}))
+    settings.write_text(json.dumps({"SCOUT_MIN_OK_RATE_EXHAUSTED_user": 1, **{f"NQUEUE_{n:02}": n for n in range(22)}}))
+    shown = run(records, "--tasks", str(tasks), "--settings", str(settings))
+    assert shown.returncode == 0 and " 497 (5) " in " ".join(shown.stdout.split())
+    gdp, names, _ = shown.stderr.splitlines()
+    assert gdp.startswith(f"drainwise: {settings}: not used: NQUEUE_00, NQUEUE_01") and gdp.endswith("and 3 more")
+    assert names == f"drainwise: {tasks}: not used: taskName, vo"
+
+
+def test_what_is_missing_for_want_of_events_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table and in JSON."""
+    path = tmp_path / "records.jsonl"
+    one = {"task": "sim", "start": T0, "end": T0 + 100, "cores": 8, "events": 9, "output_bytes": 10}
+    path.write_text((json.dumps(one) + "\n") * 5)
+    assert main(["estimate", str(path)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for name in ("cpuTime", "outDiskCount"):
+        assert any(row[:6] == ["sim", name, *"----"] and row[6].startswith("missing") for row in rows), name
+    assert main(["estimate", str(path), "--json"]) == 0
+    [stage] = json.loads(capsys.readouterr().out)["tasks"]["sim"]["stages"]
+    assert stage["missing"]["outDiskCount"] == "too few events: none of 5 jobs had 10 events"
+
+
 def test_gzip_and_standard_input(tmp_path: Path) -> None:
     """A packed file is unpacked, - reads the input, packed or not."""
     packed = tmp_path / "records.gz"

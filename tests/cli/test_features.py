@@ -20,7 +20,7 @@ from drainwise.cli import features
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.facts import HostFacts, JobFacts, job_values, machine_values
 from drainwise.features.read import open_features
-from drainwise.features.server import FeatureServer
+from drainwise.features.serve.server import FeatureServer
 from drainwise.features.write import write_directory
 
 Run = Callable[..., int]
@@ -141,7 +141,7 @@ def test_check_json_has_every_verdict(run: Run, site: Path, capsys: pytest.Captu
 
 def test_check_works_over_http(run: Run, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with FeatureServer(str(site)) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         assert run("check", "--machine", f"{server.url}/mf", "--job", f"{server.url}/jf") == 0
         server.shutdown()
     assert "[panda-local]" in capsys.readouterr().out

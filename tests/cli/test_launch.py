@@ -20,6 +20,7 @@ from drainwise.cli.main import main
 from drainwise.launch.run.store import OpenStart, Store
 from drainwise.launch.this_machine.backend import LocalBackend
 from drainwise.launch.this_machine.process import KILL_WAIT
+from drainwise.sge.system import GridEngine
 from drainwise.slurm.system import Slurm
 
 pytestmark = pytest.mark.daemons  # it runs real launches
@@ -349,7 +350,58 @@ def test_a_backend_that_is_not_here_is_replaced_by_this_machine(file: Path) -> N
     ran = launched(path)
     assert ran.stdout == "3 done\n"
     assert len(ran.stderr.splitlines()) == 1 and "slurm cannot be used here" in ran.stderr
-    assert launched(path, "--backend", "local", code=2).stderr.count("partition") == 1
+
+
+@pytest.mark.parametrize("words", [("--local",), ("-l",), ("--backend", "local")])
+def test_on_this_machine_a_partition_makes_a_job_run_alone(file: Path, words: tuple[str, ...]) -> None:
+    """Without a warning, for nothing is missing: it was said. Resources that are counted here are reserved as asked."""
+    alone = "mkdir running && sleep 0.1 && rmdir running"
+    path = write(
+        file,
+        *(job(name, alone, resources={"partition": name}, backend="slurm") for name in "ab"),
+        job("large", alone, resources={"cpu": 9}, backend="nobody-s", expected=100),
+        *(job(name, f"{alone.replace('g ', 'g-' + name + ' ')}-{name}", resources={"cpu": 2}) for name in "cd"),
+        backends={"local": {"cpu": 4}},
+    )
+    found = json.loads(launched(path, *words, "--dry-run", "--json").stdout)["jobs"]
+    assert {one["name"]: one["start"] for one in found} == {"large": 0, "a": 100, "b": 101, "c": 102, "d": 102}
+    assert {one["backend"] for one in found} == {"local"}
+    ran = launched(path, *words)
+    assert ran.stdout == "5 done\n" and not ran.stderr
+
+
+def test_options_are_those_of_the_backend_that_they_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-p` is a partition of Slurm's and a priority of Grid Engine's."""
+    opened: dict[str, str] = {}
+    (file.parent / "scratch").mkdir()
+
+    def opener(name: str) -> Callable[..., object]:
+        def opens(_self: object, _settings: object, options: str, _place: object) -> object:
+            opened[name] = options
+            return LocalBackend({"cpu": 1, "mem": 10, "tmp": 10}, str(file.parent / "scratch"))
+
+        return opens
+
+    for system, name in ((Slurm, "slurm"), (GridEngine, "sge")):
+        monkeypatch.setattr(system, "open_backend", opener(name))
+    path = write(file, job("a", "true", backend="slurm"), job("b", "true", backend="sge"))
+    assert main(["launch", path, "--backend-options=-p long"]) == 2 and not opened
+    assert main(["launch", path, "--backend-options", "slurm:-p long", "--backend-options", "sge:-p -100"]) == 0
+    assert opened == {"slurm": "-p long", "sge": "-p -100"}
+    opened.clear()
+    assert main(["launch", path, "--again", "--backend", "sge", "--backend-options=-p -100"]) == 0
+    assert opened == {"sge": "-p -100"}
+
+
+def test_no_more_run_at_once_than_one_says(file: Path) -> None:
+    """However much is free; the plan says the same."""
+    line = "mkdir running-$$ && sleep 0.2 && ls -d running-* | wc -l >> log; rmdir running-$$"
+    path = write(file, *(job(name, line, expected=10) for name in "abcdef"), backends={"local": {"cpu": 6}})
+    assert json.loads(launched(path, "-j", "2", "--dry-run", "--json").stdout)["seconds"] == 30
+    launched(path, "--jobs", "2")
+    counts = [int(line) for line in (file.parent / "log").read_text().split()]
+    assert len(counts) == 6 and max(counts) == 2
+    assert "expected a whole number" in launched(path, "-j", "0", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+:(.+)\.[A-Za-z0-9_-]+")
 BOTH_RELEASES = pytest.mark.parametrize("slurm_release", ["trixie", "bookworm"], indirect=True)
 ONE_RELEASE = pytest.mark.parametrize("slurm_release", ["trixie"], indirect=True)
 STATE = "/srv/central/state"
+COMPONENTS = """\
+echo "$SLURM_HET_SIZE $SLURM_CPUS_PER_TASK_HET_GROUP_1 $SLURM_MEM_PER_NODE_HET_GROUP_1"
+squeue --noheader --jobs="$SLURM_JOB_ID" --format=%w
+"""
 
 
 class Slurm:
@@ -117,7 +121,7 @@ def test_attributes_are_slurm_s_own(launcher: LaunchOnSite, cluster: SlurmCluste
         job("partition", ["true"], partition="nowhere"),
         job("gres", ["true"], ssd=1),
         job("large", ["true"], memory=1_000_000),
-        job("components", ["sh", "-c", 'echo "$SLURM_HET_SIZE $SLURM_CPUS_PER_TASK_HET_GROUP_1"'], cpu1=2, mem1=32),
+        job("components", ["sh", "-c", COMPONENTS], cpu1=2, mem1="32M", wckey="k1"),
         job("licensed", ["true"], tool=4, nodes="node1", qos="normal", features0="x"),
         {**job("licences", ["sh", "-c", script], tool=2, nodes="node1"), "environment": {"SLURM_JOB_ID": "1"}},
         job(evil, ["printf", "%s", evil]),
@@ -140,9 +144,23 @@ def test_attributes_are_slurm_s_own(launcher: LaunchOnSite, cluster: SlurmCluste
             return file.read()
 
     assert printed(evil) == evil
-    assert printed("components") == "2 2\n"
+    assert printed("components").split() == ["2", "2", "32", "k1", "k1"]
     assert "Licenses=tool:2" in printed("licences") and "NodeList=node1 " in printed("licences")
     assert "JobName=odd_one:licences." in printed("licences")
+
+
+@BOTH_RELEASES
+def test_a_licence_of_another_component_is_refused_before_slurm_does(
+    launcher: LaunchOnSite, cluster: SlurmCluster
+) -> None:
+    """Nothing of the launch begins; asked all the same, 24.11 refuses it, and 22.05 takes it."""
+    jobs = [job("other", ["true"]), job("one", ["true"], licence1="tool:1")]
+    code, ended, said = launcher.launch("licence1", jobs).end()
+    assert code == 2 and not ended and "licence1: Slurm takes licences for the first component" in said, said
+    words = ["--wrap=true", "--licenses=tool:1", ":", "--licenses=tool:1"]
+    asked = cluster.run(["sbatch", "--chdir=/", "--output=/dev/null", *words], user=USER, check=False)
+    takes = cluster.release == "bookworm"
+    assert (asked.returncode == 0, "Invalid license" in asked.stderr) == (takes, not takes), asked
 
 
 @ONE_RELEASE
@@ -176,9 +194,11 @@ def test_a_job_that_vanishes_is_started_once_more(launcher: LaunchOnSite, cluste
 @BOTH_RELEASES
 def test_a_job_whose_node_fails_is_started_once_more(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     """It says nothing about the job; submitted with --no-requeue, Slurm itself would leave it at that."""
-    again = "test -e twice || { touch twice; exec sleep 300; }"
+    begun = f"/home/{USER}/begun"
+    again = f"test -e {begun} || {{ touch {begun}; exec sleep 300; }}"
     launched = launcher.launch("fails", [job("unlucky", ["sh", "-c", again], nodes="node2", account="atlas")])
-    launcher.number("unlucky", waiting=False)
+    # Slurm says that it runs before it does; a run that ended before its first command would sleep the second time.
+    cluster.wait_for(lambda: cluster.run(["test", "-e", begun], check=False).returncode == 0, 30, "the job to run")
     cluster.run(["scontrol", "update", "NodeName=node2", "State=DOWN", "Reason=test"])
 
     def is_back() -> bool:

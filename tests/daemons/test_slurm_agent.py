@@ -79,11 +79,22 @@ def tells(site: SlurmSite, tree: Path, end: int) -> None:
 
 def test_the_limits_are_there_at_the_jobs_first_instruction(site: SlurmSite) -> None:
     """Memory, length, CPUs: by what a shell finds before it does anything else; of each node of an uneven job, too."""
-    keys = "wall_limit_secs max_rss_bytes $MACHINEFEATURES/total_cpu"
+    keys = "wall_limit_secs max_rss_bytes scratch_limit_bytes $MACHINEFEATURES/total_cpu"
     script = f"cd $JOBFEATURES; for key in {keys}; do read value <$key; echo $value; done"
-    number = site.cluster.submit(script, "alice", ("--time=7", "--mem=300M", "--output=/home/alice/limits"))
+    number = site.cluster.submit(
+        script, "alice", ("--time=7", "--mem=300M", "--tmp=200M", "--output=/home/alice/limits")
+    )
     assert site.end_of(number).state == "COMPLETED"
-    assert site.cluster.run(["cat", "/home/alice/limits"]).stdout.split() == ["420", str(300 << 20), "8"]
+    found = site.cluster.run(["cat", "/home/alice/limits"]).stdout.split()
+    assert found == ["420", str(300 << 20), str(200 << 20), "8"]
+    whole = site.cluster.submit(
+        "stat --file-system --format='%b %S' /tmp; cat $JOBFEATURES/scratch_limit_bytes",
+        "alice",
+        ("--output=/home/alice/area",),
+    )
+    assert site.end_of(whole).state == "COMPLETED"
+    blocks, size, area = map(int, site.cluster.run(["cat", "/home/alice/area"]).stdout.split())
+    assert area == blocks * size, "without --tmp the whole scratch area"
     step = "srun --label sh -c 'cat $JOBFEATURES/allocated_cpu $JOBFEATURES/max_rss_bytes $JOBFEATURES/wall_limit_secs'"
     options = ("--time=7", "--mem-per-cpu=100M", "--nodes=2", "--ntasks=3", "--cpus-per-task=4")
     number = site.cluster.submit(step, "alice", (*options, "--output=/home/alice/uneven"))

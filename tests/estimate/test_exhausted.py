@@ -45,7 +45,6 @@ def spoken(
     [
         (exhausted.BROKERAGE, {"broker_failures": 10}, {"broker_failures": 11}, {"max_broker_failures": None}),
         (exhausted.EXTERNAL, {"external_failures": 5}, {"external_failures": 6}, {"max_external_failures": None}),
-        (exhausted.RETRIES, {"attempts": 5}, {"attempts": 6}, {"task_max_attempt": None}),
     ],
 )
 def test_rules_on_the_state_of_a_task(
@@ -73,11 +72,23 @@ def test_failures_from_outside_are_counted_from_the_jobs() -> None:
     assert exhausted.EXTERNAL not in spoken(*[job()] * 10, failed=6, external=5)
 
 
-def test_high_failure_rate() -> None:
-    """More than half of all jobs, with both numbers; fewer jobs than half of the scouts are no rate."""
-    assert exhausted.FAILURES not in spoken(job(), job(), job(), failed=3)
-    assert "3 of 5 jobs failed, 60 %" in spoken(job(), job(), failed=3)[exhausted.FAILURES].figures
-    assert exhausted.FAILURES not in spoken(failed=4)
+RETRIED = Parameters(attempts=3)
+
+
+def test_retried_and_failing_is_one_rule() -> None:
+    """Tried three times alone, or failing alone, says nothing; both together do, with both figures."""
+    assert exhausted.RETRIED not in spoken(*[job()] * 5, task=RETRIED)
+    assert exhausted.RETRIED not in spoken(job(), job(), task=Parameters(attempts=2), failed=3)
+    said = spoken(job(), job(), task=RETRIED, failed=3)[exhausted.RETRIED].figures
+    assert "tried 3 times, at least 3" in said and "3 of 5 jobs failed, 60 %" in said
+    off = Settings(task_max_attempt=None)
+    assert exhausted.RETRIED not in spoken(job(), job(), task=RETRIED, failed=3, settings=off)
+
+
+def test_a_failure_rate_needs_half_as_many_jobs_as_there_are_scouts() -> None:
+    """The first jobs alone are no rate, and half of all is not more than half."""
+    assert exhausted.RETRIED not in spoken(job(), job(), job(), task=RETRIED, failed=3)
+    assert exhausted.RETRIED not in spoken(task=RETRIED, failed=4)
     assert not spoken()
 
 
@@ -85,16 +96,36 @@ def test_few_failures_that_cost_most_of_the_work() -> None:
     """A failed job weighs what it cost: its time on its cores, at their power."""
 
     def judged(seconds: float, cores: int, power: float) -> dict[str, TaskVerdict]:
-        task = Task("a", Parameters(), DEFAULTS, RunTimes())
+        task = Task("a", RETRIED, DEFAULTS, RunTimes())
         for _ in range(9):
             task.add(job(seconds=1000, cores=1, core_power=10))
         task.add(job(seconds=seconds, cores=cores, core_power=power, good=False))
         return {verdict.rule: verdict for verdict in task.verdicts()}
 
-    assert exhausted.FAILURES not in judged(9000, 1, 10)
+    assert exhausted.RETRIED not in judged(9000, 1, 10)
     for seconds, cores, power in ((9001, 1, 10), (1200, 8, 10), (9000, 1, 11)):
-        said = judged(seconds, cores, power)[exhausted.FAILURES].figures
+        said = judged(seconds, cores, power)[exhausted.RETRIED].figures
         assert "% of the HS06 s of 10 jobs went into the 1 that failed, more than 50 %" in said
+
+
+def test_retried_and_computing_little() -> None:
+    """The document's other half: a low CPU efficiency across finished jobs."""
+    idle = [job(1000, cpu_seconds=290)] * 3
+    said = spoken(*idle, task=RETRIED)[exhausted.RETRIED].figures
+    assert "CPU efficiency 29 % in the middle of 3 finished jobs, less than 30 %" in said
+    assert exhausted.RETRIED not in spoken(*idle, task=RETRIED, settings=Settings(min_cpu_efficiency=29))
+    assert exhausted.RETRIED not in spoken(*idle, task=RETRIED, settings=Settings(min_cpu_efficiency=None))
+    assert exhausted.RETRIED not in spoken(*idle)
+
+
+def test_a_task_with_few_new_jobs_is_left_alone_by_the_rules_on_its_scouts() -> None:
+    """Twenty new jobs are not worth a user's time; what became of the task so far counts all the same."""
+    leaking = [job(leak=1e9)] * 3
+    few, more = Parameters(new_jobs=20, attempts=3), Parameters(new_jobs=21, attempts=3)
+    assert set(spoken(*leaking, task=few, failed=9)) == {exhausted.RETRIED}
+    assert set(spoken(*leaking, task=more, failed=9)) == {exhausted.RETRIED, exhausted.LEAK}
+    assert exhausted.LEAK in spoken(*leaking, task=few, settings=Settings(new_jobs_cutoff=None))
+    assert exhausted.LEAK in spoken(*leaking)
 
 
 def test_memory_leak() -> None:
@@ -117,11 +148,13 @@ def test_too_many_short_jobs() -> None:
     assert exhausted.SHORT not in spoken(*SHORT)
 
 
-def test_short_jobs_that_had_to_copy_do_not_count() -> None:
-    """A site that forces its jobs to copy their input first is no fault of the task's."""
-    copied = [job(1200, scratch=True)] * 5
-    assert exhausted.SHORT not in spoken(*copied, *SHORT[5:], task=MANY)
-    assert "4 of 4" in spoken(*copied, *[job(10)] * 4, task=MANY)[exhausted.SHORT].figures
+def test_short_jobs_that_had_to_copy_stay_in_the_denominator() -> None:
+    """8 of 10 short, 4 of them since their site makes them copy: 4 of 10 are the task's own, so it goes on."""
+    copied = [job(1200, scratch=True)] * 4
+    assert exhausted.SHORT not in spoken(*copied, *[job(1200)] * 4, *[job(1201)] * 2, task=MANY)
+    said = spoken(*copied, *[job(1200)] * 5, job(1201), task=MANY)[exhausted.SHORT].figures
+    assert "5 of 10 jobs ran for at most 20 min, 4 more that were forced to copy to scratch" in said
+    assert exhausted.SHORT not in spoken(*copied, task=MANY)
 
 
 def test_split_rules_are_removed_where_that_is_allowed() -> None:
@@ -169,6 +202,18 @@ def test_low_cpu_efficiency() -> None:
     assert not spoken(*slow, task=Parameters(min_cpu_efficiency=50))
     assert "5 of 10 jobs below 30 %" in spoken(*slow, task=MANY)[exhausted.EFFICIENCY].figures
     assert not spoken(*slow)
+
+
+def test_waiting_for_data_excuses_a_low_cpu_efficiency() -> None:
+    """Above SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED it is said and the task goes on; without it nothing excuses."""
+    slow = [job(10_000, cpu_seconds=1000, input_bytes=5e6 * KB)] * 10  # 500 kB/s
+    for task in (MANY, Parameters(min_cpu_efficiency=51)):
+        verdict = spoken(*slow, task=task, settings=Settings(scout_max_io_intensity_for_exhausted=499))
+        assert verdict[exhausted.EFFICIENCY].excuse == "its ioIntensity is 500 kBPerS, more than 499"
+        assert not is_exhausted(list(verdict.values()))
+        for most in (500, None):
+            weighed = Settings(scout_max_io_intensity_for_exhausted=most)
+            assert is_exhausted([spoken(*slow, task=task, settings=weighed)[exhausted.EFFICIENCY]])
 
 
 def test_cpus_that_were_not_allocated() -> None:

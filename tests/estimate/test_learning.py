@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from drainwise.estimate import survey as survey_module
-from drainwise.estimate.exhausted import FAILURES
+from drainwise.estimate.exhausted import RETRIED
 from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Task, wall_time
 from drainwise.estimate.parameters import Parameters
 from drainwise.estimate.plot import scatter
@@ -59,9 +59,10 @@ def test_one_job_alone_is_no_estimate() -> None:
 
 def test_failed_jobs_are_no_scouts() -> None:
     """They count as failed and their run times are known, but no figure comes from them."""
-    task = task_of(*[job(good=False)] * 50, *[job(events=1000)] * 4)
+    retried = Parameters(attempts=3)
+    task = task_of(*[job(good=False)] * 50, *[job(events=1000)] * 4, parameters=retried)
     assert not task.stages and (task.failed, task.good, task.ended) == (50, 4, 54)
-    assert FAILURES in {verdict.rule for verdict in task.verdicts()}
+    assert RETRIED in {verdict.rule for verdict in task.verdicts()}
 
 
 @given(st.lists(jobs(), min_size=3, max_size=9))

@@ -102,6 +102,25 @@ def test_out_disk_count_leaves_small_jobs_out() -> None:
     assert (found.value, found.unit, found.jobs) == (3.25, "kBPerEvent", 4)
 
 
+def test_a_figure_that_is_missing_for_want_of_events_says_so() -> None:
+    """cpuTime, outDiskCount and what follows from it; nothing is missing where nobody measured, or a unit is Fixed."""
+
+    def missing(*done: Finished, **task: float | str) -> dict[str, str]:
+        sample = Sample(Parameters(**task))  # type: ignore[arg-type] # the names are the test's
+        for one in done:
+            sample.add(one)
+        return {one.name: one.why for one in sample.missing()}
+
+    few = job(100, cores=8, events=9, output_bytes=1e6)
+    assert missing(few, few, tgt_max_output_for_ng=2) == {
+        "cpuTime": "too few events: none of 2 jobs had 10 events per core or ran for 6 h",
+        "outDiskCount": "too few events: none of 2 jobs had 10 events",
+        "nGBPerJob": "it follows from outDiskCount, which is missing",
+    }
+    assert set(missing(few, cpu_time_unit="HS06sPerEventFixed")) == {"outDiskCount"}
+    assert missing(few, job(100, cores=8, events=80, output_bytes=1e6)) == {} == missing(job(events=10)) == missing()
+
+
 def test_a_larger_work_disk_preset_is_kept() -> None:
     """The maximum of the jobs, unless the preset is larger."""
     done = [job(work_bytes=size * MB) for size in (10, 700, 30)]

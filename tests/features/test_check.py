@@ -23,7 +23,7 @@ from drainwise.features.check_key import (
 from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
 from drainwise.features.keys import KEYS
 from drainwise.features.read import open_features
-from drainwise.features.server import FeatureServer
+from drainwise.features.serve.server import FeatureServer
 from drainwise.features.write import write_directory
 
 NOW = 1795249000
@@ -258,7 +258,7 @@ def test_over_http_the_same_rules_hold(site: Site, tmp_path: Path) -> None:
     site.place("job_id").unlink()
     os.mkfifo(site.place("job_id"))
     with FeatureServer(str(tmp_path)) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         verdicts = check(open_features(f"{server.url}/machine"), open_features(f"{server.url}/job"), NOW)
         server.shutdown()
     found = {(verdict.key, verdict.level, verdict.rule) for verdict in verdicts}

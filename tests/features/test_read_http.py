@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import email.message
 import inspect
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +19,9 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features.read import open_features
 from drainwise.features.read_http import TIMEOUT_SECS, HttpReader, lifetime_secs
-from drainwise.features.server import FeatureServer
+from drainwise.features.serve.server import FeatureServer, tls_context
 from drainwise.features.write import write_directory
+from own_certificate import own_certificate
 
 pytestmark = pytest.mark.daemons  # it waits for what never answers
 
@@ -94,7 +93,7 @@ def raw() -> Iterator[Callable[..., RawServer]]:
 def served(tmp_path: Path) -> Iterator[FeatureServer]:
     write_directory(str(tmp_path / "job"), {"allocated_cpu": "8", "shutdowntime_job": "1795249000"})
     with FeatureServer(str(tmp_path)) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
 
@@ -365,37 +364,9 @@ def test_a_redirect_leads_to_http_or_nowhere(raw: Callable[..., RawServer], targ
 
 @pytest.fixture
 def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is needed to make a certificate")
-    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-            "-keyout",
-            key,
-            "-out",
-            certificate,
-            "-subj",
-            "/CN=127.0.0.1",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-        ],
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    certificate, key = own_certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", certificate)
-    return context
+    return tls_context(certificate, key)
 
 
 def test_https_is_read_when_the_certificate_is_trusted(raw: Callable[..., RawServer], secured: ssl.SSLContext) -> None:

@@ -15,10 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import drainwise.features.server
+import drainwise.features.job_token
+import drainwise.features.serve.served_tree
 from drainwise.facts.errors import FeatureError
+from drainwise.features.job_token import TOKEN_FILE, make_token
 from drainwise.features.keys import BY_NAME
-from drainwise.features.server import FeatureServer, path_of
+from drainwise.features.serve.served_tree import path_of
+from drainwise.features.serve.server import FeatureServer
 from drainwise.features.write import write_directory
 
 
@@ -38,7 +41,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(root: Path) -> Iterator[FeatureServer]:
     with FeatureServer(str(root)) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
 
@@ -105,13 +108,16 @@ def test_nothing_can_be_changed(server: FeatureServer, method: str, root: Path) 
         "/..%2fhs06",
         "//hs06",
         "/./hs06",
-        "/.hidden/hs06",
+        "/.hidden/notes",
+        "/.../hs06",
+        "/~/hs06",
+        "/machine/~c0ffee/total_cpu",
         "/machine//total_cpu",
         "/machine/total_cpu/",
         "/machine/total_cpu?x=1",
         "/machine/total_cpu%00",
         "/machine/total_cpu%0d%0aX:1",
-        "/a/b/c/d/e/hs06",
+        "/a/b/c/d/e/f/g/hs06",
         "machine/total_cpu",
         "http://127.0.0.1/machine/total_cpu",
         "/absent/total_cpu",
@@ -150,6 +156,95 @@ def test_a_client_that_says_nothing_does_not_keep_others_waiting(server: Feature
         assert time.monotonic() - started < 2
 
 
+def test_the_trees_of_the_hooks_are_served(server: FeatureServer) -> None:
+    """Their names begin with a point."""
+    assert ask(server, "/.hidden/hs06")[:2] == (200, b"1\n")
+
+
+def test_a_job_s_tree_is_entered_by_its_token_alone(server: FeatureServer, root: Path) -> None:
+    """Whoever shows none, another job's or a part of it, learns no more than of a tree that is not there."""
+    token, other = make_token(str(root / "slot1_1@node"), None), make_token(str(root / "machine"), None)
+    status, body, headers = ask(server, f"/slot1_1@node/~{token}/job/job_id")
+    assert (status, body, headers["Cache-Control"]) == (200, b"12.0\n", "private, max-age=3600")
+    absent = ask(server, "/absent/job/job_id")
+    for shown in ("", f"~{other}/", f"~{token[:-1]}/", f"~{token}0/", f"{token}/", f"~{token}/~{token}/", "~/"):
+        refused = ask(server, f"/slot1_1@node/{shown}job/job_id")
+        assert (refused[0], refused[1], refused[2]["Cache-Control"]) == (404, b"", absent[2]["Cache-Control"]), shown
+    assert ask(server, f"/machine/~{other}/total_cpu")[:2] == (200, b"24\n")
+    assert ask(server, f"/~{other}/machine/total_cpu")[0] == 404
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"x" * 65])
+def test_a_token_file_that_is_none_opens_nothing(server: FeatureServer, root: Path, content: bytes) -> None:
+    (root / "machine" / TOKEN_FILE).write_bytes(content)
+    for target in ("/machine/total_cpu", "/machine/~/total_cpu", f"/machine/~{'x' * 65}/total_cpu"):
+        assert ask(server, target)[0] == 404
+
+
+@pytest.mark.parametrize("made", ["link", "fifo", "directory"])
+def test_nor_does_what_is_no_file(server: FeatureServer, root: Path, made: str) -> None:
+    make_token(str(root), None)
+    path = root / "machine" / TOKEN_FILE
+    if made == "link":
+        path.symlink_to(root / TOKEN_FILE)
+    elif made == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    token = (root / TOKEN_FILE).read_text().strip()
+    (root / TOKEN_FILE).unlink()
+    assert ask(server, "/machine/total_cpu")[0] == 404
+    assert ask(server, f"/machine/~{token}/total_cpu")[0] == 404
+
+
+def test_without_a_token_only_what_everybody_may_read_is_given(server: FeatureServer, root: Path) -> None:
+    """A job's directory is closed to others on its machine; the server opens it to nobody."""
+    assert ask(server, "/slot1_1@node/job/job_id")[0] == 200
+    (root / "slot1_1@node").chmod(0o710)
+    assert ask(server, "/slot1_1@node/job/job_id")[0] == 404
+    token = make_token(str(root / "slot1_1@node"), None)
+    assert ask(server, f"/slot1_1@node/~{token}/job/job_id")[0] == 200
+    (root / "machine/total_cpu").chmod(0o640)
+    assert ask(server, "/machine/total_cpu")[0] in {404, 500}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: two users")
+def test_a_user_s_tree_gives_no_other_user_s_file(server: FeatureServer, root: Path) -> None:
+    """Hard links to another user's keys, and a directory of another's, with the own token."""
+    own = root / "own"
+    write_directory(str(own), {"hs06": "7"})
+    os.link(root / "slot1_1@node/job/job_id", own / "job_id")
+    write_directory(str(own / "more"), {"hs06": "8"})
+    for path in (own, own / "hs06"):
+        os.chown(path, 4711, 4711)
+    token = make_token(str(own), None)
+    assert ask(server, f"/own/~{token}/hs06")[:2] == (200, b"7\n")
+    assert ask(server, f"/own/~{token}/job_id")[0] == 404
+    assert ask(server, f"/own/~{token}/more/hs06")[0] == 404
+
+
+def test_a_token_belongs_to_its_job_alone(root: Path) -> None:
+    """Root makes it for the job's user; made again it is another one."""
+    first = make_token(str(root), (os.geteuid(), os.getegid()))
+    assert (root / TOKEN_FILE).stat().st_mode & 0o777 == 0o400
+    assert len(first) == 32
+    assert make_token(str(root), None) != first
+    assert (root / TOKEN_FILE).stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("said", [b"\r\n\r\n", b"GET /\r\n\r\n", b"GET / FTP/1.0\r\n\r\n", b"\xff\x00\r\n\r\n"])
+def test_what_is_no_http_is_refused(server: FeatureServer, said: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=5) as connection:
+        connection.sendall(said)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_request_has_an_end(server: FeatureServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=5) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 8192)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+
+
 def test_it_listens_on_loopback_unless_told_otherwise(server: FeatureServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
     assert server.url == f"http://127.0.0.1:{server.server_address[1]}"
@@ -165,7 +260,8 @@ def test_a_root_or_port_that_cannot_be_is_a_clear_error(tmp_path: Path, server: 
 
 
 def test_the_examples_in_the_docstrings_are_true() -> None:
-    assert doctest.testmod(drainwise.features.server) == (0, 1)
+    assert doctest.testmod(drainwise.features.serve.served_tree) == (0, 1)
+    assert doctest.testmod(drainwise.features.job_token) == (0, 1)
 
 
 @given(st.text(alphabet="ab.%/\\@-_ \0\n?#\u00e9", max_size=20))
@@ -174,4 +270,4 @@ def test_whatever_is_asked_a_path_is_plain_names_and_a_key(target: str) -> None:
     if path is not None:
         *directories, key = path
         assert key in BY_NAME
-        assert all(name and not name.startswith(".") and "/" not in name and name.isprintable() for name in directories)
+        assert all(name.strip("~.") and "/" not in name and name.isprintable() for name in directories)

@@ -103,7 +103,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=2000)
+@settings(max_examples=60, deadline=2000)
 @example(GROUPS, [(("slots", "PilotVacateTime"), 0, 10**400)], "least-kill")
 @given(st.sampled_from((GROUPS, USERS)), changes, st.sampled_from(sorted(POLICIES)))
 def test_any_value_anywhere_is_a_snapshot_or_a_refusal(

@@ -31,7 +31,7 @@ from made_up_node import (
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 if TYPE_CHECKING:
-    from drainwise.htcondor.node.ad_text import Literal
+    from drainwise.node.ad_text import Literal
 
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
@@ -143,12 +143,14 @@ def test_a_planned_shutdown_is_there_from_the_start(node: Node, programs: Progra
 def test_limits_that_the_site_states_come_before_those_of_the_slot() -> None:
     """The tightest run time counts; a limit that nobody states is unknown."""
     slot: dict[str, Literal] = {"Cpus": 4, "Memory": 1000, "Disk": 2048}
-    site = NodeSettings({"wall_limit_secs": "5000", "cpu_limit_secs_per_core": "4000", "scratch_limit_bytes": "9"})
+    site = NodeSettings({"wall_limit_secs": "5000", "cpu_limit_secs_per_core": "4000", "scratch_limit_bytes": "2048"})
     found = job_side({"AllowedJobDuration": 6000}, slot, site, NOW)
-    assert (found.wall_limit_secs, found.cpu_limit_secs, found.scratch_limit_bytes) == (5000, 16000, 9)
+    assert (found.wall_limit_secs, found.cpu_limit_secs, found.scratch_limit_bytes) == (5000, 16000, 2048)
     found = job_side({}, slot, NodeSettings(), NOW)
     assert (found.wall_limit_secs, found.cpu_limit_secs, found.jobstart_secs) == (None, None, NOW)
     assert found.scratch_limit_bytes == 2048 * 1024
+    wide = NodeSettings({"scratch_limit_bytes": "20000000000"})
+    assert job_side({}, slot, wide, NOW).scratch_limit_bytes == 2048 * 1024  # the slot's own disk is smaller
 
 
 @pytest.mark.parametrize(("physical", "logical", "told"), [(32, 64, (32, 64)), (32, 32, (32, 0))])

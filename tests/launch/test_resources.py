@@ -24,6 +24,13 @@ def test_amounts_texts_and_units() -> None:
     assert parse_resources({}, "job a") == Resources(1, 0, 0)
 
 
+def test_the_amounts_of_another_component_have_the_same_units() -> None:
+    """`mem1 = "500M"` is 500 MB as `mem = "500M"` is; what is no amount of memory keeps its plain letters."""
+    found = parse_resources({"mem1": "500M", "tmp1": "2G", "cpu1": "4", "mem12": 7, "memory1": "1k"}, "job a")
+    assert found.others == (("cpu1", 4), ("mem1", 500), ("mem12", 7), ("memory1", 1024), ("tmp1", 2048))
+    assert parse_resources(found.as_dict(), "job a") == found
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

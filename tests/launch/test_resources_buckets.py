@@ -31,5 +31,11 @@ def test_what_is_not_a_size_is_compared_exactly() -> None:
     assert bucket_of(needs) == Resources(10, 1280, 20, (("gpu", 9), ("partition", "short")))
 
 
+def test_sizes_of_another_component_are_rounded_too() -> None:
+    needs = Resources(others=(("cpu1", 9), ("gpu1", 9), ("mem1", 1025), ("memory1", 9), ("tmp100", 17)))
+    rounded = (("cpu1", 10), ("gpu1", 9), ("mem1", 1280), ("memory1", 9), ("tmp100", 20))
+    assert bucket_of(needs) == Resources(others=rounded)
+
+
 def test_many_sizes_make_few_buckets() -> None:
     assert len({rounded_up(amount) for amount in range(1, 1 << 17)}) <= 4 * 17

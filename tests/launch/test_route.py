@@ -40,6 +40,18 @@ def test_a_backend_that_cannot_be_configured_is_replaced_with_one_warning(tmp_pa
     assert list(routes.backends) == ["local"]
 
 
+def test_where_all_is_to_run_here_each_job_is_mapped_and_nothing_else_is_opened(tmp_path: Path) -> None:
+    """Whatever backend it names, also one that nobody knows, and this machine: what it lacks makes a job run alone."""
+    routes = Routes({"local": lambda: LocalBackend(POOL, str(tmp_path)), "slurm": absent}, print, only_here=True)
+    everything = Resources(4, 1000, 100, (("gpu", 1),))
+    for backend in ("slurm", "pbs", "local"):
+        fitting = routes.place(job(Resources(2), backend))
+        assert (fitting.backend, fitting.reserved) == ("local", Resources(2))
+        alone = routes.place(job(Resources(others=(("partition", "x"),)), backend))
+        assert (alone.backend, alone.reserved) == ("local", everything)
+    assert list(routes.backends) == ["local"]
+
+
 def test_only_what_jobs_name_is_opened(tmp_path: Path) -> None:
     opened: list[str] = []
 

@@ -37,7 +37,14 @@ def work(name: str, *after: str, seconds: float = 3, mem: int = 0, rule: str = "
 class Launch:
     """One run of a launch on a system, in a directory that the next run finds again."""
 
-    def __init__(self, directory: Path, system: MadeUpSystem, works: Iterable[Work], take_up: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        system: MadeUpSystem,
+        works: Iterable[Work],
+        take_up: bool = True,
+        at_once: int | None = None,
+    ) -> None:
         (directory / "out").mkdir(exist_ok=True)
         self.said: list[str] = []
         self.going = False
@@ -58,6 +65,7 @@ class Launch:
             intervals=FAST,
             clock=lambda: system.now,
             take_up=take_up,
+            at_once=at_once,
         )
 
     def rounds(self, count: int) -> None:
@@ -112,6 +120,16 @@ def test_never_more_wait_in_a_bucket_than_allowed_and_the_urgent_ones_go_first(t
         first = [n for n in (int(name[1:]) for name in system.submitted) if n < 100 and n % 5 == bucket]
         chain = [1 + n % 9 + 1 + (n + 100) % 9 for n in first]
         assert chain == sorted(chain, reverse=True)
+
+
+def test_never_more_are_there_than_one_says_those_that_wait_included(tmp_path: Path) -> None:
+    system = MadeUpSystem(slots=1)
+    launch = Launch(tmp_path, system, [work(f"j{n}", mem=1 << n) for n in range(12)], at_once=3)
+    most = 0
+    while launch.engine.unfinished:
+        launch.rounds(1)
+        most = max(most, len(system.jobs) - len(system.ended))
+    assert most == 3 and set(launch.run().values()) == {DONE}
 
 
 def test_one_that_fails_takes_what_comes_after_it_along_and_says_so(tmp_path: Path) -> None:

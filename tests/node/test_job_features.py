@@ -80,7 +80,7 @@ def test_facts_of_host_and_job_are_those_of_the_caller_and_the_site() -> None:
     )
     assert host_facts(NodeSettings(), 4, 4, 0, 8) == HostFacts(phys_cores=4, log_cores=0)
     site = NodeSettings({"wall_limit_secs": "500", "scratch_limit_bytes": "9"})
-    assert job_facts(site, "17", 8, NOW, (600, None), 1 << 30, 1 << 40) == JobFacts(
+    assert job_facts(site, "17", 8, NOW, (600, None), 1 << 30, (1 << 40,)) == JobFacts(
         allocated_cpu=8,
         jobstart_secs=NOW,
         job_id="17",
@@ -89,4 +89,20 @@ def test_facts_of_host_and_job_are_those_of_the_caller_and_the_site() -> None:
         max_rss_bytes=1 << 30,
         scratch_limit_bytes=9,
     )
-    assert job_facts(NodeSettings(), "17", 8, NOW, (), None, 1 << 40).scratch_limit_bytes == 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("site", "disks", "limit"),
+    [
+        ({}, (1 << 40,), 1 << 40),
+        ({"scratch_limit_bytes": "20000000000"}, (2_095_582 * 1024,), 2_095_582 * 1024),
+        ({"scratch_limit_bytes": "20000000000"}, (1 << 40,), 20_000_000_000),
+        ({"scratch_limit_bytes": "20000000000"}, (None, 1 << 40), 20_000_000_000),
+        ({"scratch_limit_bytes": "20000000000"}, (1 << 30, 1 << 40), 1 << 30),
+        ({}, (1 << 30, None, 1 << 40), 1 << 30),
+        ({}, (None,), None),
+    ],
+)
+def test_the_smallest_scratch_counts(site: dict[str, str], disks: tuple[int | None, ...], limit: int | None) -> None:
+    """Draft row 1.4: what the site allows, what the job was given and the whole area; nobody is promised more."""
+    assert job_facts(NodeSettings(site), "17", 8, NOW, (), None, disks).scratch_limit_bytes == limit

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.facts import Account, Snapshot
+from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.reclaim.decide.decision import look_at, make_plan
 from drainwise.reclaim.history import History
@@ -63,23 +63,38 @@ def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
     assert deficit(waits(16, free=8.0), back) == 8
 
 
+ROOM = Amounts(8, 16_384)
+KIND = kind_name("group_b", ROOM, "")
+
+
+def waits_for_room(free: Amounts, *pilots: Pilot, jobs: int = 1) -> Snapshot:
+    """A job of 8 cores waits for all of node n0."""
+    places = (Place("n0", "n0", "a", free, ROOM),)
+    kinds = (JobKind(KIND, "group_b", jobs, ROOM, frozenset({"a"}), example="9.0"),)
+    seen = waits(8.0 * jobs)
+    return dataclasses.replace(seen, kinds=kinds, places=places, pilots=(*seen.pilots, *pilots))
+
+
 @pytest.mark.parametrize("by_kind", [False, True])
 def test_room_whose_last_piece_has_just_come_back_is_not_made_again(by_kind: bool) -> None:
     """The first piece lies free, longer than the time to start; the last one has gone and no slot shows it yet."""
-    seen, name = waits(8), "group_b"
-    if by_kind:
-        needs = Amounts(8, 16_384)
-        name = kind_name("group_b", needs, "")
-        places = (Place("n0", "n0", "a", Amounts(4, 8192), needs),)
-        kinds = (JobKind(name, "group_b", 1, needs, frozenset({"a"}), example="9.0"),)
-        seen = dataclasses.replace(seen, kinds=kinds, places=places)
-    back = UnmetDemand("group_b", kind=name if by_kind else "", settled=4.0, wasted=4.0, back=4.0, last=NOW - 5)
-    back = dataclasses.replace(back, nodes=("n0",))
-    first = dataclasses.replace(back, settled=0.0)
-    assert look_at(seen, History(unmet={name: back}), NOW, SITE).balance.deficit == 0
-    assert make_plan(seen, NOW, SITE, History(unmet={name: back})).orders == ()
-    assert look_at(seen, History(unmet={name: back}), NOW + 180, SITE).balance.deficit == 8
-    assert make_plan(seen, NOW, SITE, History(unmet={name: first})).withdrawals == ()
+    seen = waits_for_room(Amounts(4, 8192)) if by_kind else waits(8, free=4.0)
+    name = KIND if by_kind else "group_b"
+    known = UnmetDemand("group_b", kind=KIND if by_kind else "", settled=4.0, wasted=4.0, back=4.0, last=NOW - 5)
+    history = History(unmet={name: dataclasses.replace(known, nodes=("n0",))})
+    assert look_at(seen, history, NOW, SITE).balance.deficit == 0
+    assert make_plan(seen, NOW, SITE, history).orders == ()
+    assert look_at(seen, history, NOW + 180, SITE).balance.deficit > 0
+
+
+def test_an_order_stands_while_no_slot_shows_the_piece_that_has_just_come_back() -> None:
+    """Without that piece the other one is room for nobody; it loses its reason when the job no longer waits."""
+    other = dataclasses.replace(pilot(7), node="n0", place="n0", cores=4, deadline=NOW + 400, holds=Amounts(4, 8192))
+    known = UnmetDemand("group_b", {other.run: AccountPart("n0", 4, 4.0)}, NOW - 30, kind=KIND, back=4.0, last=NOW - 3)
+    history = History(unmet={KIND: dataclasses.replace(known, nodes=("n0",))})
+    assert make_plan(waits_for_room(Amounts(), other), NOW, SITE, history).withdrawals == ()
+    assert make_plan(waits_for_room(Amounts(), other, jobs=0), NOW, SITE, history).withdrawals != ()
+    assert make_plan(waits_for_room(Amounts(), other), NOW + 180, SITE, history).withdrawals != ()
 
 
 def test_no_request_is_withdrawn_for_cores_that_have_just_come_back() -> None:

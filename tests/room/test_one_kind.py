@@ -57,15 +57,15 @@ def test_the_choice_is_the_best_of_all(table: Table, wanted: int) -> None:
         assert total(it, found) == best
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_at_length_the_choice_is_the_solvers(seed: int) -> None:
-    """A thousand places with offers of several jobs each, as pilots of 8 or 12 cores give room for jobs of 5."""
+    """Hundreds of places with offers of several jobs each, as pilots of 8 or 12 cores give room for jobs of 5."""
     dice = np.random.default_rng(seed)
     table = [
         [(int(dice.integers(1, 4)), int(dice.integers(1, 13)), int(dice.integers(0, 1000))) for _ in range(4)]
-        for _ in range(1000)
+        for _ in range(400)
     ]
-    it, wanted = offers(table), 700 + seed
+    it, wanted = offers(table), 280 + seed
     found = cheapest_places(it, wanted)
     assert found is not None
     cores, cost = total(it, found)

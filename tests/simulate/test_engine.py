@@ -9,9 +9,11 @@ from hypothesis import assume, given
 
 from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import draining_waste, kill_waste, remaining
+from drainwise.reclaim.policies import BY_WASTE
 from drainwise.reclaim.policies import POLICIES as AGENT
 from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all, simulate
+from drainwise.simulate.outcome import Outcome
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
 from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, POLICIES, SITE_DEFAULT
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
@@ -66,7 +68,7 @@ def test_what_is_predicted_comes_true_when_estimates_are_exact(jobs: list[TraceJ
     """Of every plan that kills pilots or lets them leave; one that cuts between knows nine figures, not all ends."""
     scenario = exactly(scenario)
     assume(fitting(jobs, scenario)[0])
-    for one in run_all(jobs, scenario, [name for name in AGENT if name != "least-waste"]):
+    for one in run_all(jobs, scenario, [name for name in AGENT if name not in BY_WASTE]):
         assert one.predicted == pytest.approx(one.waste, abs=one.pilots + 1e-3)
 
 
@@ -90,35 +92,39 @@ BUSY = Scenario(cores=64, moments=4, lease=90_000.0)
 
 def test_the_same_seed_has_the_same_outcome() -> None:
     """Outcomes depend on the arguments alone, and on the seed and the replication."""
-    jobs = busy_site()
-    first = run_all(jobs, BUSY, POLICIES)
-    assert first == run_all(jobs, BUSY, POLICIES)
-    assert first != run_all(jobs, BUSY, POLICIES, replication=1)
-    assert first != run_all(jobs, replace(BUSY, seed=2), POLICIES)
+    jobs, once = busy_site(), replace(BUSY, moments=1)
+    first = run_all(jobs, once, POLICIES)
+    assert first == run_all(jobs, once, POLICIES)
+    alone = simulate(jobs, once, "least-waste")
+    assert alone != run_all(jobs, once, ("least-waste",), replication=1)
+    assert alone != simulate(jobs, replace(once, seed=2), "least-waste")
 
 
-def test_a_policy_alone_fares_as_beside_others() -> None:
+@pytest.fixture(scope="module")
+def together() -> tuple[Outcome, ...]:
+    """What becomes of the busy site under all policies."""
+    return tuple(run_all(busy_site(), BUSY, POLICIES))
+
+
+def test_a_policy_alone_fares_as_beside_others(together: tuple[Outcome, ...]) -> None:
     """Branches do not touch each other or the course of the trace."""
     jobs = busy_site()
-    together = run_all(jobs, BUSY, POLICIES)
     for policy in ("least-waste", "youngest-first", CLAIRVOYANT, "wait-then-kill"):
         assert simulate(jobs, BUSY, policy) == tuple(one for one in together if one.policy == policy)
 
 
-def test_all_policies_give_the_same_cores_from_the_same_state() -> None:
+def test_all_policies_give_the_same_cores_from_the_same_state(together: tuple[Outcome, ...]) -> None:
     """They differ in which pilots go, not in how many cores."""
-    outcomes = run_all(busy_site(), BUSY, POLICIES)
-    assert len(outcomes) == 4 * len(POLICIES)
+    assert len(together) == 4 * len(POLICIES)
     for number in range(4):
-        of_burst = [one for one in outcomes if one.burst == number]
+        of_burst = [one for one in together if one.burst == number]
         assert len({(one.moment, one.held, one.asked, one.given) for one in of_burst}) == 1
         assert of_burst[0].given > 0
 
 
-def test_killing_is_at_once_and_draining_takes_its_time() -> None:
+def test_killing_is_at_once_and_draining_takes_its_time(together: tuple[Outcome, ...]) -> None:
     """Cores of a killed pilot are there at once; those of a drained one until the horizon at the latest."""
-    outcomes = run_all(busy_site(), BUSY, ONE_SHOT)
-    for one in outcomes:
+    for one in (one for one in together if one.policy in ONE_SHOT):
         assert one.wait_for(1.0) <= 7200 + (900 if one.policy == SITE_DEFAULT else 60)
         if one.policy == "youngest-first":
             assert (one.wait_for(1.0), one.drained, one.ended_at_once) == (0.0, 0.0, one.pilots)

@@ -70,9 +70,9 @@ def test_a_command_that_prints_without_end_is_no_answer(bin_dir: Path) -> None:
     """HOSTILE 40: the node's agent is root's; its memory is not for whoever takes a command's place to fill."""
     program(bin_dir, "squeue", "exec yes")
     with pytest.raises(PoolUnreachable, match="squeue printed more than 128 MiB"):
-        SlurmCommands(str(bin_dir), 1.5).ask("squeue")
+        SlurmCommands(str(bin_dir), 30).ask("squeue")
     with pytest.raises(PoolUnreachable, match="squeue printed more than 1 MiB"):
-        SlurmCommands(str(bin_dir), 1.5).start("squeue", most=1 << 20).output()
+        SlurmCommands(str(bin_dir), 30).start("squeue", most=1 << 20).output()
 
 
 def test_a_missing_command_names_the_key_of_the_site_file(bin_dir: Path) -> None:

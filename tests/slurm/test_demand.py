@@ -97,7 +97,7 @@ def would_do(node: SlurmNode, job: SlurmJob) -> bool:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(clusters(), jobs)
 def test_a_kinds_classes_are_the_nodes_that_would_do(nodes: list[SlurmNode], job: SlurmJob) -> None:
     """Whatever the nodes have and the job asks: no node too many, none too few."""

@@ -34,7 +34,7 @@ def test_the_jobs_tree_goes_and_no_other(node: SlurmNode) -> None:
     write(f"{node.tree(JOB)}/.jobstatus/used_CPU", "4\n", ALICE)
     assert silent(node.epilog(JOB))
     assert of_node(node) == ["18"]
-    assert len(os.listdir(f"{node.tree(OTHER)}/.jobfeatures")) == 10
+    assert len(os.listdir(f"{node.tree(OTHER)}/.jobfeatures")) == 12
 
 
 @pytest.mark.parametrize("before", ["no runtime directory", "another job's prolog", "an epilog"])

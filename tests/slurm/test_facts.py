@@ -54,12 +54,24 @@ def test_job_slots_are_no_cpus() -> None:
 )
 def test_the_tighter_limit_counts(ends: int | None, site: dict[str, str], wall: int | None) -> None:
     """The job's own and the site's; all its cores may compute for so long."""
-    job = job_side(lease(ends=ends), NodeSettings(site))
+    job = job_side(lease(ends=ends), NodeRecord(), NodeSettings(site))
     assert (job.wall_limit_secs, job.cpu_limit_secs) == (wall, wall and wall * 8)
 
 
 def test_what_is_not_known_is_left_out() -> None:
     """Neither cores nor memory are guessed."""
-    job = job_side(lease(cores=None, ends=NOW + 600), NodeSettings({"cpu_limit_secs_per_core": "9"}))
+    job = job_side(lease(cores=None, ends=NOW + 600), NodeRecord(), NodeSettings({"cpu_limit_secs_per_core": "9"}))
     assert (job.allocated_cpu, job.cpu_limit_secs, job.max_rss_bytes) == (None, None, None)
-    assert job_side(lease(), NodeSettings(), 16 << 30).max_rss_bytes == 16 << 30
+    assert job_side(lease(), NodeRecord(), NodeSettings(), 16 << 30).max_rss_bytes == 16 << 30
+
+
+def test_scratch_is_the_whole_area_the_request_or_the_sites_limit() -> None:
+    """Draft row 1.4: the whole area where there is no limit; `--tmp` and the site's limit only narrow it."""
+    free, narrow = NodeSettings(), NodeSettings({"scratch_limit_bytes": "5000"})
+    here, unknown = NodeRecord(scratch_bytes=1 << 30), NodeRecord()
+    assert job_side(lease(), here, free).scratch_limit_bytes == 1 << 30
+    assert job_side(lease(), here, free, None, 1 << 20).scratch_limit_bytes == 1 << 20
+    assert job_side(lease(), here, narrow, None, 1 << 20).scratch_limit_bytes == 5000
+    assert job_side(lease(), here, free, None, 1 << 31).scratch_limit_bytes == 1 << 30
+    assert job_side(lease(), unknown, free).scratch_limit_bytes is None
+    assert job_side(lease(), unknown, free, None, 4096).scratch_limit_bytes == 4096

@@ -77,6 +77,29 @@ def test_a_submit_command_that_gives_no_number_leaves_it_open_whether_the_job_be
     assert time.monotonic() - begin < 3
 
 
+@pytest.mark.parametrize("use_nice", [True, False])
+def test_a_slurm_that_takes_longer_than_init_timeout_cannot_be_used(tmp_path: Path, use_nice: bool) -> None:
+    """Whatever the questions at the beginning are, the time is that of all of them."""
+    place = commands(tmp_path, scontrol="sleep 0.4; echo 'PriorityParameters = x'")
+    table = {"bin": place, "init_timeout": 0.6, "use_nice": use_nice}
+    begin = time.monotonic()
+    if use_nice:
+        with pytest.raises(PoolUnreachable, match="scontrol"):
+            SlurmBackend(slurm_settings(table, "", "f"), "key")
+    else:
+        SlurmBackend(slurm_settings(table, "", "f"), "key")
+    assert time.monotonic() - begin < 2.5
+
+
+def test_a_licence_of_the_settings_is_asked_for_as_one(tmp_path: Path) -> None:
+    """Slurm's own configuration need not declare it."""
+    place = commands(tmp_path, scontrol="echo LicenseName=matlab Total=1", sbatch=f'echo "$@" >{tmp_path}/said; echo 7')
+    one = SlurmBackend(slurm_settings({"bin": place, "licenses": "tool"}, "", "f"), "key")
+    one.start(replace(start(), resources=Resources(others=(("matlab", 1), ("ssd", 3), ("tool", 2)))))
+    said_to_it = (tmp_path / "said").read_text()
+    assert "--licenses=matlab:1,tool:2" in said_to_it and "--gres=ssd:3" in said_to_it
+
+
 @pytest.mark.parametrize("line", ["echo 7", "echo '7;cluster'"])
 def test_a_number_is_one_with_its_cluster_too(tmp_path: Path, line: str) -> None:
     assert backend(tmp_path, sbatch=line).start(start()) == "7.T1"

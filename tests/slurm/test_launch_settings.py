@@ -20,13 +20,26 @@ def test_all_keys_arrive() -> None:
         "repo_key": "night shift/",
         "use_nice": True,
         "bin": "/opt/bin",
+        "init_timeout": 2.5,
+        "licenses": "matlab, tool@server",
     }
     assert vars(slurm_settings(table, "", "f.toml")).items() >= table.items()
+
+
+def test_more_licences_are_names_with_commas_between_them() -> None:
+    assert slurm_settings({"licenses": "matlab, tool@server"}, "", "f").more_licenses == {"matlab", "tool@server"}
+    assert not SlurmLaunchSettings().more_licenses
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        ("init_timeout", 0),
+        ("init_timeout", float("nan")),
+        ("init_timeout", "10"),
+        ("licenses", ""),
+        ("licenses", "a,,b"),
+        ("licenses", ["a"]),
         ("config", "slurm.conf"),
         ("config", 1),
         ("n_max_queued_jobs", 0),
@@ -55,6 +68,7 @@ def test_a_wrong_value_is_named(key: str, value: object) -> None:
         ("--gres gpu:1 -L matlab:2", {"gres": "gpu:1", "licenses": "matlab:2"}),
         ("-w node1 -p long -q high --reservation r", None),
         ("-plong -c4", {"partition": "long", "cpus-per-task": "4"}),
+        ("--wckey k1", {"wckey": "k1"}),
         ("--partition=long --qos=high", {"partition": "long", "qos": "high"}),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.launch.choice.resources import Amount, Resources
+from drainwise.launch.choice.resources import Amount, Resources, parse_resources
 from drainwise.slurm.launch.submission import components, job_name, sbatch_arguments, tag_of, unfit
 
 tags = st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True)
@@ -34,6 +34,7 @@ def test_the_standard_amounts() -> None:
         ("qos", "qos"),
         ("reserv", "reservation"),
         ("reservation", "reservation"),
+        ("wckey", "wckey"),
     ],
 )
 def test_each_attribute_is_passed_as_it_is(name: str, option: str) -> None:
@@ -63,6 +64,16 @@ def test_an_index_names_a_component() -> None:
     ]
 
 
+def test_sizes_of_a_component_are_told_in_megabytes() -> None:
+    """What a person writes into a launch file, as sbatch hears it."""
+    written = {"mem": "1G", "mem1": "500M", "tmp1": "2G", "mem2": 30}
+    assert components(parse_resources(written, "job a"), set(), {}) == [
+        {"cpus-per-task": "1", "mem": "1024M"},
+        {"mem": "500M", "tmp": "2048M"},
+        {"mem": "30M"},
+    ]
+
+
 def test_options_of_the_command_line_take_the_place_of_the_job_s() -> None:
     (part,) = asked(("partition", "a"), options={"partition": "b", "mem": "5", "qos": "q"})
     assert part == {"cpus-per-task": "2", "mem": "5M", "partition": "b", "qos": "q"}
@@ -82,6 +93,7 @@ def test_nice_and_wall_limit() -> None:
         (("gres2", "x"), "nothing has the index 1"),
         (("gres999", "x"), "at most 128"),
         (("cpu1", "many"), "whole number"),
+        *(((name, "tool:1"), "first component") for name in ("licence1", "licences1", "licenses1")),
     ],
 )
 def test_what_slurm_can_never_have(other: tuple[str, Amount], what: str) -> None:

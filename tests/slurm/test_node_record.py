@@ -10,7 +10,9 @@ import pytest
 from drainwise.slurm.node.node_record import RECORD, NodeRecord, read_record, write_record
 
 
-@pytest.mark.parametrize("record", [NodeRecord(60, 32, 64), NodeRecord(60), NodeRecord(None, 2, 0), NodeRecord()])
+@pytest.mark.parametrize(
+    "record", [NodeRecord(60, 32, 64, 1 << 50), NodeRecord(60), NodeRecord(None, 2, 0), NodeRecord()]
+)
 def test_what_is_written_is_read(tmp_path: Path, record: NodeRecord) -> None:
     """Also a second time, over the first."""
     node = os.open(tmp_path, os.O_RDONLY)

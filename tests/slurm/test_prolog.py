@@ -11,6 +11,7 @@ import pytest
 from drainwise.common.wake import Wake
 from drainwise.features.check import check
 from drainwise.features.check_key import ERROR
+from drainwise.features.host import scratch_bytes
 from drainwise.features.read import open_features
 from made_up_node import Ran, contents, run_as, write
 from made_up_slurm_node import MadeUpJob, SlurmNode
@@ -45,6 +46,8 @@ def one_line(ran: Ran) -> str:
 def test_every_key_that_slurm_can_know(node: SlurmNode) -> None:
     """Both generations of keys: this node's cores of a job on three, its limits, the host as the agent recorded it."""
     node.record(JOB, 24, 32, 64)
+    area = scratch_bytes("/tmp")
+    assert area is not None and area >= 10**9
     assert silent(node.prolog(DATED))
     assert contents(f"{node.tree(DATED)}/.machinefeatures") == {
         "total_cpu": "24\n",
@@ -65,6 +68,8 @@ def test_every_key_that_slurm_can_know(node: SlurmNode) -> None:
         "cpu_limit_secs_lrms": "36000\n",
         "cpufactor_lrms": "1.25\n",
         "grace_secs_job": "60\n",
+        "scratch_limit_bytes": f"{area}\n",
+        "disk_limit_GB": f"{area // 10**9}\n",
     }
     assert contents(f"{node.tree(DATED)}/.jobstatus") == {}
 
@@ -185,7 +190,7 @@ def test_two_at_once(node: SlurmNode, job: MadeUpJob) -> None:
     """HOSTILE 52: both end well and one whole tree is there."""
     running = [subprocess.Popen([node.hook("prolog")], env=job.environment()) for _ in range(4)]
     assert {hook.wait(timeout=60) for hook in running} == {0}
-    assert len(contents(f"{node.tree(job)}/.jobfeatures")) == 10
+    assert len(contents(f"{node.tree(job)}/.jobfeatures")) == 12
     assert os.stat(f"{node.tree(job)}/.jobstatus").st_uid == ALICE
     assert not [name for name in os.listdir(os.path.dirname(node.tree(job))) if name.startswith(".new")]
 
@@ -219,4 +224,4 @@ def test_closed_descriptors(node: SlurmNode, closed: str) -> None:
     ran = run_as(0, ["/bin/sh", "-c", f'exec "$0" {closed}', node.hook("prolog")], JOB.environment())
     assert ran.returncode == 0
     assert all(text.count("\n") == 1 for text in contents(f"{node.tree(JOB)}/.jobfeatures").values())
-    assert len(contents(f"{node.tree(JOB)}/.jobfeatures")) == 10
+    assert len(contents(f"{node.tree(JOB)}/.jobfeatures")) == 12

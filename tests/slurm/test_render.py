@@ -17,6 +17,7 @@ from drainwise.node import settings as node_settings
 from drainwise.siteconfig import SiteConfig, SlurmSection
 from drainwise.siteconfig.schema import keys
 from drainwise.slurm.setup import render
+from drainwise.slurm.setup.own_settings import OwnSettings, own_settings
 from drainwise.slurm.setup.render import ROLES, fragment_path
 from made_up_node import write
 from made_up_slurm_node import MadeUpJob, SlurmNode
@@ -149,9 +150,31 @@ def test_a_node_without_its_settings_has_the_site_files_defaults() -> None:
     """The two tables of defaults agree."""
     read, slurm = node_settings.NodeSettings(), SlurmSection()
     assert (read.runtime_dir, read.bin_dir) == (slurm.runtime_dir, slurm.bin_dir)
+    assert (read.scratch_dir, OwnSettings().scratch_dir) == ("/tmp", "/tmp")
     assert (read.limits_wait, read.agent_period) == (slurm.limits_wait, slurm.agent_period)
     assert read.command_timeout == slurm.command_timeout
     assert read.shutdown_file == f"{slurm.state_dir}/shutdowntime"
+
+
+@pytest.mark.parametrize(
+    ("live", "site", "expected"),
+    [
+        ("/tmp", None, "/tmp"),
+        ("/local/scratch/", None, "/local/scratch"),
+        ("/local/%n/tmp", None, "/local"),
+        ("/scratch-%h", None, "/tmp"),
+        ("/a b", None, "/tmp"),
+        ("/tmp", "/srv/jobs", "/srv/jobs"),
+    ],
+)
+def test_the_scratch_area_is_the_live_tmpfs_unless_the_site_says_otherwise(
+    live: str, site: str | None, expected: str
+) -> None:
+    """Of one with a node's name in it, the directory above; what cannot be a path in settings is Slurm's default."""
+    own = own_settings(f"SLURM_VERSION = 24.11.5\nTmpFS                   = {live}\n", "test", {})
+    config = replace(SITE, slurm=replace(SITE.slurm, scratch_dir=site))
+    [file] = [file for file in render.render(config, "node", own) if file.path.endswith("node.conf")]
+    assert node_settings.parse(file.text, "node.conf").scratch_dir == expected
 
 
 def test_another_role_is_refused() -> None:

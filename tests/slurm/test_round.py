@@ -11,9 +11,10 @@ import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.features import planned_shutdown
+from drainwise.features.host import scratch_bytes
 from drainwise.slurm.jobs.admin_comment import lacks_directories
 from drainwise.slurm.node.lease import SlurmLease, write_lease
-from drainwise.slurm.node_agent.round import RECORD_PERIOD
+from drainwise.slurm.node_agent.node_records import RECORD_PERIOD
 from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, NODE, AgentHost, as_user
@@ -41,10 +42,13 @@ def host(request: pytest.FixtureRequest) -> Iterator[AgentHost]:
 def test_a_new_jobs_limits_are_complete_at_the_first_call(host: AgentHost) -> None:
     """Memory, length and the node's CPUs come from slurmctld, in one question; the tasks need not wait any more."""
     os.makedirs(host.runtime)
-    host.start(17, MinMemoryNode="1500M", TRES="cpu=8,mem=1500M,node=1", AllocTRES="cpu=8,mem=1500M,node=1")
+    resources = "cpu=8,mem=1500M,node=1"
+    host.start(17, MinMemoryNode="1500M", MinTmpDiskNode="16M", TRES=resources, AllocTRES=resources)
+    assert host.features(17)["scratch_limit_bytes"] == str(scratch_bytes("/tmp")), "the whole area until more is known"
     assert host.agent.greet(host.now)
     features = host.features(17)
     assert features["max_rss_bytes"] == str(1500 << 20)
+    assert features["scratch_limit_bytes"] == str(16 << 20), "what --tmp asked for"
     assert features["wall_limit_secs"] == "3600"
     assert features["jobstart_secs"] == str(host.now - 100)
     assert features["total_cpu"] == "64"

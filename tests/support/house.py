@@ -26,6 +26,7 @@ HOUSE = {
     "facts": Room(EVERYWHERE, "anybody", ""),
     "common": Room(EVERYWHERE, "anybody", "facts"),
     "features": Room(NODE, "job's user, root", "common facts"),
+    "features.serve": Room(NODE, "job's user, root", "common facts features"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
     "systems": Room(EVERYWHERE, "anybody", "common facts"),
@@ -100,10 +101,11 @@ HOUSE = {
         "journal pilot.decide pilotad pool reclaim reclaim.decide simulate",
         plain=False,
     ),
+    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "facts features features.serve"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent common estimate estimate.records facts features install "
+        "agent cli.feature_commands common estimate estimate.records facts features install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
         "pilot.queues pool reclaim reclaim.decide requests simulate simulate.policies siteconfig systems validate",
         plain=False,

@@ -15,12 +15,13 @@ from drainwise.common.written_file import from_json, read_text
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened
-from drainwise.estimate.settings import Settings, settings_from
+from drainwise.estimate.settings import DOCUMENT, PROFILES, Settings, settings_from
 from drainwise.estimate.survey import Survey
 from drainwise.facts.errors import ConfigurationError, DrainwiseError, UsageError
 
 _AUTO = "auto"
 _LARGEST = 64_000_000  # bytes of a JSON file
+_NAMES_SHOWN = 20
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,6 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--tasks", metavar="FILE", help="JSON: task (* for all others) → parameters, JEDI's names")
     parser.add_argument("--settings", metavar="FILE", help="JSON: SCOUT_… and the like, as in PanDA's gdpconfig")
     parser.add_argument("--activity", default="", metavar="A", help="whose settings count, such as user or managed")
+    text = "whose figures: JEDI's document's, or those of PanDA as it runs today"
+    parser.add_argument("--profile", choices=PROFILES, default=DOCUMENT, help=text)
     parser.add_argument("--task", metavar="T", help="show this task only")
     parser.add_argument("--json", action="store_true", help="print JSON: all estimates, verdicts and error ratios")
     parser.add_argument("--plot", metavar="FILE", help="write expected against real run times there, as .svg or .html")
@@ -53,9 +56,15 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.swf is not None:
         return _compare(args.swf, args.json)
-    settings = settings_from(_object(args.settings), args.settings, args.activity) if args.settings else Settings()
-    tasks = _object(args.tasks).items() if args.tasks else ()
-    parameters = {task: parameters_from(found, args.tasks, task) for task, found in tasks}
+    settings = Settings(profile=args.profile)
+    if args.settings:
+        settings, unused = settings_from(_object(args.settings), args.settings, args.activity, args.profile)
+        _tell_unused(args.settings, dict.fromkeys(unused, 1))
+    parameters, seen = {}, Counter[str]()
+    for task, found in _object(args.tasks).items() if args.tasks else ():
+        parameters[task], unused = parameters_from(found, args.tasks, task)
+        seen.update(unused)
+    _tell_unused(args.tasks, seen)
     skips: Counter[str] = Counter()
     survey = Survey(settings, parameters, skips)
     with opened(args.records) as stream:
@@ -78,6 +87,14 @@ def run(args: argparse.Namespace) -> int:
         if skips:
             print(printable(f"drainwise:{_skipped(skips)}"), file=sys.stderr)
     return 0
+
+
+def _tell_unused(file: str, names: Mapping[str, int]) -> None:
+    """Say on standard error which names of a file no figure and no rule knows."""
+    if names:
+        shown = [name[:80] for name in sorted(names)[:_NAMES_SHOWN]]
+        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        print(printable(f"drainwise: {file}: not used: {', '.join(shown)}{more}"), file=sys.stderr)
 
 
 def _compare(path: str, as_json: bool) -> int:

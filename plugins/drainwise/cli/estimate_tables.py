@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from drainwise.cli.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, table
 from drainwise.common.printable import printable
-from drainwise.estimate.exhausted import is_exhausted
+from drainwise.estimate.exhausted import TaskVerdict, is_exhausted
 from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task
 from drainwise.estimate.scouts import Figure, figure_called
 from drainwise.estimate.spread import Spread
@@ -58,20 +58,29 @@ def _figure_rows(task: Task) -> list[tuple[str, ...]]:
     stages = {stage.name: stage for stage in task.stages}
     if not task.stages:
         return []
-    rows = []
-    for last in task.stages[-1].figures:
-        cells = [_cell(stages.get(name), last) for name in (SCOUTS, FIRST_JOBS)]
-        before = _NONE if last.before is None else _number(last.before)
-        rows.append((task.name, last.name, before, *cells, last.unit, last.note))
-    return rows
+    last = task.stages[-1]
+    rows = [
+        (task.name, one.name, _before(one), *_cells(stages, one.name, one.unit), one.unit, one.note)
+        for one in last.figures
+    ]
+    return rows + [
+        (task.name, one.name, _NONE, *_cells(stages, one.name, ""), _NONE, f"missing, {one.why}")
+        for one in last.missing
+    ]
 
 
-def _cell(stage: Stage | None, last: Figure) -> str:
-    figure = None if stage is None else figure_called(last.name, stage.figures)
-    if figure is None:
-        return _NONE
-    unit = "" if figure.unit == last.unit else f" {figure.unit}"
-    return f"{_number(figure.value)}{unit} ({figure.jobs})"
+def _before(figure: Figure) -> str:
+    return _NONE if figure.before is None else _number(figure.before)
+
+
+def _cells(stages: Mapping[str, Stage], name: str, unit: str) -> list[str]:
+    """Write a figure as it was at both moments; its unit where it is not that of the row."""
+    found = [figure_called(name, stages[stage].figures) if stage in stages else None for stage in (SCOUTS, FIRST_JOBS)]
+    return [_NONE if one is None else f"{_number(one.value)}{_other(one.unit, unit)} ({one.jobs})" for one in found]
+
+
+def _other(unit: str, usual: str) -> str:
+    return "" if unit == usual else f" {unit}"
 
 
 def _time_row(task: Task) -> tuple[str, ...]:
@@ -104,8 +113,16 @@ def _notes(task: Task, paper: Paper) -> list[str]:
     if task.missing:
         lines.append(printable(f"{task.name}: no estimate yet, {task.missing} finished jobs are missing"))
     found = task.verdicts()
-    state, style = ("exhausted", RED) if is_exhausted(found) else ("to be changed", YELLOW)
     for verdict in found:
+        state, style = _state(verdict)
         remove = f"; remove {', '.join(verdict.remove)}" if verdict.remove else ""
-        lines.append(paper.styled(printable(f"{task.name}: {state}: {verdict.rule}: {verdict.figures}{remove}"), style))
+        excuse = f"; excused: {verdict.excuse}" if verdict.excuse else ""
+        words = f"{task.name}: {state}: {verdict.rule}: {verdict.figures}{remove}{excuse}"
+        lines.append(paper.styled(printable(words), style))
     return lines
+
+
+def _state(verdict: TaskVerdict) -> tuple[str, str]:
+    if is_exhausted([verdict]):
+        return "exhausted", RED
+    return ("to be changed" if verdict.remove else "goes on"), YELLOW

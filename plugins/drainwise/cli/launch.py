@@ -13,23 +13,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from drainwise.cli.launch_output import Console, plan_json, plan_lines, put, result_json, result_lines
+from drainwise.cli.arguments import whole
+from drainwise.cli.launch_output import Console, check_written, plan_json, plan_lines, put, result_json, result_lines
 from drainwise.cli.text import json_text
-from drainwise.facts.errors import PoolError, PoolUnreachable, UsageError
+from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.launch.backend import Backend, LaunchPlace
 from drainwise.launch.choice.engine import Engine
-from drainwise.launch.choice.work import DONE, Work
+from drainwise.launch.choice.work import DONE
+from drainwise.launch.files.backend_options import options_by_backend
 from drainwise.launch.files.job_reader import LOCAL
 from drainwise.launch.files.launch_file import LaunchFile, load_launch
 from drainwise.launch.run.additions import Additions, recall
-from drainwise.launch.run.forecast import at_once, forecast
+from drainwise.launch.run.forecast import at_once, forecast, placed
 from drainwise.launch.run.route import Routes
 from drainwise.launch.run.runner import LaunchRunner
 from drainwise.launch.run.starts import Starts
 from drainwise.launch.run.state_directory import JOBS, StateDirectory
 from drainwise.launch.run.store import FILE, OpenStart, Store
 from drainwise.launch.this_machine.process import end_escaped
-from drainwise.launch.this_machine.slots import misfit, pool_of
+from drainwise.launch.this_machine.slots import pool_of
 from drainwise.systems.find import named, offering
 from drainwise.systems.system import System
 
@@ -50,7 +52,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("file", metavar="FILE", help="TOML; JSON and JSON lines where its name ends in .json or .jsonl")
     parser.add_argument("targets", metavar="JOB", nargs="*", help="only these jobs and all before them")
     parser.add_argument("--backend", metavar="NAME", help="the backend of every job, whatever the file says")
-    parser.add_argument("--backend-options", metavar="TEXT", default="", help="options of the batch system's own")
+    parser.add_argument(
+        "-l",
+        "--local",
+        dest="backend",
+        action="store_const",
+        const=LOCAL,
+        help="run every job on this machine: what it cannot reserve here makes it run alone; same as --backend local",
+    )
+    parser.add_argument(
+        "--backend-options",
+        metavar="[NAME:]TEXT",
+        action="append",
+        default=[],
+        help="options of the batch system's own; where jobs go to several, with its NAME: before them; repeatable",
+    )
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=whole(1, 10**9), help="at most so many jobs at once in each backend"
+    )
     parser.add_argument("--state", metavar="DIRECTORY", help=f"what is known so far (default: FILE{STATE})")
     parser.add_argument("--again", action="store_true", help="do everything anew; how long it takes is remembered")
     parser.add_argument("--dry-run", action="store_true", help="show what would start when, and start nothing")
@@ -64,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.backend:
             named(args.backend, System.open_backend, "--backend")
-        launch = load_launch(args.file, args.backend)
+        launch = load_launch(args.file, None if args.backend == LOCAL else args.backend)
         directory = args.state or args.file + STATE
         if args.dry_run:
             return _plan(args, launch, directory)
@@ -84,7 +103,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
     tag = state.state_of(store)
     store.commit()
     place = LaunchPlace(args.file, _key(args.file), state.path, tag)
-    routes = Routes(_openers(launch, args.backend_options, place), console.say)
+    routes = Routes(_openers(launch, args.backend_options, place), console.say, only_here=args.backend == LOCAL)
     try:
         _open_again(routes, store.open_starts())
         engine = Engine(store.rules())
@@ -95,7 +114,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         additions.mend()
         additions.look_first()
         earlier = recall(engine, store, engine.graph.jobs)
-        _request(engine, launch, args.targets)
+        launch.request(engine, args.targets)
 
         def look() -> None:
             state.must_hold()
@@ -104,7 +123,9 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         gc.freeze()
         gc.enable()
         starts = Starts(os.environ, state.output, state.jobs)
-        runner = LaunchRunner(engine, routes.backends, store, starts, tag, console.say, look, take_up=not args.again)
+        runner = LaunchRunner(
+            engine, routes.backends, store, starts, tag, console.say, look, take_up=not args.again, at_once=args.jobs
+        )
         with _ended_by_signals(runner) as caught:
             try:
                 runner.run(console.show)
@@ -120,17 +141,9 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
     unwritten = put(f"{text}\n", sys.stdout)
     if caught:
         return _INTERRUPTED + caught[0]
-    _check_written(unwritten)
+    check_written(unwritten)
     wanted = [job for request in engine.requests for job in request.targets or engine.graph.jobs]
     return 0 if not additions.refused and all(job.state == DONE for job in wanted) else 1
-
-
-def _check_written(fault: OSError | None) -> None:
-    """Raise PoolError where the result could not be written, BrokenPipeError where its reader has gone."""
-    if isinstance(fault, BrokenPipeError):
-        raise fault
-    if fault is not None:
-        raise PoolError(f"the result cannot be written: {fault.strerror}")
 
 
 def _open_again(routes: Routes, starts: Iterable[OpenStart]) -> None:
@@ -146,21 +159,12 @@ def _open_again(routes: Routes, starts: Iterable[OpenStart]) -> None:
             )
 
 
-def _request(engine: Engine, launch: LaunchFile, targets: list[str]) -> None:
-    """Request the targets of the command line, else the file's requests, else everything."""
-    if targets:
-        engine.request(targets=targets)
-        return
-    for name, wanted in launch.requests.items():
-        engine.request(name, wanted)
-    if not launch.requests:
-        engine.request()
-
-
-def _openers(launch: LaunchFile, options: str, place: LaunchPlace) -> dict[str, Callable[[], Backend]]:
+def _openers(launch: LaunchFile, texts: list[str], place: LaunchPlace) -> dict[str, Callable[[], Backend]]:
+    systems = {one.name: one for one in offering(System.open_backend)}
+    options = options_by_backend(texts, systems, {work.backend for work in launch.works} - {LOCAL})
     return {
-        one.name: partial(_open, one, launch.backends.get(one.name, {}), options if one.name != LOCAL else "", place)
-        for one in offering(System.open_backend)
+        name: partial(_open, one, launch.backends.get(name, {}), options.get(name, ""), place)
+        for name, one in systems.items()
     }
 
 
@@ -207,9 +211,9 @@ def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
         store = Store(directory)
     try:
         engine = Engine(store.rules() if store else None)
-        engine.add(_placed(work, pools) for work in launch.works)
+        place_here = partial(placed, pools=pools, only_here=args.backend == LOCAL)
+        engine.add(map(place_here, launch.works))
         if store:
-            place_here = partial(_placed, pools=pools)
             Additions(
                 f"{directory}/{JOBS}", engine, store, launch.reader, place_here, Console(sys.stderr).say
             ).look_first()
@@ -217,23 +221,12 @@ def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
     finally:
         if store:
             store.close()
-    _request(engine, launch, args.targets)
-    planned = forecast(engine, pools)
+    launch.request(engine, args.targets)
+    planned = forecast(engine, pools, args.jobs)
     assumed = at_once(planned, pools)
     if args.json:
         text = json_text(plan_json(planned, earlier, assumed, pool))
     else:
         text = "\n".join(plan_lines(planned, earlier, assumed))
-    _check_written(put(f"{text}\n", sys.stdout))
+    check_written(put(f"{text}\n", sys.stdout))
     return 0
-
-
-def _placed(work: Work, pools: Mapping[str, Mapping[str, int] | None]) -> Work:
-    """Return the job as it is, if it may run. Raises UsageError."""
-    if work.backend not in pools:
-        raise UsageError(f"job {work.name[:100]!a}: backend = {work.backend!a}: expected one of {', '.join(pools)}")
-    pool = pools[work.backend]
-    why = "" if pool is None else misfit(work.resources, pool)
-    if why:
-        raise UsageError(f"job {work.name[:100]!a}: it can never run in {LOCAL}: {why}")
-    return work

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from drainwise.cli.layout import headings_of, standard_output, table
 from drainwise.common.printable import printable
+from drainwise.facts.errors import PoolError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.work import BLOCKED, DONE, FAILED, READY, SKIPPED, STARTED
 from drainwise.launch.run.forecast import Planned
@@ -77,6 +78,14 @@ def put(text: str, stream: TextIO) -> OSError | None:
             os.dup2(null.fileno(), stream.fileno())
         return fault
     return None
+
+
+def check_written(fault: OSError | None) -> None:
+    """Raise PoolError where the result could not be written, BrokenPipeError where its reader has gone."""
+    if isinstance(fault, BrokenPipeError):
+        raise fault
+    if fault is not None:
+        raise PoolError(f"the result cannot be written: {fault.strerror}")
 
 
 def plan_lines(planned: Sequence[Planned], earlier: int, at_once: Mapping[str, int]) -> list[str]:

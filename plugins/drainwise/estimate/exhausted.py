@@ -15,8 +15,8 @@ from drainwise.estimate.scouts import Figure, figure_called, in_hs06
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.spread import percentile
 
-BROKERAGE, QUEUED, EXTERNAL, FAILURES = "brokerage_failing", "too_many_queued", "external_failures", "high_failure_rate"
-RETRIES, LEAK, SHORT, CPU_TIME = "too_many_attempts", "memory_leak", "many_short_jobs", "cpu_time_off"
+BROKERAGE, QUEUED, EXTERNAL = "brokerage_failing", "too_many_queued", "external_failures"
+RETRIED, LEAK, SHORT, CPU_TIME = "retried_and_failing", "memory_leak", "many_short_jobs", "cpu_time_off"
 RAM, EFFICIENCY, ABUSE, OFF = "ram_count_off", "low_cpu_efficiency", "cpu_abuse", "estimate_off"
 LONG_JOB = 24 * 3600.0
 """Seconds above which jobs that take more CPU time than was said are worth a user's attention."""
@@ -42,11 +42,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class TaskVerdict:
-    """One rule that speaks. `figures` in words; remove: parameters that are to be dropped instead of stopping it."""
+    """One rule that speaks. `figures` in words; remove: parameters that are to be dropped instead of stopping it.
+
+    excuse: why the task may go on all the same.
+    """
 
     rule: str
     figures: str
     remove: tuple[str, ...] = ()
+    excuse: str = ""
 
 
 Rule = Callable[[Evidence, Parameters, Settings], "TaskVerdict | None"]
@@ -54,13 +58,17 @@ Rule = Callable[[Evidence, Parameters, Settings], "TaskVerdict | None"]
 
 def verdicts(evidence: Evidence, task: Parameters, settings: Settings) -> tuple[TaskVerdict, ...]:
     """Return all rules that apply, in a fixed order; none: the task may go on."""
-    found = [rule(evidence, task, settings) for rule in RULES]
+    few = (
+        settings.new_jobs_cutoff is not None and task.new_jobs is not None and task.new_jobs <= settings.new_jobs_cutoff
+    )
+    rules = RULES_OF_THE_TASK if few else RULES
+    found = [rule(evidence, task, settings) for rule in rules]
     return tuple(verdict for verdict in found if verdict is not None)
 
 
 def is_exhausted(found: Sequence[TaskVerdict]) -> bool:
-    """Decide whether the task must stop: a rule applies that removing parameters cannot answer."""
-    return any(not verdict.remove for verdict in found)
+    """Decide whether the task must stop: a rule applies without an excuse, which removing parameters cannot answer."""
+    return any(not verdict.remove and not verdict.excuse for verdict in found)
 
 
 def _brokerage(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
@@ -86,27 +94,35 @@ def _external(evidence: Evidence, task: Parameters, settings: Settings) -> TaskV
     return TaskVerdict(EXTERNAL, f"{times:g} failures from outside, such as data access, more than {most:g}")
 
 
-def _failures(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
+def _retried(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
+    least = settings.task_max_attempt
+    if least is None or task.attempts < least:
+        return None
+    why = _failing(evidence, settings) or _computing_little(evidence, settings)
+    return TaskVerdict(RETRIED, f"tried {task.attempts:g} times, at least {least:g}, and {why}") if why else None
+
+
+def _failing(evidence: Evidence, settings: Settings) -> str:
+    """Say how many of its jobs fail, or how much of their work is lost; "" when that is no more than it may be."""
     # The first jobs alone are no rate.
     if 2 * evidence.ended < settings.scouts:
-        return None
+        return ""
     most = 100 * settings.max_failure_rate
     share = 100 * evidence.failed / max(1, evidence.ended)
     if share > most:
-        words = f"{evidence.failed} of {evidence.ended} jobs failed, {share:.0f} %, more than {most:g} %"
-        return TaskVerdict(FAILURES, words)
+        return f"{evidence.failed} of {evidence.ended} jobs failed, {share:.0f} %, more than {most:g} %"
     score = 100 * evidence.failed_work / evidence.work if evidence.work > 0 else 0.0
     if score <= most:
-        return None
+        return ""
     words = f"{score:.0f} % of the HS06 s of {evidence.ended} jobs went into the {evidence.failed} that failed"
-    return TaskVerdict(FAILURES, f"{words}, more than {most:g} %")
+    return f"{words}, more than {most:g} %"
 
 
-def _attempts(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
-    most = settings.task_max_attempt
-    if most is None or task.attempts <= most:
-        return None
-    return TaskVerdict(RETRIES, f"tried {task.attempts:g} times, more than TASK_MAX_ATTEMPT {most:g}")
+def _computing_little(evidence: Evidence, settings: Settings) -> str:
+    figure, least = figure_called("cpuEfficiency", evidence.figures), settings.min_cpu_efficiency
+    if figure is None or least is None or figure.value >= least:
+        return ""
+    return f"CPU efficiency {figure.value:.0f} % in the middle of {figure.jobs} finished jobs, less than {least:g} %"
 
 
 def _leak(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
@@ -123,12 +139,14 @@ def _leak(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdi
 def _short(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:
     limit, cut = 60 * settings.scout_short_exectime, settings.scout_thr_short
     short = [job for job in evidence.jobs if job.seconds <= limit and not job.scratch]
-    counted = len(evidence.jobs) - sum(job.seconds <= limit and job.scratch for job in evidence.jobs)
-    many = counted > 0 and len(short) >= counted * settings.scout_num_short / _TENTHS and bool(short)
+    counted = len(evidence.jobs)
+    many = bool(short) and len(short) >= counted * settings.scout_num_short / _TENTHS
     if not many or cut is None or task.new_jobs is None or task.new_jobs <= cut:
         return None
+    copied = sum(job.seconds <= limit and job.scratch for job in evidence.jobs)
+    beside = f", {copied} more that were forced to copy to scratch" if copied else ""
     figures = (
-        f"{len(short)} of {counted} jobs ran for at most {settings.scout_short_exectime:g} min, "
+        f"{len(short)} of {counted} jobs ran for at most {settings.scout_short_exectime:g} min{beside}, "
         f"and {task.new_jobs:g} new ones are expected, more than {cut:g}"
     )
     stated = (("nFilesPerJob", task.n_files_per_job), ("nGBPerJob", task.n_gb_per_job))
@@ -176,6 +194,7 @@ def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> Tas
     if not found:
         return None
     middle = percentile(found, 50)
+    excuse = _busy_with_io(evidence, settings)
     if task.min_cpu_efficiency is not None:
         if middle >= task.min_cpu_efficiency:
             return None
@@ -183,6 +202,7 @@ def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> Tas
             EFFICIENCY,
             f"CPU efficiency {middle:.0f} % in the middle of {len(found)} jobs, less than minCpuEfficiency "
             f"{task.min_cpu_efficiency:g} %",
+            excuse=excuse,
         )
     low, cut = settings.scout_low_cpu_efficiency, settings.scout_thr_cpu_inefficient
     bad = sum(value < low for value in found)
@@ -193,7 +213,16 @@ def _efficiency(evidence: Evidence, task: Parameters, settings: Settings) -> Tas
         EFFICIENCY,
         f"{bad} of {len(found)} jobs below {low:g} % CPU efficiency, and {task.new_jobs:g} new ones are expected, "
         f"more than {cut:g}",
+        excuse=excuse,
     )
+
+
+def _busy_with_io(evidence: Evidence, settings: Settings) -> str:
+    """Say that jobs wait for their data; "" when they do not, or nobody knows what would be much."""
+    figure, most = figure_called("ioIntensity", evidence.figures), settings.scout_max_io_intensity_for_exhausted
+    if figure is None or most is None or figure.value <= most:
+        return ""
+    return f"its ioIntensity is {figure.value:.4g} kBPerS, more than {most:g}"
 
 
 def _abuse(evidence: Evidence, task: Parameters, settings: Settings) -> TaskVerdict | None:  # noqa: ARG001
@@ -215,17 +244,7 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return sorted(value for value in values if value is not None)
 
 
-RULES: tuple[Rule, ...] = (
-    _brokerage,
-    _queued,
-    _external,
-    _failures,
-    _attempts,
-    _leak,
-    _short,
-    _cpu_time_off,
-    _ram_off,
-    _efficiency,
-    _abuse,
-)
+RULES_OF_THE_TASK: tuple[Rule, ...] = (_brokerage, _queued, _external, _retried)
+"""The rules on what became of the task so far, whatever its scouts say."""
+RULES: tuple[Rule, ...] = (*RULES_OF_THE_TASK, _leak, _short, _cpu_time_off, _ram_off, _efficiency, _abuse)
 """All rules, in the order of the document."""

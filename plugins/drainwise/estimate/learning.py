@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from drainwise.estimate.exhausted import Evidence, TaskVerdict, verdicts
+from drainwise.estimate.exhausted import EXTERNAL, RETRIED, Evidence, TaskVerdict, verdicts
 from drainwise.estimate.parameters import Parameters
+from drainwise.estimate.profiles import figures_of
 from drainwise.estimate.quantities import core_power_of
 from drainwise.estimate.records.record import Finished
 from drainwise.estimate.run_times import RunTimes, kind_of
-from drainwise.estimate.scouts import Figure, Sample
+from drainwise.estimate.scouts import Figure, MissingFigure, Sample
 from drainwise.estimate.settings import Settings
 from drainwise.estimate.spread import Spread
 
@@ -23,12 +24,16 @@ SCOUTS, FIRST_JOBS = "half of the scouts", "first jobs"
 
 @dataclass(frozen=True)
 class Stage:
-    """One estimate of a task: when it was made, from how many good jobs, its figures and the rules that speak."""
+    """One estimate of a task: when it was made, from how many good jobs, its figures and the rules that speak.
+
+    missing: the figures for which no job had enough events.
+    """
 
     name: str
     jobs: int
     figures: tuple[Figure, ...]
     verdicts: tuple[TaskVerdict, ...]
+    missing: tuple[MissingFigure, ...] = ()
 
 
 class Task:
@@ -108,9 +113,11 @@ class Task:
     def _estimate(self, name: str) -> None:
         if self._sample is None:
             return
-        figures = self._sample.figures(self._settings)
+        figures = figures_of(self._sample, self._settings)
         found = self._judge(self._sample.jobs, figures)
-        self.stages.append(Stage(name, self.good, figures, found))
+        known = {figure.name for figure in figures}
+        missing = tuple(figure for figure in self._sample.missing() if figure.name not in known)
+        self.stages.append(Stage(name, self.good, figures, found, missing))
         # Where nothing scaled with events, since all was over within baseTime, they say nothing of the time.
         self._cpu_time = self._sample.middle_cpu_time() or None
 
@@ -120,7 +127,7 @@ class Task:
         return verdicts(evidence, self.parameters, self._settings)
 
 
-_OF_ALL_JOBS = ("high_failure_rate", "external_failures")
+_OF_ALL_JOBS = (RETRIED, EXTERNAL)
 
 
 def wall_time(

@@ -92,12 +92,13 @@ def _stage(stage: Stage) -> Mapping[str, object]:
             figure.name: {name: getattr(figure, name) for name in ("value", "unit", "jobs", "before", "note")}
             for figure in stage.figures
         },
+        "missing": {figure.name: figure.why for figure in stage.missing},
         "verdicts": [_verdict(verdict) for verdict in stage.verdicts],
     }
 
 
 def _verdict(verdict: TaskVerdict) -> Mapping[str, object]:
-    return {"rule": verdict.rule, "figures": verdict.figures, "remove": list(verdict.remove)}
+    return {"rule": verdict.rule, "figures": verdict.figures, "remove": list(verdict.remove), "excuse": verdict.excuse}
 
 
 def spread_json(spread: Spread) -> Mapping[str, object]:

@@ -29,7 +29,7 @@ def host_facts(
         total = None
     return HostFacts(
         total_cpu=total,
-        jobslots=settings.whole("jobslots") or total,
+        jobslots=settings.job_slots(total),
         phys_cores=physical,
         log_cores=logical,
         hs06=settings.decimal("hs06"),
@@ -46,12 +46,13 @@ def job_facts(
     started: int,
     limits: Iterable[int | None],
     memory: int | None,
-    disk: int | None = None,
+    disks: Iterable[int | None] = (),
 ) -> JobFacts:
-    """Return the facts of a job: its cores, the tightest limit on its run time, its memory and disk in bytes.
+    """Return the facts of a job: its cores, the tightest limit on its run time, its memory in bytes, its scratch.
 
     started: UNIX s. limits: the job's own limits on its run time, s; the site's is added. The CPU limit is the site's
-    per-core limit, else what the run time limit lets all cores use. Pure.
+    per-core limit, else what the run time limit lets all cores use. disks: what bounds its scratch, bytes: what the
+    batch system gave it, the whole area; the site's limit is added, and the smallest counts. Pure.
     """
     wall = min((limit for limit in (*limits, settings.whole("wall_limit_secs")) if limit), default=None)
     per_core = settings.whole("cpu_limit_secs_per_core") or wall
@@ -64,7 +65,9 @@ def job_facts(
         cpufactor_lrms=settings.decimal("cpufactor_lrms"),
         max_rss_bytes=memory,
         max_swap_bytes=settings.whole("max_swap_bytes"),
-        scratch_limit_bytes=settings.whole("scratch_limit_bytes") or disk,
+        scratch_limit_bytes=min(
+            (disk for disk in (*disks, settings.whole("scratch_limit_bytes")) if disk), default=None
+        ),
         grace_secs_job=settings.whole("grace_secs_job"),
     )
 

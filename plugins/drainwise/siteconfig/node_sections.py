@@ -92,6 +92,11 @@ class SlurmSection(NodeSection):
     config_dir: str = key(path(), "/etc/slurm", "directory of slurm.conf, and of prolog.d and epilog.d below it")
     runtime_dir: str = key(path(), "/run/drainwise", "directory on the nodes for the jobs' features; best in memory")
     bin_dir: str = key(path(), "/usr/bin", "directory of Slurm's commands")
+    scratch_dir: str | None = optional(
+        path(),
+        "/scratch",
+        "directory of the jobs' scratch space, whose size is published; left out: the live cluster's TmpFS",
+    )
     prolog_time_limit: int = key(
         duration("1s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
     )

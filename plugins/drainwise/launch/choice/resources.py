@@ -27,6 +27,7 @@ Amount = Union[int, str]
 """Whole numbers are reserved; texts (a partition, a feature) are passed to the batch system as they are."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+_OF_COMPONENT = re.compile(f"({'|'.join(STANDARD)})[0-9]{{1,3}}")
 _TEXT_AMOUNT = re.compile(r"([0-9]{1,16})([kMGT]?)")
 _MB = {"": 0, "k": -10, "M": 0, "G": 10, "T": 20}
 _PLAIN = {"": 0, "k": 10, "M": 20, "G": 30, "T": 40}
@@ -68,8 +69,9 @@ class Resources:
 def parse_resources(found: Mapping[str, object], whose: str, most_cpu: int = MOST_CPU) -> Resources:
     """Return resources as a person wrote them: numbers, or texts such as "2G" for mem and tmp (MB without a letter).
 
-    A text of another name is a number when it looks like one. `whose` names the job or the table in a complaint.
-    Raises UsageError for what is zero, absurd or not named soundly; a cpu of 0 would be a job that never counts.
+    A text of another name is a number when it looks like one. `mem1` and `tmp1` are in MB as `mem` is: the amounts of
+    another component of a heterogeneous job. `whose` names the job or the table in a complaint. Raises UsageError for
+    what is zero, absurd or not named soundly; a cpu of 0 would be a job that never counts.
     """
     standard = {CPU: 1, MEM: 0, TMP: 0}
     others: list[tuple[str, Amount]] = []
@@ -90,8 +92,14 @@ def parse_resources(found: Mapping[str, object], whose: str, most_cpu: int = MOS
 _UNIT = {CPU: " (threads)", MEM: " (MB, or such as 2G)", TMP: " (MB, or such as 2G)"}
 
 
+def standard_of(name: str) -> str:
+    """Return which of cpu, mem and tmp a resource like `mem1` is of another component; "" for another resource."""
+    match = _OF_COMPONENT.fullmatch(name)
+    return match[1] if match else ""
+
+
 def _other(whose: str, name: str, value: object) -> Amount:
-    amount = _amount(value, _PLAIN)
+    amount = _amount(value, _MB if standard_of(name) in {MEM, TMP} else _PLAIN)
     if isinstance(amount, int):
         if not 1 <= amount <= MOST:
             raise wrong(whose, name, value, f"a whole number from 1 to {MOST}, or a text")
@@ -141,5 +149,9 @@ def rounded_up(amount: int, bits: int = BITS) -> int:
 
 
 def bucket_of(resources: Resources) -> Resources:
-    """Return the bucket: cpu, mem and tmp rounded up, the others as they are."""
-    return Resources(rounded_up(resources.cpu), rounded_up(resources.mem), rounded_up(resources.tmp), resources.others)
+    """Return the bucket: cpu, mem and tmp rounded up, those of every component; the others as they are."""
+    others = tuple(
+        (name, rounded_up(amount) if isinstance(amount, int) and standard_of(name) else amount)
+        for name, amount in resources.others
+    )
+    return Resources(rounded_up(resources.cpu), rounded_up(resources.mem), rounded_up(resources.tmp), others)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drainwise.common.typed_table import in_file, refuse_unknown
 from drainwise.common.written_file import from_json, from_toml, read_text
 from drainwise.facts.errors import ConfigurationError
+from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import shown
 from drainwise.launch.choice.work import Work
 from drainwise.launch.files.job_reader import LOCAL, SHARED, JobReader, names_of, table_of, text_of
@@ -34,6 +35,16 @@ class LaunchFile:
     reader: JobReader
     requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     backends: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def request(self, engine: Engine, targets: Collection[str]) -> None:
+        """Request these targets, else the file's own requests, else everything. Raises UsageError, as the engine."""
+        if targets:
+            engine.request(targets=targets)
+            return
+        for name, wanted in self.requests.items():
+            engine.request(name, wanted)
+        if not self.requests:
+            engine.request()
 
 
 def load_launch(path: str, backend: str | None = None) -> LaunchFile:

@@ -34,25 +34,29 @@ class BackendState:
     """The launcher's side of a backend. `say` receives a line when it goes away and when it is back. Times: UNIX s.
 
     Queries and starts have a back-off each: a backend that takes no jobs may well say how others fare.
+    at_once: the most jobs that may be there, those that wait there included; None: no limit of ours.
     """
 
-    def __init__(self, backend: Backend, say: Callable[[str], None]) -> None:
+    def __init__(self, backend: Backend, say: Callable[[str], None], at_once: int | None = None) -> None:
         self.backend, self._say, self._refusals = backend, say, Faults(say)
         free = backend.free()
         self.queues = free is None
         """Set where it queues and decides by itself when a job runs."""
-        self._capacity = (free or {}).get(CPU, 0)
+        self._capacity = (free or {}).get(CPU, 0) if at_once is None else 0
         self.live: dict[str, Live] = {}
         """By tag."""
         self._queued: Counter[Resources] = Counter()
-        self._most = backend.max_queued
+        self._most, self._at_once = backend.max_queued, at_once
         self._asking, self._starting = Backoff(), Backoff()
         self._in_trouble = self._is_full = self._said_full = False
 
     @property
     def capacity(self) -> int:
-        """CPUs it has for us: its pool, or as many as ever ran at once; before any did, what was handed over."""
-        if not self.queues:
+        """CPUs it has for us: its pool, or as many as ever ran at once; before any did, what was handed over.
+
+        Where we limit how many jobs run at once, its pool says too much.
+        """
+        if not self.queues and self._at_once is None:
             return self._capacity
         running = sum(one.job.reserved.cpu for one in self.live.values() if not one.queued)
         self._capacity = max(self._capacity, running)
@@ -88,6 +92,8 @@ class BackendState:
 
     def has_room(self, bucket: Resources, job: LaunchJob) -> bool:
         """Decide whether the job may be submitted now: what it needs is free, or few enough of its bucket wait."""
+        if self._at_once is not None and len(self.live) >= self._at_once:
+            return False
         if self.queues:
             return self._most is None or self._queued[bucket] < self._most
         return enough(job.reserved, self.backend.free() or {})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import accumulate
 from typing import NamedTuple
 
+from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.engine import Engine
 from drainwise.launch.choice.resources import CPU, Resources
-from drainwise.launch.choice.work import LaunchJob
-from drainwise.launch.this_machine.slots import enough
+from drainwise.launch.choice.work import LaunchJob, Work
+from drainwise.launch.files.job_reader import LOCAL
+from drainwise.launch.this_machine.slots import enough, mapped, misfit
 
 
 class Planned(NamedTuple):
@@ -21,11 +24,12 @@ class Planned(NamedTuple):
     pressure: float
 
 
-def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None]) -> list[Planned]:
+def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None], most: int | None = None) -> list[Planned]:
     """Play the launch to its end, in the order of starts; the engine is used up by it.
 
-    pools: what each backend has, by name; None where jobs start as soon as they can.
+    pools: what each backend has, by name; None where jobs start as soon as they can. most: jobs at once in each.
     """
+    running = Counter[str]()
     free = {name: None if pool is None else dict(pool) for name, pool in pools.items()}
     engine.parallel = max([1, *(pool[CPU] for pool in pools.values() if pool)])
     planned: list[Planned] = []
@@ -34,18 +38,20 @@ def forecast(engine: Engine, pools: Mapping[str, Mapping[str, int] | None]) -> l
     engine.expect(now)
     while True:
         for name, pool in free.items():
-            while True:
+            while most is None or running[name] < most:
                 job = engine.choose(name, lambda _, job, pool=pool: pool is None or enough(job.reserved, pool))  # type: ignore[misc]
                 if job is None:
                     break
                 planned.append(Planned(job, now, engine.urgency(job)[1]))
                 engine.start(job, now)
                 _take(pool, job.reserved, -1)
+                running[name] += 1
                 heappush(ends, (now + job.ete, job.index, job))
         if not ends:
             return planned
         now, _, job = heappop(ends)
         _take(free[job.work.backend], job.reserved, 1)
+        running[job.work.backend] -= 1
         engine.was_done(job)
 
 
@@ -63,3 +69,19 @@ def _take(pool: dict[str, int] | None, resources: Resources, sign: int) -> None:
         for name, amount in resources.amounts().items():
             if amount:
                 pool[name] += sign * amount
+
+
+def placed(work: Work, pools: Mapping[str, Mapping[str, int] | None], only_here: bool) -> Work:
+    """Return the job as a plan has it, without asking any backend: as it is, if it may run.
+
+    pools: what each backend has, None where nobody knows. only_here: it is mapped to this machine. Raises UsageError.
+    """
+    if only_here:
+        return work._replace(backend=LOCAL, reserved=mapped(work.resources, pools[LOCAL] or {}))
+    if work.backend not in pools:
+        raise UsageError(f"job {work.name[:100]!a}: backend = {work.backend!a}: expected one of {', '.join(pools)}")
+    pool = pools[work.backend]
+    why = "" if pool is None else misfit(work.resources, pool)
+    if why:
+        raise UsageError(f"job {work.name[:100]!a}: it can never run in {LOCAL}: {why}")
+    return work

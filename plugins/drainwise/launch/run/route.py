@@ -1,4 +1,4 @@
-"""Route each job to its backend: the one it names or, where that cannot be used here, the local one.
+"""Route each job to its backend: the one it names or, where that cannot be used or is not wanted, the local one.
 
 Source: SPEC §5; open-lmake's "backend conversion to local".
 """
@@ -21,10 +21,11 @@ class Routes:
     """`openers`: how each backend is opened, by name; done when the first job needs it.
 
     `backends` are those that were. One warning is said for each that cannot be configured.
+    only_here: every job goes to the local backend, whichever it names, and is mapped as for one that cannot be used.
     """
 
-    def __init__(self, openers: Mapping[str, Opener], say: Callable[[str], None]) -> None:
-        self._openers, self._say = openers, say
+    def __init__(self, openers: Mapping[str, Opener], say: Callable[[str], None], only_here: bool = False) -> None:
+        self._openers, self._say, self._only_here = openers, say, only_here
         self.backends: dict[str, Backend] = {}
         self._replaced: set[str] = set()
         self._pool: dict[str, int] = {}
@@ -40,17 +41,21 @@ class Routes:
             except UsageError as fault:
                 raise UsageError(f"job {work.name[:100]!a}: {fault}") from None
         backend, reserved = found
-        return work if backend == work.backend else work._replace(backend=backend, reserved=reserved)
+        return (
+            work if (backend, reserved) == (work.backend, None) else work._replace(backend=backend, reserved=reserved)
+        )
 
     def _found(self, name: str, resources: Resources) -> tuple[str, Resources | None]:
-        backend = self.opened(name)
+        backend = None if self._only_here else self.opened(name)
         if backend is not None:
             why = backend.fits(resources)
             if why:
                 raise UsageError(f"it can never run in {name}: {why}")
             return name, None
         if self.opened(LOCAL) is None:
-            raise UsageError(f"neither {name} nor the local backend can be used")
+            raise UsageError(
+                f"neither {name} nor the local backend can be used" if name != LOCAL else f"{LOCAL} cannot be used"
+            )
         return LOCAL, mapped(resources, self._pool)
 
     def opened(self, name: str) -> Backend | None:

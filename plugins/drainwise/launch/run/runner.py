@@ -51,7 +51,7 @@ class LaunchRunner:
 
     news: is called before jobs are chosen and before those after a job that is done may start: jobs may have come.
     say: warnings and failures, a line each. clock: UNIX s. take_up: whether jobs of an earlier run that still run are
-    this one's; else they are ended.
+    this one's; else they are ended. at_once: the most jobs of each backend at the same time; None: no limit.
     """
 
     def __init__(
@@ -66,9 +66,10 @@ class LaunchRunner:
         intervals: Intervals = INTERVALS,
         clock: Callable[[], float] = time.time,
         take_up: bool = True,
+        at_once: int | None = None,
     ) -> None:
         self._engine, self._say, self._news, self._intervals, self._clock = engine, say, news, intervals, clock
-        self._backends = backends
+        self._backends, self._at_once = backends, at_once
         self._states: dict[str, BackendState] = {}
         self._open_states()
         self._outcomes = Outcomes(engine, store, starts.output_of, say)
@@ -82,7 +83,7 @@ class LaunchRunner:
     def _open_states(self) -> None:
         for name, backend in self._backends.items():
             if name not in self._states:
-                self._states[name] = BackendState(backend, self._say)
+                self._states[name] = BackendState(backend, self._say, self._at_once)
 
     def stop(self) -> None:
         """Start nothing more and end what runs; at the second call, without patience. A signal handler may call it."""

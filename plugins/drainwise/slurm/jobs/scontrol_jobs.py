@@ -16,7 +16,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.states import states_of
-from drainwise.slurm.jobs.values import bytes_of, memory_in, minutes_in, whole
+from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
@@ -25,7 +25,7 @@ slow, a node with many jobs would never get an answer to all of them."""
 _FACTS = frozenset(
     (
         *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId", "NodeList"),
-        *("MinMemoryNode", "MinMemoryCPU", "TRES", "AllocTRES"),
+        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES"),
     )
 )
 _USER = re.compile(r"[^\s()]*\((\d{1,10})\)")
@@ -167,6 +167,7 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         memory=memory_in(found.get("AllocTRES", found.get("TRES", ""))),
         memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
+        disk=mebibytes_in(found.get("MinTmpDiskNode", "")),
     )
 
 

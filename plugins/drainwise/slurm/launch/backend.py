@@ -6,6 +6,7 @@ is ever taken for ours. A job's id is its number and its tag, see `launch_states
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -70,10 +71,11 @@ class SlurmBackend(Queueing):
         config = settings.config or os.environ.get("SLURM_CONF", "")
         self._environment = {**PLAIN, **({"SLURM_CONF": config} if config else {})}
         self._scale: NiceScale | None = None
+        ends = time.monotonic() + settings.init_timeout
         if settings.use_nice:
-            self._scale = nice_scale(self._ask(*SHOW_CONFIG))
-        licenses = self._ask("scontrol", "--oneliner", "show", "licenses")
-        self._licenses = frozenset(_LICENSE.findall(licenses))
+            self._scale = nice_scale(self._ask(*SHOW_CONFIG, ends=ends))
+        licenses = self._ask("scontrol", "--oneliner", "show", "licenses", ends=ends)
+        self._licenses = settings.more_licenses.union(_LICENSE.findall(licenses))
         self._missing: dict[str, float] = {}  # since when, of the monotonic clock
         self._looked: dict[str, float] = {}
         self._silence: tuple[float, PoolUnreachable] | None = None  # since when the accounting has not answered
@@ -212,12 +214,14 @@ class SlurmBackend(Queueing):
 
     # ---- commands ----
 
-    def _run(self, name: str, *arguments: str, stdin: str = "", until: str = "") -> Answer:
+    def _run(self, name: str, *arguments: str, stdin: str = "", until: str = "", ends: float = math.inf) -> Answer:
+        """Run a command of Slurm. until: see `run_bounded`. ends: when it has to have answered, of monotonic clock."""
         argv = [f"{self._settings.bin}/{name}", *arguments]
-        return run_bounded(argv, self._environment, self._settings.command_seconds, stdin, until=until)
+        seconds = max(0.0, min(self._settings.command_seconds, ends - time.monotonic()))
+        return run_bounded(argv, self._environment, seconds, stdin, until=until)
 
-    def _ask(self, name: str, *arguments: str) -> str:
-        answer = self._run(name, *arguments)
+    def _ask(self, name: str, *arguments: str, ends: float = math.inf) -> str:
+        answer = self._run(name, *arguments, ends=ends)
         if answer.code != 0:
             raise PoolUnreachable(f"{name} failed: {answer.complaint}")
         return answer.text

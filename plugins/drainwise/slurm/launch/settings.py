@@ -1,7 +1,8 @@
 """The settings of Slurm: the table [backends.slurm] of a launch file, and the options of the command line.
 
 Source: the Slurm backend of open-lmake's documentation; what it does not name is marked as ours. In the place of its
-`lib_slurm`, the dynamic library, stands `bin`: Slurm's own commands are used.
+`lib_slurm`, the dynamic library, stands `bin`: Slurm's own commands are used. Its newer versions have `licenses`,
+`init_timeout` and wckey.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from drainwise.common.typed_table import Kind, absolute_path, in_file, read_table, text, truth, whole
+from drainwise.common.typed_table import Kind, absolute_path, in_file, matching, number, read_table, text, truth, whole
 from drainwise.facts.errors import UsageError
 from drainwise.launch.backend import DEFAULT_MAX_QUEUED, option_words
 
 _SECTION = "backends.slurm"
+_LICENSE = " *[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99} *"
 _KINDS: dict[str, Kind[Any]] = {
     "bin": absolute_path(),
     "config": absolute_path(),
+    "init_timeout": number(0.0, 600.0, "seconds above 0, at most 600", above=True),
+    "licenses": matching(f"{_LICENSE}(,{_LICENSE})*", "names of licences with commas between them"),
     "n_max_queued_jobs": whole(1, 100_000),
     "repo_key": text(60),
     "use_nice": truth(),
@@ -36,11 +40,11 @@ OPTIONS = {
     "-q": "qos",
 }
 """The short options of the command line and the long ones they stand for. Ours: account."""
-LONG_OPTIONS = (*OPTIONS.values(), "mem", "tmp", "gres", "reservation")
+LONG_OPTIONS = (*OPTIONS.values(), "mem", "tmp", "gres", "reservation", "wckey")
 USAGE = (
     "-A|--account NAME, -c|--cpus-per-task N, --mem MB, --tmp MB, -C|--constraint FEATURES, -x|--exclude NODES, "
     "--gres LIST, -L|--licenses LIST, -w|--nodelist NODES, -p|--partition NAME, -q|--qos NAME, --reservation NAME, "
-    "-h|--help; each takes the place of what the jobs ask for"
+    "--wckey KEY, -h|--help; each takes the place of what the jobs ask for"
 )
 
 
@@ -48,7 +52,9 @@ USAGE = (
 class SlurmLaunchSettings:
     """The keys of [backends.slurm].
 
-    config: slurm.conf, where it is not in the usual place. n_max_queued_jobs: how many of one bucket may wait.
+    config: slurm.conf, where it is not in the usual place. init_timeout: seconds in which Slurm must answer for the
+    first time. licenses: names of licences beside those that Slurm's configuration declares.
+    n_max_queued_jobs: how many of one bucket may wait.
     repo_key: what the names of jobs begin with; empty: the name of the file, and a colon.
     use_nice: tell Slurm by each job's nice value when it should start.
     Ours: bin: directory of Slurm's commands. command_seconds: how long one may take. accounting_seconds: how long a job
@@ -58,12 +64,19 @@ class SlurmLaunchSettings:
 
     bin: str = "/usr/bin"
     config: str = ""
+    init_timeout: float = 10.0
+    licenses: str = ""
     n_max_queued_jobs: int = DEFAULT_MAX_QUEUED
     repo_key: str = ""
     use_nice: bool = False
     command_seconds: int = 20
     accounting_seconds: int = 60
     options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def more_licenses(self) -> frozenset[str]:
+        """The names in `licenses`."""
+        return frozenset(name.strip() for name in self.licenses.split(",") if name.strip())
 
 
 def slurm_settings(table: Mapping[str, object], options: str, file: str) -> SlurmLaunchSettings:

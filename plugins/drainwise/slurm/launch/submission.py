@@ -20,6 +20,7 @@ ATTRIBUTES = {
     "qos": "qos",
     "reserv": "reservation",
     "reservation": "reservation",
+    "wckey": "wckey",
 }
 """Resources that are passed to Slurm as they are → the option of sbatch. Ours: account."""
 AMOUNTS = {"cpu": "cpus-per-task", "mem": "mem", "tmp": "tmp"}
@@ -55,6 +56,8 @@ def unfit(resources: Resources) -> str:
             return f"{name}: a heterogeneous job has at most {MOST_COMPONENTS} components"
         if isinstance(amount, str) and not _VALUE.fullmatch(amount):
             return f"{name} = {amount[:60]!r}: a value of Slurm's has no blanks"
+        if index and ATTRIBUTES.get(stem) == "licenses":
+            return f"{name}: Slurm takes licences for the first component of a heterogeneous job alone"
         if stem in AMOUNTS and not isinstance(amount, int):
             return f"{name} = {amount[:60]!r}: expected a whole number"
     indexes = {_split(name)[1] for name, _amount in resources.others}

@@ -22,7 +22,18 @@ def host_side(record: NodeRecord, settings: NodeSettings, cores: int | None) -> 
     return host_facts(settings, total, record.phys_cores, record.log_cores, cores)
 
 
-def job_side(lease: SlurmLease, settings: NodeSettings, memory_bytes: int | None = None) -> JobFacts:
-    """Return the facts of this job. `memory_bytes`: its limit here; None while it is not known, or without limit."""
+def job_side(
+    lease: SlurmLease,
+    record: NodeRecord,
+    settings: NodeSettings,
+    memory_bytes: int | None = None,
+    disk_bytes: int | None = None,
+) -> JobFacts:
+    """Return the facts of this job.
+
+    memory_bytes: its limit here; None while it is not known, or without limit. disk_bytes: what it asked for on the
+    node (`--tmp`), None for nothing or while it is not known: then its scratch is the whole area.
+    """
     limit = lease.ends - lease.started if lease.ends is not None and lease.ends > lease.started else None
-    return job_facts(settings, lease.job, lease.cores, lease.started, [limit], memory_bytes)
+    disks = [disk_bytes, record.scratch_bytes]
+    return job_facts(settings, lease.job, lease.cores, lease.started, [limit], memory_bytes, disks)

@@ -14,16 +14,20 @@ RECORD = ".node"
 """The file's name in the directory of a node's jobs."""
 
 _LIMIT = 4096
-_FIELDS = ("total_cpu", "phys_cores", "log_cores")
+_FIELDS = ("total_cpu", "phys_cores", "log_cores", "scratch_bytes")
 
 
 @fact
 class NodeRecord:
-    """A node's CPUs as Slurm may allocate them, and the host's cores as the kernel has them; None when not known."""
+    """A node's CPUs as Slurm may allocate them, the host's cores as the kernel has them, and its scratch area in bytes.
+
+    None when not known.
+    """
 
     total_cpu: int | None = None
     phys_cores: int | None = None
     log_cores: int | None = None
+    scratch_bytes: int | None = None
 
 
 def read_record(node: int) -> NodeRecord:
@@ -35,7 +39,7 @@ def read_record(node: int) -> NodeRecord:
     values: dict[str, int] = {}
     for line in (found[0] if found else b"").decode("ascii", "replace").splitlines():
         name, _, value = line.partition(" = ")
-        if name in _FIELDS and value.isascii() and value.isdigit() and len(value) <= 9:
+        if name in _FIELDS and value.isascii() and value.isdigit() and len(value) <= 18:
             values[name] = int(value)
     return NodeRecord(*(values.get(name) for name in _FIELDS))
 

@@ -1,9 +1,9 @@
 """Slurm's prolog on a node: before a job starts there, make its tree of directories.
 
-Runs as root on every node of the job. It asks nobody: what its environment does not say (the memory limit; before Slurm
-24.11 the time limit, too) the node's agent fills in, which is woken for it. It touches nothing that is a user's: the
-tree lies in root's own directory, and $JOBSTATUS is given to the job's user while only root can get there. What an
-earlier run left under the job's name is only set aside; epilogs remove it.
+Runs as root on every node of the job. It asks nobody: what its environment does not say (limits of memory and disk;
+before Slurm 24.11 the time limit, too) the node's agent fills in, which is woken for it. It touches nothing that is a
+user's: the tree lies in root's own directory, and $JOBSTATUS is given to the job's user while only root can get there.
+What an earlier run left under the job's name is only set aside; epilogs remove it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from drainwise.slurm.node.lease import SlurmLease
 
 
-def node_facts(node: int) -> NodeRecord:
-    """Return what the agent recorded; the cores are counted here where it has not (yet)."""
+def node_facts(node: int, settings: NodeSettings) -> NodeRecord:
+    """Return what the agent recorded; cores and scratch area are looked up here where it has not (yet)."""
     record = read_record(node)
-    if record.phys_cores is not None:
+    if record.phys_cores is not None and record.scratch_bytes is not None:
         return record
-    from drainwise.features.host import cores  # noqa: PLC0415 - only until the agent has counted
+    from drainwise.features.host import cores, scratch_bytes  # noqa: PLC0415 - only until the agent has looked
 
-    physical, logical = cores()
-    return NodeRecord(record.total_cpu, physical, logical)
+    counted = (record.phys_cores, record.log_cores) if record.phys_cores is not None else cores()
+    return NodeRecord(record.total_cpu, *counted, record.scratch_bytes or scratch_bytes(settings.scratch_dir))
 
 
 def is_made(node: int, lease: SlurmLease) -> bool:
@@ -73,6 +73,16 @@ def planned_shutdown(file: str, now: int) -> int | None:
     return planned
 
 
+def give_token(tree: str, lease: SlurmLease) -> None:
+    """Make the token by which a job reads its features from the site's server; without it they are paths."""
+    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
+
+    try:
+        make_token(tree, (lease.uid, lease.gid))
+    except OSError as error:
+        say(f"job {lease.job} has paths of its features, no URLs: no token: {error}")
+
+
 def make_tree(
     node: int, place: str, lease: SlurmLease, settings: NodeSettings, now: int, has_own_status: bool = False
 ) -> None:
@@ -86,10 +96,13 @@ def make_tree(
     set_aside(node, lease.job)
     name, tree = new_tree(node, lease.job)
     try:
-        host, owner = host_side(node_facts(node), settings, lease.cores), (lease.uid, lease.gid)
-        made = make_features(f"{place}/{name}", host, job_side(lease, settings), planned, now, owner)
+        record, owner = node_facts(node, settings), (lease.uid, lease.gid)
+        host, job = host_side(record, settings, lease.cores), job_side(lease, record, settings)
+        made = make_features(f"{place}/{name}", host, job, planned, now, owner)
         if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
             say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")
+        if settings.features_url:
+            give_token(f"{place}/{name}", lease)
         write_lease(tree, lease)
         put_in_place(node, name, tree, lease.job)
     except OSError:

@@ -1,4 +1,4 @@
-"""Completing a job's features by what only slurmctld knows: its memory, before Slurm 24.11 its start and end, too.
+"""Completing a job's features by what only slurmctld knows: memory and disk, before Slurm 24.11 start and end, too.
 
 And keeping what the lease was before anybody shortened it: in a file of root's in the job's tree, so that an agent that
 starts later knows it as well.
@@ -84,12 +84,12 @@ def complete(job: NodeJob, facts: SlurmJob, record: NodeRecord, settings: NodeSe
     lease, start = job.lease, facts.start or job.lease.started
     cores = lease.cores if lease.cores is not None else facts.cores or None if facts.node_count == 1 else None
     known = SlurmLease(job=lease.job, uid=lease.uid, gid=lease.gid, cores=cores, started=start, ends=job.granted)
-    memory = facts.memory_on_node(cores)
-    wanted = (known, memory, record)
+    memory, disk = facts.memory_on_node(cores), facts.disk << 20 or None
+    wanted = (known, memory, disk, record, settings)
     if job.completed == wanted:
         return
     host = host_side(record, settings, cores)
-    about_job = job_side(known, settings, memory)
+    about_job = job_side(known, record, settings, memory, disk)
     faults = []
     for directory, values in (
         (MACHINE_FEATURES, machine_values(host)),

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from drainwise.node.settings import DEFAULT_SCRATCH_DIR
+from drainwise.siteconfig.kinds import path
 from drainwise.slurm.jobs.cluster_config import UNSET_VALUES, live_values
 from drainwise.slurm.setup.config_file import ConfigLine
 
@@ -36,6 +38,7 @@ class OwnSettings:
     * one_value: the hooks of which this release of Slurm takes one value only; others may be given several times.
     * wrappers: those of the site's hooks that call ours.
     * unknown: keys whose value was replaced by ours, and nobody has noted it.
+    * scratch_dir: the directory of the jobs' scratch space, Slurm's own default where nobody looked.
     * retired: `Key=value` that ours has run until now, and that slurm.conf does not have any more.
     """
 
@@ -46,6 +49,7 @@ class OwnSettings:
     wrappers: frozenset[str] = frozenset()
     unknown: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
+    scratch_dir: str = DEFAULT_SCRATCH_DIR
 
     @property
     def release(self) -> Decimal | None:
@@ -159,7 +163,18 @@ def own_settings(
         nothing = {*hooks.get(key, ())[:1], *_DEFAULTS.get(name, ())}
         values[name] = tuple(value for value in found if value not in nothing and value.lower() not in nothing)
     version = (live.get("slurm_version") or ("",))[-1]
-    return OwnSettings(source, version, one_value, values, frozenset(), tuple(unknown), tuple(retired))
+    return OwnSettings(
+        source, version, one_value, values, frozenset(), tuple(unknown), tuple(retired), _scratch_dir(live)
+    )
+
+
+def _scratch_dir(live: Values) -> str:
+    """Return the live TmpFS: of one with a name of the node in it (`/scratch/%n`) the directory above."""
+    plain, pattern, _ = live.get("tmpfs", (DEFAULT_SCRATCH_DIR,))[-1].partition("%")
+    try:
+        return path().parse(plain.rpartition("/")[0] if pattern else plain.rstrip("/"))
+    except ValueError:
+        return DEFAULT_SCRATCH_DIR
 
 
 def _named(live: Values, hooks: Mapping[str, Sequence[str]], seen: bool) -> Values:

@@ -51,7 +51,11 @@ def render(site: SiteConfig, role: str, own: OwnSettings | None = None) -> tuple
     text = Renderer(site, template_dir())
     files = []
     if role in {"node", "all"}:
-        files.append(RenderedFile(site.slurm.node_file, text("node.conf.j2")))
+        files.append(
+            RenderedFile(
+                site.slurm.node_file, text("node.conf.j2", scratch_dir=site.slurm.scratch_dir or own.scratch_dir)
+            )
+        )
         files += [_hook_file(text, hook) for hook in hooks_of(site, own).values()]
         files.append(RenderedFile(agent_path(site), text("agent.py.j2"), 0o755))
         files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2")))

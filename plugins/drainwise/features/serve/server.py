@@ -1,0 +1,161 @@
+"""A small http(s) server of features directories: one thread, bounded memory, on loopback by default.
+
+    GET /allocated_cpu                             -> ROOT/allocated_cpu
+    GET /17/~TOKEN/.jobfeatures/allocated_cpu      -> ROOT/17/.jobfeatures/allocated_cpu
+
+Clients wait for nobody but each other's milliseconds: no request is waited for, and each connection is bounded in time
+and in bytes. Where as many are open as there may be, the one that has been open longest goes, if it had its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import functools
+import os
+import resource
+import socket
+import ssl
+import sys
+import threading
+
+from drainwise.common.printable import ascii_line
+from drainwise.facts.errors import FeatureError
+from drainwise.features.serve.connection import LONGEST_SECS, ClientConnection
+from drainwise.features.serve.http_answer import answer
+
+MOST_CONNECTIONS = 2048
+"""Open at a time; those beyond them wait in the kernel's queue."""
+QUEUE = 4096
+"""Connections that the kernel may keep for us; it takes no more than net.core.somaxconn."""
+FAIR_SECS = 1.0
+"""What every connection gets before another one may take its place."""
+_OTHER_DESCRIPTORS = 64
+_PAUSE = 0.01
+_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class FeatureServer:
+    """Serves the directories below `root`. Port 0 takes a free port; `server_address` says which.
+
+    context: makes it https. Raises FeatureError when it cannot serve.
+    """
+
+    def __init__(
+        self, root: str, host: str = "127.0.0.1", port: int = 0, context: ssl.SSLContext | None = None
+    ) -> None:
+        if not os.path.isdir(root):
+            raise FeatureError(f"{root}: expected a directory")
+        self.root = os.path.abspath(root)
+        self._context = context
+        self._most = min(MOST_CONNECTIONS, _descriptors() - _OTHER_DESCRIPTORS)
+        self._open: dict[ClientConnection, None] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._ended = threading.Event()
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listening = socket.create_server((host, port), family=family, backlog=QUEUE)
+        except (OSError, OverflowError) as error:
+            raise FeatureError(f"cannot listen on {host} port {port}: {error}") from None
+        self._listening.setblocking(False)
+        self.server_address: tuple[str, int] = self._listening.getsockname()[:2]
+
+    @property
+    def url(self) -> str:
+        """Return the base URL, without a trailing slash."""
+        host, port = self.server_address
+        return f"http{'s' if self._context else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def __enter__(self) -> FeatureServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.close()
+
+    def serve_forever(self) -> None:
+        """Serve until `shutdown`."""
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._ended.set()
+
+    def shutdown(self) -> None:
+        """End `serve_forever`, which another thread has begun, and wait for its end."""
+        while not self._ended.wait(_PAUSE):
+            if self._loop is not None and self._stop is not None:
+                self._loop.call_soon_threadsafe(self._stop.set)
+                self._ended.wait()
+
+    async def _serve(self) -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        loop.set_exception_handler(_say)
+        accepting = loop.create_task(self._accept(loop))
+        self._loop, self._stop = loop, stop
+        try:
+            await stop.wait()
+        finally:
+            accepting.cancel()
+            for one in list(self._open):
+                one.drop()
+
+    async def _accept(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take one connection after the other; the others have their turn in between."""
+        while True:
+            await self._room(loop)
+            try:
+                client, _ = await loop.sock_accept(self._listening)
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    await asyncio.sleep(_PAUSE)
+                continue
+            one = ClientConnection(loop, functools.partial(answer, self.root), self._forget)
+            self._open[one] = None
+            one.admission = loop.create_task(self._admit(loop, client, one))
+            await asyncio.sleep(0)
+
+    async def _room(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait until there is room for one more connection."""
+        while len(self._open) >= self._most:
+            oldest = next(iter(self._open))
+            if loop.time() >= oldest.since + FAIR_SECS:
+                oldest.drop()
+            else:
+                await asyncio.sleep(_PAUSE)
+
+    async def _admit(self, loop: asyncio.AbstractEventLoop, client: socket.socket, one: ClientConnection) -> None:
+        timeout = None if self._context is None else LONGEST_SECS
+        try:
+            await loop.connect_accepted_socket(lambda: one, client, ssl=self._context, ssl_handshake_timeout=timeout)
+        except (OSError, asyncio.CancelledError):
+            one.forget()  # it hung up, it does not speak https, or it had no more time
+            client.close()
+
+    def _forget(self, one: ClientConnection) -> None:
+        self._open.pop(one, None)
+
+
+def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
+    """Return the context of https. Raises FeatureError when certificate (with its chain) and key are no such pair."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key, password="")  # a key that has a password is an error, no question
+    except (OSError, ValueError) as error:
+        raise FeatureError(f"{certificate}, {key or certificate}: no certificate with its key: {error}") from None
+    return context
+
+
+def _descriptors() -> int:
+    """Return how many files this process may open, after having asked for enough."""
+    least = MOST_CONNECTIONS + _OTHER_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = least if hard == resource.RLIM_INFINITY else min(least, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return least if soft == resource.RLIM_INFINITY else soft
+
+
+def _say(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    print(ascii_line(f"drainwise: {context.get('message')}: {context.get('exception')!r}"), file=sys.stderr, flush=True)
