@@ -41,11 +41,14 @@ class Figures:
 
     remaining, draining_waste and kill_waste are the metrics; of a pilot that is not believed remaining and draining
     waste are NaN. leave, cut and kill are what the three ways waste, infinite where a way does not count; the deadlines
-    are those of the orders (UNIX s).
+    are those of the orders (UNIX s). notice: until a kill, s. waiting_cost: wasted core-seconds that a core-second of
+    waiting for the cores is worth.
     """
 
     now: int
     columns: Columns
+    notice: int
+    waiting_cost: float
     remaining: Real
     draining_waste: Real
     kill_waste: Real
@@ -65,8 +68,31 @@ class Figures:
 
     @property
     def least(self) -> Real:
-        """Waste of the cheapest way that counts."""
-        return np.minimum(self.drained, self.kill)
+        """Waste of the cheapest way that counts: with what waiting for the cores is worth, where that has a cost."""
+        if not self.waiting_cost:
+            return np.minimum(self.drained, self.kill)
+        found: Real = self._in_cheapest_way((self.leave, self.cut, self.kill))
+        return found
+
+    @property
+    def waiting(self) -> Real:
+        """What waiting for the cores is worth in the cheapest way, in whole core-seconds."""
+        if not self.waiting_cost:
+            return np.zeros(len(self))
+        return np.rint(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
+
+    @property
+    def _waits(self) -> tuple[Real, Real, Real]:
+        """Seconds until the cores are back: by leaving, cut and killed; 0 where it does not count."""
+        leaves = np.where(self.leave < np.inf, self.remaining, 0.0)
+        return leaves, self.cut_deadline - self.now, np.full(len(self), float(self.notice))
+
+    def _in_cheapest_way(self, values: tuple[Real, Real, Real]) -> Real:
+        """Return of three values, for leaving, cut and killed, that of the cheapest way, with waiting counted."""
+        wastes = np.array([self.leave, self.cut, self.kill])
+        best = np.argmin(wastes + self.waiting_cost * self.columns.cores * np.array(self._waits), axis=0)
+        found: Real = np.array(values)[best, np.arange(len(self))]
+        return found
 
     @property
     def priority(self) -> Real:
@@ -87,7 +113,7 @@ def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures
         rows = _figures(columns.rows(slice(begin, end)), now, settings)
         for row, figure in enumerate(rows):
             found[row, begin:end] = figure
-    return Figures(now, columns, *found)
+    return Figures(now, columns, settings.notice, settings.waiting_cost, *found)
 
 
 def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ...]:

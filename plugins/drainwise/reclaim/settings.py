@@ -41,6 +41,7 @@ class ReclaimSettings:
     whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
     demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
     priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
+    waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth.
     """
 
     policy: str
@@ -63,4 +64,5 @@ class ReclaimSettings:
     drain_only: bool = True
     priority_first: bool = False
     priority_weight: int = 600
+    waiting_cost: float = 0.0
     trust: Trust = field(default_factory=Trust)
