@@ -16,11 +16,11 @@ from drainwise.features import planned_shutdown
 from drainwise.features.facts import HostFacts, machine_values
 from drainwise.features.write import update_directory
 from drainwise.htcondor.node import ORDERS, sandbox
-from drainwise.htcondor.node.glidein import report_glidein
 from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
 from drainwise.node.ad_text import literals, string, whole
+from drainwise.node.glidein_places import has_glidein
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.site_notice import exists, give_notice
 from drainwise.pilotad.site_ad import read_site_ad
@@ -134,7 +134,10 @@ def update(settings_path: str) -> None:
     slot = slot_ad(scratch)
     give_notice(scratch, job_deadline(slot, notice, now), planned, now)
     update_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
-    report_glidein(scratch, whole(slot, "Cpus"), whole(slot, "JobStart"), settings.heartbeat_limit, now)
+    if has_glidein(scratch):
+        from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
+
+        report_glidein(scratch, whole(slot, "Cpus"), whole(slot, "JobStart"), settings.heartbeat_limit, now)
 
 
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:
