@@ -71,8 +71,8 @@ def test_successes_alone_are_written_down(started: Started) -> None:
 
 
 def test_nobody_waits_for_the_other_to_read(started: Started) -> None:
-    """A thousand ends that nobody has taken yet, and a message that is larger than what a socket holds."""
-    jobs = [started.start(f"j{number}", "true") for number in range(1000)]
+    """Five hundred ends that nobody has taken yet, and a message that is larger than what a socket holds."""
+    jobs = [started.start(f"j{number}", "true") for number in range(500)]
     time.sleep(0.2)
     large = started.start("large", "true", *("x" * 100_000 for _ in range(10)))
     until(lambda: all(started.supervisor.end_of(job) for job in (*jobs, large)))
