@@ -24,6 +24,7 @@ from drainwise.common.faults import Faults  # noqa: E402
 from drainwise.node.settings import NodeSettings  # noqa: E402
 from drainwise.slurm.jobs.commands import SlurmCommands  # noqa: E402
 from drainwise.slurm.node_agent.round import NodeAgent  # noqa: E402
+from drainwise.slurm.node_agent.settings_file import SettingsFile  # noqa: E402
 
 JOB = (
     "JobId={0} JobName=wrap UserId=alice({1}) GroupId=alice({1}) MCS_label=N/A Priority=33333 Nice=0 Account=atlas "
@@ -102,7 +103,7 @@ def main() -> None:
     said: list[str] = []
     slurmctld = _Slurmctld(uid, start, start + 7200)
     settings = NodeSettings({"runtime_dir": runtime_dir, "shutdown_file": f"{runtime_dir}/none"})
-    agent = NodeAgent(settings, slurmctld, Faults(said.append))
+    agent = NodeAgent(SettingsFile("", settings), slurmctld, Faults(said.append))
     now = int(time.time())
 
     def report(turn: int) -> None:

@@ -194,9 +194,11 @@ def test_a_job_that_vanishes_is_started_once_more(launcher: LaunchOnSite, cluste
 @BOTH_RELEASES
 def test_a_job_whose_node_fails_is_started_once_more(launcher: LaunchOnSite, cluster: SlurmCluster) -> None:
     """It says nothing about the job; submitted with --no-requeue, Slurm itself would leave it at that."""
-    again = "test -e twice || { touch twice; exec sleep 300; }"
+    begun = f"/home/{USER}/begun"
+    again = f"test -e {begun} || {{ touch {begun}; exec sleep 300; }}"
     launched = launcher.launch("fails", [job("unlucky", ["sh", "-c", again], nodes="node2", account="atlas")])
-    launcher.number("unlucky", waiting=False)
+    # Slurm says that it runs before it does; a run that ended before its first command would sleep the second time.
+    cluster.wait_for(lambda: cluster.run(["test", "-e", begun], check=False).returncode == 0, 30, "the job to run")
     cluster.run(["scontrol", "update", "NodeName=node2", "State=DOWN", "Reason=test"])
 
     def is_back() -> bool:

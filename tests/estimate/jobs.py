@@ -47,6 +47,18 @@ def jobs(draw: st.DrawFn, task: str = "t") -> Finished:
     times = (T0, T0 + draw(st.floats(0, 1e6)))
     events, files = draw(st.one_of(st.none(), st.floats(0.5, 1e6))), draw(st.one_of(st.none(), st.integers(0, 100)))
     power = draw(st.one_of(st.none(), st.floats(1, 50)))
-    rest = [draw(amounts) for _ in range(9)]
-    whole = (task, *times, draw(st.booleans()), draw(st.integers(1, 64)), events, files, power, *rest, False, False)
+    rest = [draw(amounts) for _ in range(11)]
+    whole = (
+        task,
+        *times,
+        draw(st.booleans()),
+        draw(st.integers(1, 64)),
+        events,
+        files,
+        power,
+        *rest,
+        False,
+        False,
+        False,
+    )
     return Finished._make(whole)

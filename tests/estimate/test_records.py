@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.estimate.records import record as records
-from drainwise.estimate.records.record import KEYS, LONGEST_LINE, NUMBERS, Finished, finished_of, lines_in
+from drainwise.estimate.records.record import FLAGS, KEYS, LONGEST_LINE, NUMBERS, Finished, finished_of, lines_in
 
 from .jobs import T0, as_lines, read, record
 
@@ -20,9 +20,9 @@ from .jobs import T0, as_lines, read, record
 def test_a_whole_record_is_read() -> None:
     """Every key reaches its field."""
     numbers = {name: place + 1 for place, name in enumerate(NUMBERS)}
-    one = finished_of({**record(cores=8, state="failed", external=True, copied_to_scratch=True), **numbers})
-    assert one == Finished._make(("t", T0, T0 + 100, False, 8, *range(1, 13), True, True))
-    assert set(KEYS) == {*record(), *NUMBERS, "state", "external", "copied_to_scratch"}
+    one = finished_of({**record(cores=8, state="failed", **dict.fromkeys(FLAGS, True)), **numbers})
+    assert one == Finished._make(("t", T0, T0 + 100, False, 8, *range(1, 15), True, True, True))
+    assert set(KEYS) == {*record(), *NUMBERS, *FLAGS, "state"}
     assert isinstance(one, Finished) and one.seconds == 100
 
 

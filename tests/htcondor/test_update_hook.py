@@ -226,6 +226,34 @@ def test_a_deadline_that_has_passed_stays_an_order(node: Node, programs: Program
     assert told(job) == {".site.ad": asked(past)[".site.ad"]}
 
 
+@ONE_LAYOUT
+def test_job_slots_follow_a_reconfiguration(node: Node, programs: Programs, job: Job) -> None:
+    """Draft row 2.3: a dynamic value; the site's own number counts, else the CPUs that the startd has by now."""
+    file, slots = Path(programs.settings), Path(job.scratch, ".machinefeatures", "jobslots")
+    text, before = file.read_text(), slots.read_text()
+
+    def after(settings: str, **slot: object) -> str:
+        file.write_text(settings)
+        node.refresh(job, **slot)
+        ran = programs.update(job)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+        return slots.read_text()
+
+    try:
+        assert after(text, TotalCpus=12) == "12\n"
+        assert after(f"{text}jobslots = 6\n", TotalCpus=12) == "6\n"
+        assert after(text, TotalCpus="unknown") == "6\n", "nobody knows better"
+        assert after(text, TotalCpus=-1) == "6\n"
+        assert after(text, TotalCpus=int(before)) == before
+        seen = os.stat(slots).st_mtime_ns
+        assert after(text, TotalCpus=int(before)) == before
+        assert os.stat(slots).st_mtime_ns == seen, "what is right is not written again"
+        slots.unlink()
+        assert after(text, TotalCpus=12) == "12\n"
+    finally:
+        file.write_text(text)
+
+
 def test_a_planned_shutdown_comes_and_goes(node: Node, programs: Programs, job: Job) -> None:
     """It shortens the lease without asking to drain now; with an order the earlier of both counts."""
     shutdown_file, now = f"{os.path.dirname(programs.settings)}/shutdowntime", int(time.time())

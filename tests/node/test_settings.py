@@ -25,9 +25,16 @@ def test_what_the_site_wrote() -> None:
     assert (found.whole("jobslots"), found.decimal("cpufactor_lrms"), found.text("shutdown_command")) == (None,) * 3
 
 
+def test_the_url_of_features_has_the_node_s_name() -> None:
+    """For `%h`; without a URL there is none."""
+    found = parse("features_url = https://%h:8443/\n", "f").features_url
+    assert found == f"https://{os.uname().nodename}:8443/"
+    assert NodeSettings().features_url is None
+
+
 def test_defaults() -> None:
     """Without a file an hour and the usual place count."""
-    assert NodeSettings().heartbeat_limit == 3600
+    assert NodeSettings().heartbeat_limit == 4200
     assert NodeSettings().shutdown_file == SHUTDOWN_FILE
     assert parse("heartbeat_limit_secs = 0\n", "f").heartbeat_limit == 0
 
@@ -44,6 +51,9 @@ def test_defaults() -> None:
         ("hs06 = .5", "hs06", "decimal"),
         ("hs06 =", "hs06", "decimal"),
         ("shutdown_command = poweroff", "shutdown_command", "absolute path"),
+        ("features_url = host:8443", "features_url", "URL"),
+        ("features_url = https://host/ x", "features_url", "URL"),
+        ("features_url = https://host/$x", "features_url", "URL"),
         ("hs6 = 1", "hs6", "key that this version knows"),
         ("just words", "just words", "key = value"),
     ],
@@ -76,7 +86,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         load(str(tmp_path))
     os.mkfifo(tmp_path / "fifo")
-    assert load(str(tmp_path / "fifo")).heartbeat_limit == 3600
+    assert load(str(tmp_path / "fifo")).heartbeat_limit == 4200
 
 
 def test_other_characters_than_ascii(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import watched, with_orders
 
 from .facts import NOW, SETTINGS, pilot, report
 
@@ -114,6 +115,25 @@ def test_an_order_whose_room_a_job_uses_stands_and_another_one_is_withdrawn() ->
     found = plan(pool(goes, [kind(1, Amounts(8, 32 * GIB))], PLACES))
     assert not found.orders
     assert [one.pilot.run.split(".")[0] for one in found.withdrawals] == ["ce#9"]
+
+
+def test_orders_for_several_kinds_of_jobs_stand_until_their_jobs_start() -> None:
+    """The small jobs come first and could start in the room of the large one, which fits nowhere else."""
+    places = [replace(PLACES[0], node_class="other"), *PLACES[1:]]
+    kinds = [kind(2, Amounts(8, 16 * GIB), "plain", "other"), kind(1, Amounts(32, 64 * GIB), "other")]
+    seen = pool(FOUR_NODES, kinds, places)
+    found = plan(seen)
+    assert numbers(found) == [0, 1, 2, 3, 4, 5]
+    unmet = {one.key: one for one in with_orders({}, seen, found.parts, NOW)}
+    ordered = {order.pilot.run for order in found.orders}
+    goes = [replace(one, deadline=NOW + 600) if one.run in ordered else one for one in FOUR_NODES]
+    again = plan(pool(goes, kinds, places), history=History(unmet=unmet))
+    assert not again.orders
+    assert not again.withdrawals
+    free = [replace(places[0], free=Amounts(32, 64 * GIB)), *places[1:]]
+    there = pool(goes[4:], kinds, free)
+    back = {one.key: one for one in watched(unmet, there, NOW, SETTINGS).values()}
+    assert not plan(there, history=History(unmet=back)).withdrawals
 
 
 def test_no_more_cores_go_than_the_account_holds_beyond_its_quota() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.siteconfig.kinds import TextKind, choice, decimal, duration, integer, path, size, word
+from drainwise.siteconfig.kinds import TextKind, choice, decimal, duration, integer, path, size, url, word
 from drainwise.siteconfig.schema import keys
 
 KINDS: list[TextKind[object]] = list({id(key.kind): key.kind for key in keys()}.values())
@@ -25,6 +25,8 @@ KINDS: list[TextKind[object]] = list({id(key.kind): key.kind for key in keys()}.
         (choice("none", "least-waste"), "least-waste", "least-waste"),
         (path(), "/usr/libexec/drainwise-1.0+x", "/usr/libexec/drainwise-1.0+x"),
         (word(), "DRAINWISE_2", "DRAINWISE_2"),
+        (url(), "https://%h.example.org:8443/jobs", "https://%h.example.org:8443/jobs"),
+        (url(), "http://127.0.0.1:8080/", "http://127.0.0.1:8080/"),
     ],
 )
 def test_a_value_within_its_limits_is_read(kind: TextKind[object], good: str, value: object) -> None:
@@ -51,6 +53,14 @@ def test_a_value_within_its_limits_is_read(kind: TextKind[object], good: str, va
         (decimal("0.01", "1000"), "-1"),
         (decimal("0.01", "1000"), ".5"),
         (choice("none", "least-waste"), "None"),
+        (url(), "https://"),
+        (url(), "ftp://host/"),
+        (url(), "https://user@host/"),
+        (url(), "https://host/a b"),
+        (url(), "https://host/$(x)"),
+        (url(), "https://host/?q=1"),
+        (url(), "https://%n/"),
+        (url(), f"https://{'h' * 150}/"),
         (path(), "usr/bin"),
         (path(), "/usr/../etc"),
         (path(), "/usr/./bin"),

@@ -20,6 +20,7 @@ from drainwise.slurm.node.job_tree import open_node
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node.prolog import make_tree
 from drainwise.slurm.node_agent.round import NodeAgent
+from drainwise.slurm.node_agent.settings_file import SettingsFile
 from made_up_scontrol import MadeUpScontrol, recorded_job
 
 from .recorded_cluster import recorded
@@ -71,7 +72,9 @@ class AgentHost:
     def restart(self) -> None:
         """A new agent, which knows nothing."""
         self.commands = Commands(self.slurm.bin_dir)
-        self.agent = NodeAgent(self.settings, self.commands, Faults(self.said.append))
+        self.agent = NodeAgent(
+            SettingsFile(f"{self.base}/none", self.settings), self.commands, Faults(self.said.append)
+        )
 
     def start(self, number: int, uid: int = ALICE, *, limit: int = 3600, cores: int = 8, **more: object) -> SlurmLease:
         """Start a job: its tree as the prolog of Slurm 22.05 makes it, and slurmctld's record of it.

@@ -126,6 +126,22 @@ def test_rounds_come_by_themselves(host: AgentHost, start: Callable[..., Agent])
     wait_until(lambda: 'used_cpu":3,' in host.slurm.comment(17), "the next one")
 
 
+def test_job_slots_follow_the_nodes_settings(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """Draft row 2.3: a dynamic value. A file that has changed is read again; a wrong one changes nothing."""
+    agent = start(period=1)
+    host.start(17)
+    file = Path(host.base, "node.conf")
+    text = file.read_text()
+    wait_until(lambda: host.features(17).get("jobslots") == "64", "Slurm's own count")
+    file.write_text(f"{text}jobslots = 12\n")
+    wait_until(lambda: host.features(17).get("jobslots") == "12", "what the site says by now")
+    file.write_text(f"{text}jobslots = many\n")
+    wait_until(lambda: any("jobslots" in line for line in agent.said()), "the line about the broken file")
+    assert host.features(17)["jobslots"] == "12"
+    file.write_text(text)
+    wait_until(lambda: host.features(17).get("jobslots") == "64", "Slurm's own count again")
+
+
 def test_there_is_one_agent(host: AgentHost, start: Callable[..., Agent]) -> None:
     """A second one says so and ends; after the first was killed another may start."""
     first, second = start(), start()

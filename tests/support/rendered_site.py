@@ -32,10 +32,11 @@ FULL = replace(
         scratch_limit=20 * 10**9,
         jobslots=24,
         shutdown_command="/usr/sbin/poweroff",
+        url="https://%h:8443",
         grace=3600,
         grace_job=1800,
     ),
-    pilot=PilotSection(heartbeat_limit=1800),
+    pilot=PilotSection(heartbeat_limit=1500, heartbeat_slack=300),
 )
 """A site file whose `state_dir` is still to be set to /srv/dw in the section of the batch system."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -154,6 +154,7 @@ class _Acting:
         waits = look.waits
         found = withdrawals(waits.counts, waits.balance, look.now, self.settings, self.history, waits.needed)
         gone = {one.pilot.run for one in found}
+        gone |= {one.pilot.run for one in plan.withdrawals if one.instead and _are_free(one.instead, look.running)}
         withdrawn = []
         for withdrawal in plan.withdrawals:
             if self.halted or self.stopping() or look.is_old(self.time()):
@@ -167,6 +168,7 @@ class _Acting:
     def give(self, plan: Plan, look: _Look, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
         needed, acts, fault = look.waits.balance.deficit, [], ""
+        gone = frozenset(one.withdrawal.pilot.run for one in withdrawn if one.outcome == DONE)
         for order in plan.orders:
             if self.halted or self.stopping():
                 break
@@ -177,8 +179,8 @@ class _Acting:
                     fault = str(error)
                     break
                 needed = look.waits.balance.deficit
-            act = self._act(order, look.running.get(order.pilot.run), _is_needed(order, look.waits, needed))
-            if act.outcome in {DONE, UNANSWERED} and not order.request:
+            act = self._act(order, look.running.get(order.pilot.run), _is_needed(order, look.waits, needed, gone))
+            if act.outcome in {DONE, UNANSWERED} and not (order.request or order.instead_of):
                 needed -= act.order.pilot.cores
             self.journal.write(order_event(act.order, act.outcome, act.detail, plan, self.time(), act.only))
             acts.append(act)
@@ -207,6 +209,8 @@ class _Acting:
         goes = current.leaving or current.unanswered is not None
         if goes or (current.deadline is not None and not (order.request and order.deadline < current.deadline)):
             return Act(order, SKIPPED, "it is on its way out already")
+        if not is_needed and order.instead_of:
+            return Act(order, SKIPPED, "an order that it was to replace stands")
         if not is_needed:
             return Act(order, SKIPPED, "enough cores are free or on their way by now")
         if current.node in self.avoided:
@@ -259,10 +263,21 @@ class _Acting:
         return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
 
 
-def _is_needed(order: Order, waits: Looked, cores: int) -> bool:
-    """Return whether an order still has a reason: its request, a job without room, or `cores` that are missing."""
+def _are_free(runs: Iterable[str], running: Mapping[str, Pilot]) -> bool:
+    """Return whether these runs are there and have no order."""
+    pilots = [running.get(run) for run in runs]
+    return all(one is not None and one.deadline is None and not (one.leaving or one.unanswered) for one in pilots)
+
+
+def _is_needed(order: Order, waits: Looked, cores: int, gone: frozenset[str]) -> bool:
+    """Return whether an order still has a reason: its request, a job without room, or `cores` that are missing.
+
+    One in place of others has it when all of theirs are `gone`.
+    """
     if order.request:
         return True
+    if order.instead_of:
+        return gone.issuperset(order.instead_of)
     if order.room is None or waits.kinds is None:
         return cores > 0
     return any(waits.kinds.jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)

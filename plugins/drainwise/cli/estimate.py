@@ -15,7 +15,7 @@ from drainwise.common.written_file import from_json, read_text
 from drainwise.estimate.parameters import parameters_from
 from drainwise.estimate.records.formats import READERS, read_as
 from drainwise.estimate.records.record import lines_in, opened
-from drainwise.estimate.settings import Settings, settings_from
+from drainwise.estimate.settings import DOCUMENT, PROFILES, Settings, settings_from
 from drainwise.estimate.survey import Survey
 from drainwise.facts.errors import ConfigurationError, DrainwiseError, UsageError
 
@@ -40,6 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--tasks", metavar="FILE", help="JSON: task (* for all others) → parameters, JEDI's names")
     parser.add_argument("--settings", metavar="FILE", help="JSON: SCOUT_… and the like, as in PanDA's gdpconfig")
     parser.add_argument("--activity", default="", metavar="A", help="whose settings count, such as user or managed")
+    text = "whose figures: JEDI's document's, or those of PanDA as it runs today"
+    parser.add_argument("--profile", choices=PROFILES, default=DOCUMENT, help=text)
     parser.add_argument("--task", metavar="T", help="show this task only")
     parser.add_argument("--json", action="store_true", help="print JSON: all estimates, verdicts and error ratios")
     parser.add_argument("--plot", metavar="FILE", help="write expected against real run times there, as .svg or .html")
@@ -54,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.swf is not None:
         return _compare(args.swf, args.json)
-    settings = Settings()
+    settings = Settings(profile=args.profile)
     if args.settings:
-        settings, unused = settings_from(_object(args.settings), args.settings, args.activity)
+        settings, unused = settings_from(_object(args.settings), args.settings, args.activity, args.profile)
         _tell_unused(args.settings, dict.fromkeys(unused, 1))
     parameters, seen = {}, Counter[str]()
     for task, found in _object(args.tasks).items() if args.tasks else ():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from drainwise.estimate.exhausted import EXTERNAL, RETRIED, Evidence, TaskVerdict, verdicts
 from drainwise.estimate.parameters import Parameters
+from drainwise.estimate.profiles import figures_of
 from drainwise.estimate.quantities import core_power_of
 from drainwise.estimate.records.record import Finished
 from drainwise.estimate.run_times import RunTimes, kind_of
@@ -112,9 +113,11 @@ class Task:
     def _estimate(self, name: str) -> None:
         if self._sample is None:
             return
-        figures = self._sample.figures(self._settings)
+        figures = figures_of(self._sample, self._settings)
         found = self._judge(self._sample.jobs, figures)
-        self.stages.append(Stage(name, self.good, figures, found, self._sample.missing()))
+        known = {figure.name for figure in figures}
+        missing = tuple(figure for figure in self._sample.missing() if figure.name not in known)
+        self.stages.append(Stage(name, self.good, figures, found, missing))
         # Where nothing scaled with events, since all was over within baseTime, they say nothing of the time.
         self._cpu_time = self._sample.middle_cpu_time() or None
 

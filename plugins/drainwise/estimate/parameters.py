@@ -13,8 +13,11 @@ from drainwise.estimate.records.record import LARGEST
 
 HS06, MILLI_HS06 = "HS06sPerEvent", "mHS06sPerEvent"
 CPU_TIME_UNITS = (HS06, MILLI_HS06, f"{HS06}Fixed", f"{MILLI_HS06}Fixed")
-PER_CORE = "MBPerCore"
-RAM_UNITS = (PER_CORE, f"{PER_CORE}Fixed")
+PER_CORE, WHOLE_JOB = "MBPerCore", "MB"
+RAM_UNITS = (PER_CORE, f"{PER_CORE}Fixed", WHOLE_JOB)
+OUT_DISK_UNITS = tuple(
+    f"{size}{by}{fixed}" for size in ("kB", "MB", "GB") for by in ("", "PerEvent") for fixed in ("", "Fixed")
+)
 FIXED = "Fixed"
 BASE_TIME, ANALYSIS_BASE_TIME = 600.0, 60.0
 """Seconds of a job that do not scale with the power of its cores; an analysis task has less."""
@@ -27,7 +30,8 @@ class Parameters:
     """One task's parameters. None: not stated.
 
     cpu_time: in `cpu_time_unit`. base_time: s. cpu_efficiency, min_cpu_efficiency: per cent; 0 ends the scaling with
-    events. ram_count, base_ram_count: MB (per core, and on top). out_disk_count: kB per event. work_disk_count: MB.
+    events. ram_count, base_ram_count: MB (per core, and on top). out_disk_count: kB per event. out_disk_unit: whether
+    panda-server counts it by event or by input, and whether it is Fixed. work_disk_count, lib_size: MB.
     n_gb_per_job, tgt_max_output_for_ng: GB. core_power: HS06 of a core where a record has none. walltime: s that its
     jobs ask for where a record says nothing.
     What the system knows of it: new_jobs, still to be made; input_ratio, input files of a new job to those of a scout;
@@ -42,7 +46,9 @@ class Parameters:
     ram_count_unit: str = PER_CORE
     base_ram_count: float = 0
     out_disk_count: float | None = None
+    out_disk_unit: str = "kBPerEvent"
     work_disk_count: float | None = None
+    lib_size: float | None = None
     n_gb_per_job: float | None = None
     n_files_per_job: float | None = None
     tgt_max_output_for_ng: float | None = None
@@ -66,7 +72,9 @@ JEDI_NAMES = {
     "ram_count_unit": "ramCountUnit",
     "base_ram_count": "baseRamCount",
     "out_disk_count": "outDiskCount",
+    "out_disk_unit": "outDiskUnit",
     "work_disk_count": "workDiskCount",
+    "lib_size": "libSize",
     "n_gb_per_job": "nGBPerJob",
     "n_files_per_job": "nFilesPerJob",
     "tgt_max_output_for_ng": "tgtMaxOutputForNG",
@@ -83,7 +91,7 @@ JEDI_NAMES = {
 """Field → the name in a file."""
 ALSO = {"baseWalltime": "baseTime", "ramUnit": "ramCountUnit"}
 """Names that PanDA's tables have → the names of its documentation."""
-_TEXTS = {"cpu_time_unit": CPU_TIME_UNITS, "ram_count_unit": RAM_UNITS}
+_TEXTS = {"cpu_time_unit": CPU_TIME_UNITS, "ram_count_unit": RAM_UNITS, "out_disk_unit": OUT_DISK_UNITS}
 _ABOVE_ZERO = ("core_power", "input_ratio", "walltime")
 _OPTIONAL = tuple(field.name for field in fields(Parameters) if field.default is None)
 

@@ -5,7 +5,7 @@ Source: JEDI, dynamic optimization of task parameters. kB, MB and GB are 1024-ba
 
 from __future__ import annotations
 
-from drainwise.estimate.parameters import FIXED, Parameters
+from drainwise.estimate.parameters import FIXED, WHOLE_JOB, Parameters
 from drainwise.estimate.records.record import Finished
 
 KB, MB, GB = 1024.0, 1024.0**2, 1024.0**3
@@ -37,9 +37,11 @@ def cpu_time(job: Finished, parameters: Parameters) -> float | None:
 
 
 def ram_count(job: Finished, parameters: Parameters) -> float | None:
-    """Return MB per core, less what does not grow with the cores: (maxPSS − baseRamCount)/coreCount."""
+    """Return MB per core, less what does not grow with them: (maxPSS − baseRamCount)/coreCount. Unit MB: all of it."""
     if not job.memory_bytes:
         return None
+    if parameters.ram_count_unit == WHOLE_JOB:
+        return job.memory_bytes / MB
     return (job.memory_bytes / MB - parameters.base_ram_count) / job.cores
 
 

@@ -95,7 +95,7 @@ class Sample:
     def _cpu_time(self, settings: Settings) -> Figure | None:
         task = self.parameters
         if is_fixed(task.cpu_time_unit):
-            return _fixed("cpuTime", task.cpu_time, task.cpu_time_unit)
+            return fixed_figure("cpuTime", task.cpu_time, task.cpu_time_unit)
         values = _known([quantities.cpu_time(job, task) for job in self.jobs])
         if not values:
             return None
@@ -104,14 +104,12 @@ class Sample:
         if value < MILLI_BELOW:
             value, unit = 1000 * value, MILLI_HS06
             before = None if before is None else 1000 * before
-        assumed = sum(1 for job in self.jobs if not job.core_power)
-        note = f"{assumed} of {len(self.jobs)} jobs taken as {task.core_power:g} HS06 per core" if assumed else ""
-        return Figure("cpuTime", _ceil(value), unit, len(values), before, note)
+        return Figure("cpuTime", _ceil(value), unit, len(values), before, assumed_power(self.jobs, task))
 
     def _ram_count(self, settings: Settings) -> Figure | None:
         task = self.parameters
         if is_fixed(task.ram_count_unit):
-            return _fixed("ramCount", task.ram_count, task.ram_count_unit)
+            return fixed_figure("ramCount", task.ram_count, task.ram_count_unit)
         values = _known([quantities.ram_count(job, task) for job in self.jobs])
         if not values:
             return None
@@ -122,11 +120,14 @@ class Sample:
         return Figure("ramCount", _ceil(value), task.ram_count_unit, len(values), task.ram_count, note)
 
     def _out_disk_count(self) -> Figure | None:
+        task = self.parameters
+        if is_fixed(task.out_disk_unit):
+            return fixed_figure("outDiskCount", task.out_disk_count, task.out_disk_unit)
         values = _known([quantities.out_disk_count(job) for job in self.jobs])
         if not values:
             return None
         value = percentile(values, OUT_DISK_RANK)
-        return Figure("outDiskCount", value, "kBPerEvent", len(values), self.parameters.out_disk_count)
+        return Figure("outDiskCount", value, "kBPerEvent", len(values), task.out_disk_count)
 
     def _work_disk_count(self) -> Figure | None:
         values = _known([quantities.work_disk_count(job) for job in self.jobs])
@@ -153,7 +154,7 @@ class Sample:
     def _n_gb_per_job(self) -> Figure | None:
         """Return GB of disk per job so that its output reaches the wanted size: that, its input, its directory."""
         task, out = self.parameters, self._out_disk_count()
-        if task.tgt_max_output_for_ng is None or out is None or out.value < LEAST_OUTPUT:
+        if task.tgt_max_output_for_ng is None or out is None or not out.jobs or out.value < LEAST_OUTPUT:
             return None
         events = task.tgt_max_output_for_ng * GB / (out.value * KB)
         known = [(job.input_bytes, quantities.events_of(job)) for job in self.jobs if job.input_bytes is not None]
@@ -174,12 +175,19 @@ def in_hs06(value: float, unit: str) -> float:
     return value / 1000 if unit.startswith("m") else value
 
 
+def assumed_power(jobs: Sequence[Finished], task: Parameters) -> str:
+    """Say of how many jobs nobody knows the power of their cores; "" when it is known of all."""
+    assumed = sum(1 for job in jobs if not job.core_power)
+    return f"{assumed} of {len(jobs)} jobs taken as {task.core_power:g} HS06 per core" if assumed else ""
+
+
 def figure_called(name: str, figures: Sequence[Figure]) -> Figure | None:
     """Return the figure of that name."""
     return next((figure for figure in figures if figure.name == name), None)
 
 
-def _fixed(name: str, value: float | None, unit: str) -> Figure | None:
+def fixed_figure(name: str, value: float | None, unit: str) -> Figure | None:
+    """Return the preset of a unit that scouts must leave alone, from no job; None where there is none."""
     return None if value is None else Figure(name, value, unit, 0, value, KEPT_FIXED)
 
 

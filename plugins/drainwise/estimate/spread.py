@@ -17,7 +17,10 @@ def percentile(ordered: Sequence[float], rank: float) -> float:
     below = min(len(ordered) - 1, math.floor(position))
     above = min(len(ordered) - 1, below + 1)
     low, high = ordered[below], ordered[above]
-    return low + (high - low) * (position - below)
+    if position == below:
+        return low
+    # Weights, and not a step from the lower one, as JEDI has it: to the last digit these are two figures.
+    return low * (above - position) + high * (position - below)
 
 
 STEPS = 100

@@ -29,7 +29,7 @@ def host_facts(
         total = None
     return HostFacts(
         total_cpu=total,
-        jobslots=settings.whole("jobslots") or total,
+        jobslots=settings.job_slots(total),
         phys_cores=physical,
         log_cores=logical,
         hs06=settings.decimal("hs06"),

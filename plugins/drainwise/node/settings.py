@@ -24,10 +24,11 @@ _WHOLE = (
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
+_URL = ("features_url",)
 
 _SIZE_LIMIT = 65536  # bytes; the file has one page
 
-DEFAULT_HEARTBEAT_LIMIT = 3600
+DEFAULT_HEARTBEAT_LIMIT = 4200
 DEFAULT_RUNTIME_DIR = "/run/drainwise"
 DEFAULT_BIN_DIR = "/usr/bin"
 DEFAULT_SCRATCH_DIR = "/tmp"  # noqa: S108 - Slurm's own default of TmpFS; only its size is looked at
@@ -57,8 +58,12 @@ class NodeSettings:
         return float(value) if "." in value else int(value)
 
     def text(self, key: str) -> str | None:
-        """Return a path, as written."""
+        """Return a path or a URL, as written."""
         return self._values.get(key)
+
+    def job_slots(self, total: int | None) -> int | None:
+        """Return the host's job slots: as the site says, else its `total` of CPUs for jobs; None for neither."""
+        return self.whole("jobslots") or total
 
     def _or_default(self, key: str, default: int) -> int:
         value = self.whole(key)
@@ -75,6 +80,12 @@ class NodeSettings:
         from drainwise.features import SHUTDOWN_FILE  # noqa: PLC0415 - a hook that makes no features has no use for it
 
         return self.text("shutdown_file") or SHUTDOWN_FILE
+
+    @property
+    def features_url(self) -> str | None:
+        """Return the URL under which this node's jobs find their features; None where they have paths."""
+        url = self.text("features_url")
+        return None if url is None else url.replace("%h", posix.uname().nodename)
 
     # What only Slurm's nodes have:
 
@@ -133,6 +144,9 @@ def _fault(key: str, value: str) -> str | None:
         return None if plain else "a decimal number"
     if key in _PATH:
         return None if value.startswith("/") and value.isascii() and value.isprintable() else "an absolute path"
+    if key in _URL:
+        plain = value.isascii() and value.isprintable() and not set(" \"'\\$`") & set(value)
+        return None if plain and value.startswith(("http://", "https://")) else "a URL with http:// or https://"
     return "a key that this version knows; render the file again with `drainwise config`"
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _exists(path: str) -> bool:
+def exists(path: str) -> bool:
+    """Decide whether anything stands at `path`, no link followed."""
     try:
         posix.stat(path, follow_symlinks=False)
     except OSError:
@@ -46,7 +47,7 @@ def write_shutdown_files(place: str, deadline: int | None, planned: int | None, 
     for directory, values in ((MACHINE_FEATURES, machine_values), (JOB_FEATURES, job_values)):
         path = f"{place}/{directory}"
         try:
-            if _exists(path):
+            if exists(path):
                 update_directory(path, values)
         except FeatureError as error:
             faults.append(str(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -13,6 +13,8 @@ from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.quota import Balance, require_whole, weigh
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand, jobs_of
+
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,31 @@ def runs_beside(
     waiting = [one for one in _known(snapshot, unmet) if one.jobs]
     coming = [one.name for one in waiting if _jobs_coming(one, unmet[one.name], snapshot, now, settings)]
     return frozenset(run for name in coming for run in unmet[name].runs)
+
+
+def intended_room(
+    snapshot: Snapshot, unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings
+) -> dict[str, dict[str, int]]:
+    """Return the jobs of each kind for which room was made on a place, by the names of kind and place.
+
+    On places of runs with orders as many as these orders were for; where cores have just come back at `now` (UNIX s)
+    as many as they may still serve. Kinds whose jobs need several places at once are left out.
+    """
+    place_of = {one.run: one.place for one in snapshot.pilots if one.place}
+    found: dict[str, dict[str, int]] = {}
+    for kind in _known(snapshot, unmet):
+        if kind.places > 1:
+            continue
+        known, cores = unmet[kind.name], defaultdict[str, float](float)
+        for run, part in known.runs.items():
+            if run in place_of:
+                cores[place_of[run]] += part.cores
+        if known.back and now < known.last + settings.time_to_start:
+            for place in snapshot.places:
+                if place.node in known.nodes:
+                    cores[place.name] += _coming(known, 0.0)
+        found[kind.name] = {name: math.ceil(some / kind.cores - _ROUNDING) for name, some in cores.items()}
+    return found
 
 
 def _coming(known: UnmetDemand, free: float) -> float:

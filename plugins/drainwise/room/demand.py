@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -60,27 +61,53 @@ class DemandLeft:
     served: tuple[ServedJobs, ...]
 
 
-def demand_left(facts: RoomFacts, owed: Mapping[str, float], returning: Mapping[str, Amounts]) -> DemandLeft:
+def demand_left(
+    facts: RoomFacts,
+    owed: Mapping[str, float],
+    returning: Mapping[str, Amounts],
+    intended: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+) -> DemandLeft:
     """Serve kind by kind, as many whole jobs as its account is `owed` cores for, from free room first.
 
     returning: amounts by the name of the place that comes to have them. Of the places where a kind fits, those are used
-    first that have nothing dear that it does not need (GPUs, licences), then the tightest, then by name.
+    first that have nothing dear that it does not need (GPUs, licences), then the tightest, then by name. intended: the
+    jobs of each kind for which room was made on a place, by their names: they have it first where more cores' jobs are
+    served so.
     """
+    left = _served(facts, owed, returning, {})
+    if not (intended and left.jobs.any()):
+        return left
+    as_intended = _served(facts, owed, returning, intended)
+    return as_intended if _cores(facts, as_intended.jobs) < _cores(facts, left.jobs) else left
+
+
+def _cores(facts: RoomFacts, jobs: Whole) -> int:
+    return int((jobs * facts.cores).sum())
+
+
+def _served(
+    facts: RoomFacts,
+    owed: Mapping[str, float],
+    returning: Mapping[str, Amounts],
+    intended: Mapping[str, Mapping[str, int]],
+) -> DemandLeft:
     demand = OpenDemand(facts, np.array([kind.jobs for kind in facts.kinds], dtype=np.int64), owed)
     free = facts.free.copy()
     back = np.zeros_like(free)
     for name, held in returning.items():
         if name in facts.index:
             back[facts.index[name]] += facts.vector(held)
-    every = np.arange(len(facts.places))
-    closed = np.zeros(len(every), dtype=bool)
+    closed = np.zeros(len(facts.places), dtype=bool)
     served = []
-    for row, kind in enumerate(facts.kinds):
-        wanted = demand.jobs_of(row)
+    for row, most in (*_intended_rows(facts, intended), *((row, None) for row in range(len(facts.kinds)))):
+        kind, wanted = facts.kinds[row], demand.jobs_of(row)
         if wanted < 1 or not facts.may[row].any():
             continue
+        every = np.arange(len(facts.places))
         now = np.where(closed, 0, facts.fitting(row, free.T, every))
         later = np.where(closed, 0, facts.fitting(row, (free + back).T, every))
+        if most is not None:
+            now, later = np.minimum(now, most), np.minimum(later, most)
         count = jobs_on_places(later, int(facts.several[row]), wanted)
         if not count:
             continue
@@ -101,6 +128,17 @@ def demand_left(facts: RoomFacts, owed: Mapping[str, float], returning: Mapping[
             name = facts.places[at].name
             served.append(ServedJobs(kind.name, name, here, facts.amounts(from_free), facts.amounts(from_back)))
     return DemandLeft(demand.jobs, demand.owed, free + back, closed, tuple(served))
+
+
+def _intended_rows(facts: RoomFacts, intended: Mapping[str, Mapping[str, int]]) -> Iterator[tuple[int, Real]]:
+    """Yield each kind that has places of its own, by its row, and how many of its jobs each place may have at most."""
+    for row, kind in enumerate(facts.kinds):
+        most = np.zeros(len(facts.places))
+        for name, jobs in intended.get(kind.name, {}).items():
+            if name in facts.index:
+                most[facts.index[name]] = jobs
+        if most.any():
+            yield row, most
 
 
 def jobs_on_places(fitting: Real, several: int, wanted: int) -> int:

@@ -20,6 +20,7 @@ _INTEGER = re.compile("[0-9]{1,18}")
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 _PATH = re.compile(r"(/[A-Za-z0-9_.+-]+)+")
 _TEXT = re.compile("[A-Za-z0-9 _.,:/@%+=-]*")
+_URL = re.compile(r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?")
 _WORD = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
@@ -101,6 +102,16 @@ def path(longest: int = 200) -> TextKind[str]:
 
     expected = f"an absolute path of letters, digits and _ . + - without . or .. parts, at most {longest} characters"
     return TextKind("path", "absolute", expected, _as_it_is(is_right), str)
+
+
+def url(longest: int = 150) -> TextKind[str]:
+    """Return the kind of a web server's base URL; `%h` in it is the node's own name."""
+
+    def is_right(text: str) -> bool:
+        return _URL.fullmatch(text) is not None and len(text) <= longest
+
+    expected = f"a URL such as https://%h:8443 (%h: the node's name) of at most {longest} characters"
+    return TextKind("URL", "http or https", expected, _as_it_is(is_right), str)
 
 
 def word() -> TextKind[str]:

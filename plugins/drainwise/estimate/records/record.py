@@ -40,8 +40,9 @@ class Finished(NamedTuple):
     core_power: HS06 of one core there. cpu_seconds: over all cores. memory_bytes: the largest PSS, or RSS where only
     that is known. leak: bytes per second by which its memory grew. input_bytes to work_bytes: moved in and out, read
     and written on local disk, and the largest size of its directory. requested: seconds it was said to take at most.
-    external: it failed by no fault of its own, such as data that could not be read. scratch: the site forced it to copy
-    its input first.
+    secondary_input_bytes: the part of its input that is not the task's main one. largest_output_bytes: of its output
+    data sets. external: it failed by no fault of its own, such as data that could not be read. scratch: the site forced
+    it to copy its input first. pseudo_input: its input is made up, so that its events say nothing.
     """
 
     task: str
@@ -61,8 +62,11 @@ class Finished(NamedTuple):
     written_bytes: Union[float, None] = None
     work_bytes: Union[float, None] = None
     requested: Union[float, None] = None
+    secondary_input_bytes: Union[float, None] = None
+    largest_output_bytes: Union[float, None] = None
     external: bool = False
     scratch: bool = False
+    pseudo_input: bool = False
 
     @property
     def seconds(self) -> float:
@@ -83,9 +87,11 @@ NUMBERS = (
     "written_bytes",
     "work_bytes",
     "requested_seconds",
+    "secondary_input_bytes",
+    "largest_output_bytes",
 )
 """The optional numbers of a record, 0 or more, in the order of `Finished`."""
-FLAGS = ("external", "copied_to_scratch")
+FLAGS = ("external", "copied_to_scratch", "pseudo_input")
 KEYS = ("task", "state", "start", "end", "cores", *NUMBERS, *FLAGS)
 """All keys that are read; others are passed over."""
 
@@ -121,7 +127,7 @@ def finished_of(found: object) -> Finished | str:
     state = get("state", "finished")
     if state not in ("finished", "failed"):
         return BAD_STATE
-    flags = (get("external") is True, get("copied_to_scratch") is True)
+    flags = (get("external") is True, get("copied_to_scratch") is True, get("pseudo_input") is True)
     return _new(Finished, (task, start, end, state == "finished", cores, *numbers, *flags))
 
 

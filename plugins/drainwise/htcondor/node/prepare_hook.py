@@ -11,8 +11,8 @@ import time
 
 from drainwise.features import host, planned_shutdown
 from drainwise.htcondor.node import acl, sandbox
-from drainwise.htcondor.node.ad_text import literals, raw_values, string, whole
 from drainwise.htcondor.node.next_hook import put_input, run_before
+from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
 from drainwise.node.job_features import host_facts, job_facts, make_features
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from drainwise.features.facts import HostFacts, JobFacts
-    from drainwise.htcondor.node.ad_text import Literal
+    from drainwise.node.ad_text import Literal
     from drainwise.node.settings import NodeSettings
 
 _QUOTED = frozenset(" \t\r'")  # what cannot stand outside single quotes; a newline cannot stand in an ad at all
@@ -122,6 +122,22 @@ def lend_passage(scratch: str) -> None:
         say(f"this job's pilot reports cannot be published: no access list on its directory: {error}")
 
 
+def served(variables: dict[str, str], site: str, scratch: str) -> dict[str, str]:
+    """Return the job's variables with URLs for its features, and make its token; unchanged where that fails.
+
+    site: the URL of the server of $(EXECUTE). scratch: the job's directory, which is closed to others.
+    """
+    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
+    from drainwise.node.job_urls import with_urls  # noqa: PLC0415
+
+    try:
+        token = make_token(scratch, None)
+    except OSError as error:
+        say(f"this job has paths of its features, no URLs: no token: {error}")
+        return variables
+    return with_urls(variables, site, sandbox.below_execute(scratch), token)
+
+
 def with_line(ad: bytes, line: bytes) -> bytes:
     """Put this line, `Name = value`, into the ad in the place of the attribute of that name."""
     name = line[: line.index(b" ")].lower()
@@ -142,6 +158,8 @@ def prepare(settings_path: str) -> bytes:
     variables = make_features(scratch, host_side(machine, settings), job, planned, now)
     if not variables:
         return ad
+    if settings.features_url:
+        variables = served(variables, settings.features_url, scratch)
     raw = raw_values(ad, ("Environment", "Env", "EnvDelim"))
     delimiter = raw.get("EnvDelim", '";"')[1:-1] or ";"
     line = with_variables(raw.get("Environment"), raw.get("Env"), delimiter, variables).encode("latin-1")

@@ -23,3 +23,13 @@ def update_ad(scratch: str) -> str:
 def parent(path: str) -> str:
     """Return the directory that holds `path` (absolute, without a trailing slash)."""
     return path.rpartition("/")[0] or "/"
+
+
+def below_execute(scratch: str) -> str:
+    """Return the path of a job's directory (absolute, without a trailing slash) below $(EXECUTE).
+
+    >>> below_execute("/var/lib/condor/execute/dir_7/scratch"), below_execute("/var/lib/condor/execute/dir_7")
+    ('dir_7/scratch', 'dir_7')
+    """
+    above, _, name = scratch.rpartition("/")
+    return f"{above.rpartition('/')[2]}/{name}" if name == SCRATCH else name

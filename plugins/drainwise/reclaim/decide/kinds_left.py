@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.paused_demand import intended_room
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.room.demand import DemandLeft, OpenDemand, demand_left
 from drainwise.room.facts import RoomFacts, room_facts
 
@@ -37,11 +40,18 @@ class KindsLeft:
         return sum(number * each[name] for name, number in jobs.items())
 
 
-def kinds_left(snapshot: Snapshot, now: int, settings: ReclaimSettings) -> KindsLeft:
-    """Serve the kinds of a snapshot, with the demand that counts, from what is free and what returns."""
+def kinds_left(
+    snapshot: Snapshot, now: int, settings: ReclaimSettings, unmet: Mapping[str, UnmetDemand] = MappingProxyType({})
+) -> KindsLeft:
+    """Serve the kinds of a snapshot, with the demand that counts, from what is free and what returns.
+
+    unmet: what is remembered of the kinds, by name: for which of them room was made, and where.
+    """
     facts = room_facts(snapshot.kinds or (), snapshot.places)
     owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
-    left = demand_left(facts, owed, _returning(snapshot.pilots, now, settings))
+    left = demand_left(
+        facts, owed, _returning(snapshot.pilots, now, settings), intended_room(snapshot, unmet, now, settings)
+    )
     demand = OpenDemand(facts, left.jobs, left.owed)
     jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
     return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served))

@@ -73,6 +73,16 @@ def planned_shutdown(file: str, now: int) -> int | None:
     return planned
 
 
+def give_token(tree: str, lease: SlurmLease) -> None:
+    """Make the token by which a job reads its features from the site's server; without it they are paths."""
+    from drainwise.features.job_token import make_token  # noqa: PLC0415 - only where the site has a server
+
+    try:
+        make_token(tree, (lease.uid, lease.gid))
+    except OSError as error:
+        say(f"job {lease.job} has paths of its features, no URLs: no token: {error}")
+
+
 def make_tree(
     node: int, place: str, lease: SlurmLease, settings: NodeSettings, now: int, has_own_status: bool = False
 ) -> None:
@@ -91,6 +101,8 @@ def make_tree(
         made = make_features(f"{place}/{name}", host, job, planned, now, owner)
         if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
             say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")
+        if settings.features_url:
+            give_token(f"{place}/{name}", lease)
         write_lease(tree, lease)
         put_in_place(node, name, tree, lease.job)
     except OSError:

@@ -11,8 +11,10 @@ import _stat as stat  # `stat` itself would be one more module for a hook to loa
 import posix
 import time
 
+from drainwise.features.job_token import read_token
 from drainwise.node import DIRECTORIES, JOB_STATUS, with_twins
 from drainwise.node.hook import run_to_end, settings_or_defaults, write_output
+from drainwise.node.job_urls import with_urls
 from drainwise.slurm import COMPLETE, LEASE
 from drainwise.slurm.node.environment import job_id, node_name, own_environment
 
@@ -43,20 +45,25 @@ def wait_for_limits(tree: str, limits_wait: float) -> None:
         time.sleep(_POLL)
 
 
-def lines(tree: str | None, uid: int) -> str:
+def lines(tree: str | None, uid: int, site: str | None = None, below: str = "") -> str:
     """Return the lines for slurmd: each directory of the tree by its three names, `unset` for one that is not there.
 
-    A tree whose $JOBSTATUS is not `uid`'s is another job's and counts as none.
+    A tree whose $JOBSTATUS is not `uid`'s is another job's and counts as none. site: the URL of the server of the
+    runtime directory, `below` the tree's path there: features that the job has a token for are named by their URLs.
     """
-    found = {}
+    found: dict[str, str] = {}
     for name, directory in DIRECTORIES.items():
         status = None if tree is None else status_of(f"{tree}/{directory}")
         if status is not None and stat.S_ISDIR(status.st_mode):
             if directory == JOB_STATUS and status.st_uid != uid:
                 return lines(None, uid)
             found[name] = f"{tree}/{directory}"
+    variables = {twin: path for name, path in found.items() for twin in with_twins(name)}
+    token = read_token(tree) if tree is not None and site is not None else None
+    if site is not None and token is not None:
+        variables = with_urls(variables, site, below, token)
     exported = [
-        f"export {twin}={found[name]}\n" if name in found else f"unset {twin}\n"
+        f"export {twin}={variables[twin]}\n" if twin in variables else f"unset {twin}\n"
         for name in DIRECTORIES
         for twin in with_twins(name)
     ]
@@ -66,9 +73,10 @@ def lines(tree: str | None, uid: int) -> str:
 def name_directories(settings_path: str) -> None:
     """Wait for the limits of the job that the environment names, then print what it may know."""
     settings, environment = settings_or_defaults(settings_path), own_environment()
-    tree = f"{settings.runtime_dir}/{node_name(environment)}/{job_id(environment)}"
+    below = f"{node_name(environment)}/{job_id(environment)}"
+    tree = f"{settings.runtime_dir}/{below}"
     wait_for_limits(tree, settings.limits_wait)
-    write_output(lines(tree, posix.geteuid()).encode("ascii"))
+    write_output(lines(tree, posix.geteuid(), settings.features_url, below).encode("ascii"))
 
 
 def main(settings_path: str) -> NoReturn:

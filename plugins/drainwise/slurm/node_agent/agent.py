@@ -25,6 +25,7 @@ from drainwise.node.settings import NodeSettings
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.node_agent.round import NodeAgent
+from drainwise.slurm.node_agent.settings_file import SettingsFile
 
 LONGEST_PAUSE = 300.0
 """Seconds; the longest pause while slurmctld does not answer, unless the period is longer."""
@@ -80,7 +81,7 @@ def main(settings_path: str) -> int:
         faults.say(f"the agent does not run: {error}")
         return 1
     commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
-    agent = NodeAgent(settings, commands, faults, (wake.fileno(),))
+    agent = NodeAgent(SettingsFile(settings_path, settings), commands, faults, (wake.fileno(),))
     faults.say(f"the agent looks after {settings.runtime_dir}, every {settings.agent_period} s")
     serve(agent, settings, faults, wake)
     return 0

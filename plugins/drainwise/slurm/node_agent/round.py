@@ -10,10 +10,9 @@ import os
 
 from drainwise.common.faults import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
-from drainwise.features import host, planned_shutdown
+from drainwise.features import planned_shutdown
 from drainwise.features.facts import deadline_values
 from drainwise.node import JOB_STATUS
-from drainwise.node.settings import NodeSettings
 from drainwise.node.site_notice import site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
@@ -22,17 +21,16 @@ from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.job_tree import mark_complete
-from drainwise.slurm.node.node_record import NodeRecord, write_record
 from drainwise.slurm.node.status_mount import is_full
 from drainwise.slurm.node_agent.due import Due
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
+from drainwise.slurm.node_agent.node_records import NodeRecords
+from drainwise.slurm.node_agent.settings_file import SettingsFile
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
 
-RECORD_PERIOD = 3600
-"""Seconds until a node's CPUs are asked for again."""
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
 CARRIERS = 3
 """Jobs that are asked for one after the other in a round, where those that carried the mark of a node have ended."""
@@ -46,13 +44,13 @@ class NodeAgent:
     """The agent of one host. `close`: descriptors that its children must not keep."""
 
     def __init__(
-        self, settings: NodeSettings, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = ()
+        self, file: SettingsFile, commands: SlurmCommands, faults: Faults, close: tuple[int, ...] = ()
     ) -> None:
-        self._settings, self._commands, self._faults = settings, commands, faults
+        settings = file.settings
+        self._file, self._settings, self._commands, self._faults = file, settings, commands, faults
         self._user_tasks = UserTasks(self._note, faults.set, close)
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
-        self._records: dict[str, NodeRecord] = {}
-        self._record_due: dict[str, int] = {}
+        self._records = NodeRecords(faults.set)
         self._notes: dict[str, list[str]] = {}
         self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
 
@@ -72,6 +70,8 @@ class NodeAgent:
         """
         with self._jobs as jobs:
             self._notes = {}
+            self._settings = self._file.follow()
+            self._faults.set("settings", self._file.fault)
             planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
             self._faults.set("planned shutdown", remark or "")
             full = bool(jobs) and is_full(self._settings.runtime_dir)
@@ -81,6 +81,8 @@ class NodeAgent:
                 has_asked = self._look(jobs, now)
             except PoolUnreachable as error:
                 silence = error
+            for job in jobs.values():
+                self._complete(job)  # the settings, or the node, may have changed
             found = self._notify(jobs, planned, now, read=silence is None)
             try:
                 if silence is None:
@@ -117,31 +119,19 @@ class NodeAgent:
 
     def _learn(self, jobs: Jobs, now: int) -> bool:
         """Ask for these jobs, and for the nodes whose record is due, if any; complete the jobs' features."""
-        due = tuple(node for node in self._jobs.nodes if now >= self._record_due.get(node, 0))
+        due = self._records.due(self._jobs.nodes, now)
         if not jobs and not due:
             return False
         try:
             asked = {job.lease.job: job.question for job in jobs.values()}
             answer = ask(self._commands, asked, due)
-            self._record(due, answer, now)
+            self._records.learn({node: self._jobs.nodes[node] for node in due}, answer, self._settings, now)
             for job in jobs.values():
                 self._take_in(job, answer)
         finally:
             for job in jobs.values():  # nothing more comes soon: its tasks need not wait
                 self._mark(job)
         return True
-
-    def _record(self, nodes: tuple[str, ...], answer: JobAnswer, now: int) -> None:
-        """Write down what the prolog of each node's next job wants to know."""
-        for node in nodes:
-            physical, logical = host.cores()
-            scratch = host.scratch_bytes(self._settings.scratch_dir)
-            record = self._records[node] = NodeRecord(answer.cpus.get(node), physical, logical, scratch)
-            try:
-                write_record(self._jobs.nodes[node], record)
-            except OSError as error:
-                self._faults.set(f"node {node}", f"its record is not written: {error.strerror}")
-            self._record_due[node] = now + RECORD_PERIOD
 
     def _take_in(self, job: NodeJob, answer: JobAnswer) -> None:
         facts = answer.jobs.get(job.lease.job)
@@ -151,10 +141,16 @@ class NodeAgent:
             return
         if job.facts.label.startswith((f"{job.lease.job}_", f"{job.lease.job}+")):
             job.question = job.facts.label
+        self._complete(job)
+
+    def _complete(self, job: NodeJob) -> None:
+        """Bring a job's features up to date by what is known by now; what goes wrong is kept in `incomplete`."""
+        if job.facts is None:
+            return
         job.incomplete = ""
         try:
             learn_granted(job, job.facts)
-            complete(job, job.facts, self._records.get(job.node, NodeRecord()), self._settings)
+            complete(job, job.facts, self._records.of(job.node), self._settings)
         except FeatureError as error:
             job.incomplete = f"features: {error}"
         except OSError as error:
@@ -181,7 +177,7 @@ class NodeAgent:
                 notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
-        found = self._user_tasks.run(jobs, notices, now, read)
+        found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
         return found
 
