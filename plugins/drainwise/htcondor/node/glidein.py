@@ -9,9 +9,11 @@ import posix
 
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.node import JOB_STATUS
-from drainwise.node.glidein_places import has_local_directory, local_directories
+from drainwise.node.glidein_files import read_glideins
+from drainwise.node.glidein_places import local_directories
 from drainwise.node.hook import say
 from drainwise.pilotad.attributes import ATTRIBUTES, CORES, GLIDEIN_AD, PILOT_AD
+from drainwise.pilotad.pilot_ad import write_pilot_ad
 from drainwise.pilotad.safe_open import open_dir
 
 _SEAL = next(row.status_name for row in ATTRIBUTES if row.kind == CORES)
@@ -30,17 +32,12 @@ def report_glidein(scratch: str, cores: int | None, begun: int | None, heartbeat
     try:
         sandbox = open_dir(scratch, None, uid)
         try:
-            if has_local_directory(sandbox, uid):
-                from drainwise.node.glidein_files import read_glideins  # noqa: PLC0415 - only who has one pays for it
-
-                report = read_glideins(local_directories(sandbox, uid), uid, cores, begun, now)
+            report = read_glideins(local_directories(sandbox, uid), uid, cores, begun, now)
         finally:
             posix.close(sandbox)
     except RefusedFile as refused:
         say(f"the glidein's files: {refused.reason}; nothing is reported of it")
     if report is not None:
-        from drainwise.pilotad.pilot_ad import write_pilot_ad  # noqa: PLC0415
-
         try:
             write_pilot_ad(f"{scratch}/{JOB_STATUS}", report, cores, GLIDEIN_AD)
         except FeatureError as error:

@@ -57,6 +57,7 @@ def report_of_startds(
 
 
 def _local_directories(pids: Sequence[str], proc: str) -> Generator[int, None, None]:
+    seen = set()
     for pid in pids:
         try:
             # As the user: wherever his processes are, no further than he gets himself.
@@ -70,7 +71,10 @@ def _local_directories(pids: Sequence[str], proc: str) -> Generator[int, None, N
         except OSError as error:
             raise RefusedFile(reason_of(error)) from error
         try:
-            yield directory
+            found = os.fstat(directory)
+            if (found.st_dev, found.st_ino) not in seen:  # a startd forks now and then
+                seen.add((found.st_dev, found.st_ino))
+                yield directory
         finally:
             os.close(directory)
 
