@@ -216,7 +216,7 @@ def test_room_of_two_pilots_moves_as_a_whole() -> None:
     assert told(found) == (sorted(one.run for one in mine), sorted(one.run for one in theirs))
     assert {order.instead_of for order in found.orders} == {tuple(sorted(one.run for one in mine))}
     assert all(order.kept is not None and order.kept.pilots == 2 for order in found.orders)
-    dear = dataclasses.replace(late(6, cores=4), deadline=None)
+    dear = pilot(6, report(4.0, first_end=NOW + 90_000, last_end=NOW + 90_000, start=NOW - 20_000), cores=4)
     assert told(plan(waiting(*mine, on(cheap(5, cores=4), "n3"), on(dear, "n3")))) == ([], [])
 
 

@@ -123,7 +123,12 @@ COLUMNS = (
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
     _number("used", "used", "cores that its payloads use", _used),
-    Column("standing", "standing", "fresh, or why its report is not believed", lambda row: row.one.standing),
+    Column(
+        "standing",
+        "standing",
+        "fresh, glidein (its node reads its files), or why it is not believed",
+        lambda row: row.one.standing,
+    ),
     _seconds("reportage", "report age", "time since its last report", _heartbeat_age),
     Column("report", "report", "standing and age of its report", _standing_and_age),
     _seconds("remaining", "remaining", "time until it could be gone by itself", lambda row: row.one.remaining),

@@ -103,6 +103,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         max_cores_per_user=reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=reclaim.max_cores_per_user_per_hour,
         margin=reclaim.margin,
+        min_grace=reclaim.min_grace,
         notice=site.features.grace_job or 0,
         vacate=timings.vacate,
         order_latency=timings.order_latency,

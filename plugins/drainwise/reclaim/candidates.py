@@ -11,7 +11,7 @@ import numpy as np
 
 from drainwise.facts.units import core_hours, duration
 from drainwise.facts.waste import bounded_remaining
-from drainwise.pilotad.report import FRESH
+from drainwise.pilotad.report import BELIEVED_STANDINGS
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.columns import columns_of, standing_of
 from drainwise.reclaim.figures import Figures, figures_of
@@ -109,10 +109,10 @@ class Candidates:
             standing,
             rule,
             remaining=_whole(it.remaining[row]),
-            remaining_max=_remaining_max(pilot, it.now) if standing == FRESH else None,
+            remaining_max=_remaining_max(pilot, it.now) if standing in BELIEVED_STANDINGS else None,
             draining_waste=_whole(it.draining_waste[row]),
             kill_waste=int(it.kill_waste[row]),
-            priority_factor=(pilot.report and standing == FRESH and pilot.report.priority_factor) or 0,
+            priority_factor=(pilot.report and standing in BELIEVED_STANDINGS and pilot.report.priority_factor) or 0,
             draining=bool(it.columns.draining[row]),
             options=_options(it, row, self.settings.notice),
         )
@@ -150,7 +150,7 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     """Return the sentence that a plan shows: what an option does to a pilot, with the formula's figures."""
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
-    if candidate.standing != FRESH:
+    if candidate.standing not in BELIEVED_STANDINGS:
         run = duration(max(0, option.deadline - candidate.pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
         return f"{rule or 'not believed; '}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"

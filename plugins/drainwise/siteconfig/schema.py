@@ -93,14 +93,20 @@ class ReclaimSection:
     )
     grace: int = key(duration("5s", "30d"), 7200, "longest time between the order to leave and its deadline")
     max_grace: int = key(duration("5s", "30d"), 86400, "longest time a pilot may get, whatever it says")
+    min_grace: int = key(
+        duration("0s", "30d"),
+        300,
+        "shortest time that a pilot has to drain, as far as grace and horizon let it; its deadline lies where the least"
+        " should be wasted",
+    )
     margin: int = key(
         duration("0s", "1d"), 900, "time a pilot gets beyond what it says it needs; without it, it counts as cut"
     )
     drain_only: str = key(
         choice("yes", "no"),
         "yes",
-        "yes: every order has a deadline, at which the batch system ends what is still there; no: a pilot is ended at"
-        " once where that wastes less",
+        "yes: every pilot gets min_grace at least to drain, and is ended at its deadline; no: a pilot is ended at once"
+        " where that wastes less",
     )
     priority_first: str = key(
         choice("yes", "no"),

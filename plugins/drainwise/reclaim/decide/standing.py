@@ -92,7 +92,7 @@ def _as_ordered(
     That they drain is our own doing, so what idles from now on is no waste that is lost already. The margin lies within
     the deadline that they have.
     """
-    until = replace(settings, margin=0, drain_only=True, horizon=left, grace=left, max_grace=left)
+    until = replace(settings, margin=0, drain_only=True, horizon=left, grace=left, max_grace=left, min_grace=left)
     rows = tuple(sorted(ordered, key=lambda one: one.run))
     columns = columns_of(rows, now, until, history)
     deadlines = np.array([one.deadline for one in rows], dtype=float)

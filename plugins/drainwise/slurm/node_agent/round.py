@@ -13,6 +13,7 @@ from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import deadline_values
 from drainwise.node import JOB_STATUS
+from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
@@ -26,7 +27,6 @@ from drainwise.slurm.node_agent.due import Due
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
 from drainwise.slurm.node_agent.node_records import NodeRecords
-from drainwise.slurm.node_agent.settings_file import SettingsFile
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
@@ -177,7 +177,7 @@ class NodeAgent:
                 notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
-        found = self._user_tasks.run(jobs, notices, now, read)
+        found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
         return found
 
