@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, Others
+from drainwise.htcondor.demand.resources import slot_amounts
+from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.pool.snapshot import snapshot_of
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.quota import weigh
 from recorded_condor import ASKED, GROUPS, USERS, recorded_ads
@@ -26,9 +29,11 @@ class Answer:
     taken: int
     more: dict[str, list[dict[str, object]]] = dataclasses.field(default_factory=dict)
 
-    def facts(self, later: int = 0, before: Collection[str] = ()) -> Snapshot:
+    def facts(
+        self, later: int = 0, before: Collection[str] = (), told: Callable[[], Told | str] | None = None
+    ) -> Snapshot:
         others = Others(self.accounting, self.submitters, **self.more)
-        return snapshot_of(self.slots, others, self.taken + later, before)
+        return snapshot_of(self.slots, others, self.taken + later, before, told)
 
     def slot(self, name: str) -> dict[str, object]:
         [found] = [ad for ad in self.slots if ad["Name"] == name]
@@ -196,6 +201,20 @@ def test_a_slot_that_is_claimed_and_idle_counts_as_used_but_is_no_pilot() -> Non
     del ad["GlobalJobId"], ad["JobStart"]
     seen = answer.facts()
     assert (len(seen.pilots), accounts(seen)["group_alice"].cores_in_use) == (8, 72)
+
+
+def test_a_job_that_will_start_in_an_idle_claim_is_named() -> None:
+    """The schedd calls it idle until its shadow has begun."""
+    answer = recorded(GROUPS)
+    ad = answer.slot("slot1_1@node1.pool.test")
+    ad["Activity"] = "Idle"
+    del ad["GlobalJobId"], ad["JobStart"]
+    held = slot_amounts(ad, ())
+    total = Amounts(24, 49_152, 0, held.disk + 1)
+    jobs = IdleJobs("ce", str(ad["AccountingGroup"]), 3, held, first=(1, 0), classes=frozenset("c"))
+    told = Told((SeenPlace("slot1@n", "n", "c", Amounts(), total, True, None),), (jobs,), frozenset(("ce",)))
+    kinds = {kind.account: (kind.jobs, kind.starting) for kind in answer.facts(told=lambda: told).kinds or ()}
+    assert (kinds["group_alice"], kinds["group_bob"]) == ((3, 1), (3, 0))
 
 
 def ordered_and_left() -> Answer:

@@ -166,7 +166,7 @@ class _Acting:
 
     def give(self, plan: Plan, look: _Look, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
-        needed, acts, fault = look.waits.balance.deficit, [], ""
+        missing, acts, fault = _Missing(look.waits), [], ""
         for order in plan.orders:
             if self.halted or self.stopping():
                 break
@@ -176,10 +176,10 @@ class _Acting:
                 except PoolError as error:
                     fault = str(error)
                     break
-                needed = look.waits.balance.deficit
-            act = self._act(order, look.running.get(order.pilot.run), _is_needed(order, look.waits, needed))
-            if act.outcome in {DONE, UNANSWERED} and not order.request:
-                needed -= act.order.pilot.cores
+                missing = _Missing(look.waits)
+            act = self._act(order, look.running.get(order.pilot.run), missing.has_use_of(order))
+            if act.outcome in {DONE, UNANSWERED}:
+                missing.without(order)
             self.journal.write(order_event(act.order, act.outcome, act.detail, plan, self.time(), act.only))
             acts.append(act)
         return CycleOutcome(tuple(acts), fault=fault, withdrawn=withdrawn, halted=self.halted)
@@ -259,10 +259,28 @@ class _Acting:
         return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
 
 
-def _is_needed(order: Order, waits: Looked, cores: int) -> bool:
-    """Return whether an order still has a reason: its request, a job without room, or `cores` that are missing."""
-    if order.request:
-        return True
-    if order.room is None or waits.kinds is None:
-        return cores > 0
-    return any(waits.kinds.jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)
+class _Missing:
+    """What is missing by one look: cores, or jobs without room by their kind; less what orders are given for."""
+
+    def __init__(self, waits: Looked) -> None:
+        self._cores = waits.balance.deficit
+        self._jobs: dict[str, float] | None = None if waits.kinds is None else dict(waits.kinds.jobs)
+        self._begun: set[str] = set()
+
+    def has_use_of(self, order: Order) -> bool:
+        """Return whether an order still has a reason: its request, a job without room, or cores that are missing."""
+        if order.request:
+            return True
+        if order.room is None or not order.room.jobs or self._jobs is None:
+            return self._cores > 0
+        return order.room.place in self._begun or any(self._jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)
+
+    def without(self, order: Order) -> None:
+        """Take off what an order that was given makes room for; all orders of one place make the same room."""
+        if order.request:
+            return
+        self._cores -= order.pilot.cores
+        if order.room is not None and self._jobs is not None and order.room.place not in self._begun:
+            self._begun.add(order.room.place)
+            for kind, jobs in order.room.jobs:  # of one that needs several places each has a part
+                self._jobs[kind.name] = self._jobs.get(kind.name, 0) - jobs / kind.places

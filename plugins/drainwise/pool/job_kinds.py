@@ -39,7 +39,8 @@ class JobKind:
     name: the same in each snapshot for the same account and ask. needs: what a job takes of one place; places: on so
     many places at once; whole: the job shares no place. classes: of the places where it may run and could, were they
     empty; none: it can run nowhere. asks: what it asks beside the amounts, in the batch system's words. example: a job
-    of the kind, for the administrator.
+    of the kind, for the administrator. starting: so many of the `jobs` will start in cores that the account holds
+    already, without a job in them.
     """
 
     name: str
@@ -51,6 +52,7 @@ class JobKind:
     whole: bool = False
     asks: str = ""
     example: str = ""
+    starting: int = 0
 
     @property
     def cores(self) -> int:
@@ -91,7 +93,11 @@ def merged(kinds: Iterable[JobKind], most: int = MOST_KINDS) -> tuple[tuple[JobK
     found: dict[str, JobKind] = {}
     for one in kinds:
         before = found.get(one.name)
-        found[one.name] = one if before is None else replace(before, jobs=before.jobs + one.jobs)
+        found[one.name] = (
+            one
+            if before is None
+            else replace(before, jobs=before.jobs + one.jobs, starting=before.starting + one.starting)
+        )
     if len(found) <= most:
         return tuple(found.values()), ()
     largest = sorted(found.values(), key=lambda one: -one.jobs * one.cores)

@@ -18,6 +18,7 @@ _KIND = {
     "whole": "bool",
     "asks": "text",
     "example": "text",
+    "starting": "int",
 }
 _PLACE = {
     "name": "text",

@@ -49,10 +49,11 @@ def weighed(
 ) -> tuple[Snapshot, Snapshot, Balance]:
     """Return the snapshot with the demand that counts at `now` (UNIX s), the part to give orders for, and the balance.
 
-    Cores that have come back for an account within the time to start may still serve it: for so much no
-    second order is given, and yet none is withdrawn for that. Raises PoolUnreachable as `weigh` does.
+    Cores that have come back for an account within the time to start may still serve it; so do cores that it holds
+    without a job in them. For so much no second order is given, and yet none is withdrawn for that. Raises
+    PoolUnreachable as `weigh` does.
     """
-    if not unmet:
+    if not unmet and not any(one.starting for one in snapshot.kinds or ()):
         return snapshot, snapshot, weigh(snapshot, now, settings.horizon)
     require_whole(snapshot)
     if snapshot.kinds is None:
@@ -64,7 +65,8 @@ def weighed(
         held = {one.name: one.jobs for one in snapshot.kinds if one.name in unmet and is_held(unmet[one.name], now)}
         counts = _without_jobs(snapshot, held)
         coming = {one.name: _jobs_coming(one, unmet[one.name], counts, now, settings) for one in _known(counts, unmet)}
-        needs_orders = _without_jobs(counts, coming)
+        starting = {one.name: one.starting + coming.get(one.name, 0) for one in counts.kinds or ()}
+        needs_orders = _without_jobs(counts, starting)
     balance, to_order = weigh(counts, now, settings.horizon), weigh(needs_orders, now, settings.horizon)
     deficit, below = min(balance.deficit, to_order.deficit), min(balance.below_share, to_order.below_share)
     return counts, needs_orders, replace(balance, deficit=deficit, below_share=below, over=to_order.over)
