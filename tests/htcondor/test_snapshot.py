@@ -217,6 +217,23 @@ def test_a_job_that_will_start_in_an_idle_claim_is_named() -> None:
     assert (kinds["group_alice"], kinds["group_bob"]) == ((3, 1), (3, 0))
 
 
+def test_cores_between_a_runs_end_and_its_nodes_next_report_are_the_pools() -> None:
+    """The slot of alice's third run on node1 has gone: without its cores she would be owed fewer than before."""
+    answer = recorded(USERS)
+    name, node = "slot1@node1.pool.test", "node1.pool.test"
+    parent = {"Name": name, "Machine": node, "LastHeardFrom": answer.taken, "ChildDSlotId": [1, 2, 3]}
+    answer.more = {"startds": [parent]}
+    seen = SeenPlace(name, node, "c", Amounts(0, 48_768), Amounts(24, 49_152), True, answer.taken)
+    before = answer.facts(told=lambda: Told((seen,)))
+    answer.slots.remove(answer.slot("slot1_3@node1.pool.test"))
+    after = answer.facts(told=lambda: Told((seen,)))
+    assert [one.unseen for one in before.places] == [Amounts()]
+    assert [one.unseen for one in after.places] == [Amounts(8, 128)]
+    alice = accounts(after)["alice@pool.test"]
+    assert (alice.cores_in_use, alice.cores_owed) == (64, 48)
+    assert accounts(before)["alice@pool.test"].cores_owed == 48
+
+
 def ordered_and_left() -> Answer:
     """Of the two runs that were asked on node2 one has gone; nobody has ended its claim yet (slot1_2)."""
     return recorded(ASKED)

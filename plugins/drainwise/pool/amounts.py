@@ -58,6 +58,8 @@ class Amounts:
         return ", ".join([*words, *(f"{amount} {name}" for name, amount in self.others)]) or "nothing"
 
 
+NOTHING = Amounts()
+
 PLAIN = ("cores", "memory", "gpus", "disk")
 """The amounts that have a name of their own."""
 

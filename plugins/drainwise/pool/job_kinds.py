@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from drainwise.pool.amounts import Amounts
+from drainwise.pool.amounts import NOTHING, Amounts
 
 MOST_KINDS = 50
 
@@ -21,7 +21,8 @@ class Place:
     """One place where jobs can start and cores come back: a node, or a slot of HTCondor that is not dynamic.
 
     node: its node. node_class: places of one class run the same kinds of jobs. free: unclaimed, for new jobs; total:
-    all that it has. divisible: several jobs can share it.
+    all that it has. divisible: several jobs can share it. unseen: neither free nor in use by all that was seen,
+    as between the end of a run and its node's next report.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Place:
     free: Amounts
     total: Amounts
     divisible: bool = True
+    unseen: Amounts = NOTHING
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,8 @@ def snapshot_of(
     demand = demand_of(submitters, others.schedds, limits, jobs, names.__getitem__)
     uses = _uses(held, demand.waiting, records, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
-    cores = sum(slot.cores for slot in (*held, *free))
+    places = () if jobs is None else places_of(jobs.places, claimed, back, startds, now)
+    cores = sum(slot.cores for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
     owed = _owed(uses, records, known, ratio, cores)
     shares = _owed(endless(uses), records, known, ratio, cores)
     unsure = _unsure(uses, records, known)
@@ -107,7 +108,7 @@ def snapshot_of(
             *demand.notices,
         ),
         kinds=kinds,
-        places=() if jobs is None else places_of(jobs.places, claimed, back, startds, now),
+        places=places,
     )
 
 
