@@ -28,13 +28,8 @@ def places_of(
     for one in seen:
         if startds.speaks(one.machine, one.heard, now):
             open_room = one.total.minus(sum_of(held[one.name]))
-            free = _least(sum_of((one.free, *left[one.name])), open_room)
+            free = sum_of((one.free, *left[one.name])).at_most(open_room)
             unseen = open_room.minus(free) if one.divisible and one.is_unclaimed else NOTHING
             unseen = unseen if unseen.cores else NOTHING  # what is told of a disk is never exact
             found.append(Place(one.name, one.machine, one.node_class, free, one.total, one.divisible, unseen))
     return tuple(found)
-
-
-def _least(one: Amounts, other: Amounts) -> Amounts:
-    """Return of everything the smaller amount."""
-    return one.minus(one.minus(other))
