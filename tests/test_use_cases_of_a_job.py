@@ -18,8 +18,8 @@ from drainwise.facts.waste import kill_waste, remaining
 from drainwise.features.keys import BY_NAME
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm.jobs.admin_comment import Published, comment_text
-from made_up_node import Job, Node, Programs, run_as
-from use_case_document import DOCUMENT, commands_of, lines_of
+from made_up_node import PYTHON, Job, Node, Programs, run_as
+from use_case_document import DOCUMENT, commands_of, job_command, lines_of
 
 ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER, ELAPSED, LIMIT = 54321, 500, 7200
@@ -73,6 +73,30 @@ def test_every_question_of_a_job_has_its_answer(job: Job) -> None:
     assert answer(job, 6) == "8"
     assert answer(job, 7) == str(20_000_000 * 1024)
     assert answer(job, 8, "ulimit -v") == str(2048 * 8 * 1024)
+
+
+def command_answer(job: Job, programs: Programs, case: int, then: str = "") -> str:
+    """What the documented command of the same case prints in the job; `then` as above."""
+    library = f"{os.path.dirname(programs.directory)}/library"
+    ours = f'drainwise() {{ PYTHONPATH={library} {PYTHON} -m drainwise "$@"; }}\n'
+    ran = run_as(job.uid, ["sh", "-e", "-c", f"{ours}{job_command(case)}\n{then}"], environment(job), cwd=job.scratch)
+    assert (ran.returncode, ran.stderr) == (0, b""), f"use case {case}"
+    return ran.stdout.decode().strip()
+
+
+@ONE_LAYOUT
+def test_the_commands_answer_the_same(job: Job, programs: Programs) -> None:
+    """Use cases 1 to 3 and 5 to 8: the command as it is typed, beside the lines of a shell alone."""
+    for case, slack in ((1, SLACK), (2, SLACK), (3, 1), (6, 0), (7, 0)):
+        assert abs(int(command_answer(job, programs, case)) - float(answer(job, case))) <= slack, case
+    assert command_answer(job, programs, 5, "echo $OMP_NUM_THREADS") == "8"
+    assert command_answer(job, programs, 8, "ulimit -v 2>&-; echo") == str(2048 * 8 * 1024)
+
+
+@ONE_LAYOUT
+def test_the_command_knows_of_a_shutdown(job: Job, programs: Programs, planned_in_6_h: int) -> None:
+    """Use case 4."""
+    assert planned_in_6_h <= int(command_answer(job, programs, 4)) <= planned_in_6_h + SLACK
 
 
 @ONE_LAYOUT

@@ -41,6 +41,7 @@ class Demo:
             max_cores_per_user=workload.cores,
             max_cores_per_user_hour=workload.cores,
             margin=workload.margin,
+            min_grace=workload.margin,
             vacate=PILOTS_STOP,
             min_age=0,
         )

@@ -26,6 +26,7 @@ def pilot(number: int, now: int, begun: int, used: float | None, user: str = "al
             last_job_start=now - 600,
             first_exp_job_end=now + 1000,
             last_exp_job_end=now + 1000,
+            last_max_job_end=now + 4000,
             add_uncom_time=0.0,
             add_final_exp_waste=0.0,
             priority_factor=3,

@@ -117,7 +117,7 @@ def test_a_broken_one_is_refused_when_it_is_chosen(
     assert main(["plan"]) == 0
     assert said == [], "nothing of it was imported"
     assert main(["plan", "--policy", "largest-first"]) != 0
-    assert "policy 'largest-first' cannot be loaded; there are least-waste, paper" in capsys.readouterr().err
+    assert "policy 'largest-first' cannot be loaded; there are least-waste, open-need, paper" in capsys.readouterr().err
     assert ["'largest-first' (drainwise.policies) of package toy 1.0 is left out" in line for line in said] == [True]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan"]) == 0
     shown = capsys.readouterr().out
-    assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 2.17 core-h" in shown
+    assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 2.04 core-h" in shown
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("slot1_")}
     assert "drain, 42m45s left" in lines["slot1_1@node1"]
     assert (
@@ -25,9 +25,10 @@ def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest
         in lines["slot1_1@node1"]
     )
     assert "spare" in lines["slot1_4@node1"]
-    assert "drain, 42m45s left" in lines["slot1_3@node1"]
-    assert "not needed; draining it would waste 1.84 core-h" in lines["slot1_2@node1"]
-    assert "not needed; draining it would waste 30.7 core-h" in lines["slot1_4@node1"]
+    assert "drain, 16m5s left" in lines["slot1_2@node1"]
+    assert "cut in 16m5s: 1.14 core-h idle until then or lost there; in the least" in lines["slot1_2@node1"]
+    assert "not needed; draining it would waste 1.27 core-h" in lines["slot1_3@node1"]
+    assert "not needed; draining it would waste 16.8 core-h" in lines["slot1_4@node1"]
     assert pool.orders == []
 
 
@@ -66,7 +67,7 @@ def test_the_policy_can_be_named(pool: AlicesPool, capsys: pytest.CaptureFixture
 def test_json(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert [order["name"] for order in shown["users"][0]["orders"]] == ["slot1_1@node1", "slot1_3@node1"]
+    assert [order["name"] for order in shown["users"][0]["orders"]] == ["slot1_1@node1", "slot1_2@node1"]
     assert pool.orders == []
 
 

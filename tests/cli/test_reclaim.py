@@ -51,7 +51,7 @@ def test_with_act_the_orders_are_given_and_written_down(
     shown = json.loads(capsys.readouterr().out)
     orders = {order["name"]: order["deadline"] for order in shown["users"][0]["orders"]}
     assert pool.orders == [(order["run"], order["deadline"]) for order in shown["users"][0]["orders"]]
-    assert set(orders) == {"slot1_1@node1", "slot1_3@node1"}
+    assert set(orders) == {"slot1_1@node1", "slot1_2@node1"}
     assert (shown["dry_run"], [act["outcome"] for act in shown["acts"]]) == (False, ["done", "done"])
     assert {order["name"] for order in orders_in(own_journal(tmp_path))} == set(orders)
 

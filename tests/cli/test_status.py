@@ -48,6 +48,18 @@ def test_the_tables_are_complete_in_a_pipe(pool: AlicesPool, capsys: pytest.Capt
     assert silent[2:] == ["8", "?", "silent", "?", "?", "16.0", "core-h", "?", "running"]
 
 
+def test_remaining_time_in_good_faith_and_guaranteed(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Draft use case 9 has two forms: by last_exp_job_end, and by last_max_job_end."""
+    assert main(["status", "--json"]) == 0
+    pilots = json.loads(capsys.readouterr().out)["pilots"]
+    found = {one["name"]: (one["remaining"], one["remaining_max"]) for one in pilots}
+    assert found["slot1_2@node1"] == (1000, 4000)
+    assert found["slot1_4@node1"] == (None, None), "it is silent"
+    assert main(["status", "--format", "name,remaining,maxremaining"]) == 0
+    [row] = [line.split() for line in capsys.readouterr().out.splitlines() if "slot1_2@node1" in line]
+    assert row == ["slot1_2@node1", "1000", "4000"]
+
+
 def test_json_has_the_figures_in_base_units(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

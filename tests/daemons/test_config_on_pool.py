@@ -263,6 +263,7 @@ COLUMNS = [
     "Used",
     "ReportAge",
     "Remaining",
+    "AtMost",
     "DrainWaste",
     "KillWaste",
     "Priority",

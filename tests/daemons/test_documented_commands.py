@@ -37,7 +37,7 @@ FROM_A_CENTRAL_MACHINE = {
     "drainwise check htcondor",
     "drainwise check htcondor --node NODE",
     "drainwise status",
-    "drainwise status --format name,user,remaining,drainwaste,killwaste",
+    "drainwise status --format name,user,remaining,maxremaining,drainwaste,killwaste",
     "drainwise status --user alice --sort priority --format name,priority",
     "drainwise plan",
     "drainwise plan --cores 64",
@@ -49,7 +49,7 @@ FROM_A_CENTRAL_MACHINE = {
 ON_A_MACHINE_OF_THE_POOL = {
     "condor_status -af Name PilotKillWaste",
     "condor_status -af Name PilotRemaining PilotDrainingWaste PilotKillWaste",
-    "condor_status -af Name 'PilotLastMaxJobEnd - time()'",
+    "condor_status -af Name PilotRemainingMax",
     "condor_status -print-format /etc/drainwise/pilots.cpf",
 }
 THE_DRAINS = {  # test_defrag_htcondor.py
@@ -59,6 +59,22 @@ ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
 IN_A_JOB = {"drainwise features show", "drainwise features check"}
 OVER_HTTP = {  # test_features_served.py
     "drainwise features serve /run/drainwise --port 8443 --certificate host.pem --key host-key.pem",
+}
+THE_QUESTIONS = {  # tests/test_use_cases_of_a_job.py
+    "drainwise features left",
+    "drainwise features ran",
+    "drainwise features rest",
+    "drainwise features rest --work 36000",
+    "drainwise features shutdown",
+    "drainwise features threads",
+    "drainwise features slots",
+    "drainwise features disk",
+    "drainwise features memory",
+}
+IN_A_VIRTUAL_MACHINE = {  # tests/features/test_vm_metadata.py, tests/features/test_shutdown_command.py
+    "drainwise features locate --metadata http://169.254.169.254",
+    "drainwise features end-machine",
+    "drainwise pilot run --end-machine",
 }
 AS_A_PILOT = {
     "drainwise pilot run --cores 4 --seconds 60 --queue queue",
@@ -147,6 +163,12 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
     "drainwise simulate mix.swf --reclaim 0.05",
     "drainwise simulate mix.swf --moments 40 --replications 2 --reclaim 0.05",
+    "drainwise simulate mix.swf --moments 2 --replications 2 --policies least-waste,site-default,youngest-first"
+    " --min-grace 15m",
+    "drainwise simulate mix.swf --moments 2 --replications 2 --reclaim 0.05 --policies least-waste,site-default"
+    " --min-grace 5m",
+    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 3"
+    " --replications 3 --policies least-waste,site-default --min-grace 30m",
     "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
     " --replications 2 --horizon 1d",
@@ -202,6 +224,8 @@ ALL |= (
     | ON_A_NODE
     | IN_A_JOB
     | OVER_HTTP
+    | THE_QUESTIONS
+    | IN_A_VIRTUAL_MACHINE
     | AS_A_PILOT
     | IN_THE_LOCAL_BATCH_SYSTEM
 )

@@ -281,7 +281,7 @@ def test_status_plan_and_reclaim_work_end_to_end(batch: Batch, tmp_path: Path) -
     site = tmp_path / "site.ini"
     site.write_text(SITE)
     options = ("--pool", "local", "--site", str(site))
-    ids = [batch.submit(PILOT.format(age=10, left=600, used=used))[0] for used in (1024, 128, 512, 256)]
+    ids = [batch.submit(PILOT.format(age=10, left=600, used=used), wall=9000)[0] for used in (1024, 128, 512, 256)]
     batch.await_state(RUNNING, *ids)
     bobs = batch.submit("sleep 1000", "bob", count=2)
     until(lambda: all(pilot.report for pilot in batch.pool.snapshot(int(time.time())).pilots), "four reports")
@@ -289,7 +289,7 @@ def test_status_plan_and_reclaim_work_end_to_end(batch: Batch, tmp_path: Path) -
     assert all(re.search(rf"^{job_id} ", shown, re.MULTILINE) for job_id in ids), shown
     plan = json.loads(batch.said("plan", *options, "--json"))
     planned = {order["name"] for user in plan["users"] for order in user["orders"]}
-    assert planned == {str(ids[0]), str(ids[2])} and plan["cores"]["deficit"] == 16
+    assert planned == {str(ids[0]), str(ids[1])} and plan["cores"]["deficit"] == 16
     dry = json.loads(batch.said("reclaim", "--once", *options, "--json"))
     assert dry["dry_run"] and all(batch.job(job_id).deadline is None for job_id in ids)
     batch.said("reclaim", "--once", "--act", *options, "--journal", str(tmp_path / "journal"))

@@ -59,7 +59,7 @@ CAN_POSTPONE_LAST_JOB = True
 EXP_WASTE_CURVE = {first}:5400:60000,{last}:7200:41000
 """
 WAIT_SECS = 40.0
-METRICS = ("PilotRemaining", "PilotDrainingWaste", "PilotKillWaste")
+METRICS = ("PilotRemaining", "PilotRemainingMax", "PilotDrainingWaste", "PilotKillWaste")
 SICK = HTCondorSection(
     cron_period=1,
     update_interval=2,
@@ -389,8 +389,10 @@ def test_the_metrics_are_live(pool: CondorPool) -> None:
     ended_at, second = metrics()
     passed = ended_at - began
     assert second[0] - first[0] == pytest.approx(-passed, abs=1.5)
-    assert second[1] - first[1] == pytest.approx(-2 * passed, abs=3)
-    assert second[2] - first[2] == pytest.approx(6 * passed, abs=9)
+    assert second[1] - first[1] == pytest.approx(-passed, abs=1.5)
+    assert first[1] == pytest.approx(first[0], abs=1.5), "its two last ends are the same"
+    assert second[2] - first[2] == pytest.approx(-2 * passed, abs=3)
+    assert second[3] - first[3] == pytest.approx(6 * passed, abs=9)
 
 
 def test_a_report_that_is_taken_away_is_withdrawn(pool: CondorPool) -> None:

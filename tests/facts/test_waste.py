@@ -20,6 +20,7 @@ EXAMPLE = {
     "PilotLastJobStart": 1795247961,
     "PilotFirstExpJobEnd": 1795256000,
     "PilotLastExpJobEnd": 1795262000,
+    "PilotLastMaxJobEnd": 1795290000,
     "PilotAddUncomTime": 28800.0,
     "PilotAddFinalExpWaste": 60000.0,
 }
@@ -88,7 +89,12 @@ def evaluate(attributes: Mapping[str, object], now: int = NOW) -> dict[str, obje
 def test_expressions_of_the_worked_example() -> None:
     """The published expressions give the worked example's figures."""
     slot = {**EXAMPLE, "Cpus": CORES, "JobStart": NOW - 100_000}
-    assert evaluate(slot) == {"PilotRemaining": 13000, "PilotDrainingWaste": 74000.0, "PilotKillWaste": 35034.0}
+    assert evaluate(slot) == {
+        "PilotRemaining": 13000,
+        "PilotRemainingMax": 41000,
+        "PilotDrainingWaste": 74000.0,
+        "PilotKillWaste": 35034.0,
+    }
 
 
 def test_expressions_equal_the_functions_on_random_ads() -> None:
@@ -109,11 +115,13 @@ def test_expressions_equal_the_functions_on_random_ads() -> None:
                 "PilotLastJobStart": near[1],
                 "PilotFirstExpJobEnd": near[2],
                 "PilotLastExpJobEnd": near[3],
+                "PilotLastMaxJobEnd": near[2],
                 "PilotAddUncomTime": uncommitted,
                 "PilotAddFinalExpWaste": final,
             }
         )
         assert found["PilotRemaining"] == waste.bounded_remaining(near[3], NOW, lease)
+        assert found["PilotRemainingMax"] == waste.bounded_remaining(near[2], NOW, lease)
         assert found["PilotDrainingWaste"] == pytest.approx(
             waste.bounded_draining_waste(allocated, used, near[2], final, NOW, lease), abs=1e-3
         )
@@ -143,6 +151,7 @@ def test_a_stale_report_loses_its_protection(heartbeat: int | None) -> None:
     undefined = classad2.Value.Undefined
     assert evaluate(slot) == {
         "PilotRemaining": undefined,
+        "PilotRemainingMax": undefined,
         "PilotDrainingWaste": undefined,
         "PilotKillWaste": CORES * 500,
     }

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.node.ad_text import raw_values
 from drainwise.htcondor.node.prepare_hook import assignment, from_old_syntax, with_variables
+from drainwise.node.ad_text import raw_values
 
 # A newline cannot stand in a job's attribute (HTCondor refuses it), a NUL in no environment.
 letters = st.characters(max_codepoint=126, exclude_characters="\n\r\0")

@@ -31,7 +31,7 @@ from made_up_node import (
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
 if TYPE_CHECKING:
-    from drainwise.htcondor.node.ad_text import Literal
+    from drainwise.node.ad_text import Literal
 
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)

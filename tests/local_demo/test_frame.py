@@ -10,7 +10,7 @@ from local_demo.frame import ORDERED, RUNS, SPARED, WAITS, job_row, pilot_row
 from one_pilot import assess
 
 NOW = 1795249000
-SETTINGS = ReclaimSettings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_age=0)
+SETTINGS = ReclaimSettings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_grace=5, min_age=0)
 
 
 def pilot(name: str, idle: int) -> Pilot:
@@ -28,14 +28,14 @@ def pilot(name: str, idle: int) -> Pilot:
 
 
 def test_ordered_and_spared_with_their_figures() -> None:
-    """What idles, and a tenth of what a broken promise would lose: 245 of the cheap one, 105 of the dear one."""
+    """What idles, and a tenth of what a broken promise would lose: 245 of the cheap one; the dear one is cut in 5 s."""
     pilots = (pilot("cheap", 1), pilot("dear", 5))
     accounts = (Account("alice", 16, 8, 0, 200.0), Account("bob", 0, 8, 8, 0.0, 8))
     plan = make_plan(Snapshot(NOW, pilots, accounts), NOW, SETTINGS)
     cheap, dear = (pilot_row(one.name, assess(one, NOW, SETTINGS), plan, NOW + 5) for one in pilots)
     assert (cheap.mood, cheap.word) == (ORDERED, "ordered: gone by itself, would waste 44; 20 s to go")
     assert (cheap.used, cheap.left, cheap.drain, cheap.kill) == (7.0, 20, 20, 70)
-    assert (dear.mood, dear.word) == (SPARED, "spared: draining would waste 110")
+    assert (dear.mood, dear.word) == (SPARED, "spared: draining would waste 70")
     before = pilot_row("cheap", assess(pilots[0], NOW, SETTINGS), None, NOW)
     assert (before.mood, before.word) == (RUNS, "")
 

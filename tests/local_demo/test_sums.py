@@ -16,7 +16,7 @@ from local_demo.timeline import Freed
 from local_demo.truth import Ran
 
 NOW = 1795249000
-SETTINGS = ReclaimSettings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_age=0)
+SETTINGS = ReclaimSettings("least-waste", 60, 60, 60, 3600, 1000, 1000, 1000, margin=5, min_grace=5, min_age=0)
 
 
 def pilot(name: str, age: int, cores: int = 8, end: int = 30) -> Pilot:

@@ -34,7 +34,7 @@ def test_the_url_of_features_has_the_node_s_name() -> None:
 
 def test_defaults() -> None:
     """Without a file an hour and the usual place count."""
-    assert NodeSettings().heartbeat_limit == 3600
+    assert NodeSettings().heartbeat_limit == 4200
     assert NodeSettings().shutdown_file == SHUTDOWN_FILE
     assert parse("heartbeat_limit_secs = 0\n", "f").heartbeat_limit == 0
 
@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         load(str(tmp_path))
     os.mkfifo(tmp_path / "fifo")
-    assert load(str(tmp_path / "fifo")).heartbeat_limit == 3600
+    assert load(str(tmp_path / "fifo")).heartbeat_limit == 4200
 
 
 def test_other_characters_than_ascii(tmp_path: Path) -> None:

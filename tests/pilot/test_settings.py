@@ -16,7 +16,7 @@ def test_known_ways_to_drain(word: str) -> None:
     assert PilotSettings(while_draining=word).while_draining == word
 
 
-@pytest.mark.parametrize("name", ["margin", "kill_wait", "term_grace", "heartbeat", "poll", "idle_limit"])
+@pytest.mark.parametrize("name", ["margin", "kill_wait", "term_grace", "heartbeat", "poll", "idle_limit", "rest"])
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_seconds_that_cannot_be(name: str, value: float) -> None:
     """The key is named."""

@@ -20,6 +20,7 @@ from drainwise.pilotad.report import (
     standing,
     standing_and_rule,
 )
+from drainwise.siteconfig import SiteConfig
 
 NOW = 1_795_249_000
 SOUND: dict[str, Any] = {
@@ -39,6 +40,15 @@ SOUND: dict[str, Any] = {
 def report(**changed: Any) -> PilotReport:
     """A sound report with some fields changed."""
     return PilotReport(**{**SOUND, **changed})
+
+
+def test_a_pilot_that_reports_once_an_hour_is_never_stale() -> None:
+    """The paper's heartbeat, "at least once an hour", by way of a node and a collector."""
+    limit, said = SiteConfig().pilot.stale_after, report()
+    for way in (60 + 60, 60 + 300):  # the cron's period, and UPDATE_INTERVAL: ours, and HTCondor's own
+        stale = [age for age in range(3600 + way + 1) if standing(said, said.heartbeat + age, limit) != FRESH]
+        assert stale == [], f"stale for {len(stale)} s of each hour"
+    assert standing(said, said.heartbeat + 3600 + 601, limit) == STALE
 
 
 def test_a_sound_report_is_fresh() -> None:

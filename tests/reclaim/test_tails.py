@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.facts.cut_deadline import cut_waste
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.waste_curve import curve_text
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
@@ -44,6 +45,19 @@ def test_the_tail_is_no_part_of_what_the_pilot_promised() -> None:
     [order] = make_plan(snapshot(pilot(1, report(7.0))), NOW, SETTINGS).orders
     assert (order.kind, order.promised) == (LEAVE, 2000)
     assert order.waste == 2000 + 7 * 390
+
+
+def test_who_is_cut_is_held_to_its_claims_at_that_deadline() -> None:
+    """Where promises are broken it is cut at another moment than its claims alone would have it cut."""
+    said = report(8.0, first_end=NOW + 100, last_end=NOW + 5100, start=NOW - 20_000, final=8 * 5000 - 5500.0)
+    site, seen = dataclasses.replace(SETTINGS, horizon=3000), snapshot(pilot(1, said))
+    deadlines = []
+    for broken in (0.0, 0.4):
+        [order] = make_plan(seen, NOW, site, History(broken={"alice": broken})).orders
+        idle, lost = cut_waste(8, 8.0, NOW - 20_000, NOW + 100, NOW + 5100, 0.0, 8 * 5000 - 5500.0, NOW, order.deadline)
+        assert (order.kind, order.promised) == (CUT, round(idle + lost))
+        deadlines.append(order.deadline)
+    assert deadlines[0] > deadlines[1] + 300
 
 
 def test_a_curve_is_taken_at_its_best_point() -> None:

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 
 from drainwise.facts.errors import UsageError
 from drainwise.facts.waste import draining_waste, kill_waste, remaining
+from drainwise.reclaim.policies import BY_WASTE
 from drainwise.reclaim.policies import POLICIES as AGENT
 from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all, simulate
@@ -67,7 +68,7 @@ def test_what_is_predicted_comes_true_when_estimates_are_exact(jobs: list[TraceJ
     """Of every plan that kills pilots or lets them leave; one that cuts between knows nine figures, not all ends."""
     scenario = exactly(scenario)
     assume(fitting(jobs, scenario)[0])
-    for one in run_all(jobs, scenario, [name for name in AGENT if name != "least-waste"]):
+    for one in run_all(jobs, scenario, [name for name in AGENT if name not in BY_WASTE]):
         assert one.predicted == pytest.approx(one.waste, abs=one.pilots + 1e-3)
 
 

@@ -78,7 +78,7 @@ def test_a_file_may_leave_everything_out(site: Path, text: str) -> None:
         ("grace = 31d", "grace", "31d", "from 5s to 30d"),
         ("grace =", "grace", "", "a duration"),
         ("grace = %(x)s", "grace", "%(x)s", "a duration"),
-        ("policy = cheapest", "policy", "cheapest", "one of least-waste, paper"),
+        ("policy = cheapest", "policy", "cheapest", "one of least-waste, open-need, paper"),
         ("max_cores_per_cycle = 1.5", "max_cores_per_cycle", "1.5", "a whole number from 1"),
         ("max_cores_per_cycle = ten", "max_cores_per_cycle", "ten", "a whole number from 1"),
         ("max_core_per_cycle = 5", "max_core_per_cycle", "5", "perhaps max_cores_per_cycle"),

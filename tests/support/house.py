@@ -101,10 +101,11 @@ HOUSE = {
         "journal pilot.decide pilotad pool reclaim reclaim.decide simulate",
         plain=False,
     ),
+    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "facts features features.serve"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent common estimate estimate.records facts features features.serve install "
+        "agent cli.feature_commands common estimate estimate.records facts features install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
         "pilot.queues pool reclaim reclaim.decide requests simulate simulate.policies siteconfig systems validate",
         plain=False,

@@ -36,7 +36,7 @@ FULL = replace(
         grace=3600,
         grace_job=1800,
     ),
-    pilot=PilotSection(heartbeat_limit=1800),
+    pilot=PilotSection(heartbeat_limit=1500, heartbeat_slack=300),
 )
 """A site file whose `state_dir` is still to be set to /srv/dw in the section of the batch system."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -154,6 +154,7 @@ class _Acting:
         waits = look.waits
         found = withdrawals(waits.counts, waits.balance, look.now, self.settings, self.history, waits.needed)
         gone = {one.pilot.run for one in found}
+        gone |= {one.pilot.run for one in plan.withdrawals if one.instead and _are_free(one.instead, look.running)}
         withdrawn = []
         for withdrawal in plan.withdrawals:
             if self.halted or self.stopping() or look.is_old(self.time()):
@@ -166,7 +167,8 @@ class _Acting:
 
     def give(self, plan: Plan, look: _Look, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
-        missing, acts, fault = _Missing(look.waits), [], ""
+        gone = frozenset(one.withdrawal.pilot.run for one in withdrawn if one.outcome == DONE)
+        missing, acts, fault = _Missing(look.waits, gone), [], ""
         for order in plan.orders:
             if self.halted or self.stopping():
                 break
@@ -176,7 +178,7 @@ class _Acting:
                 except PoolError as error:
                     fault = str(error)
                     break
-                missing = _Missing(look.waits)
+                missing = _Missing(look.waits, gone)
             act = self._act(order, look.running.get(order.pilot.run), missing.has_use_of(order))
             if act.outcome in {DONE, UNANSWERED}:
                 missing.without(order)
@@ -207,6 +209,8 @@ class _Acting:
         goes = current.leaving or current.unanswered is not None
         if goes or (current.deadline is not None and not (order.request and order.deadline < current.deadline)):
             return Act(order, SKIPPED, "it is on its way out already")
+        if not is_needed and order.instead_of:
+            return Act(order, SKIPPED, "an order that it was to replace stands")
         if not is_needed:
             return Act(order, SKIPPED, "enough cores are free or on their way by now")
         if current.node in self.avoided:
@@ -259,25 +263,40 @@ class _Acting:
         return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
 
 
-class _Missing:
-    """What is missing by one look: cores, or jobs without room by their kind; less what orders are given for."""
+def _are_free(runs: Iterable[str], running: Mapping[str, Pilot]) -> bool:
+    """Return whether these runs are there and have no order."""
+    pilots = [running.get(run) for run in runs]
+    return all(one is not None and one.deadline is None and not (one.leaving or one.unanswered) for one in pilots)
 
-    def __init__(self, waits: Looked) -> None:
+
+class _Missing:
+    """What is missing by one look: cores, or jobs without room by their kind; less what orders are given for.
+
+    gone: the runs whose orders were withdrawn just now.
+    """
+
+    def __init__(self, waits: Looked, gone: frozenset[str]) -> None:
+        self._gone = gone
         self._cores = waits.balance.deficit
         self._jobs: dict[str, float] | None = None if waits.kinds is None else dict(waits.kinds.jobs)
         self._begun: set[str] = set()
 
     def has_use_of(self, order: Order) -> bool:
-        """Return whether an order still has a reason: its request, a job without room, or cores that are missing."""
+        """Return whether an order still has a reason: its request, a job without room, or cores that are missing.
+
+        One in place of others has it when the orders of all of these are withdrawn.
+        """
         if order.request:
             return True
+        if order.instead_of:
+            return self._gone.issuperset(order.instead_of)
         if order.room is None or not order.room.jobs or self._jobs is None:
             return self._cores > 0
         return order.room.place in self._begun or any(self._jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)
 
     def without(self, order: Order) -> None:
         """Take off what an order that was given makes room for; all orders of one place make the same room."""
-        if order.request:
+        if order.request or order.instead_of:
             return
         self._cores -= order.pilot.cores
         if order.room is not None and self._jobs is not None and order.room.place not in self._begun:

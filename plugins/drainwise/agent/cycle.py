@@ -248,7 +248,10 @@ class ConfirmedWithdrawals:
         ready = (found & self._found) - self._refused
         self._found = found
         self._refused &= found
-        return replace(plan, withdrawals=tuple(one for one in plan.withdrawals if one.pilot.run in ready))
+        users = tuple(
+            replace(one, orders=tuple(it for it in one.orders if ready.issuperset(it.instead_of))) for one in plan.users
+        )
+        return replace(plan, users=users, withdrawals=tuple(one for one in plan.withdrawals if one.pilot.run in ready))
 
     def interrupted(self) -> None:
         """Forget the withdrawals found before a cycle that saw nothing: each must be found twice again."""

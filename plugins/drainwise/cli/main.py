@@ -26,7 +26,7 @@ COMMANDS = {
     "explain": "why a pilot got an order, each time, and what became of it",
     "report": "who got an order, left in time and was vacated, and what was promised and wasted",
     "local": "the embedded batch system: leases are processes on this machine",
-    "features": "show, check or serve machine and job features",
+    "features": "machine and job features: show, check, ask, serve",
     "estimate": "what tasks need, learned from their finished payloads; how far requests were off",
     "simulate": "what each way of taking cores back wastes, on a log of real jobs",
     "validate": "measure a request on 1, 2, 4 and 8 cores before it is submitted",

@@ -8,6 +8,7 @@ import os
 import socket
 
 from drainwise.cli.arguments import number, whole
+from drainwise.cli.feature_commands.places import add_metadata_option, with_metadata
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import WHILE_DRAINING, PilotSettings
 
@@ -23,6 +24,7 @@ _SECONDS = {
     "kill_wait": "from asking a payload to end (TERM) to ending it (KILL)",
     "term_grace": "what is left after SIGTERM when no deadline is known",
     "heartbeat": "longest time between two reports",
+    "rest": "let the other values rest so long after CAN_POSTPONE_LAST_JOB went back to True",
     "poll": "look at the site's orders and the queue that often",
     "idle_limit": "leave when there was nothing to run for so long",
 }
@@ -70,6 +72,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="RECORDS",
         help="expect of payloads what this file of finished ones says of their task; it is followed while it grows",
     )
+    add_metadata_option(action)
+    action.add_argument(
+        "--end-machine",
+        action="store_true",
+        help="in a virtual machine: at the end run the command that $MACHINEFEATURES/shutdown_command names",
+    )
     action.add_argument(
         "--ignore-orders", action="store_true", help="report, and take no notice of anything (for rehearsals)"
     )
@@ -100,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
         priority_factor=args.priority_factor,
     )
     clock, log, pilot = PilotClock(), Log(), pilot_id()
-    environment = dict(os.environ)
+    environment = with_metadata(os.environ, args.metadata)
     lease = lease_from(environment, args.cores, args.seconds, clock.now())
     learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
@@ -123,7 +131,18 @@ def run(args: argparse.Namespace) -> int:
         log(f"{REPORT}: {fault}")
     with contextlib.suppress(OSError):  # that nobody reads the line is no reason to end otherwise
         os.write(1, f"{report.as_line()}\n".encode("ascii"))
-    return 0
+    return _end_machine(environment) if args.end_machine else 0
+
+
+def _end_machine(environment: Mapping[str, str]) -> int:
+    """Run the site's command that destroys this virtual machine; its exit code. Raises FeatureError."""
+    from drainwise.features.read import open_features
+    from drainwise.features.shutdown_command import shut_down
+
+    location = environment.get("MACHINEFEATURES")
+    if not location:
+        raise UsageError("--end-machine: $MACHINEFEATURES is not set")
+    return shut_down(open_features(location))
 
 
 def _estimates(path: str, environment: Mapping[str, str], cores: int, log: Callable[[str], None]) -> RunTimeEstimates:

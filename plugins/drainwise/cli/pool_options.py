@@ -12,7 +12,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.local.system import add_directory
 from drainwise.pool.facts import Pool
-from drainwise.reclaim.policies import POLICIES, is_policy, policy_names
+from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy, policy_names
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 from drainwise.systems.find import FALLBACK, named, offering, own, tried
@@ -98,11 +98,12 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         horizon=reclaim.horizon,
         grace=reclaim.grace,
         max_grace=reclaim.max_grace,
-        heartbeat_limit=site.pilot.heartbeat_limit,
+        heartbeat_limit=site.pilot.stale_after,
         max_cores=reclaim.max_cores_per_cycle,
         max_cores_per_user=reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=reclaim.max_cores_per_user_per_hour,
         margin=reclaim.margin,
+        min_grace=reclaim.min_grace,
         notice=site.features.grace_job or 0,
         vacate=timings.vacate,
         order_latency=timings.order_latency,
@@ -114,5 +115,6 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         drain_only=reclaim.drain_only == "yes",
         priority_first=reclaim.priority_first == "yes",
         priority_weight=reclaim.priority_weight,
+        waiting_cost=float(reclaim.waiting_cost) if (args.policy or reclaim.policy) == OPEN_NEED else 0.0,
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )

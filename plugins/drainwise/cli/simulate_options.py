@@ -97,6 +97,13 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
         help="how often a policy that decides over time is asked (5m)",
     )
     group.add_argument(
+        "--min-grace",
+        type=_span,
+        default=usual.min_grace,
+        metavar="S",
+        help="shortest time that site-default lets a pilot drain (5m)",
+    )
+    group.add_argument(
         "--while-draining",
         choices=WHILE_DRAINING,
         default=usual.while_draining,
@@ -117,6 +124,7 @@ def scenario_of(args: argparse.Namespace) -> Scenario:
         reclaimed=args.reclaim,
         period=float(args.period),
         step=float(args.step),
+        min_grace=int(args.min_grace),
         site=site,
     )
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from drainwise.facts.waste import Quantity
 
 _LEAST = 1e-6  # core-seconds and seconds; what is smaller is nothing
+_TRIES = 6
 
 
 def cut_waste(
@@ -56,22 +57,28 @@ def best_cut(
     uncommitted: Quantity,
     final: Quantity,
     now: Quantity,
+    broken: Quantity = 0.0,
 ) -> Quantity:
-    """Return the cut deadline (UNIX s) from the first expected end on that wastes least; arguments as in `cut_waste`.
+    """Return when a cut from the first expected end on wastes least (UNIX s); arguments as in `cut_waste`.
 
-    Each second of waiting costs `cores` core-seconds, and the payloads that end in it are not lost. With K for what a
-    kill would lose, that is worth it as long as (1 − y)^(p − 1) > cores·(g − h)/(p·K). K grows slowly: it is
-    taken for h, with all that is busy from then on: B core-seconds. For p ≥ 1 the cut at y so wastes at most
-    p·B·y·(1 − y)^p more than the best one, which is less than B/e: the integral from 0 to y of what a constant K adds
-    to the worth of a second, p·(1 − x)^(p − 1)·(B − used·(g − h)·x). Where payloads end no faster in the beginning than
-    later (p ≤ 1), waiting is worth it until g or not at all.
+    broken: the probability that what should have ended runs still: of K, what a kill would lose, (1 − b)·(1 − y)^p + b
+    is lost. Each second of waiting costs `cores` core-seconds, and the payloads that end in it are not lost: with B
+    busy cores in use, that is worth it as long as
+        (1 − b)·p·(1 − y)^(p − 1)·K(y) > cores·(g − h) + b·B·(g − h)·(1 − (1 − y)^p)
+    Where payloads end no faster in the beginning than later (p ≤ 1), waiting is worth it until g or not at all.
+    K grows by B each second, so the end of that is found by trying again, from K at h with all that is busy later.
     """
     first = at_least(first_end, now)
     last = at_least(last_end, first)
     busy, power = _decline(cores, used, final, last - first)
-    at_stake = uncommitted + used * at_least(first - last_start, 0) + busy
-    worth = at_most(cores * (last - first) / at_least(power * at_stake, _LEAST), 1)
-    return last - (last - first) * worth ** (1 / at_least(power - 1, _LEAST))
+    at_first, grown = uncommitted + used * at_least(first - last_start, 0), used * (last - first)
+    exponent, scale = 1 / at_least(power - 1, _LEAST), at_least((1 - broken) * power, _LEAST)
+    cost, at_stake, left = cores * (last - first), at_first + busy, 1.0
+    for _ in range(_TRIES):
+        left = at_most(cost / at_least(scale * at_stake, _LEAST), 1) ** exponent
+        cost = cores * (last - first) + broken * grown * (1 - left**power)
+        at_stake = at_first + grown * (1 - left)
+    return last - (last - first) * left
 
 
 def _decline(cores: Quantity, used: Quantity, final: Quantity, span: Quantity) -> tuple[Quantity, Quantity]:

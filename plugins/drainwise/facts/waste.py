@@ -59,7 +59,10 @@ def at_most(value: Quantity, ceiling: Quantity) -> Quantity:
 
 
 def remaining(last_job_end: Quantity, now: Quantity) -> Quantity:
-    """Return the seconds until the pilot can be gone by itself: g − t (paper eq. 3; draft use case 9)."""
+    """Return the seconds until the pilot can be gone by itself: g − t (paper eq. 3; draft use case 9).
+
+    `last_job_end` (g) is LAST_EXP_JOB_END, in good faith, or LAST_MAX_JOB_END, guaranteed; UNIX s, as `now`.
+    """
     return last_job_end - now
 
 
@@ -124,7 +127,7 @@ def uncommitted_run(allocated: Quantity, job_start: Quantity, now: Quantity) -> 
 
 
 def classad_expressions(heartbeat_limit: int) -> dict[str, str]:
-    """Write the three metrics as live ClassAd expressions over the attributes that the node publishes on a slot.
+    """Write the metrics as live ClassAd expressions over the attributes that the node publishes on a slot.
 
     They are evaluated by whoever reads the ad, at the reader's time. A report whose heartbeat is older than
     `heartbeat_limit` seconds lost its protection: remaining and draining waste are then unknown (UNDEFINED) and the
@@ -132,7 +135,7 @@ def classad_expressions(heartbeat_limit: int) -> dict[str, str]:
     """
     now, cores, job_start = Symbol("time()"), Symbol("Cpus"), Symbol("JobStart")
     used, last_start, uncommitted = Symbol("PilotUsedCpu"), Symbol("PilotLastJobStart"), Symbol("PilotAddUncomTime")
-    first_end, last_end = Symbol("PilotFirstExpJobEnd"), Symbol("PilotLastExpJobEnd")
+    first_end, last_end, last_max = (Symbol(f"Pilot{name}JobEnd") for name in ("FirstExp", "LastExp", "LastMax"))
     final, lease_end = Symbol("PilotAddFinalExpWaste"), Symbol("PilotLeaseEnd")
 
     def when_known(metric: Symbol, needs: tuple[Symbol, ...], otherwise: object) -> str:
@@ -145,6 +148,7 @@ def classad_expressions(heartbeat_limit: int) -> dict[str, str]:
     kill = bounded_kill_waste(cores, uncommitted, used, last_start, job_start, now)
     return {
         "PilotRemaining": when_known(bounded_remaining(last_end, now, lease_end), (last_end,), "undefined"),
+        "PilotRemainingMax": when_known(bounded_remaining(last_max, now, lease_end), (last_max,), "undefined"),
         "PilotDrainingWaste": when_known(drain, (used, first_end, final), "undefined"),
         "PilotKillWaste": when_known(kill, (uncommitted, used, last_start), uncommitted_run(cores, job_start, now)),
     }

@@ -35,7 +35,9 @@ _ABSENT = (404, 410)
 _MOVED = (301, 302, 303, 307, 308)
 
 
-class _Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
+    """What a server answered; body: at most as many bytes as were allowed."""
+
     status: int
     headers: Message
     body: bytes
@@ -67,7 +69,7 @@ class HttpReader(FeatureReader):
         if cached is not None and now < cached.fresh_until:
             return cached.body
         place = self._place(key)
-        answer = _get(place, {} if cached is None else cached.validators, self._timeout_secs)
+        answer = ask(place, {} if cached is None else cached.validators, self._timeout_secs)
         if answer.status == 304 and cached is not None:
             body, validators = cached.body, _validators(answer.headers) or cached.validators
         elif answer.status == 200:
@@ -93,7 +95,7 @@ class HttpReader(FeatureReader):
     def problem(self) -> str | None:
         """Say why the server does not answer at all; whatever it answers for the base itself is an answer."""
         try:
-            _get(self.location, {}, self._timeout_secs)
+            ask(self.location, {}, self._timeout_secs)
         except FeatureError as error:
             return str(error)
         return None
@@ -140,13 +142,18 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _get(url: str, validators: dict[str, str], timeout_secs: float) -> _Answer:
-    """Ask for one URL, following few redirects, never from https to http. Raises: FeatureError."""
+def ask(
+    url: str, headers: dict[str, str], timeout_secs: float, method: str = "GET", largest: int = LARGEST_FILE
+) -> HttpAnswer:
+    """Ask for one URL, following few redirects, never from https to http.
+
+    timeout_secs: for all of it. largest: bytes of an answer. Raises: FeatureError.
+    """
     deadline = time.monotonic() + timeout_secs
     place = url
     for _ in range(MOST_REDIRECTS + 1):
         try:
-            answer = _exchange(_split(url), validators, deadline)
+            answer = _exchange(_split(url), headers, deadline, method, largest)
         except UsageError as error:
             raise FeatureError(f"{place}: redirected to {error}") from None
         except (TimeoutError, socket.timeout):
@@ -164,22 +171,22 @@ def _get(url: str, validators: dict[str, str], timeout_secs: float) -> _Answer:
     raise FeatureError(f"{place}: more than {MOST_REDIRECTS} redirects")
 
 
-def _exchange(parts: SplitResult, validators: dict[str, str], deadline: float) -> _Answer:
+def _exchange(parts: SplitResult, more: dict[str, str], deadline: float, method: str, largest: int) -> HttpAnswer:
     """Ask once. Raises: OSError (TimeoutError when the time is up), http.client.HTTPException."""
     host = parts.hostname or ""
     secure = parts.scheme == "https"
     connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(host, parts.port)
     with contextlib.closing(connection):
         connection.sock = _TimedSocket(_connect(host, connection.port, secure, deadline), deadline)
-        headers = {"User-Agent": "drainwise", "Accept": "*/*", "Connection": "close", **validators}
-        connection.request("GET", parts.path or "/", headers=headers)
+        headers = {"User-Agent": "drainwise", "Accept": "*/*", "Connection": "close", **more}
+        connection.request(method, parts.path or "/", headers=headers)
         with connection.getresponse() as response:
-            body = response.read(LARGEST_FILE + 1)
-            if response.status == 200 and len(body) > LARGEST_FILE:
-                raise http.client.HTTPException(f"longer than {LARGEST_FILE} bytes")
+            body = response.read(largest + 1)
+            if response.status == 200 and len(body) > largest:
+                raise http.client.HTTPException(f"longer than {largest} bytes")
             if response.status == 200 and response.length:
                 raise http.client.HTTPException(f"cut off, {response.length} bytes are missing")
-            return _Answer(response.status, response.headers, body)
+            return HttpAnswer(response.status, response.headers, body)
 
 
 def _remaining(deadline: float) -> float:

@@ -70,7 +70,7 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("features_url", features.url),
         ("grace_secs", features.grace),
         ("grace_secs_job", features.grace_job),
-        ("heartbeat_limit_secs", site.pilot.heartbeat_limit),
+        ("heartbeat_limit_secs", site.pilot.stale_after),
     )
     return tuple((key, value) for key, value in values if value is not None)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from drainwise.journal.event import DECISION, DONE, ENDED, FOLLOWUP, NOT_DONE, ORDER, STATE, VERSION, WITHDRAWAL, Event
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
-from drainwise.pilotad.report import FRESH
+from drainwise.pilotad.report import BELIEVED_STANDINGS
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
@@ -117,7 +117,7 @@ def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
 
 
 def _order(order: Order, taken: int) -> dict[str, object]:
-    claims = claimed_values(order.pilot, taken, EVER) if order.candidate.standing == FRESH else None
+    claims = claimed_values(order.pilot, taken, EVER) if order.candidate.standing in BELIEVED_STANDINGS else None
     return {**order_as_json(order), "promised": order.promised, "claims": None if claims is None else claims._asdict()}
 
 
@@ -171,6 +171,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
         ordered_deadline=pilot.deadline,
         saved=withdrawal.saved,
         reason=withdrawal.reason,
+        instead=list(withdrawal.instead),
     )
 
 

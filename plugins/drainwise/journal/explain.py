@@ -168,6 +168,8 @@ def _why(one: ExplainedOrder) -> str:
     order, decision = one.order, one.decision
     if order.get("request"):
         return _why_requested(text(order, "request"), decision)
+    if order.get("instead_of"):
+        return f"in place of {', '.join(texts(order, 'instead_of')[:5])}, which costs more by far"
     words = f"{whole(order, 'deficit')} cores had to be given back"
     if not decision:
         return words

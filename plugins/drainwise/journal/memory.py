@@ -39,7 +39,7 @@ from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Ending, Snapshot
-from drainwise.reclaim.history import DAY, History, PastOrder, PilotOutcome, that_count, trust_by_user
+from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 
@@ -64,6 +64,7 @@ class Memory:
         self._decision: Event = {}
         self._unmet: dict[str, UnmetDemand] = {}  # by kind of jobs, or account
         self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
+        self._withdrawn: dict[str, int] = {}  # by run: when its last order was
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -129,6 +130,7 @@ class Memory:
         elif kind == WITHDRAWAL and event.get("outcome") == DONE:
             self._open.pop(text(event, "run"), None)
             self._requested.pop(text(event, "run"), None)
+            self._withdrawn[text(event, "run")] = moment(event, "time")
         elif kind == ENDED:
             outcome = outcome_of(event)
             self._open.pop(outcome.run, None)
@@ -180,6 +182,7 @@ class Memory:
         self._outcomes = {one.run: one for one in (*count, *ahead)}
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
         self._requested = {run: one for run, one in self._requested.items() if one[2] >= begin}
+        self._withdrawn = {run: min(time, now) for run, time in self._withdrawn.items() if time > now - PAUSE}
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
         trust = trust_by_user(self._outcomes.values(), now, settings.trust)
         return History(
@@ -192,6 +195,7 @@ class Memory:
             self._doubts.nodes(now),
             dict(self._unmet),
             {run: (request, cores) for run, (request, cores, _) in self._requested.items()},
+            withdrawn=dict(self._withdrawn),
         )
 
     def _maybe_given(self) -> dict[str, PastOrder]:

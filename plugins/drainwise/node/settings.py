@@ -28,7 +28,7 @@ _URL = ("features_url",)
 
 _SIZE_LIMIT = 65536  # bytes; the file has one page
 
-DEFAULT_HEARTBEAT_LIMIT = 3600
+DEFAULT_HEARTBEAT_LIMIT = 4200
 DEFAULT_RUNTIME_DIR = "/run/drainwise"
 DEFAULT_BIN_DIR = "/usr/bin"
 DEFAULT_SCRATCH_DIR = "/tmp"  # noqa: S108 - Slurm's own default of TmpFS; only its size is looked at

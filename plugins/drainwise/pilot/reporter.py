@@ -13,6 +13,7 @@ from drainwise.pilot.decide.estimates import move_overdue
 from drainwise.pilot.decide.lease import Lease, lease_from
 from drainwise.pilot.decide.orders import SiteOrders
 from drainwise.pilot.decide.payload import LONGEST, Payload
+from drainwise.pilot.decide.resting import RestingValues
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.workload import Workload, report_of, running_since
 from drainwise.pilot.site_notices import SiteNoticeReader
@@ -50,6 +51,7 @@ class PilotReporter:
         self._channels = Channels(startup_directory, environment.get("JOBSTATUS"), lease.cores, log)
         self._workload = Workload(clock())
         self._draining = False
+        self._resting = RestingValues(settings.rest)
         self.heartbeat()
 
     @classmethod
@@ -122,4 +124,4 @@ class PilotReporter:
     def _report(self, now: float) -> None:
         move_overdue(self._workload, now)
         report = report_of(self._workload, self.lease, not self._draining, self._settings.priority_factor, now)
-        self._channels.publish(report)
+        self._channels.publish(self._resting.stated(report, now))

@@ -12,6 +12,7 @@ from drainwise.pilot.decide.decision import Decision, decide
 from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, renew
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import LEASE, SiteOrders
+from drainwise.pilot.decide.resting import RestingValues
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import Workload, report_of, running_since
@@ -67,6 +68,7 @@ class PilotRunner:
         self._idle_since: float | None = None
         self._poll_at = self._heartbeat_at = self._start_at = now
         self._published = 0
+        self._resting = RestingValues(settings.rest)
         self._why = "the pilot failed"
 
     def run(self) -> ExitReport:
@@ -111,6 +113,7 @@ class PilotRunner:
                 self._orders = _until_the_end_of(self._lease)
             self._record.shift(step)
             self._processes.shift(step)
+            self._resting.end()
             self._start_at += step
             if self._terminated is not None:
                 self._terminated += step
@@ -207,9 +210,11 @@ class PilotRunner:
         if limit is not None:
             limit = max(now, limit - settings.margin) + settings.kill_wait
         factor, wait = settings.priority_factor, settings.kill_wait
-        self._channels.publish(report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait, curve))
+        report = report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait, curve)
+        self._channels.publish(self._resting.stated(report, now))
         self._published += 1
-        self._heartbeat_at = now + settings.heartbeat
+        rested = self._resting.until  # then the values are stated as they are
+        self._heartbeat_at = min(now + settings.heartbeat, rested if rested > now else float("inf"))
 
     def _next(self, wake: float | None) -> float:
         """Return until when there is nothing to do unless something happens, UNIX s."""

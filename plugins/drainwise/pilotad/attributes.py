@@ -10,6 +10,8 @@ from drainwise.facts import fact
 
 PILOT_AD = ".pilot.ad"
 SITE_AD = ".site.ad"
+GLIDEIN_AD = ".glidein.ad"
+"""In `$JOBSTATUS`: what the node derives from a glidein's files, as its user; written as `.pilot.ad` is."""
 JOBSTATUS = "$JOBSTATUS"
 
 VACATE_DESIRED = "VACATE_DESIRED"

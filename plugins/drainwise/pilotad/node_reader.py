@@ -5,7 +5,7 @@ from __future__ import annotations
 import posix
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import JOBSTATUS, PILOT_AD
+from drainwise.pilotad.attributes import GLIDEIN_AD, JOBSTATUS, PILOT_AD
 from drainwise.pilotad.jobstatus import read_jobstatus
 from drainwise.pilotad.pilot_ad import parse_pilot_ad
 from drainwise.pilotad.report import newest
@@ -50,6 +50,24 @@ def read_report(
             if refused.reason != "absent":
                 reasons.append(f"{JOBSTATUS}: {refused.reason}")
     return newest(from_ad, from_status), tuple(reasons)
+
+
+def read_glidein_ad(
+    dir_fd: int, uid: int, cores: int, jobstatus_name: str, patience: Patience | None = None
+) -> PilotReport | None:
+    """Read what the node derived from the files of the job's glidein, not bounded yet; None for nothing sound.
+
+    Arguments as in `read_report`. The file is of the job's user: it says no more than a `.pilot.ad` could.
+    """
+    try:
+        below = open_dir(jobstatus_name, dir_fd, uid)
+        try:
+            data, heartbeat = read_file(below, GLIDEIN_AD, uid, PILOT_AD_LIMIT, patience)
+        finally:
+            posix.close(below)
+    except RefusedFile:
+        return None
+    return parse_pilot_ad(data, cores, heartbeat, GLIDEIN_AD)[0]
 
 
 def reasons_line(reasons: tuple[str, ...]) -> str:

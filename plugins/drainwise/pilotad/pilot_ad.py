@@ -52,10 +52,12 @@ _FRACTIONS = tuple(row.field for row in ATTRIBUTES if row.kind == CORES)
 _SUMS = tuple(row.field for row in ATTRIBUTES if row.kind == CORE_SECONDS)
 
 
-def parse_pilot_ad(data: bytes, cores: int, heartbeat: int) -> tuple[PilotReport, tuple[str, ...]]:
+def parse_pilot_ad(
+    data: bytes, cores: int, heartbeat: int, source: str = PILOT_AD
+) -> tuple[PilotReport, tuple[str, ...]]:
     """Parse the report in `data` for a lease of `cores`, and the known names whose value was not sound.
 
-    heartbeat: the file's mtime, UNIX s. A fraction outside 0…1024 counts as the nearer bound.
+    heartbeat: the file's mtime, UNIX s; source: its name. A fraction outside 0…1024 counts as the nearer bound.
     The names (`.pilot.ad`'s, table order, each at most once) are ours, so they may be logged; values never are.
     """
     values: dict[str, Any] = {**known_values(data, _ROWS)}
@@ -67,7 +69,7 @@ def parse_pilot_ad(data: bytes, cores: int, heartbeat: int) -> tuple[PilotReport
         value = values.get(field)
         if value is not None:
             values[field] = absolute(value, cores)
-    report = PilotReport.from_values(heartbeat, PILOT_AD, values)
+    report = PilotReport.from_values(heartbeat, source, values)
     if None not in values.values():
         return report, ()
     return report, tuple(row.ad_name for row in ATTRIBUTES if values.get(row.field, 0) is None)
@@ -100,17 +102,18 @@ def pilot_ad_text(report: PilotReport, cores: int) -> bytes:
     return "".join(lines).encode("ascii")
 
 
-def write_pilot_ad(directory: int | str, report: PilotReport, cores: int) -> None:
+def write_pilot_ad(directory: int | str, report: PilotReport, cores: int, name: str = PILOT_AD) -> None:
     """Put `.pilot.ad` into `directory` (a descriptor or a path), whole at every moment; its mtime is the heartbeat.
 
-    cores: of the lease. Raises FeatureError; the old file is still there then.
+    cores: of the lease. name: of the file, where it is another one of this form. Raises FeatureError; the old file is
+    still there then.
     """
     content = pilot_ad_text(report, cores)
     with JobDirectory(directory) as dir_fd:
         try:
-            replace_file(PILOT_AD, content, dir_fd)
+            replace_file(name, content, dir_fd)
         except OSError as error:
-            raise not_written(PILOT_AD, error) from error
+            raise not_written(name, error) from error
 
 
 def _text(kind: str, value: float | str, cores: int) -> str:

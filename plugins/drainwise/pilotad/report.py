@@ -6,7 +6,7 @@ Pure: time is an argument. Unknown is None and never zero.
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import PILOT_AD, SCALE
+from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD, SCALE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ FRESH = "fresh"
 STALE = "stale"
 CONTRADICTORY = "contradictory"
 INCOMPLETE = "incomplete"
+GLIDEIN = "glidein"
+"""As good as fresh: the pilot says nothing, and its node read the figures from the files of its glidein."""
+
+BELIEVED_STANDINGS = frozenset({FRESH, GLIDEIN})
 
 ROUNDED = 2
 """Seconds by which the time between two ends may differ that were rounded, each to whole seconds."""
@@ -60,7 +64,7 @@ class PilotReport:
 def standing(
     report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None, cores: int | None = None
 ) -> str:
-    """Return how far `report` can be used at `now`: "fresh", "stale", "contradictory" or "incomplete".
+    """Return how far `report` can be used at `now`: "fresh", "glidein", "stale", "contradictory" or "incomplete".
 
     now, job_start: UNIX s. heartbeat_limit: s a heartbeat may be old (SPEC §2: 3600 by default). cores: of the lease.
     With `job_start`, a heartbeat from before it is stale: the file was left by an earlier job. With `cores`, sums that
@@ -72,7 +76,7 @@ def standing(
 def standing_and_rule(
     report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None, cores: int | None = None
 ) -> tuple[str, str]:
-    """Return `standing` and the rule that decided in words ("" when fresh), without any value of the pilot's."""
+    """Return `standing` and the rule that decided in words ("" when believed), without any value of the pilot's."""
     latest = now + FUTURE_ALLOWANCE
     if report.heartbeat > latest:
         return CONTRADICTORY, "heartbeat lies in the future"
@@ -84,7 +88,7 @@ def standing_and_rule(
     if rule:
         return CONTRADICTORY, rule
     rule = _gap(report)
-    return (INCOMPLETE, rule) if rule else (FRESH, "")
+    return (INCOMPLETE, rule) if rule else (GLIDEIN if report.source == GLIDEIN_AD else FRESH, "")
 
 
 def _contradiction(report: PilotReport, latest: int) -> str:

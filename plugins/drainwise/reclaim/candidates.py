@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from drainwise.facts.units import core_hours, duration
-from drainwise.pilotad.report import FRESH
+from drainwise.facts.waste import bounded_remaining
+from drainwise.pilotad.report import BELIEVED_STANDINGS
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.columns import columns_of, standing_of
 from drainwise.reclaim.figures import Figures, figures_of
@@ -40,6 +41,8 @@ class Option:
 class Candidate:
     """One pilot with its figures: remaining in seconds, wastes in core-seconds; None = not known or not believed.
 
+    remaining: in good faith, by LAST_EXP_JOB_END; remaining_max: guaranteed, by LAST_MAX_JOB_END.
+
     rule: why its report is not believed or not taken as it is, "" when it is. draining: it says itself that it takes no
     payload any more, so what idles on its cores is lost with an order or without. options: the ways to end it that
     count, the cheapest first.
@@ -49,6 +52,7 @@ class Candidate:
     standing: str
     rule: str
     remaining: int | None
+    remaining_max: int | None
     draining_waste: int | None
     kill_waste: int
     priority_factor: int
@@ -105,9 +109,10 @@ class Candidates:
             standing,
             rule,
             remaining=_whole(it.remaining[row]),
+            remaining_max=_remaining_max(pilot, it.now) if standing in BELIEVED_STANDINGS else None,
             draining_waste=_whole(it.draining_waste[row]),
             kill_waste=int(it.kill_waste[row]),
-            priority_factor=(pilot.report and standing == FRESH and pilot.report.priority_factor) or 0,
+            priority_factor=(pilot.report and standing in BELIEVED_STANDINGS and pilot.report.priority_factor) or 0,
             draining=bool(it.columns.draining[row]),
             options=_options(it, row, self.settings.notice),
         )
@@ -128,7 +133,13 @@ def _options(it: Figures, row: int, notice: int) -> tuple[Option, ...]:
         (KILL, it.kill[row], it.now + notice, it.now + notice),
     )
     counting = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in found if waste < np.inf]
-    return tuple(sorted(counting, key=lambda one: one.waste))
+    cores = int(it.columns.cores[row])
+    return tuple(sorted(counting, key=lambda one: one.waste + it.waiting_cost * cores * (one.cores_back - it.now)))
+
+
+def _remaining_max(pilot: Pilot, now: int) -> int | None:
+    end = pilot.report.last_max_job_end if pilot.report is not None else None
+    return None if end is None else int(bounded_remaining(end, now, pilot.lease_end))
 
 
 def _whole(figure: float) -> int | None:
@@ -139,7 +150,7 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     """Return the sentence that a plan shows: what an option does to a pilot, with the formula's figures."""
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
-    if candidate.standing != FRESH:
+    if candidate.standing not in BELIEVED_STANDINGS:
         run = duration(max(0, option.deadline - candidate.pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
         return f"{rule or 'not believed; '}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport, bounded, standing_and_rule
+from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, PilotReport, bounded, standing_and_rule
 from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
@@ -94,7 +94,7 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 
     A fresh report has all that the metrics need.
     """
-    if pilot.report is None or standing_of(pilot, now, heartbeat_limit)[0] != FRESH:
+    if pilot.report is None or standing_of(pilot, now, heartbeat_limit)[0] not in BELIEVED_STANDINGS:
         return None
     said = bounded(pilot.report, pilot.cores, pilot.started, pilot.lease_end, now)
     return ClaimedValues(

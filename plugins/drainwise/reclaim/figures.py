@@ -5,7 +5,8 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
   leave  ordered to drain, it leaves by itself when its last payload ends, with the whole margin before its deadline;
          what ends later may be stopped first: pilots as well as batch systems begin with that before the deadline;
   cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
-         worth it (`best_cut`, with the margin), at the latest at the limit.
+         worth it (`best_cut`), or where nobody is killed at once when the least grace is over, or at the limit,
+         whatever should waste least.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
 """
 
@@ -41,11 +42,14 @@ class Figures:
 
     remaining, draining_waste and kill_waste are the metrics; of a pilot that is not believed remaining and draining
     waste are NaN. leave, cut and kill are what the three ways waste, infinite where a way does not count; the deadlines
-    are those of the orders (UNIX s).
+    are those of the orders (UNIX s). notice: until a kill, s. waiting_cost: wasted core-seconds that a core-second of
+    waiting for the cores is worth.
     """
 
     now: int
     columns: Columns
+    notice: int
+    waiting_cost: float
     remaining: Real
     draining_waste: Real
     kill_waste: Real
@@ -65,8 +69,31 @@ class Figures:
 
     @property
     def least(self) -> Real:
-        """Waste of the cheapest way that counts."""
-        return np.minimum(self.drained, self.kill)
+        """Waste of the cheapest way that counts: with what waiting for the cores is worth, where that has a cost."""
+        if not self.waiting_cost:
+            return np.minimum(self.drained, self.kill)
+        found: Real = self._in_cheapest_way((self.leave, self.cut, self.kill))
+        return found
+
+    @property
+    def waiting(self) -> Real:
+        """What waiting for the cores is worth in the cheapest way, in whole core-seconds."""
+        if not self.waiting_cost:
+            return np.zeros(len(self))
+        return np.rint(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
+
+    @property
+    def _waits(self) -> tuple[Real, Real, Real]:
+        """Seconds until the cores are back: by leaving, cut and killed; 0 where it does not count."""
+        leaves = np.where(self.leave < np.inf, self.remaining, 0.0)
+        return leaves, self.cut_deadline - self.now, np.full(len(self), float(self.notice))
+
+    def _in_cheapest_way(self, values: tuple[Real, Real, Real]) -> Real:
+        """Return of three values, for leaving, cut and killed, that of the cheapest way, with waiting counted."""
+        wastes = np.array([self.leave, self.cut, self.kill])
+        best = np.argmin(wastes + self.waiting_cost * self.columns.cores * np.array(self._waits), axis=0)
+        found: Real = np.array(values)[best, np.arange(len(self))]
+        return found
 
     @property
     def priority(self) -> Real:
@@ -87,7 +114,7 @@ def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures
         rows = _figures(columns.rows(slice(begin, end)), now, settings)
         for row, figure in enumerate(rows):
             found[row, begin:end] = figure
-    return Figures(now, columns, *found)
+    return Figures(now, columns, settings.notice, settings.waiting_cost, *found)
 
 
 def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ...]:
@@ -101,35 +128,31 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     latest = _by_lease(it, now, now + max(settings.notice, min(settings.grace, settings.max_grace)))
     limit = at_most(latest, now + max(settings.notice, settings.horizon))
     # It knows of the order late, and the batch system begins to end it early: both times come on top.
-    needs = left + settings.margin + it.vacate + settings.order_latency
-    leave_deadline = at_most(at_least(now + needs, now + settings.notice), latest)
+    on_top = it.vacate + settings.order_latency
+    soonest = at_least(now + settings.min_grace + on_top, now + settings.notice)
+    leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
+    earliest = at_most(soonest, limit)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)
-    leave = np.where(
-        in_time, np.where(it.draining, 0.0, idle) + np.rint(it.broken * _killed(it, leave_deadline)), np.inf
-    )
+    idle = np.where(it.draining, 0.0, idle)
+    leave = idle + np.rint(it.broken * _killed(it, leave_deadline))
+    # Its tail is never dearer than a cut right before the last end.
+    leave = np.where(left > 0, at_most(leave, at_least(_cut(it, now, now + left - 1), idle)), leave)
+    leave = np.where(in_time, leave, np.inf)
 
-    cut_deadline = limit
-    if not settings.drain_only:
-        best = best_cut(*_claims(it), now)
-        cut_deadline = np.where(
-            it.believed, at_most(at_least(np.ceil(best) + settings.margin, now + settings.notice), limit), limit
-        )
-    stopped = at_least(cut_deadline - it.vacate, now)
-    cut = np.where(in_time & (stopped >= now + left), np.inf, _cut(it, now, stopped))
-    # What ends so short before the deadline may also be stopped before it ends: then the worse of both counts.
-    early = at_least(cut_deadline - spare, now)
-    unsure = it.believed & ~in_time & (early < now + left) & (now + left <= stopped)
-    if unsure.any():
-        cut = np.where(unsure, at_least(cut, _cut(it, now, early)), cut)
-    if (stated := it.believed & ~np.isnan(it.curve[:, 0])).any():
+    cut, cut_deadline = np.where(in_time, np.inf, _cut_at(it, now, limit, settings.margin)), limit
+    moments = [at_most(at_least(np.ceil(best_cut(*_claims(it), now, it.broken)) + it.vacate, earliest), limit)]
+    if settings.drain_only:
+        moments.append(earliest)
+    for moment in moments:
+        while_busy = ~it.believed | (at_least(moment - it.vacate, now) < now + left)
+        sooner = np.where(while_busy, _cut_at(it, now, moment, settings.margin), np.inf)
+        cut, cut_deadline = np.minimum(cut, sooner), np.where(sooner < cut, moment, cut_deadline)
+    if (stated := _stated(it)).any():
         curve = _StatedCurve(it, now)
-        leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - spare, now)), leave)
-        found, moment = curve.waste(at_least(limit - spare, now)), limit
-        if not settings.drain_only:
-            found, moment = curve.least(at_least(limit - spare, now + settings.notice))
-            moment = at_most(np.ceil(moment) + spare, limit)
+        leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
+        found, moment = curve.least(earliest, limit)
         cut, cut_deadline = np.where(stated, found, cut), np.where(stated, moment, cut_deadline)
     end = now + settings.notice
     killed = np.full(len(it), np.inf) if settings.drain_only else kill
@@ -150,6 +173,19 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
         cut_deadline,
         killed,
     )
+
+
+def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Real:
+    """Return what each pilot wastes from `now` on when it is cut at its `deadline` (UNIX s); margin: the site's, s."""
+    found, stated = _cut_at(it, now, deadline, margin), _stated(it)
+    if not stated.any():
+        return found
+    return np.where(stated, _StatedCurve(it, now).waste(at_least(deadline - it.vacate, now)), found)
+
+
+def _stated(it: Columns) -> Mask:
+    found: Mask = it.believed & ~np.isnan(it.curve[:, 0])
+    return found
 
 
 class _StatedCurve:
@@ -176,13 +212,15 @@ class _StatedCurve:
         found: Real = np.rint(np.where(self._it.draining, lost, idle + lost))
         return found
 
-    def least(self, limit: Real) -> tuple[Real, Real]:
-        """Return the least waste of an end from the first point on up to `limit`, and when: at a point or there."""
-        moments = [limit, *(at_most(one, limit) for one in self._times[1:])]
-        wastes = np.array([self.waste(one) for one in moments])
+    def least(self, earliest: Real, limit: Real) -> tuple[Real, Real]:
+        """Return the least waste of a cut at a deadline within both (UNIX s), and the deadline: at a point or there."""
+        early = self._it.vacate
+        points = (at_most(at_least(np.ceil(one) + early, earliest), limit) for one in self._times[1:])
+        moments = np.array([limit, earliest, *points])
+        wastes = np.array([self.waste(at_least(one - early, self._now)) for one in moments])
         best = np.argmin(np.where(np.isnan(wastes), np.inf, wastes), axis=0)
         rows = np.arange(len(best))
-        return wastes[best, rows], np.array(moments)[best, rows]
+        return wastes[best, rows], moments[best, rows]
 
 
 def _known(it: Columns, until: Real | int) -> Real:
@@ -203,11 +241,32 @@ def _claims(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
     return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
 
 
-def _cut(it: Columns, now: int, deadline: Real) -> Real:
-    """Return what idles until the deadline (wasted anyway by a pilot that drains by itself) and what is lost then."""
-    idle, lost = cut_waste(*_claims(it), now, deadline)
-    known = _known(it, deadline)
-    lost = at_most(lost, known)
+def _cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Real:
+    """Return what a cut at the deadline wastes without a curve.
+
+    Who is to have ended by then, but not with the whole margin before that, does so with a probability: of the margin
+    the part that it has. It is never dearer than a cut right before its end.
+    """
+    stopped: Real = at_least(deadline - it.vacate, now)
+    last: Real = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
+    busy_still: Real = at_most(stopped, at_least(last - 1, now))
+    found = _cut(it, now, np.where(it.believed, busy_still, stopped))
+    ended = it.believed & (stopped >= last)
+    if not ended.any():
+        return found
+    late = at_least(1 - (stopped - last) / at_least(it.vacate, max(1, margin)), it.broken) - it.broken
+    return np.where(ended, at_most(found, _cut(it, now, last) + np.rint(late * _killed(it, last))), found)
+
+
+def _cut(it: Columns, now: int, stopped: Real) -> Real:
+    """Return what idles until then (wasted anyway by a pilot that drains by itself) and what is lost then, UNIX s.
+
+    That some of what should have ended runs still is a part of it.
+    """
+    stopped = at_least(stopped, now)
+    idle, lost = cut_waste(*_claims(it), now, stopped)
+    known = _known(it, stopped)
+    lost = at_most(lost + it.broken * at_least(_killed(it, stopped) - lost, 0), known)
     return np.rint(np.where(it.believed, np.where(it.draining, lost, idle + lost), known))
 
 

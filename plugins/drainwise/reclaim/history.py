@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.reclaim.unmet_demand import UnmetDemand
@@ -54,7 +55,8 @@ class History:
     failed: when the last order to a run was refused, UNIX s, by run. unanswered: the deadlines of orders that nobody
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
     sent one, by name. unmet: by account that orders were given for. requested: the request that an order to a run is
-    for, and the run's cores, by run. requests: those that stand.
+    for, and the run's cores, by run. requests: those that stand. withdrawn: when the last order to a run was withdrawn
+    within `PAUSE`, UNIX s, by run.
     """
 
     orders: tuple[PastOrder, ...] = ()
@@ -67,6 +69,7 @@ class History:
     unmet: Mapping[str, UnmetDemand] = field(default_factory=dict)
     requested: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     requests: tuple[AdminRequest, ...] = ()
+    withdrawn: Mapping[str, int] = field(default_factory=dict)
 
 
 def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
@@ -77,6 +80,8 @@ def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
 
 HOUR = 3600
 DAY = 24 * HOUR
+PAUSE = HOUR
+"""Seconds after a withdrawal in which a pilot gets no other order, where a need stays open."""
 
 
 def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
@@ -276,4 +281,7 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
         )
     if now - pilot.started < settings.min_age:
         return f"left alone for the first {duration(settings.min_age)} of its run"
+    withdrawn = history.withdrawn.get(pilot.run)
+    if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
+        return f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"
     return why_held_off(pilot, now, settings, history)

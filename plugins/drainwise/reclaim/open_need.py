@@ -32,8 +32,6 @@ from drainwise.reclaim.totals.subset_sums import total_to_give
 
 WAITING_COST = 0.02
 """Wasted core-hours that a core-hour of waiting is worth."""
-PAUSE = 3600
-"""Seconds after a withdrawal in which a pilot gets no other order."""
 RATE_WINDOW = 3 * DAY
 """Seconds in which beginnings of pilots are counted."""
 _COME_LATER = 0.5  # of those that should become cheap later, the share that is counted on
@@ -120,6 +118,13 @@ def _others_that_end(it: Figures, by_itself: Mask, left: int) -> int:
     return int(_COME_LATER * max(0.0, began - it.columns.cores[by_itself].sum()))
 
 
+def worth_replacing(cost: Real | float) -> Real | float:
+    """Return what a core of another pilot may cost, in core-seconds, for an order at this `cost` a core to be worse by
+    far.
+    """
+    return (cost - _LEAST_WORSE) / _WORSE
+
+
 def _with_waiting(it: Figures, waiting_cost: float) -> Real:
     """Return what each pilot costs in its cheapest way, with what waiting for its cores is worth, in core-seconds."""
     wait = np.where(it.kill <= it.drained, 0.0, np.where(it.leave <= it.cut, it.remaining, it.cut_deadline - it.now))
@@ -145,7 +150,7 @@ def _withdrawn(cost: Real, sizes: Whole, ordered: Mask, able: Mask, missing: int
         cores, worth, ahead = int(sizes[row]) - max(0, spare), 0.0, place
         while cores > 0 and ahead < len(others):
             worth, cores, ahead = max(worth, float(cost[others[ahead]])), cores - int(sizes[others[ahead]]), ahead + 1
-        if cores > 0 or cost[row] <= _WORSE * worth + _LEAST_WORSE:
+        if cores > 0 or worth >= worth_replacing(float(cost[row])):
             break
         place = ahead
         found.append(row)

@@ -28,7 +28,8 @@ class Order:
     cores_back: when its cores should be free, UNIX s. promised: the waste by the pilot's own claims, in core-seconds,
     which is less than `waste` where its user's claims are moved for want of trust. request: the request or closing of
     nodes that it is for, "" when it is for those who wait. room: what its pilot makes room for, with others there; None
-    where cores are counted. kept: what must be kept there for it, where no pilot makes that room alone.
+    where cores are counted. kept: what must be kept there for it, where no pilot makes that room alone. instead_of:
+    runs whose orders are withdrawn for this one, by name; it is given only when they are.
     """
 
     candidate: Candidate
@@ -41,6 +42,7 @@ class Order:
     request: str = ""
     room: RoomFor | None = None
     kept: KeptRoom | None = None
+    instead_of: tuple[str, ...] = ()
 
     @property
     def pilot(self) -> Pilot:

@@ -53,6 +53,7 @@ def as_json(plan: Plan) -> dict[str, object]:
                 "ordered_deadline": one.pilot.deadline,
                 "saved": one.saved,
                 "reason": one.reason,
+                "instead": list(one.instead),
             }
             for one in plan.withdrawals
         ],
@@ -76,6 +77,7 @@ def order_as_json(order: Order) -> dict[str, object]:
         "reason": order.reason,
         "request": order.request,
         "room": None if order.room is None else room_as_json(order.room),
+        "instead_of": list(order.instead_of),
     }
 
 
@@ -105,6 +107,7 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "standing": one.standing,
         "rule": one.rule,
         "remaining": one.remaining,
+        "remaining_max": one.remaining_max,
         "draining_waste": one.draining_waste,
         "kill_waste": one.kill_waste,
         "waste_if_drained": one.drained.waste,

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 GROUP = "drainwise.policies"
 LEAST_WASTE = "least-waste"
+OPEN_NEED = "open-need"
+BY_WASTE = (LEAST_WASTE, OPEN_NEED)
+"""The policies that choose by the expected waste alone."""
 
 
 class BuiltIn(NamedTuple):
@@ -30,6 +33,10 @@ class BuiltIn(NamedTuple):
 POLICIES: Mapping[str, BuiltIn] = {
     LEAST_WASTE: BuiltIn(
         "LEAST_WASTE", "the agent's: the set that is expected to waste least, each pilot drained, cut or killed"
+    ),
+    OPEN_NEED: BuiltIn(
+        "LEAST_WASTE",
+        "least-waste, decided again each cycle until the horizon is over: waits for cheap pilots, replaces dear orders",
     ),
     "paper": BuiltIn(
         "PAPER", "the paper's rule: least draining waste of those that can go in time, else the least expensive kill"

@@ -181,4 +181,4 @@ def for_comparison(settings: ReclaimSettings) -> ReclaimSettings:
 
     Orders must not be given by such a plan. What the site itself means to do, least-waste, stays as the site bounds it.
     """
-    return settings if settings.policy == policies.LEAST_WASTE else replace(settings, drain_only=False)
+    return settings if settings.policy in policies.BY_WASTE else replace(settings, drain_only=False)

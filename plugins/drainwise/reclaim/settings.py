@@ -29,6 +29,8 @@ class ReclaimSettings:
 
     policy: its name. horizon: the cores must be back within it, else an option does not count; cores that come back
     within it count as on their way. grace: longest time from the order to the deadline, never longer than max_grace.
+    min_grace: shortest time that a pilot has to drain, from when it knows of the order until the batch system begins to
+    end it, as far as grace and horizon let it.
     margin: what a pilot gets beyond the time that it says it needs; one that would not get it counts as cut. notice:
     the shortest time from an order to its deadline. vacate: how long before the deadline the batch system begins to end
     a pilot (a pilot may have its own). order_latency: seconds at most until a pilot knows of an order.
@@ -41,6 +43,7 @@ class ReclaimSettings:
     whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
     demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
     priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
+    waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth.
     """
 
     policy: str
@@ -52,6 +55,7 @@ class ReclaimSettings:
     max_cores_per_user: int
     max_cores_per_user_hour: int
     margin: int = 900
+    min_grace: int = 300
     notice: int = 0
     vacate: int = 0
     order_latency: int = 0
@@ -63,4 +67,5 @@ class ReclaimSettings:
     drain_only: bool = True
     priority_first: bool = False
     priority_weight: int = 600
+    waiting_cost: float = 0.0
     trust: Trust = field(default_factory=Trust)

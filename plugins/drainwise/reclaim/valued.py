@@ -11,22 +11,26 @@ import numpy as np
 
 from drainwise.reclaim.figures import Figures
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Real
+from drainwise.reclaim.totals.arrays import Real, Whole
 
 
 def cost_of(it: Figures, settings: ReclaimSettings) -> Real:
     """Return in whole core-seconds what the end of each pilot costs its user; nothing where its protection has run out.
 
     With an order by priority it is so much for each higher factor that no waste outweighs it, core for core; else the
-    pilot of the highest factor costs `priority_weight` seconds more on each of its cores than that of the lowest.
+    pilot of the highest factor costs `priority_weight` seconds more on each of its cores than that of the lowest. What
+    waiting for the cores is worth counts as waste, where it has a cost.
     """
-    waste = it.least
-    if len(it) and np.ptp(it.priority) > 0:
-        cores = it.columns.cores
+    return np.where(it.unprotected, 0.0, valued(it.least + it.waiting, it.columns.cores, it.priority, settings))
+
+
+def valued(waste: Real, cores: Whole, priority: Real, settings: ReclaimSettings) -> Real:
+    """Return what the end of each pilot costs its user, whether its protection has run out or not; see `cost_of`."""
+    if len(waste) and np.ptp(priority) > 0:
         if settings.priority_first:
-            _, rank = np.unique(it.priority, return_inverse=True)
+            _, rank = np.unique(priority, return_inverse=True)
             waste = waste + rank * cores * (np.ceil(np.max(waste / cores)) + 1) * int(cores.max())
         elif settings.priority_weight:
-            share = (it.priority - it.priority.min()) / np.ptp(it.priority)
+            share = (priority - priority.min()) / np.ptp(priority)
             waste = waste + np.rint(settings.priority_weight * cores * share)
-    return np.where(it.unprotected, 0.0, waste)
+    return waste

@@ -21,11 +21,15 @@ from drainwise.reclaim.totals.subset_sums import total_to_give
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """One pilot whose order is to be withdrawn; `saved` in core-seconds is what that should save."""
+    """One pilot whose order is to be withdrawn; `saved` in core-seconds is what that should save.
+
+    instead: runs that get an order in its place, by name; none where its reason has gone.
+    """
 
     pilot: Pilot
     saved: int
     reason: str
+    instead: tuple[str, ...] = ()
 
 
 def withdrawals(

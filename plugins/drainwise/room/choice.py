@@ -66,7 +66,7 @@ class RoomMade:
 
 
 _MOST_LOOKS = 3e6  # at sets of pilots, of all users, to better what was found kind by kind
-_CLOSED = -1e15
+CLOSED = -1e15
 """Room on a place that one job has for itself: nothing more can start there, whoever leaves."""
 
 
@@ -76,7 +76,7 @@ def make_room(facts: RoomFacts, left: DemandLeft, users: Sequence[UserPilots], m
     users: those that may lose cores, who gives back first at the front. most: cores that may be lost by the name of the
     limit: each user is bound by all limits that it names, and not at all without one.
     """
-    room = np.where(left.closed[:, None], _CLOSED, left.room)
+    room = np.where(left.closed[:, None], CLOSED, left.room)
     looks = _MOST_LOOKS / max(1, len(users))
     demand, limits, parts, uses = OpenDemand(facts, left.jobs, left.owed), dict(most), [], []
     for user in users:
@@ -87,7 +87,7 @@ def make_room(facts: RoomFacts, left: DemandLeft, users: Sequence[UserPilots], m
         where, used = _use(facts, user, part, room)
         uses.append((where, used))
         room[where] -= used
-        room[[one.place for one in part.places if _alone(facts, one)]] = _CLOSED
+        room[[one.place for one in part.places if _alone(facts, one)]] = CLOSED
         limits.update({name: limits.get(name, 0) - part.cores for name in user.limits})
     shared = _shared(facts, users, parts, room, demand, limits)
     made = _jobs_of(facts, shared)
@@ -99,7 +99,7 @@ def make_room(facts: RoomFacts, left: DemandLeft, users: Sequence[UserPilots], m
         mine[uses[number][0]] += uses[number][1]
         barred = (room[:, 0] < 0) | ((owner != number) & ~facts.divisible)
         barred[[one.place for one in part.places]] = False
-        mine[barred] = _CLOSED
+        mine[barred] = CLOSED
         final.append(part_by_claims(facts, user, _with_shared(user, number, part, shared), mine, fixed, looks))
     return RoomMade(
         tuple(_loss(facts, user, part) for user, part in zip(users, final)),

@@ -146,7 +146,8 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
     if policy == SITE_DEFAULT:
-        settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=ReclaimSettings.margin)
+        margin, least = ReclaimSettings.margin, burst.scenario.min_grace
+        settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=margin, min_grace=least)
     # Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
     history = History(broken={HOLDER: 0.0}) if burst.scenario.estimates == EXACT else None
     plan = make_plan(snapshot, now, settings, history)

@@ -37,6 +37,7 @@ def site_settings(horizon: int = 7200, grace: int = 86400) -> ReclaimSettings:
         max_cores_per_user=_UNLIMITED,
         max_cores_per_user_hour=_UNLIMITED,
         margin=60,
+        min_grace=60,
         min_age=0,
         drain_only=False,
     )
@@ -60,6 +61,7 @@ class Scenario:
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
     demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
     step: how often a policy that decides again and again is asked, unless it says so itself.
+    min_grace: of `site-default`, whole s: see `ReclaimSettings`.
     site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
     """
 
@@ -79,6 +81,7 @@ class Scenario:
     arrivals: str = ""
     period: float = 60.0
     step: float = 300.0
+    min_grace: int = ReclaimSettings.min_grace
     site: ReclaimSettings = field(default_factory=site_settings)
     seed: int = 1
 

@@ -7,14 +7,14 @@ import math
 from drainwise.facts.units import duration
 from drainwise.reclaim.policies import POLICIES as AGENT
 from drainwise.simulate.intervals import Interval
-from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_DEFAULT
+from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_DEFAULT, STEPWISE
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
 from drainwise.simulate.study import Part, Study
 from drainwise.simulate.summary import YOUNGEST_FIRST, PolicyLine
 
 NONE = "-"
 MEANINGS = {
-    **{name: one.meaning for name, one in AGENT.items()},
+    **{name: one.meaning for name, one in AGENT.items() if name not in STEPWISE},
     SITE_DEFAULT: "least-waste with the defaults of a site: each pilot gets time to drain, and a margin of 15 minutes",
     "condor-graceful": "least expected badput of a graceful drain, as in HTCondor; drained for the whole horizon",
     "youngest-drained": "the shortest run time first, drained for the whole horizon",

@@ -62,7 +62,19 @@ class FeaturesSection:
 class PilotSection:
     """The use of a pilot's report."""
 
-    heartbeat_limit: int = key(duration("1m", "7d"), 3600, "a pilot's report older than this has lost its protection")
+    heartbeat_limit: int = key(
+        duration("1m", "7d"), 3600, "how seldom a pilot may report; the paper asks for once an hour at least"
+    )
+    heartbeat_slack: int = key(
+        duration("0s", "1d"),
+        600,
+        "how late a report may reach the pool beyond that; one that is older than both has lost its protection",
+    )
+
+    @property
+    def stale_after(self) -> int:
+        """The age, in seconds, beyond which a report has lost its protection."""
+        return self.heartbeat_limit + self.heartbeat_slack
 
 
 @dataclass(frozen=True)
@@ -81,14 +93,20 @@ class ReclaimSection:
     )
     grace: int = key(duration("5s", "30d"), 7200, "longest time between the order to leave and its deadline")
     max_grace: int = key(duration("5s", "30d"), 86400, "longest time a pilot may get, whatever it says")
+    min_grace: int = key(
+        duration("0s", "30d"),
+        300,
+        "shortest time that a pilot has to drain, as far as grace and horizon let it; its deadline lies where the least"
+        " should be wasted",
+    )
     margin: int = key(
         duration("0s", "1d"), 900, "time a pilot gets beyond what it says it needs; without it, it counts as cut"
     )
     drain_only: str = key(
         choice("yes", "no"),
         "yes",
-        "yes: every order has a deadline, at which the batch system ends what is still there; no: a pilot is ended at"
-        " once where that wastes less",
+        "yes: every pilot gets min_grace at least to drain, and is ended at its deadline; no: a pilot is ended at once"
+        " where that wastes less",
     )
     priority_first: str = key(
         choice("yes", "no"),
@@ -101,6 +119,11 @@ class ReclaimSection:
         600,
         "so long a waste of each of its cores spares a user's pilot of the highest PRIORITY_FACTOR, against one of the"
         " lowest; those between in proportion; 0s: only between equals",
+    )
+    waiting_cost: Decimal = key(
+        decimal("0", "1000"),
+        Decimal("0.02"),
+        "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
     )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")

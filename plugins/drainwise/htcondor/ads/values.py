@@ -20,9 +20,9 @@ from drainwise.htcondor.node import (
     UPDATE_INTERVAL,
     WALL_LIMIT,
 )
-from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, PILOT_AD, STANDING
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, PILOT_AD, STANDING
 from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.report import CONTRADICTORY, PilotReport
+from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, PilotReport
 
 Ad = Mapping[str, object]
 
@@ -185,8 +185,9 @@ def report_of(ad: Ad) -> PilotReport | None:
     heartbeat = unix_time(get(HEARTBEAT))
     if heartbeat is None:
         return None
+    source = GLIDEIN_AD if text(ad, STANDING) == GLIDEIN else PILOT_AD
     return PilotReport.from_values(
-        heartbeat, PILOT_AD, {field: value_of(get(published)) for field, published, value_of in _REPORT}
+        heartbeat, source, {field: value_of(get(published)) for field, published, value_of in _REPORT}
     )
 
 

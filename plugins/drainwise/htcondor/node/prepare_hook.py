@@ -11,8 +11,8 @@ import time
 
 from drainwise.features import host, planned_shutdown
 from drainwise.htcondor.node import acl, sandbox
-from drainwise.htcondor.node.ad_text import literals, raw_values, string, whole
 from drainwise.htcondor.node.next_hook import put_input, run_before
+from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
 from drainwise.node.job_features import host_facts, job_facts, make_features
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from drainwise.features.facts import HostFacts, JobFacts
-    from drainwise.htcondor.node.ad_text import Literal
+    from drainwise.node.ad_text import Literal
     from drainwise.node.settings import NodeSettings
 
 _QUOTED = frozenset(" \t\r'")  # what cannot stand outside single quotes; a newline cannot stand in an ad at all

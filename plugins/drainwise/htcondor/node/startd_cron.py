@@ -20,14 +20,14 @@ from drainwise.facts.errors import RefusedFile
 from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.node import CLAIM_VACATE, CRON_HEARTBEAT, HOOK_RAN, HOOKS_SINCE, ORDERS_SINCE, UNUSABLE, sandbox
 from drainwise.htcondor.node import knobs as node_knobs
-from drainwise.htcondor.node.ad_text import raw_values
 from drainwise.htcondor.node.cron_record import NODE_TAG, remember, remembered
 from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
 from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
 from drainwise.node import JOB_STATUS
+from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, STANDING
-from drainwise.pilotad.node_reader import read_report, reasons_line
+from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.report import CONTRADICTORY, STALE, PilotReport, bounded, standing
 from drainwise.pilotad.safe_open import Patience
 
@@ -139,6 +139,8 @@ def collect(
                 continue
             started[job.slot] = start
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
+            if report is None or standing(report, now, heartbeat_limit, job.started) == STALE:
+                report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
             if report is not None:
                 body = report_ad(report, job, now, heartbeat_limit) + live
             else:

@@ -1,5 +1,7 @@
 """The starter's update hook: write the site notice to a pilot by what the batch system decided about its slot.
 
+For a glidein that reports nothing it also writes the report that its files make.
+
 Runs as the job's user every STARTER_UPDATE_INTERVAL. The slot's refreshed ad says whether the slot is retiring and
 until when; the pilot learns it by `.site.ad` (the paper's channel) and by both shutdown files (Machine/Job Features).
 """
@@ -14,10 +16,11 @@ from drainwise.features import planned_shutdown
 from drainwise.features.facts import HostFacts, machine_values
 from drainwise.features.write import update_directory
 from drainwise.htcondor.node import ORDERS, sandbox
-from drainwise.htcondor.node.ad_text import literals, string, whole
 from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
+from drainwise.node.ad_text import literals, string, whole
+from drainwise.node.glidein_places import has_glidein
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
 from drainwise.node.site_notice import exists, give_notice
 from drainwise.pilotad.site_ad import read_site_ad
@@ -27,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from drainwise.htcondor.node.ad_text import Literal
+    from drainwise.node.ad_text import Literal
     from drainwise.pilotad.site_ad import SiteAd
 
 SLOT_ATTRIBUTES = (
     *("Activity", "State", "RetirementTimeRemaining", "MyCurrentTime", ORDERS, "GlobalJobId", "JobStart"),
-    "TotalCpus",
+    *("TotalCpus", "Cpus"),
 )
 _DIRECTORY = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 JITTER = 5  # seconds; a deadline derived from a countdown moves by the age of the ad
@@ -131,6 +134,10 @@ def update(settings_path: str) -> None:
     slot = slot_ad(scratch)
     give_notice(scratch, job_deadline(slot, notice, now), planned, now)
     update_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
+    if has_glidein(scratch):
+        from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
+
+        report_glidein(scratch, whole(slot, "Cpus"), whole(slot, "JobStart"), settings.heartbeat_limit, now)
 
 
 def main(settings_path: str, site_hook: Sequence[str] = ()) -> NoReturn:

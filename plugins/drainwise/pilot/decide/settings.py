@@ -26,6 +26,7 @@ class PilotSettings:
     poll: how often the site's orders are looked at; 0 would never let the pilot sleep and is refused.
     while_draining: one of `HOLES`, `DEADLINE`, `NOTHING`.
     idle_limit: how long a pilot without payloads waits for new ones.
+    rest: how long the other values rest after CAN_POSTPONE_LAST_JOB went back from False to True (draft row 3.8).
     priority_factor: what this pilot is worth to its user among the user's other pilots, the higher the better.
     """
 
@@ -36,6 +37,7 @@ class PilotSettings:
     poll: float = 5.0
     while_draining: str = HOLES
     idle_limit: float = 60.0
+    rest: float = 600.0
     priority_factor: int = 0
 
     def __post_init__(self) -> None:

@@ -13,8 +13,10 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs
+from drainwise.reclaim.decide.replacements import core_replacements, with_replacements
 from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
+from drainwise.reclaim.decide.room_replacements import room_replacements
 from drainwise.reclaim.decide.summary import (
     kind_notices,
     larger_instead,
@@ -27,7 +29,7 @@ from drainwise.reclaim.decide.summary import (
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
-from drainwise.reclaim.policies import policy_called
+from drainwise.reclaim.policies import OPEN_NEED, policy_called
 from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.turns import with_turns
@@ -66,7 +68,7 @@ def make_plan(
     usable_cores, summary = demand.summed(looked, pauses)
     refusing = refusing_nodes(history.nodes, now, settings)
     kinds = kind_notices(snapshot.kinds or (), demand.made if looked.balance.deficit > 0 else None)
-    return Plan(
+    plan = Plan(
         snapshot.taken,
         settings.policy,
         looked.balance,
@@ -84,6 +86,21 @@ def make_plan(
         parts=demand.parts(looked, history),
         paused=pauses,
     )
+    is_open = settings.policy == OPEN_NEED and is_for_demand
+    return _with_replacements(plan, looked, snapshot, now, settings, history) if is_open else plan
+
+
+def _with_replacements(
+    plan: Plan, looked: Looked, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
+) -> Plan:
+    """Return the plan; where nothing else changes for those who wait, with orders that replace worse ones."""
+    if plan.withdrawals or too_soon(history, now, settings) or any(not order.request for order in plan.orders):
+        return plan
+    if looked.waits is None:
+        found = core_replacements(snapshot, now, settings, history)
+    else:
+        found = room_replacements(looked.waits, snapshot, now, settings, history)
+    return with_replacements(plan, found, history.unmet)
 
 
 @dataclass(frozen=True)
@@ -163,7 +180,7 @@ class Looked:
     """What a snapshot says of those who wait: the demand that counts, and what of it needs orders.
 
     kinds: what waits by kind without room, None where cores are counted. needed: runs on their way out whose room a
-    waiting job will use.
+    waiting job will use. waits: all that waits by kind, with what serves it.
     """
 
     counts: Snapshot
@@ -171,6 +188,7 @@ class Looked:
     balance: Balance
     kinds: KindsLeft | None
     needed: frozenset[str] | None
+    waits: KindsLeft | None = None
 
 
 def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Looked:
@@ -184,4 +202,4 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
     to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings, history.unmet)
     deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
     balance = replace(balance, free=float(waits.free), deficit=deficit)
-    return Looked(counts, needs_orders, balance, to_order, needed)
+    return Looked(counts, needs_orders, balance, to_order, needed, waits)

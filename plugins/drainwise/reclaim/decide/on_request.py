@@ -104,7 +104,8 @@ def _clearing_plan(
     settings: ReclaimSettings,
     history: History,
 ) -> UserPlan:
-    within = replace(by_time(settings, clearing.by, now), drain_only=True, min_age=0)  # the node closes for all
+    within = by_time(settings, clearing.by, now)
+    within = replace(within, drain_only=True, min_age=0, min_grace=within.grace)  # the node closes for all, and then
     able, closed = able_and_closed(pilots, now, within, history)
     cores = sum(one.cores for one in pilots)
     orders = _orders(able, clearing, max(clearing.by, now + settings.notice))

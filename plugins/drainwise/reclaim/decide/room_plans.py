@@ -21,7 +21,7 @@ from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed, why_closed
 from drainwise.reclaim.plan import Order, UserPlan
-from drainwise.reclaim.policies import LEAST_WASTE, policy_called
+from drainwise.reclaim.policies import BY_WASTE, policy_called
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance, Over
 from drainwise.reclaim.settings import ReclaimSettings
@@ -78,13 +78,20 @@ def room_plans(
         need = Need(gives.cores, gives.cores)
         cores = gives.cores + later
         plans.append(UserPlan(user.account, user.name, cores, later, limit, orders, user.able, user.closed, need))
-    return _with_kept_rooms(plans, kinds, made, snapshot.pilots, settings.time_to_start), made
+    return with_kept_rooms(plans, kinds, made.places, snapshot.pilots, settings.time_to_start), made
 
 
-def _with_kept_rooms(
-    plans: Sequence[UserPlan], kinds: KindsLeft, made: RoomMade, pilots: Iterable[Pilot], time_to_start: int
+def with_kept_rooms(
+    plans: Sequence[UserPlan],
+    kinds: KindsLeft,
+    places: Sequence[PlaceRoom],
+    pilots: Iterable[Pilot],
+    time_to_start: int,
 ) -> list[UserPlan]:
-    """Return the plans; each order says what must be kept on its place, until `time_to_start` s after the last one."""
+    """Return the plans; each order says what must be kept on its place, until `time_to_start` s after the last one.
+
+    places: where room is made. pilots: of the snapshot.
+    """
     orders = [order for one in plans for order in one.orders]
     going: dict[str, list[tuple[Amounts, int]]] = {order.pilot.place: [] for order in orders}
     for order in orders:
@@ -92,7 +99,7 @@ def _with_kept_rooms(
     for one in pilots:
         if one.place in going and one.deadline is not None and not one.reserved:
             going[one.place].append((one.holds or Amounts(), one.deadline + time_to_start))
-    kept = kept_rooms(kinds.facts, made.places, kinds.left.served, going)
+    kept = kept_rooms(kinds.facts, places, kinds.left.served, going)
     if not kept:
         return list(plans)
     return [
@@ -107,13 +114,14 @@ def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSett
     for over in balance.over:
         for user in over.users:
             theirs = pilots.get((over.account, user), ())
-            able, closed = able_and_closed(theirs, now, settings, history, _why_closed)
+            able, closed = able_and_closed(theirs, now, settings, history, why_closed_for_room)
             allowed = cores_allowed(user, history, now, settings)
             found.append(_User(over.account, user, able, closed, allowed, most_of(over, balance)))
     return found
 
 
-def _why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+def why_closed_for_room(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
+    """Return why a pilot may get no order where room is made, as `why_closed`; "" when it may."""
     why = why_closed(pilot, now, settings, history)
     return why or ("" if pilot.place and pilot.holds is not None else "it is not known where its cores come back")
 
@@ -134,7 +142,7 @@ def _pilots(facts: RoomFacts, user: _User, now: int, settings: ReclaimSettings) 
 def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
     """Return what each pilot costs by the policy: its expected waste, or its place in the policy's order."""
     it = able.figures
-    if settings.policy == LEAST_WASTE:
+    if settings.policy in BY_WASTE:
         return cost_of(it, settings)
     total = int(able.sizes.sum())
     chosen = policy_called(settings.policy).choose(able, Need(total, total))
@@ -151,6 +159,11 @@ def _orders(
     total = int(some.sizes.sum())
     orders = orders_of(policy_called(settings.policy).choose(some, Need(total, total)), some)
     return tuple(_with_room(order, rooms[order.pilot.run]) for order in orders)
+
+
+def with_rooms(part: UserPlan, rooms: Mapping[str, RoomFor]) -> UserPlan:
+    """Return one user's part; each order says what its pilot makes room for, by run."""
+    return replace(part, orders=tuple(_with_room(order, rooms[order.pilot.run]) for order in part.orders))
 
 
 def _with_room(order: Order, room: RoomFor) -> Order:

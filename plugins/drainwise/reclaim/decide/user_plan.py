@@ -10,7 +10,7 @@ import numpy as np
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
 from drainwise.reclaim.decide.by_user import able_and_closed
-from drainwise.reclaim.figures import figures_of
+from drainwise.reclaim.figures import cut_wastes, figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import policy_called
@@ -71,7 +71,10 @@ def orders_of(choices: Sequence[Chosen], among: Candidates) -> tuple[Order, ...]
     stated = among.figures.columns.rows(rows)
     nothing = np.zeros(len(rows))
     claimed = figures_of(replace(stated, doubt=nothing, broken=nothing), among.figures.now, among.settings)
-    wastes = {LEAVE: claimed.leave, CUT: claimed.cut, KILL: claimed.kill}
+    deadlines = np.array([choice.option.deadline for choice in choices], dtype=float)
+    # At its deadline, and not when it would be cut by its claims alone.
+    cut = cut_wastes(claimed.columns, claimed.now, deadlines, among.settings.margin)
+    wastes = {LEAVE: claimed.leave, CUT: cut, KILL: claimed.kill}
     promised = (wastes[choice.option.kind][row] for row, choice in enumerate(choices))
     return tuple(
         _order(choice, choice.option.waste if np.isinf(waste) else int(waste))

@@ -34,7 +34,7 @@ STEPWISE: Mapping[str, StepwisePolicy] = {
     "clairvoyant-waiting": Foresight(),
 }
 """Policies that decide again and again until the horizon is over."""
-ONE_SHOT: tuple[str, ...] = (*AGENT, SITE_DEFAULT, *BASELINES, CLAIRVOYANT)
+ONE_SHOT: tuple[str, ...] = (*(one for one in AGENT if one not in STEPWISE), SITE_DEFAULT, *BASELINES, CLAIRVOYANT)
 """Policies that decide once; all but `kueue` on the same total of cores."""
 POLICIES: tuple[str, ...] = (*ONE_SHOT, *STEPWISE)
 """The names that a comparison takes, besides policies of installed packages."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need import PAUSE, OpenNeed, need_step
+from drainwise.reclaim.history import PAUSE, History
+from drainwise.reclaim.open_need import OpenNeed, need_step
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 
 

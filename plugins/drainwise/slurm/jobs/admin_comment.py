@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import ATTRIBUTES, PILOT_AD
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD
 from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, INCOMPLETE, STALE, PilotReport
+from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, STALE, PilotReport
 from drainwise.pilotad.values import decimal_text
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ LONGEST = 1024
 _MARK = '{"drainwise":'
 MARKED = f"{_MARK}{VERSION}}}"
 """A comment of ours that says nothing."""
-_STANDINGS = (FRESH, STALE, CONTRADICTORY, INCOMPLETE)
+_STANDINGS = (FRESH, GLIDEIN, STALE, CONTRADICTORY, INCOMPLETE)
 _LARGEST_JOB = 2**32 - 1
 _LONGEST_NODE = 64
 _NODE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -122,9 +122,10 @@ def published_in(comment: str) -> Published | None:
         return None
     said = keys.get("standing")
     standing = said if isinstance(said, str) and said in _STANDINGS else ""
+    source = GLIDEIN_AD if standing == GLIDEIN else PILOT_AD
     rows = ATTRIBUTES if standing != CONTRADICTORY else ()
     values = {row.field: BELIEVED[row.kind](keys.get(row.field)) for row in rows}
-    return Published(job, start, node, PilotReport.from_values(seen, PILOT_AD, values), standing)
+    return Published(job, start, node, PilotReport.from_values(seen, source, values), standing)
 
 
 def _object(text: str) -> Mapping[str, object] | None:

@@ -37,7 +37,7 @@ class NodeJob:
       not wait for that.
     * notice: what its shutdown files say.
     * reports: whether it ever reported; refused: why its report was not read, or not in whole; look_again: when its
-      WorkDir is looked at next, UNIX s.
+      WorkDir is looked at next, UNIX s; look_inside: when a glidein is looked for in it next.
     """
 
     node: str
@@ -57,6 +57,7 @@ class NodeJob:
     reports: bool = False
     refused: str = ""
     look_again: float = 0.0
+    look_inside: float = 0.0
     marked: bool = False
 
     @property

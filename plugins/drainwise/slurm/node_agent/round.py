@@ -177,7 +177,7 @@ class NodeAgent:
                 notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
-        found = self._user_tasks.run(jobs, notices, now, read)
+        found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
         return found
 

@@ -3,12 +3,15 @@
 `$JOBSTATUS` lies in the job's tree and is no other job's. The directory that a job was submitted from may be shared by
 all its user's jobs on all nodes, and lie on a file server: it is looked at only for a job that says nothing in
 $JOBSTATUS, after everything else is done, and believed only when no other job of that user here has the same.
+
+For a job that says nothing anywhere, the files of its glidein say it, where it is one: see `glideins`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -21,6 +24,7 @@ from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import Patience, open_dir, reason_of
 from drainwise.pilotad.site_ad import SiteAd
+from drainwise.slurm.node_agent.glideins import report_of_startds, startds
 
 PATIENCE = 1.0
 """Seconds that all jobs of a user together may make a round wait for locks and for files that are being written."""
@@ -35,6 +39,7 @@ class UserTask:
 
     notice: the content of its `.site.ad` (None: no such file). cores: of the lease, None when its report is not wanted.
     work_dir: where its `.pilot.ad` may be, b"" when it is not to be looked for; `shared` with another job. started:
+    UNIX s. job: its number, "" when its glidein is not to be looked for. stale: a report of before that counts as none,
     UNIX s.
     """
 
@@ -46,6 +51,8 @@ class UserTask:
     work_dir: bytes
     shared: bool
     started: int
+    job: str = ""
+    stale: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,19 @@ def run_tasks(tasks: Iterable[UserTask], send: Callable[[bytes], None]) -> None:
         if len(lines) == _LINES:
             send(b"".join(lines))
             lines = []
-        if found.report is None and task.work_dir and task.cores is not None:
+        if _is_silent(task, found) and task.cores is not None and (task.work_dir or task.job):
             later.append((task, found))
     send(b"".join(lines))
-    for task, found in later:
-        send(result_line(task.key, _in_work_dir(task, found, patience)))
+    silent = []
+    for task, in_tree in later:
+        found = in_tree
+        if task.work_dir and found.report is None:
+            found = _in_work_dir(task, found, patience)
+            send(result_line(task.key, found))
+        if task.job and _is_silent(task, found):
+            silent.append((task, found))
+    if silent:
+        _in_glideins(silent, send)
 
 
 def _in_tree(task: UserTask, patience: Patience) -> UserTaskResult:
@@ -117,6 +132,22 @@ def _in_work_dir(task: UserTask, before: UserTaskResult, patience: Patience) -> 
         said = f"WorkDir: {PILOT_AD}: another job has the same directory" if report is not None else ""
         return UserTaskResult(None, before.refused or said, before.fault)
     return UserTaskResult(report, before.refused or reasons_line(refused), before.fault, in_work_dir=True)
+
+
+def _is_silent(task: UserTask, found: UserTaskResult) -> bool:
+    return found.report is None or found.report.heartbeat < task.stale
+
+
+def _in_glideins(silent: list[tuple[UserTask, UserTaskResult]], send: Callable[[bytes], None]) -> None:
+    """Send what the files of the jobs' glideins say; one pass through the processes for all of them."""
+    there = startds(os.geteuid(), {task.job for task, _ in silent})
+    now = int(time.time())
+    for task, before in silent:
+        pids = there.get(task.job)
+        if pids:
+            report, refused = report_of_startds(pids, task.uid, task.cores or 1, task.started, now)
+            found = UserTaskResult(report or before.report, before.refused or refused, before.fault)
+            send(result_line(task.key, found))
 
 
 def result_line(key: str, found: UserTaskResult) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.publish import is_foreign, is_publishable
 from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users
@@ -17,6 +18,8 @@ JOBS_TOGETHER = 32
 """Jobs of a user for which one child is made: what holds a child up costs these, not all of the user's."""
 WORK_DIR_PERIOD = 300
 """Seconds until the WorkDir of a job that says nothing is looked at again: it may lie on a busy file server."""
+GLIDEIN_PERIOD = 60
+"""Seconds until the processes of a job that says nothing are looked through again for a glidein."""
 SLOW_PERIOD = 600
 """Seconds in which no WorkDir of a user is looked at after one did not result."""
 
@@ -38,9 +41,11 @@ class UserTasks:
         self._slow_until: dict[int, int] = {}
 
     def run(
-        self, jobs: Mapping[Key, NodeJob], notices: Mapping[Key, SiteAd | None], now: int, read: bool
+        self, jobs: Mapping[Key, NodeJob], notices: Mapping[Key, SiteAd | None], now: int, read: bool, stale: int = 0
     ) -> dict[Key, UserTaskResult]:
         """Write `notices` for their jobs (None: no `.site.ad`) and, if `read`, read the reports; `now` in UNIX s.
+
+        stale: what a pilot reported before that, UNIX s, counts as nothing.
 
         A job without a notice is passed over, and so is one whose user's children do not end.
         """
@@ -64,6 +69,8 @@ class UserTasks:
                 work_dir=lease.work_dir if look and lease.work_dir.startswith(b"/") else b"",
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,
+                job=lease.job if wanted and not stuck and now >= job.look_inside else "",
+                stale=stale,
             )
             by_name[task.key] = job
             part = seen[lease.uid] // JOBS_TOGETHER
@@ -95,8 +102,11 @@ class UserTasks:
         """Take note of a result; is_whole: whether the child did all of its work."""
         if result.report is not None or (task.work_dir and is_whole):
             job.refused = ""  # all was looked at
-        if task.work_dir and result.report is None:
+        said = result.report is not None and result.report.source != GLIDEIN_AD
+        if task.work_dir and not said:
             job.look_again = now + WORK_DIR_PERIOD
+        if task.job and not said:
+            job.look_inside = now + GLIDEIN_PERIOD
         job.refused = result.refused or job.refused
         job.reports = job.reports or result.report is not None
         self._note(job, job.refused)

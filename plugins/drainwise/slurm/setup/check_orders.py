@@ -48,7 +48,7 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
         )
         line = f"sacctmgr modify user {caller.name} set AdminLevel=Operator   (or run the check as the agent's user)"
         yield Finding(MISSING, facts.cluster, "orders", why, line, caller.level)
-    silent = _silent_nodes(facts, site.pilot.heartbeat_limit, now)
+    silent = _silent_nodes(facts, site.pilot.stale_after, now)
     if silent:
         why = (
             "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes: the"

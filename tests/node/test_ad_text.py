@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.htcondor.node.ad_text import literal, literals, raw_values, string, whole
+from drainwise.node.ad_text import literal, literals, raw_values, string, whole
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True).filter(
     lambda name: name.lower() not in {"true", "false", "undefined", "error", "is", "isnt", "parent", "my", "target"}

@@ -1,0 +1,81 @@
+"""The two directories that a command is about: named on the command line, by the environment, or by a cloud."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+
+from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.features.keys import JOB, MACHINE
+from drainwise.features.read import open_features
+from drainwise.features.reader import FeatureReader
+
+VARIABLES = {MACHINE: "MACHINEFEATURES", JOB: "JOBFEATURES"}
+
+
+def add_place_options(action: argparse.ArgumentParser) -> None:
+    """Add --machine, --job and --metadata."""
+    for directory, variable in VARIABLES.items():
+        action.add_argument(
+            f"--{directory}", metavar="DIR_OR_URL", help=f"features of the {directory} (default: ${variable})"
+        )
+    add_metadata_option(action)
+
+
+def add_metadata_option(action: argparse.ArgumentParser) -> None:
+    """Add --metadata."""
+    action.add_argument(
+        "--metadata",
+        metavar="URL",
+        help="in a virtual machine: what the environment does not name is taken from the cloud's metadata at this"
+        " address, such as http://169.254.169.254",
+    )
+
+
+def with_metadata(environment: Mapping[str, str], metadata: str | None) -> dict[str, str]:
+    """Return the environment with the variables that it lacks and the cloud at the URL `metadata` knows.
+
+    Raises FeatureError when the cloud does not answer; it is not asked where nothing is lacking.
+    """
+    found = dict(environment)
+    if metadata is not None and not all(found.get(variable) for variable in VARIABLES.values()):
+        from drainwise.features.vm_metadata import find_locations
+
+        for variable, location in find_locations(metadata).items():
+            if not found.get(variable):
+                found[variable] = location
+    return found
+
+
+def readers(args: argparse.Namespace) -> dict[str, FeatureReader]:
+    """Open the directories named on the command line, else those that the environment names.
+
+    One directory named on the command line is looked at alone: the other of the environment need not belong to it.
+    Raises UsageError where a variable is not set, or a location cannot be one.
+    """
+    given = {MACHINE: args.machine, JOB: args.job}
+    if args.machine is None and args.job is None:
+        return {directory: reader(args, directory) for directory in VARIABLES}
+    return {directory: open_features(location) for directory, location in given.items() if location is not None}
+
+
+def reader(args: argparse.Namespace, directory: str) -> FeatureReader:
+    """Open one directory, which must be there. Raises UsageError as `readers`, FeatureError where it cannot be read."""
+    location: str | None = getattr(args, directory)
+    variable = VARIABLES[directory]
+    location = location or with_metadata(os.environ, args.metadata).get(variable)
+    if not location:
+        raise UsageError(
+            f"${variable} is not set: run this inside a job, or name a directory or URL with --{directory}"
+        )
+    return open_features(location)
+
+
+def readable(args: argparse.Namespace, directory: str) -> FeatureReader:
+    """Open one directory as `reader`. Raises FeatureError, too, when it is not there."""
+    found = reader(args, directory)
+    problem = found.problem()
+    if problem is not None:
+        raise FeatureError(problem)
+    return found

@@ -1,0 +1,226 @@
+"""The files of a glidein: found below a job's directory, read as its user's, and whatever that user can put there."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from drainwise.facts.errors import RefusedFile
+from drainwise.node.glidein_files import MOST_PAYLOADS, SILENT_AFTER, read_glideins
+from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
+from drainwise.pilotad.report import PilotReport
+
+CORES = 8
+SECRET = "MaxWallTimeMins = 1\n"
+
+
+def payload(glidein: Path, number: int, cores: int = 1, minutes: int = 60, layout: str = "") -> Path:
+    """The ads of a payload that has just started."""
+    place = glidein / "execute" / f"dir_{number}" / layout
+    place.mkdir(parents=True)
+    (place / ".machine.ad").write_text(f'Name = "slot1_{number}@x"\nCpus = {cores}\n')
+    (place / ".job.ad").write_text(f"JobCurrentStartDate = {int(time.time())}\nMaxWallTimeMins = {minutes}\n")
+    return place
+
+
+def glidein_in(place: Path) -> Path:
+    """The local directory of a glidein without payloads."""
+    (place / "execute").mkdir(parents=True)
+    (place / "log").mkdir()
+    (place / "log" / "StartdLog").write_text("")
+    (place / "condor_config").write_text("GLIDEIN_Max_Tail=100\nUPDATE_INTERVAL = 40\n")
+    return place
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Path:
+    """A job's directory with feature directories and files of its own."""
+    for name in (".jobfeatures", ".machinefeatures", ".jobstatus", "data"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "data" / "file").write_text("x")
+    return tmp_path
+
+
+def read(sandbox: Path) -> PilotReport | None:
+    """What is read below a job's directory; nothing stays open."""
+    before = len(os.listdir("/proc/self/fd"))
+    try:
+        return seen(sandbox)
+    finally:
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+def seen(sandbox: Path) -> PilotReport | None:
+    """What is read below a job's directory."""
+    descriptor = os.open(sandbox, os.O_PATH | os.O_DIRECTORY)
+    uid = os.geteuid()
+    now = int(time.time())
+    try:
+        return read_glideins(local_directories(descriptor, uid), uid, CORES, now - 1000, now)
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("where", [".", "glide_Ab12Cd", "tmp/glide_Ab12Cd"])
+@pytest.mark.parametrize("layout", ["", "scratch"])
+def test_a_glidein_is_found(sandbox: Path, where: str, layout: str) -> None:
+    """At most two levels below the job's directory, with the files of HTCondor before and since 25.4."""
+    place = glidein_in(sandbox / where)
+    payload(place, 1, 2, 10, layout)
+    payload(place, 2, 4, 20, layout)
+    found, now = read(sandbox), time.time()
+    assert found is not None and found.used_cpu == 6
+    assert found.first_exp_job_end == pytest.approx(now + 600, abs=3)
+    assert found.last_exp_job_end == pytest.approx(now + 1200 + 120, abs=3)
+    assert found.last_max_job_end == pytest.approx(now + 1200 + 140, abs=3)
+
+
+def test_several_glideins_of_one_job_count_together(sandbox: Path) -> None:
+    """As glideinWMS starts them on whole nodes."""
+    for number in (1, 2):
+        payload(glidein_in(sandbox / f"glidein_{number}" / "glide_x"), number, 3)
+    found = read(sandbox)
+    assert found is not None and found.used_cpu == 6
+
+
+def test_without_a_glidein_nothing_is_said(sandbox: Path) -> None:
+    """Nor by one whose startd has ended: it touches its log each minute."""
+    assert read(sandbox) is None
+    place = glidein_in(sandbox / "glide_x")
+    payload(place, 1)
+    assert read(sandbox) is not None
+    old = time.time() - SILENT_AFTER - 5
+    os.utime(place / "log" / "StartdLog", (old, old))
+    assert read(sandbox) is None
+
+
+def test_a_payload_that_is_about_to_begin_is_none(sandbox: Path) -> None:
+    """Its ads are not there yet."""
+    place = glidein_in(sandbox / "glide_x")
+    payload(place, 1, 2)
+    (place / "execute" / "dir_2").mkdir()
+    found = read(sandbox)
+    assert found is not None and found.used_cpu == 2
+
+
+def link(place: Path, target: Path) -> None:
+    """A link to somebody's file."""
+    place.symlink_to(target)
+
+
+def fifo(place: Path, _: Path) -> None:
+    """A pipe that nobody writes to."""
+    os.mkfifo(place)
+
+
+def large(place: Path, _: Path) -> None:
+    """A sparse terabyte."""
+    with place.open("wb") as stream:
+        stream.truncate(1 << 40)
+
+
+def hard(place: Path, target: Path) -> None:
+    """A second name of somebody's file."""
+    place.hardlink_to(target)
+
+
+def directory(place: Path, _: Path) -> None:
+    """A directory of that name."""
+    place.mkdir()
+
+
+@pytest.mark.parametrize("file", [".machine.ad", ".job.ad"])
+@pytest.mark.parametrize("kind", [link, fifo, large, hard, directory])
+def test_a_file_that_no_glidein_has_costs_the_report(
+    sandbox: Path, file: str, kind: Callable[[Path, Path], None]
+) -> None:
+    """HOSTILE 1 to 8, 19: refused at once, and never somebody else's figures."""
+    secret = sandbox / "secret"
+    secret.write_text(SECRET)
+    place = payload(glidein_in(sandbox / "glide_x"), 1)
+    (place / file).unlink()
+    kind(place / file, secret)
+    begun = time.monotonic()
+    with pytest.raises(RefusedFile):
+        read(sandbox)
+    assert time.monotonic() - begun < 2
+
+
+def test_a_directory_that_is_a_link_is_not_entered(sandbox: Path) -> None:
+    """Neither the glidein's own nor a payload's."""
+    outside = sandbox / "a" / "b" / "c"
+    payload(glidein_in(outside / "glide_x"), 1)
+    (sandbox / "glide_y").symlink_to(outside / "glide_x")
+    assert read(sandbox) is None
+    place = glidein_in(sandbox / "glide_z")
+    (place / "execute" / "dir_1").symlink_to(outside / "glide_x" / "execute" / "dir_1")
+    found = read(sandbox)
+    assert found is not None and found.used_cpu == 0, "an entry that is a link is no payload"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of two users")
+@pytest.mark.parametrize("foreign", ["", "log", "execute", "execute/dir_1", "execute/dir_1/.job.ad", "condor_config"])
+def test_another_users_file_is_not_read(sandbox: Path, foreign: str) -> None:
+    """HOSTILE 11: all that is read is the job's user's own."""
+    place = glidein_in(sandbox / "glide_x")
+    payload(place, 1)
+    assert read(sandbox) is not None
+    os.chown(place / foreign, 12345, 12345)
+    try:
+        found = read(sandbox)
+    except RefusedFile as refused:
+        assert refused.reason == "not the job's user"
+    else:
+        assert found is None
+
+
+def test_too_many_payloads_are_no_report(sandbox: Path) -> None:
+    """Each with sound ads: looked at as far as the limit, in the time that there is."""
+    place = glidein_in(sandbox / "glide_x")
+    for number in range(MOST_PAYLOADS + 5):
+        payload(place, number)
+    begun = time.monotonic()
+    with pytest.raises(RefusedFile, match=r"too many payloads|not read in time"):
+        read(sandbox)
+    assert time.monotonic() - begun < 2
+
+
+def test_many_directories_are_not_all_looked_at(sandbox: Path) -> None:
+    """HOSTILE 26: of a job with thousands of them, some are, at once."""
+    for number in range(20 * MOST_DIRECTORIES):
+        (sandbox / f"d{number}").mkdir()
+    begun = time.monotonic()
+    assert read(sandbox) is None
+    assert time.monotonic() - begun < 2
+
+
+def test_ads_that_change_while_they_are_read(sandbox: Path) -> None:
+    """HOSTILE 17: a report of what stood there at one moment, or none; at no time one of both."""
+    place = payload(glidein_in(sandbox / "glide_x"), 1)
+    ads = [b"Cpus = %d\n" % cores + b"X = 1\n" * 2000 + b"Y = %d\n" % cores for cores in (2, 4)]
+    (place / ".machine.ad").write_bytes(ads[0])
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            for ad in ads:
+                (place / ".machine.ad").write_bytes(ad)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(30):
+            try:
+                found = seen(sandbox)
+            except RefusedFile as refused:
+                assert refused.reason in {"torn", "empty"}
+            else:
+                assert found is not None and found.used_cpu in {2, 4}
+    finally:
+        stop.set()
+        writer.join()

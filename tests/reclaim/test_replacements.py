@@ -1,0 +1,230 @@
+"""An order that has become the worse choice by far is withdrawn, and another pilot of the same user goes instead."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind, Place, kind_name
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import PAUSE, History, PastOrder
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.settings import ReclaimSettings
+
+from .facts import NOW, SETTINGS, account, pilot, report, reports, snapshot
+
+OPEN = dataclasses.replace(SETTINGS, policy="open-need", drain_only=True, waiting_cost=0.02)
+DEADLINE = NOW + 3600
+
+
+def late(number: int, *, user: str = "alice", cores: int = 8) -> Pilot:
+    """An order stands for it; its last payload, on one core, was to end and now ends long after its deadline."""
+    said = report(1.0, first_end=NOW + 90_000, last_end=NOW + 90_000, start=NOW - 9000)
+    return pilot(number, said, cores=cores, user=user, deadline=DEADLINE)
+
+
+def cheap(number: int, *, user: str = "alice", cores: int = 8) -> Pilot:
+    """It leaves within a minute and wastes next to nothing."""
+    said = report(float(cores), first_end=NOW + 60, last_end=NOW + 60, start=NOW - 60)
+    return pilot(number, said, cores=cores, user=user)
+
+
+def plan(seen: Snapshot, settings: ReclaimSettings = OPEN, history: History | None = None) -> Plan:
+    return make_plan(seen, NOW, settings, history)
+
+
+def told(of: Plan) -> tuple[list[str], list[str]]:
+    return sorted(one.pilot.run for one in of.withdrawals), sorted(order.pilot.run for order in of.orders)
+
+
+def test_a_late_pilot_goes_on_and_a_cheap_one_goes_in_its_place() -> None:
+    found = plan(snapshot(late(1), cheap(2), pilot(3, report(2.0)), deficit=8, surplus=16))
+    assert told(found) == ([late(1).run], [cheap(2).run])
+    [withdrawal], [order] = found.withdrawals, found.orders
+    assert withdrawal.instead == (order.pilot.run,) and order.instead_of == (withdrawal.pilot.run,)
+    assert withdrawal.reason.startswith(
+        f"another pilot costs less by far: {order.pilot.name} 0.229 core-h, this one 8.51 core-h"
+    )
+    assert f"in place of {withdrawal.pilot.name}, whose order would cost " in order.reason
+    assert order.deadline <= DEADLINE
+    assert found.summary.endswith("; 1 order is withdrawn, as others cost less by far")
+
+
+def test_the_default_policy_replaces_nothing() -> None:
+    seen = snapshot(late(1), cheap(2), deficit=8, surplus=16)
+    assert told(plan(seen, dataclasses.replace(OPEN, policy="least-waste"))) == ([], [])
+
+
+def test_an_order_that_is_a_little_worse_stands() -> None:
+    ordered = dataclasses.replace(cheap(1), deadline=DEADLINE)
+    assert told(plan(snapshot(ordered, dataclasses.replace(cheap(2)), deficit=8, surplus=16))) == ([], [])
+
+
+def test_an_order_that_is_late_within_its_margin_stands() -> None:
+    """Its deadline is a quarter of an hour after the end that it had stated; it takes five minutes longer."""
+    said = report(8.0, first_end=NOW + 1800, last_end=NOW + 1800, start=NOW - 9000)
+    ordered = pilot(1, said, deadline=NOW + 1800 + 600)
+    site = dataclasses.replace(OPEN, margin=900)
+    other = pilot(2, report(8.0, first_end=NOW + 1500, last_end=NOW + 1500, start=NOW - 9000))
+    assert told(plan(snapshot(ordered, other, deficit=8, surplus=16), site)) == ([], [])
+
+
+def test_only_a_pilot_of_the_same_user_and_of_as_many_cores_goes_instead() -> None:
+    for other in (cheap(2, user="ann"), cheap(2, cores=16), cheap(2, cores=4)):
+        assert told(plan(snapshot(late(1), other, deficit=8, surplus=40))) == ([], [])
+
+
+def test_who_was_released_gets_no_order_within_an_hour() -> None:
+    released = cheap(2)
+    history = History(withdrawn={released.run: NOW - PAUSE + 60})
+    assert told(plan(snapshot(late(1), released, deficit=8, surplus=16), history=history)) == ([], [])
+    one = plan(snapshot(released, pilot(3, report(2.0)), deficit=8, surplus=16), history=history)
+    assert [order.pilot.run for order in one.orders] == [pilot(3).run]
+    [spared] = [it for user in one.users for it in user.spared if it.candidate.pilot.run == released.run]
+    assert "its order was withdrawn at" in spared.reason
+    history = History(withdrawn={released.run: NOW - PAUSE})
+    assert told(plan(snapshot(late(1), released, deficit=8, surplus=16), history=history))[1] == [released.run]
+
+
+def test_an_order_for_a_request_stands() -> None:
+    one = late(1)
+    history = History(requested={one.run: ("20261121-081640", 8)})
+    found = plan(snapshot(one, cheap(2), deficit=8, surplus=16), history=history)
+    assert cheap(2).run not in told(found)[1]
+
+
+def test_a_limit_of_the_hour_holds_for_those_that_replace_others() -> None:
+    history = History(orders=(PastOrder(NOW - 600, "alice", 16),))
+    seen = snapshot(late(1), late(2), cheap(3), cheap(4), deficit=16, surplus=32)
+    assert len(plan(seen, history=history).orders) == 2
+    for most in (23, 24):
+        bound = dataclasses.replace(OPEN, max_cores_per_user_hour=most)
+        assert len(plan(seen, bound, history).orders) == (most - 16) // 8
+
+
+def test_what_nobody_needs_any_more_is_withdrawn_for_that_reason() -> None:
+    [one] = plan(snapshot(late(1), cheap(2), deficit=0, surplus=16)).withdrawals
+    assert one.reason.startswith("nobody waits") and not one.instead
+
+
+some_pilots = st.lists(
+    st.tuples(
+        reports(),
+        st.sampled_from([4, 8, 16]),
+        st.sampled_from(["alice", "ann"]),
+        st.none() | st.integers(NOW + 1, NOW + 7000),
+    ),
+    max_size=8,
+)
+
+
+def made(these: Sequence[tuple[PilotReport | None, int, str, int | None]]) -> list[Pilot]:
+    return [
+        pilot(number, said, cores=cores, user=user, deadline=deadline)
+        for number, (said, cores, user, deadline) in enumerate(these)
+    ]
+
+
+def cores_by_user(pilots: Sequence[Pilot], runs: Sequence[str]) -> Mapping[str, int]:
+    found = {"alice": 0, "ann": 0}
+    for one in pilots:
+        found[one.user] += one.cores * (one.run in runs)
+    return found
+
+
+@given(some_pilots, st.integers(0, 5))
+def test_no_claim_changes_how_many_cores_anybody_gives_back(
+    these: list[tuple[PilotReport | None, int, str, int | None]], more: int
+) -> None:
+    """Whatever is replaced: each user loses as many cores as without, and nobody that has an order gets another."""
+    pilots = made(these)
+    going = sum(one.cores for one in pilots if one.deadline is not None)
+    seen = snapshot(*pilots, deficit=going + more, surplus=going + more)
+    found, plain = plan(seen), plan(seen, dataclasses.replace(OPEN, policy="least-waste"))
+    gone, new = told(found)
+    others = {order.pilot.run: order for order in found.orders if not order.instead_of}
+    assert all(one.deadline is None for one in pilots if one.run in new)
+    swapped = [run for run in new if run not in others]
+    assert cores_by_user(pilots, swapped) == cores_by_user(pilots, gone)
+    assert cores_by_user(pilots, list(others)) == cores_by_user(pilots, told(plain)[1])
+
+
+@given(some_pilots)
+def test_what_was_given_instead_stands_when_nothing_has_changed(
+    these: list[tuple[PilotReport | None, int, str, int | None]],
+) -> None:
+    pilots = made(these)
+    going = sum(one.cores for one in pilots if one.deadline is not None)
+    first = plan(snapshot(*pilots, deficit=going, surplus=going))
+    gone, new = told(first)[0], {order.pilot.run: order.deadline for order in first.orders}
+    after = [
+        dataclasses.replace(one, deadline=None if one.run in gone else new.get(one.run, one.deadline)) for one in pilots
+    ]
+    history = History(withdrawn=dict.fromkeys(gone, NOW))
+    again = plan(snapshot(*after, deficit=going, surplus=going), history=history)
+    assert not set(told(again)[0]) & set(new)
+    assert not set(told(again)[1]) & set(gone)
+
+
+# ---- where jobs wait by kind ----
+
+
+def on(one: Pilot, node: str, memory: int = 8192) -> Pilot:
+    return dataclasses.replace(one, node=node, place=node, holds=Amounts(one.cores, memory))
+
+
+def waiting(*pilots: Pilot, cores: int = 8, memory: int = 0, jobs: int = 1, classes: str = "plain") -> Snapshot:
+    needs = Amounts(cores, memory)
+    name = kind_name("group_b", needs, "")
+    kind = JobKind(name, "group_b", jobs, needs, frozenset({classes}), example="17.0")
+    places = tuple(
+        Place(node, node, "fast" if node == "n9" else "plain", Amounts(), Amounts(16, 65536))
+        for node in sorted({one.node for one in pilots})
+    )
+    held = sum(one.cores for one in pilots)
+    accounts = (account("group_a", held, 0, priority=900.0), account("group_b", 0, 100, wanted=jobs * cores))
+    return Snapshot(NOW, pilots, accounts, 0.0, {"alice": 900.0, "bob": 500.0}, kinds=(kind,), places=places)
+
+
+def test_room_on_another_node_replaces_an_order() -> None:
+    seen = waiting(on(late(1), "n1"), on(cheap(2), "n2"), on(pilot(3, report(2.0)), "n3"))
+    found = plan(seen)
+    assert told(found) == ([late(1).run], [cheap(2).run])
+    [order] = found.orders
+    assert order.room is not None and order.room.place == "n2" and "makes room on n2" in order.reason
+    assert found.parts == {kind: {order.pilot.run: part} for kind, by in found.parts.items() for part in by.values()}
+
+
+def test_room_that_the_job_cannot_use_replaces_nothing() -> None:
+    """The cheap pilot is on a node where the job may not run, or holds less memory than it needs."""
+    assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n9")))) == ([], [])
+    assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n2", 4096), memory=8192))) == ([], [])
+
+
+def test_room_of_two_pilots_moves_as_a_whole() -> None:
+    """bob's job needs the room of two pilots of 4 cores; both of another node cost less, one of a third does not do."""
+    mine = [on(late(number, cores=4), "n1") for number in (1, 2)]
+    theirs = [on(cheap(number, cores=4), "n2") for number in (3, 4)]
+    found = plan(waiting(*mine, *theirs, on(cheap(5, cores=4), "n3")))
+    assert told(found) == (sorted(one.run for one in mine), sorted(one.run for one in theirs))
+    assert {order.instead_of for order in found.orders} == {tuple(sorted(one.run for one in mine))}
+    assert all(order.kept is not None and order.kept.pilots == 2 for order in found.orders)
+    dear = pilot(6, report(4.0, first_end=NOW + 90_000, last_end=NOW + 90_000, start=NOW - 20_000), cores=4)
+    assert told(plan(waiting(*mine, on(cheap(5, cores=4), "n3"), on(dear, "n3")))) == ([], [])
+
+
+def test_another_users_pilot_makes_no_room_instead() -> None:
+    assert told(plan(waiting(on(late(1), "n1"), on(cheap(2, user="ann"), "n2")))) == ([], [])
+
+
+@pytest.mark.parametrize("least", ["open-need", "least-waste"])
+def test_where_nothing_costs_less_by_far_nothing_changes(least: str) -> None:
+    seen = waiting(on(dataclasses.replace(cheap(1), deadline=DEADLINE), "n1"), on(cheap(2), "n2"))
+    assert told(plan(seen, dataclasses.replace(OPEN, policy=least))) == ([], [])
