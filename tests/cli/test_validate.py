@@ -17,6 +17,7 @@ from drainwise.local.store import LocalStore
 from drainwise.validate import machine
 from drainwise.validate.request import load_request
 from drainwise.validate.state import text_of
+from drainwise.validate.thresholds import MCM
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = str(ROOT / "plugins")
@@ -184,3 +185,17 @@ def test_the_tables_on_the_page_are_ones(tmp_path: Path, capsys: pytest.CaptureF
     assert set(tables) == set(NOWHERE) and all("resources" in table for table in tables.values())
     for backend in tables:
         refused(capsys, 1, str(path), "--backend", backend)
+
+
+def test_the_fragments_on_the_page_go_into_a_request(tmp_path: Path) -> None:
+    """Other thresholds and a further sequence, beside the page's own request."""
+    if toml_reader() is None:
+        pytest.skip("TOML needs Python 3.11 or tomli")
+    page = (ROOT / "docs" / "validation.md").read_text()
+    whole = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0]
+    fragments = re.findall(r"```toml fragment\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "request.toml"
+    path.write_text("".join([whole, *fragments]))
+    request = load_request(str(path))
+    assert request.thresholds == replace(MCM, tries=4)
+    assert [one.command[0] for one in request.following] == [f"{tmp_path}/reconstruct"]

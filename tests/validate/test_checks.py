@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
 from drainwise.validate.checks import (
+    EVENTS,
     FILTER,
     MEMORY,
     SIZE,
@@ -22,6 +23,7 @@ from drainwise.validate.checks import (
     sigma,
 )
 from drainwise.validate.measurement import Measurement
+from drainwise.validate.thresholds import DOCUMENT, MCM, Thresholds
 
 LIMITS = Limits(2300, 1.0)
 
@@ -33,8 +35,10 @@ def run(
     return Measurement(cores, events, written, size * 1000 * written, time * events, time * events, peak * 10**6)
 
 
-def missed(measured: Measurement, estimates: RequestEstimates, limits: Limits = LIMITS) -> set[str]:
-    return {check.name for check in check_run(measured, estimates, limits) if not check.passed}
+def missed(
+    measured: Measurement, estimates: RequestEstimates, limits: Limits = LIMITS, thresholds: Thresholds = DOCUMENT
+) -> set[str]:
+    return {check.name for check in check_run(measured, estimates, limits, thresholds) if not check.passed}
 
 
 @pytest.mark.parametrize(
@@ -119,3 +123,33 @@ def test_a_check_says_its_figures() -> None:
     time, _, memory, _ = check_run(run(time=2.0, peak=3000), RequestEstimates(1.0, 100.0), LIMITS)
     assert str(time) == "time per event 2 s, expected 0.6 to 1.4 s"
     assert str(memory) == "peak RSS 3000 MB, expected at most 2300 MB"
+
+
+@pytest.mark.parametrize(("size", "expected"), [(50, set()), (150, set()), (49, {SIZE}), (151, {SIZE})])
+def test_mcm_s_size_per_event_within_50_percent(size: int, expected: set[str]) -> None:
+    """The document's time, a wider size."""
+    assert missed(run(size=size), RequestEstimates(1.0, 100.0), thresholds=MCM) == expected
+    assert missed(run(time=1.401), RequestEstimates(1.0, 100.0), thresholds=MCM) == {TIME}
+
+
+def test_mcm_s_filter_efficiency_within_five_sigma() -> None:
+    """e = 0.5 of 10000 events: 5 · 0.025 either way."""
+    measured = run(written=5000, events=10000)
+    for claimed, expected in ((0.376, set()), (0.624, set()), (0.374, {FILTER}), (0.626, {FILTER})):
+        assert missed(measured, RequestEstimates(1.0, 100.0), Limits(2300, claimed), MCM) == expected
+
+
+def test_mcm_s_least_number_of_events() -> None:
+    """Ten must have been written; of fewer nothing can be said, and no other claim mends that."""
+    estimates, limits = RequestEstimates(1.0, 100.0), Limits(2300, 0.1)
+    assert missed(run(written=10), estimates, limits, MCM) == set()
+    [check] = [one for one in check_run(run(written=9), estimates, limits, MCM) if not one.passed]
+    assert (check.name, check.fatal) == (EVENTS, True)
+    assert str(check) == "events written 9, expected 10 to 100"
+
+
+def test_mcm_s_adjustment() -> None:
+    """(old + 9 × measured) / 10."""
+    assert adjusted(8.0, 4.0, MCM) == 7.6
+    before = RequestEstimates(4.0, 100.0)
+    assert adjust(before, check_run(run(time=8.0), before, LIMITS, MCM), MCM) == RequestEstimates(7.6, 100.0)

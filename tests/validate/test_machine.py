@@ -23,6 +23,7 @@ from drainwise.validate.machine import (
 from drainwise.validate.measurement import Measurement
 from drainwise.validate.report import choose, submission
 from drainwise.validate.request import Request
+from drainwise.validate.thresholds import FLOATING_POINT, MCM
 
 REQUEST = Request("r", ("run", "-n{events}", "{cores}", "{memory}"), 100, 1.0, 100.0, 2300, can_thread=True)
 
@@ -224,3 +225,37 @@ def test_of_several_tries_the_one_in_range_is_submitted() -> None:
     validation = machine.measured(begun(replace(REQUEST, can_thread=False)), "1c-1", measurement(time=2.0))
     chosen = submission(machine.measured(validation, "1c-2", measurement(time=1.8)))
     assert chosen is not None and chosen.time_per_event == pytest.approx(1.8)
+
+
+TODAY = replace(REQUEST, thresholds=MCM)
+
+
+def test_mcm_tries_twice() -> None:
+    """The second time out of range is the last; the claim moves by nine tenths of the way."""
+    validation = machine.measured(begun(TODAY), "1c-1", measurement(time=2.0))
+    assert validation.steps[-1].estimates == RequestEstimates(1.9, 100.0)
+    validation = machine.measured(validation, "1c-2", measurement(time=9.0))
+    assert validation.state == REFUSED and validation.reason.endswith("out of range after 2 tries")
+
+
+def test_mcm_takes_the_most_efficient_run_where_none_passes() -> None:
+    """On 2 cores with 60 %, though more cores, and one, are there; above 70 % the most cores count as before."""
+    runs = {1: 0.5, 2: 0.6, 4: 0.55, 8: 0.6}
+    assert [choose([measurement(n, efficiency=part) for n, part in runs.items()], MCM)] == [
+        measurement(8, efficiency=0.6)
+    ]
+    runs[8] = 0.59
+    chosen = choose([measurement(n, efficiency=part) for n, part in runs.items()], MCM)
+    assert chosen is not None and chosen.cores == 2
+    chosen = choose([measurement(n, efficiency=part + 0.15) for n, part in runs.items()], MCM)
+    assert chosen is not None and chosen.cores == 8
+
+
+def test_what_is_submitted_says_which_arithmetic() -> None:
+    """50000 MB: 55000 exactly, and beside it the 56000 of CMS's floating point."""
+    alone = replace(REQUEST, can_thread=False, memory=60_000)
+    chosen = submission(machine.measured(begun(alone), "1c-1", measurement(peak=50_000)))
+    assert chosen is not None and (chosen.memory, chosen.other_memory) == (55_000, 56_000)
+    floating = replace(alone, thresholds=replace(alone.thresholds, arithmetic=FLOATING_POINT))
+    chosen = submission(machine.measured(begun(floating), "1c-1", measurement(peak=50_000)))
+    assert chosen is not None and (chosen.memory, chosen.other_memory) == (56_000, 55_000)

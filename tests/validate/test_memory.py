@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import UsageError
-from drainwise.validate.measurement import memory_for_run, memory_for_submission, single_core_memory
+from drainwise.validate.measurement import memory_for_run, single_core_memory
+from drainwise.validate.thresholds import EXACT, MCM, memory_for_submission
 
 EXAMPLES = {
     (2300, 1): {1: 2300, 2: 4000, 4: 8000, 8: 16000},
@@ -65,6 +67,22 @@ def test_submission_is_exact_where_floating_point_is_not() -> None:
     """1.1 × 50000 is 55000 and not a little more, which would cost a thousand MB."""
     assert math.ceil((50000 * 1.1) / 1000.0) * 1000 == 56000
     assert memory_for_submission(50000) == 55000
+
+
+@pytest.mark.parametrize(
+    ("peak", "factor"), [(3999, 1.6), (4000, 1.5), (5999, 1.5), (6000, 1.4), (8000, 1.3), (9999, 1.3), (10_000, 1.2)]
+)
+def test_mcm_s_margins_by_size(peak: float, factor: float) -> None:
+    """60 to 20 per cent more, the less the larger the peak; its floating point, and whole thousands."""
+    assert memory_for_submission(peak, MCM) == math.ceil(peak * factor / 1000.0) * 1000
+
+
+def test_both_arithmetics() -> None:
+    """5000 MB and a tenth are 5500 in both; 1.1 × 50000 is more than 55000 in McM's alone."""
+    tenth = replace(MCM, memory_margin=1.1, memory_margin_below=())
+    assert memory_for_submission(5000, tenth) == memory_for_submission(5000, replace(tenth, arithmetic=EXACT)) == 6000
+    assert memory_for_submission(50_000, tenth) == 56_000
+    assert memory_for_submission(50_000, replace(tenth, arithmetic=EXACT)) == 55_000
 
 
 @given(st.floats(0.001, 10**7, allow_nan=False))

@@ -11,6 +11,7 @@ import pytest
 from drainwise.common import written_file
 from drainwise.facts.errors import ConfigurationError
 from drainwise.validate.request import Request, as_json, load_request, release_can_thread, request_of
+from drainwise.validate.thresholds import DOCUMENT, MCM, as_table
 
 TOML = """
 name = "minimum-bias"
@@ -64,6 +65,35 @@ def test_a_request_in_json(tmp_path: Path) -> None:
     request = load_request(str(tmp_path / "request.json"))
     assert (request.threads, request.filter_efficiency, request.cores, request.wall_limit) == (1, 1.0, (2, 4, 8), 28800)
     assert request_of(as_json(request), "again") == request
+
+
+def test_thresholds_by_profile_and_one_by_one() -> None:
+    """Those of the document where nothing is said; each may be changed on its own."""
+    assert request_of(LEAST, "f").thresholds == DOCUMENT
+    assert request_of({**LEAST, "profile": "mcm"}, "f").thresholds == MCM
+    own = {"tries": 4, "memory_margin_below": [[1000, 2], [2000, 1.5]], "otherwise": "most-efficient"}
+    request = request_of({**LEAST, "profile": "mcm", "thresholds": own}, "f")
+    assert (request.thresholds.tries, request.thresholds.sigmas) == (4, 5)
+    assert list(request.thresholds.memory_margin_below) == [(1000, 2), (2000, 1.5)]
+    assert request_of(as_json(request), "again") == request
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"profile": "atlas"}, "profile = 'atlas': expected one of document, mcm"),
+        ({"thresholds": 3}, "thresholds = '3': expected a table of keys"),
+        ({"thresholds": {"trys": 3}}, r"\[thresholds\] trys = '3': expected one of .*did you mean tries"),
+        ({"thresholds": {"tries": 0}}, r"\[thresholds\] tries = '0': expected a whole number from 1"),
+        ({"thresholds": {"memory_margin_below": [[2, 1.5], [1, 2]]}}, "expected rising pairs"),
+        ({"thresholds": {"memory_margin_below": [[2]]}}, "expected rising pairs"),
+        ({"thresholds": {"memory_margin": 0.9}}, "expected a factor from 1 to 100"),
+    ],
+)
+def test_wrong_thresholds_are_named(change: dict[str, object], expected: str) -> None:
+    """File, section, key, value and what was expected."""
+    with pytest.raises(ConfigurationError, match=expected):
+        request_of({**LEAST, **change}, "f")
 
 
 def test_without_a_toml_reader_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,3 +195,23 @@ def test_a_fifo_in_the_requests_place_keeps_nobody_waiting(tmp_path: Path) -> No
         load_request(str(tmp_path / "r.json"))
     with pytest.raises(ConfigurationError, match="No such file"):
         load_request(str(tmp_path / "none.json"))
+
+
+def test_every_threshold_is_documented_with_both_defaults() -> None:
+    """docs/validation.md has a row for each, with the document's value and McM's."""
+    page = (Path(__file__).parents[2] / "docs" / "validation.md").read_text()
+    part = page.partition("\n## Other thresholds\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in part.splitlines() if line[:3] == "| `"]
+    shown = {
+        name: values
+        for names, *cells, _ in rows
+        for name, values in zip(
+            names.replace("`", "").split(", "),
+            zip(*(cell.split(", ") if "[" not in cell else [cell] for cell in cells)),
+        )
+    }
+    both = [
+        {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in as_table(one).items()}
+        for one in (DOCUMENT, MCM)
+    ]
+    assert shown == {name: (both[0][name], both[1][name]) for name in both[0]}

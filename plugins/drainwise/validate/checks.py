@@ -7,26 +7,31 @@ as the decimal numbers that people wrote: 0.14 lies within 0.1 ± 40 %, whatever
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from drainwise.facts.errors import UsageError
 from drainwise.validate.measurement import Measurement
+from drainwise.validate.thresholds import DOCUMENT, Thresholds
 
 TIME, SIZE, MEMORY, FILTER = "time per event", "size per event", "peak RSS", "filter efficiency"
-TIME_MARGIN, SIZE_MARGIN = Fraction(40, 100), Fraction(10, 100)
-SIGMAS = 3
+EVENTS = "events written"
 LEAST_SIGMA = 0.05
 """Sigma is at least this part of the measured efficiency."""
-_MEASURED_WEIGHT, _OLD_WEIGHT = 3, 1
 
 
 @dataclass(frozen=True)
 class RequestEstimates:
-    """The claims that a validation may adjust: seconds and kB per event."""
+    """The claims that a validation may adjust: seconds and kB per event; following: of the further sequences."""
 
     time_per_event: float
     size_per_event: float
+    following: tuple[RequestEstimates, ...] = ()
+
+    @property
+    def sequences(self) -> tuple[RequestEstimates, ...]:
+        """Those of all sequences, the first included."""
+        return (self, *self.following)
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,41 @@ class Check:
         return f"{self.name} {self.measured:.6g}{unit}, {'within' if self.passed else 'expected'} {place}"
 
 
-def check_run(run: Measurement, estimates: RequestEstimates, limits: Limits) -> tuple[Check, ...]:
-    """Return the four checks of a single-core run, in the document's order. Raises UsageError for no events."""
+def check_run(
+    run: Measurement, estimates: RequestEstimates, limits: Limits, thresholds: Thresholds = DOCUMENT
+) -> tuple[Check, ...]:
+    """Return the four checks of a single-core run, in the document's order. Raises UsageError for no events.
+
+    Time and size are those of each sequence, the peak is the largest, the filter efficiency the product. Where so many
+    events must have been written, that is checked first: of fewer nothing can be said.
+    """
+    peak = run.whole_peak_rss
+    pairs = list(zip(run.sequences, estimates.sequences))
+    time, size = thresholds.time_margin, thresholds.size_margin
     return (
-        _margin(TIME, run.time_per_event, estimates.time_per_event, TIME_MARGIN, "s"),
-        _margin(SIZE, run.size_per_event, estimates.size_per_event, SIZE_MARGIN, "kB"),
-        Check(MEMORY, run.peak_rss, 0.0, float(limits.memory), "MB", run.peak_rss <= limits.memory, fatal=True),
-        _filter(run, limits.filter_efficiency),
+        *_events(run, thresholds.least_events),
+        *(
+            _margin(_named(TIME, place, estimates), one.time_per_event, claim.time_per_event, time, "s")
+            for place, (one, claim) in enumerate(pairs)
+        ),
+        *(
+            _margin(_named(SIZE, place, estimates), one.size_per_event, claim.size_per_event, size, "kB")
+            for place, (one, claim) in enumerate(pairs)
+        ),
+        Check(MEMORY, peak, 0.0, float(limits.memory), "MB", peak <= limits.memory, fatal=True),
+        _filter(run, limits.filter_efficiency, thresholds.sigmas),
     )
+
+
+def _events(run: Measurement, least: int) -> tuple[Check, ...]:
+    if not least:
+        return ()
+    written = min(one.written for one in run.sequences)
+    return (Check(EVENTS, written, least, max(least, run.events), "", written >= least, fatal=True),)
+
+
+def _named(check: str, place: int, estimates: RequestEstimates) -> str:
+    return f"{check} of sequence {place + 1}" if estimates.following else check
 
 
 def sigma(measured: float, events: int) -> float:
@@ -80,28 +112,37 @@ def sigma(measured: float, events: int) -> float:
     return max(math.sqrt(measured * (1 - measured) / events), LEAST_SIGMA * measured)
 
 
-def adjusted(measured: float, old: float) -> float:
-    """Return the next try's estimate: (3·measured + old)/4."""
-    return (_MEASURED_WEIGHT * measured + _OLD_WEIGHT * old) / (_MEASURED_WEIGHT + _OLD_WEIGHT)
+def adjusted(measured: float, old: float, thresholds: Thresholds = DOCUMENT) -> float:
+    """Return the next try's estimate: by the document (3·measured + old)/4."""
+    new, before = thresholds.measured_weight, thresholds.old_weight
+    return (new * measured + before * old) / (new + before)
 
 
-def adjust(estimates: RequestEstimates, checks: tuple[Check, ...]) -> RequestEstimates:
+def adjust(
+    estimates: RequestEstimates, checks: tuple[Check, ...], thresholds: Thresholds = DOCUMENT
+) -> RequestEstimates:
     """Return the estimates of the next try: those that a check found out of range are moved, the others stay."""
     missed = {check.name: check.measured for check in checks if not check.passed}
-    return RequestEstimates(
-        adjusted(missed[TIME], estimates.time_per_event) if TIME in missed else estimates.time_per_event,
-        adjusted(missed[SIZE], estimates.size_per_event) if SIZE in missed else estimates.size_per_event,
-    )
+
+    def moved(check: str, place: int, old: float) -> float:
+        name = _named(check, place, estimates)
+        return adjusted(missed[name], old, thresholds) if name in missed else old
+
+    first, *others = [
+        RequestEstimates(moved(TIME, place, one.time_per_event), moved(SIZE, place, one.size_per_event))
+        for place, one in enumerate(estimates.sequences)
+    ]
+    return replace(first, following=tuple(others))
 
 
-def _margin(name: str, measured: float, claimed: float, margin: Fraction, unit: str) -> Check:
-    exact, centre = Fraction(repr(measured)), Fraction(repr(claimed))
-    low, high = centre * (1 - margin), centre * (1 + margin)
+def _margin(name: str, measured: float, claimed: float, margin: float, unit: str) -> Check:
+    exact, centre, part = Fraction(repr(measured)), Fraction(repr(claimed)), Fraction(repr(margin))
+    low, high = centre * (1 - part), centre * (1 + part)
     return Check(name, measured, float(low), float(high), unit, low <= exact <= high, fatal=False)
 
 
-def _filter(run: Measurement, claimed: float) -> Check:
-    measured = run.filter_efficiency
-    reach = SIGMAS * sigma(measured, run.events)
+def _filter(run: Measurement, claimed: float, sigmas: float) -> Check:
+    measured = run.whole_filter_efficiency
+    reach = sigmas * sigma(measured, run.events)
     low, high = max(0.0, claimed - reach), min(1.0, claimed + reach)
     return Check(FILTER, measured, low, high, "", abs(measured - claimed) <= reach, fatal=True)

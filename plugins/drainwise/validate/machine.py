@@ -1,8 +1,8 @@
 """The whole procedure as a state machine: every transition takes a state and a fact and gives the next state. Pure.
 
-A step is one run. The single-core run comes first; it is tried at most three times, with estimates adjusted in between.
-When it is in range, the runs of 2, 4 and 8 cores follow at the same time, where the program can thread. Their values
-are saved and not checked.
+A step is one run. The single-core run comes first; it is tried at most three times, or as often as the request's
+thresholds say, with estimates adjusted in between. When it is in range, the runs of 2, 4 and 8 cores follow at the same
+time, where the program can thread. Their values are saved and not checked.
 
 Source: CMS McM MultiValidation. As in McM, a run of whatever cores that fails ends the validation. A run that the batch
 system lost says nothing about the request: it is run once more.
@@ -18,7 +18,6 @@ from drainwise.validate.measurement import Measurement, memory_for_run
 from drainwise.validate.request import Request
 from drainwise.validate.start import Run
 
-MOST_TRIES = 3
 MOST_LOSSES = 1
 """The number of times a run that the batch system lost is run again."""
 
@@ -93,8 +92,11 @@ def run_of(validation: Validation, step: Step) -> Run:
 def asked_run(request: Request, name: str, cores: int, memory: int) -> Run:
     """Return the run of a request on `cores` with `memory` MB."""
     figures = {"cores": cores, "events": request.events, "memory": memory}
-    words = tuple(filled(word, figures) for word in request.command)
-    return Run(name, cores, memory, request.events, request.wall_limit, words, request.environment)
+    words, *others = [
+        tuple(filled(word, figures) for word in command)
+        for command in (request.command, *(one.command for one in request.following))
+    ]
+    return Run(name, cores, memory, request.events, request.wall_limit, words, request.environment, tuple(others))
 
 
 def all_runs(request: Request) -> list[tuple[int, int]]:
@@ -137,7 +139,8 @@ def measured(validation: Validation, label: str, run: Measurement) -> Validation
     if step.cores > 1:
         saved = _changed(validation, label, _OPEN, lambda one: replace(one, state=MEASURED, measurement=run))
         return saved if with_state(saved, *_OPEN) else replace(saved, state=PASSED)
-    checks = check_run(run, step.estimates, validation.request.limits)
+    request = validation.request
+    checks = check_run(run, step.estimates, request.limits, request.thresholds)
     return _after_checks(validation, replace(step, state=MEASURED, measurement=run, checks=checks))
 
 
@@ -157,10 +160,11 @@ def _after_checks(validation: Validation, step: Step) -> Validation:
     why = "; ".join(map(str, missed))
     if any(check.fatal for check in missed):
         return _refused(_with(validation, replace(step, note=why)), f"{_words(step)}: {why}")
-    if step.attempt >= MOST_TRIES:
-        reason = f"{_words(step)}: {why}: out of range after {MOST_TRIES} tries"
+    thresholds = validation.request.thresholds
+    if step.attempt >= thresholds.tries:
+        reason = f"{_words(step)}: {why}: out of range after {thresholds.tries} tries"
         return _refused(_with(validation, replace(step, note=why)), reason)
-    estimates = adjust(step.estimates, step.checks)
+    estimates = adjust(step.estimates, step.checks, thresholds)
     after = _with(validation, replace(step, note=why, adjusted=estimates))
     return replace(after, steps=(*after.steps, _planned(validation.request, 1, step.attempt + 1, estimates)))
 

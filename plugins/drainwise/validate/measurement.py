@@ -1,8 +1,8 @@
 """The measurement of one validation run, read from its report: a user's word, checked number by number.
 
 The runner that the batch system starts (`validation_runner`) measures time, CPU and memory from outside; the program
-itself says how many events it wrote, and how many bytes. Memory of runs and of the request that is submitted, in MB
-(10⁶ bytes): CMS McM MultiValidation, "Memory scaling in validation" and "Request submission to computing".
+itself says how many events it wrote, and how many bytes. Memory of runs, in MB (10⁶ bytes): CMS McM MultiValidation,
+"Memory scaling in validation".
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from drainwise.facts.errors import UsageError
@@ -28,7 +28,8 @@ class Measurement:
     """One run that ended well: `events` were run and `written` of them came out with `output_bytes`.
 
     wall_seconds, cpu_seconds: of the whole run. peak_rss_bytes: the largest resident set of all its processes together.
-    event_seconds: the part of wall_seconds in which events were processed, where the program says so.
+    event_seconds: the part of wall_seconds in which events were processed, where the program says so. following: the
+    further sequences of the run, in their order.
     """
 
     cores: int
@@ -39,6 +40,30 @@ class Measurement:
     cpu_seconds: float
     peak_rss_bytes: int
     event_seconds: float | None = None
+    following: tuple[Measurement, ...] = ()
+
+    @property
+    def sequences(self) -> tuple[Measurement, ...]:
+        """All sequences of the run, the first included."""
+        return (self, *self.following)
+
+    @property
+    def whole_filter_efficiency(self) -> float:
+        """The product over all sequences."""
+        return math.prod(one.filter_efficiency for one in self.sequences)
+
+    @property
+    def whole_cpu_efficiency(self) -> float:
+        """The mean over all sequences, each by its time per event, as McM has it."""
+        if not self.following:
+            return self.cpu_efficiency
+        weights = [one.time_per_event for one in self.sequences]
+        return sum(one.cpu_efficiency * by for one, by in zip(self.sequences, weights)) / sum(weights)
+
+    @property
+    def whole_peak_rss(self) -> float:
+        """The largest peak of all sequences, in MB."""
+        return max(one.peak_rss for one in self.sequences)
 
     @property
     def time_per_event(self) -> float:
@@ -67,10 +92,11 @@ class Measurement:
         return self.peak_rss_bytes / MB
 
 
-def parse_measurement(text: bytes, cores: int, events: int) -> Measurement:
+def parse_measurement(text: bytes, cores: int, events: int, sequences: int = 1) -> Measurement:
     """Read a run's report; `cores` it was given, `events` it had to run (the program may say it ran others).
 
-    Raises ValueError, one line that names the key and the value, for anything that no figure can be made of.
+    A further sequence runs what the one before wrote, unless it says other events. Raises ValueError, one line that
+    names the key and the value, for anything that no figure can be made of.
     """
     try:
         found: object = json.loads(text)
@@ -78,6 +104,22 @@ def parse_measurement(text: bytes, cores: int, events: int) -> Measurement:
         raise ValueError("its report is not JSON") from None
     if not isinstance(found, dict):
         raise ValueError("its report is no JSON object")
+    others = found.get("following", [])
+    if not isinstance(others, list) or len(others) != sequences - 1:
+        raise ValueError(f"its report is not of {sequences} sequences")
+    run = _sequence_in(found, cores, events)
+    following: list[Measurement] = []
+    for number, other in enumerate(others, 2):
+        try:
+            if not isinstance(other, dict):
+                raise ValueError("its report is no JSON object")
+            following.append(_sequence_in(other, cores, (following or [run])[-1].written))
+        except ValueError as fault:
+            raise ValueError(f"sequence {number}: {fault}") from None
+    return replace(run, following=tuple(following))
+
+
+def _sequence_in(found: Mapping[str, object], cores: int, events: int) -> Measurement:
     fault = found.get("fault")
     if isinstance(fault, str) and fault:
         raise ValueError(fault)
@@ -143,8 +185,6 @@ LEAST_PER_CORE, MOST_PER_CORE = 500, 4000
 """Between these lies what a run of more cores than the request has threads gets for each core, MB."""
 USUAL_SINGLE_CORE, SCALED_SINGLE_CORE = 2300, 2000
 """A request of one thread and 2300 MB is scaled as if it had 2000 MB."""
-_MARGIN = Fraction(11, 10)
-_STEP = 1000
 _MB, _MIB = 10**6, 1 << 20
 
 
@@ -168,16 +208,6 @@ def memory_for_run(cores: int, memory: int, threads: int) -> int:
     if cores < 1:
         raise UsageError(f"cores: {cores}: expected 1 or more")
     return memory if cores <= threads else math.ceil(single_core_memory(memory, threads) * cores)
-
-
-def memory_for_submission(peak_rss: float) -> int:
-    """Return MB to submit with: the peak resident set in MB and a tenth, rounded up to the next thousand.
-
-    Exact: as floating point numbers 1.1 × 50000 is more than 55000. Raises UsageError for none, NaN or infinity.
-    """
-    if not (math.isfinite(peak_rss) and peak_rss > 0):
-        raise UsageError(f"peak resident memory: {peak_rss!r} MB: expected a number above 0")
-    return math.ceil(Fraction(repr(float(peak_rss))) * _MARGIN / _STEP) * _STEP
 
 
 def mebibytes(megabytes: int) -> int:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from drainwise.common.typed_table import (
     Kind,
     argument,
     checked,
+    choice,
     in_file,
     list_of,
     matching,
@@ -27,6 +28,7 @@ from drainwise.common.typed_table import (
 from drainwise.common.written_file import from_json, from_toml, read_text
 from drainwise.siteconfig.units import parse_duration
 from drainwise.validate.checks import Limits, RequestEstimates
+from drainwise.validate.thresholds import DOCUMENT, PROFILES, Thresholds, as_table, thresholds_of
 
 MULTI_CORE = (2, 4, 8)
 DEFAULT_WALL_LIMIT = 8 * 3600
@@ -71,19 +73,36 @@ _KINDS: dict[str, Kind[Any]] = {
         "a table of variables",
         matching("(?!DRAINWISE_)[A-Za-z_][A-Za-z0-9_]{0,99}", "a variable's name, not one of DRAINWISE_…"),
     ),
+    "following": list_of(_TABLE, "tables of further sequences, [[following]]"),
+    "profile": choice(*PROFILES),
+    "thresholds": _TABLE,
     "backends": table_of(_TABLE, "tables of keys by name, such as [backends.slurm]"),
 }
 _REQUIRED = ("name", "command", "events", "time_per_event", "size_per_event", "memory")
+
+
+_FURTHER = ("command", "time_per_event", "size_per_event")
+MOST_SEQUENCES = 20
+
+
+@dataclass(frozen=True)
+class FurtherSequence:
+    """A program that runs after the one before, on what that wrote. time_per_event: s. size_per_event: kB."""
+
+    command: tuple[str, ...]
+    time_per_event: float
+    size_per_event: float
 
 
 @dataclass(frozen=True)
 class Request:
     """The request to validate. command: words in which {cores}, {events} and {memory} (MB) are replaced.
 
+    following: the further sequences, each run after the one before in the same directory.
     events: how many each run processes. time_per_event: s. size_per_event: kB. memory: MB for all of `threads`.
     filter_efficiency: of generator filter × match. can_thread: whether runs of more cores make sense; `cores` says of
-    how many. wall_limit: s of each run. backends: what batch systems must be given, by name; a request stays the same
-    when that changes.
+    how many. wall_limit: s of each run. thresholds: what is in range, and what follows. backends: what batch systems
+    must be given, by name; a request stays the same when that changes.
     """
 
     name: str
@@ -98,12 +117,15 @@ class Request:
     cores: tuple[int, ...] = MULTI_CORE
     wall_limit: int = DEFAULT_WALL_LIMIT
     environment: Mapping[str, str] = field(default_factory=dict)
+    thresholds: Thresholds = DOCUMENT
+    following: tuple[FurtherSequence, ...] = ()
     backends: Mapping[str, Mapping[str, object]] = field(default_factory=dict, compare=False)
 
     @property
     def estimates(self) -> RequestEstimates:
         """Return the claims that a validation may adjust."""
-        return RequestEstimates(self.time_per_event, self.size_per_event)
+        others = tuple(RequestEstimates(one.time_per_event, one.size_per_event) for one in self.following)
+        return RequestEstimates(self.time_per_event, self.size_per_event, others)
 
     @property
     def limits(self) -> Limits:
@@ -119,7 +141,12 @@ def load_request(path: str) -> Request:
     text = read_text(path, _LONGEST_FILE, "a request file that can be read", "a request of a page")
     request = request_of(from_json(path, text) if path.endswith(".json") else from_toml(path, text), path)
     here = os.path.dirname(os.path.abspath(path))
-    return replace(request, command=tuple(word.replace("{here}", here) for word in request.command))
+
+    def placed(command: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(word.replace("{here}", here) for word in command)
+
+    following = tuple(replace(one, command=placed(one.command)) for one in request.following)
+    return replace(request, command=placed(request.command), following=following)
 
 
 def request_of(found: object, file: str) -> Request:
@@ -135,8 +162,25 @@ def request_of(found: object, file: str) -> Request:
         raise wrong("can_thread", "missing", expected)
     if not values["command"][0]:
         raise wrong("command", "", _KINDS["command"].expected)
+    following = _further(values.pop("following", ()), file)
+    table, profile = values.pop("thresholds", {}), values.pop("profile", "document")
+    thresholds = thresholds_of(table, profile, in_file(file, "thresholds"))
     share = values.pop("filter_efficiency", 1.0) * values.pop("match_efficiency", 1.0)
-    return Request(**values, filter_efficiency=share, can_thread=bool(known if said is None else said))
+    can_thread = bool(known if said is None else said)
+    return Request(**values, filter_efficiency=share, can_thread=can_thread, thresholds=thresholds, following=following)
+
+
+def _further(found: Sequence[object], file: str) -> tuple[FurtherSequence, ...]:
+    if len(found) >= MOST_SEQUENCES:
+        raise in_file(file)("following", f"{len(found)} tables", f"fewer than {MOST_SEQUENCES}")
+    kinds, sequences = {name: _KINDS[name] for name in _FURTHER}, []
+    for place, table in enumerate(found, 2):
+        wrong = in_file(file, f"sequence {place}")
+        values = read_table(table, kinds, wrong, _FURTHER)
+        if not values["command"][0]:
+            raise wrong("command", "", kinds["command"].expected)
+        sequences.append(FurtherSequence(**values))
+    return tuple(sequences)
 
 
 def release_can_thread(release: str) -> bool | None:
@@ -160,4 +204,6 @@ def as_json(request: Request) -> dict[str, object]:
         "cores": list(request.cores),
         "wall_limit": request.wall_limit,
         "environment": dict(request.environment),
+        "thresholds": dict(as_table(request.thresholds)),
+        "following": [{**asdict(one), "command": list(one.command)} for one in request.following],
     }

@@ -136,7 +136,9 @@ def _asked(validation: Validation, step: Step, state: RunState) -> Validation:
     if state.report is None:
         return machine.failed(validation, step.label, "it ended with 0 and without a report")
     try:
-        run = parse_measurement(state.report, step.cores, validation.request.events)
+        run = parse_measurement(
+            state.report, step.cores, validation.request.events, 1 + len(validation.request.following)
+        )
     except ValueError as fault:
         return machine.failed(validation, step.label, str(fault))
     return machine.measured(validation, step.label, run)

@@ -60,7 +60,7 @@ def measure(
     adopt_orphans()
     signal.pthread_sigmask(signal.SIG_BLOCK, _CHILD_ENDED)  # it is waited for: a program's end is seen at once
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until there is somebody to pass them on to
-    peak, began = 0, time.monotonic()
+    peak, began, before = 0, time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     child = subprocess.Popen(
         command,
         env=environment,
@@ -82,10 +82,15 @@ def measure(
     wall = time.monotonic() - began
     kill_group(child.pid, signal.SIGKILL)
     kill_all_below(_LAST_WAIT)  # and reaps them: what was not waited for has no CPU time
+    # Whoever ends this one now ends the next command, which has not begun.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The kernel keeps the peak of each process that has ended: a peak between two looks is not missed.
-    peak = max(peak, used.ru_maxrss * 1024)
-    taken = {"wall_seconds": wall, "cpu_seconds": used.ru_utime + used.ru_stime, "peak_rss_bytes": peak}
+    # The kernel keeps the largest peak of all processes that have ended: one between two looks is not missed, unless
+    # a command before had a larger one.
+    if used.ru_maxrss > before.ru_maxrss:
+        peak = max(peak, used.ru_maxrss * 1024)
+    seconds = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    taken = {"wall_seconds": wall, "cpu_seconds": seconds, "peak_rss_bytes": peak}
     return code if code >= 0 else 128 - code, taken
 
 
@@ -174,23 +179,33 @@ def _in_child() -> None:
     lead_group()
 
 
-def main(arguments: Sequence[str] | None = None, limit: float = math.inf) -> int:
-    """Run for at most `limit` seconds, measure and report; the program's exit code."""
+def main(
+    arguments: Sequence[str] | None = None, limit: float = math.inf, following: Sequence[Sequence[str]] = ()
+) -> int:
+    """Run for at most `limit` seconds, measure and report; the program's exit code.
+
+    following: the commands of further sequences, one after the other until one fails; its exit code is returned.
+    """
     report, cores, events, memory, dashes, *command = sys.argv[1:] if arguments is None else arguments
     if dashes != "--" or not command:
         sys.stderr.write("drainwise: REPORT CORES EVENTS MEMORY -- COMMAND…\n")
         return 2
-    report = os.path.abspath(report)
-    own = f"{report}.program"
-    figures = {"CORES": cores, "EVENTS": events, "MEMORY": memory, "REPORT": own}
-    environment = {**os.environ, **{PREFIX + name: value for name, value in figures.items()}}
-    try:
-        code, measured = measure(command, environment, limit)
-    except OSError as fault:
-        sys.stderr.write(f"drainwise: {command[0]}: {fault.strerror}\n")
-        return _NOT_FOUND if isinstance(fault, FileNotFoundError) else _CANNOT_RUN
-    reported, fault_said = program_report(own)
-    value = {"measured": measured, "reported": reported, "fault": fault_said}
+    report, code, ends = os.path.abspath(report), 0, time.monotonic() + limit
+    values: list[dict[str, object]] = []
+    for number, words in enumerate((command, *following)):
+        own = f"{report}.program{number or ''}"
+        figures = {"CORES": cores, "EVENTS": events, "MEMORY": memory, "REPORT": own}
+        environment = {**os.environ, **{PREFIX + name: value for name, value in figures.items()}}
+        try:
+            code, measured = measure(words, environment, ends - time.monotonic())
+        except OSError as fault:
+            sys.stderr.write(f"drainwise: {words[0]}: {fault.strerror}\n")
+            return _NOT_FOUND if isinstance(fault, FileNotFoundError) else _CANNOT_RUN
+        reported, fault_said = program_report(own)
+        values.append({"measured": measured, "reported": reported, "fault": fault_said})
+        if code:
+            break
+    value = {**values[0], "following": values[1:]} if following else values[0]
     directory, name = split_path(report)
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

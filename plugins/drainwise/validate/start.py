@@ -50,7 +50,7 @@ report, *words = run["words"]
 os.environ.update(run["environment"])
 report = os.path.abspath(report)
 os.chdir(tempfile.mkdtemp(prefix="run-", dir="."))
-sys.exit(main([report, *words], run["wall_limit"]))
+sys.exit(main([report, *words], run["wall_limit"], run["following"]))
 """
 
 
@@ -59,6 +59,7 @@ class Run:
     """One run to start: `name` is its own and nobody else's, also after a crash. memory: MB. wall_limit: seconds.
 
     command, environment: the program's own; the job starts the runner around it. events: how many the program is given.
+    following: the commands of further sequences, each run when the one before has ended well.
     """
 
     name: str
@@ -68,12 +69,14 @@ class Run:
     wall_limit: int
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    following: tuple[tuple[str, ...], ...] = ()
 
 
 def packed_run(run: Run) -> bytes:
     """Return the packed runner's input: its arguments, its program's variables, and its wall limit, as JSON."""
     words = (REPORT, str(run.cores), str(run.events), str(run.memory), "--", *run.command)
     passed = {"words": words, "environment": dict(run.environment), "wall_limit": run.wall_limit}
+    passed["following"] = run.following
     return json.dumps(passed).encode()
 
 

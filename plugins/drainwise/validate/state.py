@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TypeVar
 
 from drainwise.common.local_file import read_small, replace_file, split_path
@@ -22,6 +22,9 @@ FORMAT = 1
 _LONGEST = 1 << 22
 _STATES = (machine.GOING, machine.PASSED, machine.REFUSED)
 _STEPS = (machine.PLANNED, machine.STARTED, machine.MEASURED, machine.FAILED, machine.LOST, machine.CANCELLED)
+
+_FOLLOWING = "following"
+"""The key of what belongs to further sequences."""
 
 T = TypeVar("T", Check, RequestEstimates, Measurement)
 
@@ -137,10 +140,14 @@ def _step(value: Mapping[str, object]) -> Step:
 
 
 def _fact(kind: type[T], value: object) -> T:
-    """Return a flat fact of numbers, words and truths. Raises TypeError, ValueError."""
-    names = {field.name for field in fields(kind)}
-    if not isinstance(value, dict) or set(value) != names:
+    """Return a fact of numbers, words and truths, with those of further sequences. Raises TypeError, ValueError."""
+    names = {field.name for field in fields(kind)} - {_FOLLOWING}
+    if not isinstance(value, dict) or set(value) - {_FOLLOWING} != names:
         raise TypeError(kind.__name__)
+    if value.get(_FOLLOWING):
+        others = tuple(_fact(kind, one) for one in value[_FOLLOWING])
+        return replace(_fact(kind, {name: value[name] for name in names}), following=others)  # type: ignore[call-arg]
+    value = {name: value[name] for name in names}
     if any(isinstance(one, float) and not math.isfinite(one) for one in value.values()):
         raise ValueError(kind.__name__)
     return kind(**value)
