@@ -22,9 +22,9 @@ sys.path.append(library)
 from drainwise.common.bounded_command import MOST_OUTPUT, Answer, Running  # noqa: E402
 from drainwise.common.faults import Faults  # noqa: E402
 from drainwise.node.settings import NodeSettings  # noqa: E402
+from drainwise.node.settings_file import SettingsFile  # noqa: E402
 from drainwise.slurm.jobs.commands import SlurmCommands  # noqa: E402
 from drainwise.slurm.node_agent.round import NodeAgent  # noqa: E402
-from drainwise.slurm.node_agent.settings_file import SettingsFile  # noqa: E402
 
 JOB = (
     "JobId={0} JobName=wrap UserId=alice({1}) GroupId=alice({1}) MCS_label=N/A Priority=33333 Nice=0 Account=atlas "

@@ -39,6 +39,40 @@ def test_a_job_has_its_features_its_variables_and_an_end(batch: Batch) -> None:
         assert batch.job(job_id).code == 0 and "wall_limit_secs" in printed, printed
 
 
+def test_a_job_knows_its_machine_as_on_a_real_node(batch: Batch) -> None:
+    """Every key that a node can know; memory and swap by its cores; what the site says, and slots that change."""
+    settings = Path(batch.directory, "node.conf")
+    settings.write_text("hs23 = 100\nwall_limit_secs = 500\ngrace_secs = 60\njobslots = 5\n")
+    batch.start(nodes=2)
+    [job_id] = batch.submit("exec sleep 900", cores=4)
+    batch.await_state(RUNNING, job_id)
+    places = [batch.work(job_id) / name for name in (".machinefeatures", ".jobfeatures")]
+    found = {file.name: file.read_text().strip() for place in places for file in place.iterdir()}
+    expected = {
+        "total_cpu": "16",
+        "jobslots": "5",
+        "phys_cores": "16",
+        "log_cores": "0",
+        "hs06": "100",
+        "hs23": "100",
+        "hs06_job": "25",
+        "grace_secs": "60",
+        "wall_limit_secs": "500",
+        "max_rss_bytes": str(int(Path("/proc/meminfo").read_text().split()[1]) * 1024 * 4 // 32),
+    }
+    assert {key: found.get(key) for key in expected} == expected
+    assert int(found["scratch_limit_bytes"]) > 0
+    slots = places[0] / "jobslots"
+    settings.write_text("jobslots = 2\n")
+    until(lambda: slots.read_text() == "2\n", "what the site says by now")
+    settings.write_text("jobslots = some\n")
+    until(lambda: "jobslots" in batch.log(), "a line about what is wrong")
+    settings.unlink()
+    batch.kill_daemon()
+    batch.start(nodes=1, cores=24)
+    until(lambda: slots.read_text() == "24\n", "the cores of its node by now")
+
+
 def test_where_the_state_cannot_be_kept_no_daemon_starts_and_the_reason_is_told(batch: Batch) -> None:
     file = os.path.join(batch.directory, "file")
     Path(file).write_text("")

@@ -12,6 +12,7 @@ from pathlib import Path
 from drainwise.common.bounded_command import MOST_OUTPUT, Running
 from drainwise.common.faults import Faults
 from drainwise.node.settings import NodeSettings
+from drainwise.node.settings_file import SettingsFile
 from drainwise.pilotad.jobstatus import write_jobstatus
 from drainwise.pilotad.report import PilotReport
 from drainwise.slurm.jobs.admin_comment import Published, published_in
@@ -20,7 +21,6 @@ from drainwise.slurm.node.job_tree import open_node
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node.prolog import make_tree
 from drainwise.slurm.node_agent.round import NodeAgent
-from drainwise.slurm.node_agent.settings_file import SettingsFile
 from made_up_scontrol import MadeUpScontrol, recorded_job
 
 from .recorded_cluster import recorded

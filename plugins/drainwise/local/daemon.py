@@ -23,9 +23,13 @@ from drainwise.local.pilot_files import Reports, SiteNotices
 from drainwise.local.schedule import choose_starts, holdings
 from drainwise.local.store import LEASES
 from drainwise.local.wake import Sleeper
+from drainwise.node.settings_file import SettingsFile
 
 SHUTDOWN = "shutdowntime"
 """The file of the machine's planned shutdown, in the directory of the state."""
+
+NODE_SETTINGS = "node.conf"
+"""The file of what the site says of its nodes, as on a real node, there too; it may be missing."""
 
 _STARTS_PER_ROUND = 16  # so that many starts keep nobody waiting for his end
 _SHORTEST_SLEEP = 0.02
@@ -43,10 +47,12 @@ class Daemon:
         directory = self._store.directory
         self._lock = DaemonLock(directory)
         self._know_nodes(nodes)
+        self._cores = {node.name: node.cores for node in self._store.nodes()}
         self._settings, self._say, self._faults = settings, say, Faults(say)
         os.makedirs(os.path.join(directory, LEASES), 0o700, exist_ok=True)
         self._sleeper = Sleeper(directory)
-        self._leases = Leases(self._store, self._sleeper, settings, say)
+        self._file = SettingsFile(os.path.join(directory, NODE_SETTINGS))
+        self._leases = Leases(self._store, self._sleeper, settings, self._file, say)
         self._notices = SiteNotices(self._faults, settings.repair)
         self._reports = Reports(self._store, self._faults)
         self._seen: int | None = None
@@ -57,9 +63,8 @@ class Daemon:
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until `stop`; `ready` is called after the first round."""
-        nodes = self._store.nodes()
-        cores = sum(node.cores for node in nodes)
-        self._say(f"serves {self._store.directory}: {len(nodes)} nodes, {cores} cores, pid {os.getpid()}")
+        nodes, cores = len(self._cores), sum(self._cores.values())
+        self._say(f"serves {self._store.directory}: {nodes} nodes, {cores} cores, pid {os.getpid()}")
         wait = self.round(time.time())
         ready()
         while not self._stopping:
@@ -119,11 +124,14 @@ class Daemon:
         directory = self._store.directory
         planned, remark = planned_shutdown.read(os.path.join(directory, SHUTDOWN), int(now))
         self._faults.set(SHUTDOWN, remark or "")
+        node_settings = self._file.follow()
+        self._faults.set(NODE_SETTINGS, self._file.fault)
         seen = self._store.changes_by_others()
         live = self._settle(now)
         for job in live:
             self._leases.enforce(job, now)
-            self._notices.write(job, self._store.lease_directory(job.run), planned, now)
+            slots = node_settings.job_slots(self._cores.get(job.node))
+            self._notices.write(job, self._store.lease_directory(job.run), planned, slots, now)
         self._reports.read(live, self._settings.patience)
         again = self._retry_at is not None and now >= self._retry_at
         started = 0
@@ -155,12 +163,12 @@ class Daemon:
     def _start_waiting(self, planned: int | None, now: float) -> int:
         """Start what is to start now; how many were begun."""
         state = self._store.state(now)
-        cores = {node.name: node.cores for node in state.nodes}
+        cores, all_cores = self._cores, sum(self._cores.values())
         starts = choose_starts(state.waiting, holdings(state.live), state.nodes, state.accounts, int(now)).starts
         self._look_at_queue = len(starts) > _STARTS_PER_ROUND
         for start in starts[:_STARTS_PER_ROUND]:
             job = self._store.begin_start(start.job_id, start.node, int(now))
-            if job is not None and self._leases.start(job, cores[start.node], planned, now):
+            if job is not None and self._leases.start(job, cores[start.node], all_cores, planned, now):
                 self._lock.stamp(time.time())
             else:
                 self._look_at_queue = True

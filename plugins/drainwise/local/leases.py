@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from drainwise.common.processes import Process, is_alive
 from drainwise.facts.errors import PoolError, UsageError
+from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts
 from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import KILL, STARTING, LocalJob, due, why_due
@@ -14,6 +15,9 @@ from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, is_su
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.log import Say
 from drainwise.local.wake import Sleeper
+from drainwise.node.job_features import host_facts
+from drainwise.node.settings import NodeSettings
+from drainwise.node.settings_file import SettingsFile
 
 _PATIENT_EVERY = 5.0
 """Seconds between two kills that are waited for."""
@@ -38,21 +42,38 @@ class DaemonSettings:
     keep_ended: float = 7 * 86400.0
 
 
+def made_up_host(cores: int, settings: NodeSettings) -> HostFacts:
+    """Return the facts of a node of so many cores: of this machine where it has as many, else of a made-up one.
+
+    A made-up node has as many physical cores, without hyper-threading; what its site says of it is in `settings`.
+    """
+    physical, logical = machine.cores()
+    if cores != (logical or physical):
+        physical, logical = cores, 0
+    return host_facts(settings, cores, physical, logical)
+
+
 class Leases:
     """The lease supervisors of the live jobs, by run."""
 
-    def __init__(self, store: DaemonStore, sleeper: Sleeper, settings: DaemonSettings, say: Say) -> None:
-        self._store, self._sleeper, self._settings, self._say = store, sleeper, settings, say
+    def __init__(
+        self, store: DaemonStore, sleeper: Sleeper, settings: DaemonSettings, file: SettingsFile, say: Say
+    ) -> None:
+        self._store, self._sleeper, self._settings, self._file, self._say = store, sleeper, settings, file, say
         self._supervisors: dict[str, Process] = {}
         self._patient_at = 0.0
 
-    def start(self, job: LocalJob, node_cores: int, planned: int | None, now: float) -> bool:
-        """Start a job whose start is written down; False when it was put back. `planned`, `now`: UNIX s."""
+    def start(self, job: LocalJob, node_cores: int, all_cores: int, planned: int | None, now: float) -> bool:
+        """Start a job whose start is written down; False when it was put back.
+
+        node_cores: of its node; all_cores: of all nodes, which share this machine. `planned`, `now`: UNIX s.
+        """
+        asked, settings = job.request, self._file.settings
         request = LeaseRequest(
-            str(job.job_id), job.cores, job.request.command, job.request.wall_limit, job.request.environment
+            str(job.job_id), job.cores, asked.command, asked.wall_limit, asked.environment, all_cores, settings
         )
         directory = self._store.lease_directory(job.run)
-        host = HostFacts(total_cpu=node_cores)
+        host = made_up_host(node_cores, settings)
         try:
             supervisor = start_lease(directory, request, host, planned, job.started, self._settings.kill_wait)
         except UsageError as fault:  # it will not be another one next time

@@ -15,7 +15,7 @@ from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import LocalJob
 from drainwise.local.lease.files import work_directory
 from drainwise.node import JOB_STATUS
-from drainwise.node.site_notice import give_notice
+from drainwise.node.site_notice import give_notice, write_job_slots
 from drainwise.pilotad.node_reader import read_report, reasons_line
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import Patience, open_dir
@@ -68,6 +68,7 @@ def report_of(
 class _Notice:
     deadline: int | None
     planned: int | None
+    slots: int | None
     at: float
 
 
@@ -78,17 +79,21 @@ class SiteNotices:
         self._faults, self._repair = faults, repair
         self._written: dict[str, _Notice] = {}
 
-    def write(self, job: LocalJob, directory: str, planned: int | None, now: float) -> None:
-        """Write the notices of the job in the lease `directory`, unless they are there; `planned`, `now`: UNIX s."""
+    def write(self, job: LocalJob, directory: str, planned: int | None, slots: int | None, now: float) -> None:
+        """Write the notices of the job in the lease `directory`, unless they are there; `planned`, `now`: UNIX s.
+
+        slots: the job slots of its node, which a restart of the daemon or the node's settings may change.
+        """
         last = self._written.get(job.run)
-        same = last is not None and (last.deadline, last.planned) == (job.deadline, planned)
+        same = last is not None and (last.deadline, last.planned, last.slots) == (job.deadline, planned, slots)
         nothing = job.deadline is None and planned is None
         if last is not None and same and (nothing or now < last.at + self._repair):
             return
-        self._written[job.run] = _Notice(job.deadline, planned, now)
+        self._written[job.run] = _Notice(job.deadline, planned, slots, now)
         fault = ""
         try:
             give_notice(work_directory(directory), job.deadline, planned, int(now))
+            write_job_slots(work_directory(directory), slots)
         except FeatureError as error:
             fault = f"site notice: {error}"
         self._faults.set(f"job {job.job_id}", fault)

@@ -47,14 +47,17 @@ def job_facts(
     limits: Iterable[int | None],
     memory: int | None,
     disks: Iterable[int | None] = (),
+    swap: int | None = None,
 ) -> JobFacts:
     """Return the facts of a job: its cores, the tightest limit on its run time, its memory in bytes, its scratch.
 
     started: UNIX s. limits: the job's own limits on its run time, s; the site's is added. The CPU limit is the site's
     per-core limit, else what the run time limit lets all cores use. disks: what bounds its scratch, bytes: what the
-    batch system gave it, the whole area; the site's limit is added, and the smallest counts. Pure.
+    batch system gave it, the whole area; the site's limit is added, and the smallest counts. swap: what there is,
+    bytes, where the site states no limit. Pure.
     """
     wall = min((limit for limit in (*limits, settings.whole("wall_limit_secs")) if limit), default=None)
+    swap_limit = settings.whole("max_swap_bytes")
     per_core = settings.whole("cpu_limit_secs_per_core") or wall
     return JobFacts(
         allocated_cpu=cores,
@@ -64,7 +67,7 @@ def job_facts(
         cpu_limit_secs=per_core * cores if per_core and cores else None,
         cpufactor_lrms=settings.decimal("cpufactor_lrms"),
         max_rss_bytes=memory,
-        max_swap_bytes=settings.whole("max_swap_bytes"),
+        max_swap_bytes=swap if swap_limit is None else swap_limit,
         scratch_limit_bytes=min(
             (disk for disk in (*disks, settings.whole("scratch_limit_bytes")) if disk), default=None
         ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import posix
 
 from drainwise.facts.errors import FeatureError
-from drainwise.features.facts import deadline_values, earlier_deadline
+from drainwise.features.facts import HostFacts, deadline_values, earlier_deadline, machine_values
 from drainwise.features.write import update_directory
 from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
 from drainwise.pilotad.site_ad import SiteAd, remove_site_ad, write_site_ad
@@ -53,6 +53,17 @@ def write_shutdown_files(place: str, deadline: int | None, planned: int | None, 
             faults.append(str(error))
     if faults:
         raise FeatureError("; ".join(faults))
+
+
+def write_job_slots(place: str, slots: int | None) -> None:
+    """Bring `jobslots` below `place` up to date, which may change with a reconfiguration; raises FeatureError.
+
+    One that is not known (any more) stays as it is; a directory that is not there is passed over.
+    """
+    text = None if slots is None else machine_values(HostFacts(jobslots=slots))["jobslots"]
+    path = f"{place}/{MACHINE_FEATURES}"
+    if text is not None and exists(path):
+        update_directory(path, {"jobslots": text})
 
 
 def bring_site_ad(directory: int | str, notice: SiteAd | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,16 @@ def test_a_job_finds_its_features(directory: str) -> None:
     assert (work / ".machinefeatures" / "shutdowntime").read_text() == f"{planned}\n"
     assert (work / ".machinefeatures" / "total_cpu").read_text() == "64\n"
     assert list((work / ".jobstatus").iterdir()) == []
+
+
+def test_memory_and_swap_are_the_jobs_part_of_the_machines(directory: str) -> None:
+    """What all leases are told together is no more than there is; the kernel's own numbers are the measure."""
+    asked = replace(request(*SHELL, "exec sleep 1000"), share=24)
+    start_lease(directory, asked, HOST, None, int(time.time()), 1.0)
+    job = Path(work_directory(directory), ".jobfeatures")
+    words = dict(line.split()[:2] for line in Path("/proc/meminfo").read_text().splitlines())
+    assert int((job / "max_rss_bytes").read_text()) == int(words["MemTotal:"]) * 1024 * 8 // 24
+    assert int((job / "max_swap_bytes").read_text()) == int(words["SwapTotal:"]) * 1024 * 8 // 24
 
 
 def test_the_directories_are_the_users_alone(directory: str) -> None:

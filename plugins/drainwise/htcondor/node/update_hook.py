@@ -13,16 +13,14 @@ import posix
 import time
 
 from drainwise.features import planned_shutdown
-from drainwise.features.facts import HostFacts, machine_values
-from drainwise.features.write import update_directory
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
-from drainwise.node import JOB_FEATURES, MACHINE_FEATURES
+from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
-from drainwise.node.site_notice import exists, give_notice
+from drainwise.node.site_notice import give_notice, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
 TYPE_CHECKING = False
@@ -109,17 +107,6 @@ def is_alone(scratch: str) -> bool:
     return True
 
 
-def update_job_slots(scratch: str, slots: int | None) -> None:
-    """Bring `jobslots` up to date, which may change with a reconfiguration; raises FeatureError.
-
-    One that is not known (any more) stays as it is; a directory that the job removed is passed over.
-    """
-    text = None if slots is None else machine_values(HostFacts(jobslots=slots))["jobslots"]
-    path = f"{scratch}/{MACHINE_FEATURES}"
-    if text is not None and exists(path):
-        update_directory(path, {"jobslots": text})
-
-
 def update(settings_path: str) -> None:
     """Run one round for the job whose directory the environment names."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
@@ -133,7 +120,7 @@ def update(settings_path: str) -> None:
     notice, _ = read_site_ad(scratch, posix.geteuid())
     slot = slot_ad(scratch)
     give_notice(scratch, job_deadline(slot, notice, now), planned, now)
-    update_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
+    write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
     if has_glidein(scratch):
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 

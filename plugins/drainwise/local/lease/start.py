@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from drainwise.common.local_file import read_small
 from drainwise.common.printable import ascii_line
@@ -18,7 +18,8 @@ from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.local.lease.end import MARK, kill
 from drainwise.local.lease.files import abandon, find_lease, records_directory, work_directory
 from drainwise.local.lease.job_spec import checked_command, checked_environment, clean_environment, written_spec
-from drainwise.node.job_features import make_features
+from drainwise.node.job_features import job_facts, make_features
+from drainwise.node.settings import NodeSettings
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 _PROGRAM = f"import sys; sys.path.append({_PACKAGE!r}); from drainwise.local.lease.supervisor import main; main()"
@@ -28,13 +29,19 @@ _LOG, _LOG_LIMIT = "log", 1 << 16
 
 @dataclass(frozen=True)
 class LeaseRequest:
-    """A request for the lease of a job; wall_limit: in seconds."""
+    """A request for the lease of a job; wall_limit: in seconds.
+
+    share: the cores of all leases that there can be at once, of which it has `cores`: its part of memory and swap;
+    None: it has the machine for itself. settings: what the site says of its nodes.
+    """
 
     job_id: str
     cores: int
     command: tuple[str, ...]
     wall_limit: int
     environment: Mapping[str, str]
+    share: int | None = None
+    settings: NodeSettings = field(default_factory=NodeSettings)
 
 
 def start_lease(
@@ -63,17 +70,14 @@ def start_lease(
 
 
 def _job_facts(request: LeaseRequest, directory: str, now: int) -> JobFacts:
-    """Return a job's limits: none but time and cores, so memory, swap and scratch are the machine's."""
-    return JobFacts(
-        allocated_cpu=request.cores,
-        jobstart_secs=now,
-        job_id=request.job_id,
-        wall_limit_secs=request.wall_limit,
-        cpu_limit_secs=request.wall_limit * request.cores,
-        max_rss_bytes=machine.memory_bytes(),
-        max_swap_bytes=_swap_bytes(),
-        scratch_limit_bytes=machine.scratch_bytes(directory),
+    """Return a job's limits: its time, and its part of the machine's memory and swap by cores; scratch is shared."""
+    cores = request.cores
+    memory, swap = (
+        None if whole is None else whole * min(cores, request.share or cores) // (request.share or cores)
+        for whole in (machine.memory_bytes(), _swap_bytes())
     )
+    disks = [machine.scratch_bytes(directory)]
+    return job_facts(request.settings, request.job_id, cores, now, [request.wall_limit], memory, disks, swap)
 
 
 def _swap_bytes() -> int | None:

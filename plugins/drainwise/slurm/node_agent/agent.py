@@ -22,10 +22,10 @@ from drainwise.common.wake import Wake
 from drainwise.facts.errors import FeatureError, PoolUnreachable
 from drainwise.node.hook import settings_or_defaults
 from drainwise.node.settings import NodeSettings
+from drainwise.node.settings_file import SettingsFile
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.node_agent.round import NodeAgent
-from drainwise.slurm.node_agent.settings_file import SettingsFile
 
 LONGEST_PAUSE = 300.0
 """Seconds; the longest pause while slurmctld does not answer, unless the period is longer."""

@@ -13,12 +13,13 @@ from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import deadline_values
 from drainwise.node import JOB_STATUS
+from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.lease_change import shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
-from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
+from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.job_tree import mark_complete
 from drainwise.slurm.node.status_mount import is_full
@@ -26,7 +27,6 @@ from drainwise.slurm.node_agent.due import Due
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
 from drainwise.slurm.node_agent.node_records import NodeRecords
-from drainwise.slurm.node_agent.settings_file import SettingsFile
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
@@ -197,7 +197,7 @@ class NodeAgent:
 
     def _note_foreign(self, jobs: Jobs) -> None:
         for job in jobs.values():
-            if job.facts is not None and is_publishable(job.facts) and is_foreign(job.facts):
+            if job.facts is not None and job.speaks and is_foreign(job.facts):
                 self._note(job, FOREIGN)
 
     def _publish(self, jobs: Jobs, found: dict[Key, UserTaskResult], now: int) -> None:
@@ -224,8 +224,8 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores = job.lease.cores or (facts.cores if facts is not None else None)
-            if facts is None or report is None or not cores or not is_publishable(facts) or is_foreign(facts):
+            cores = job.cores
+            if facts is None or report is None or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
             comment = wanted_comment(facts, job.node, cores, report, now, limit)

@@ -1,4 +1,4 @@
-"""The node's settings as the agent follows them: a site's change reaches running jobs without a restart."""
+"""The node's settings as a service follows them: a site's change reaches running jobs without a restart."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import os
 from drainwise.facts.errors import ConfigurationError
 from drainwise.node.settings import NodeSettings, load
 
+_MISSING = (0, 0, 0)
+
 
 class SettingsFile:
-    """The file of the node's settings. `settings`: as they were read last."""
+    """The file of the node's settings. `settings`: as they were read last; None at the beginning: not read yet."""
 
-    def __init__(self, path: str, settings: NodeSettings) -> None:
-        self._path, self._seen = path, _signature(path)
-        self.settings, self.fault = settings, ""
+    def __init__(self, path: str, settings: NodeSettings | None = None) -> None:
+        self._path, self._seen = path, _MISSING if settings is None else _signature(path)
+        self.settings, self.fault = settings or NodeSettings(), ""
+        self.follow()
 
     def follow(self) -> NodeSettings:
         """Return the settings, read again where the file has changed; the earlier ones while it is missing or wrong.
@@ -31,9 +34,9 @@ class SettingsFile:
 
 
 def _signature(path: str) -> tuple[int, int, int]:
-    """Return what differs between two versions of a file; zeros where it cannot be looked at."""
+    """Return what differs between two versions of a file; _MISSING where it cannot be looked at."""
     try:
         status = os.stat(path)
     except OSError:
-        return 0, 0, 0
+        return _MISSING
     return status.st_ino, status.st_mtime_ns, status.st_size
