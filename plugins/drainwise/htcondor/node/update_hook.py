@@ -16,6 +16,7 @@ from drainwise.features import planned_shutdown
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
@@ -80,10 +81,10 @@ def job_deadline(slot: dict[str, Literal], notice: SiteAd | None, now: int) -> i
     return deadline
 
 
-def slot_ad(scratch: str) -> dict[str, Literal]:
-    """Read the slot's refreshed ad; empty when there is none (yet)."""
+def slot_ad(scratch: str, more: tuple[str, ...] = ()) -> dict[str, Literal]:
+    """Read the slot's refreshed ad, `more` attributes of it too; empty when there is none (yet)."""
     try:
-        return literals(read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT), SLOT_ATTRIBUTES)
+        return literals(read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT), SLOT_ATTRIBUTES + more)
     except OSError:
         return {}
 
@@ -118,9 +119,9 @@ def update(settings_path: str) -> None:
     if remark:
         say(remark)
     notice, _ = read_site_ad(scratch, posix.geteuid())
-    slot = slot_ad(scratch)
+    slot = slot_ad(scratch, kind_attributes(settings))
     give_notice(scratch, job_deadline(slot, notice, now), planned, now)
-    write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
+    write_job_slots(scratch, of_slot(settings, slot).job_slots(whole(slot, "TotalCpus")))
     if has_glidein(scratch):
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 
