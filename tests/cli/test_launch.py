@@ -291,6 +291,65 @@ def test_killed_it_goes_on_and_ends_first_what_it_had_left_behind(file: Path) ->
     assert not tagged(file.parent)
 
 
+def killed_amid(file: Path, path: str) -> Path:
+    """Kill the launch when three jobs run, which end by themselves then; the file that they write to."""
+    log = file.parent / "log"
+    process = subprocess.Popen(command(path), env=ENVIRONMENT)
+    until(lambda: len(list(file.parent.glob("up-*"))) == 3)
+    process.kill()
+    process.wait()
+    (file.parent / "go").touch()
+    until(lambda: not tagged(file.parent))
+    assert sorted(log.read_text().split()) == ["a", "b", "c"]
+    return log
+
+
+def waiting(name: str, code: int = 0) -> str:
+    return f"touch up-{name}; until test -e go; do sleep 0.02; done; echo {name} >> log; test -e twice || exit {code}"
+
+
+def test_what_ended_while_no_launcher_was_there_is_not_run_again(file: Path) -> None:
+    """What failed is tried again, as ever, and what is another job by now is run; times are learned."""
+    jobs = [
+        job("a", waiting("a")),
+        job("b", waiting("b")),
+        job("c", waiting("c", code=3)),
+        job("d", "echo d >> log", "a"),
+    ]
+    path = write(file, *jobs, backends={"local": {"cpu": 3}})
+    log = killed_amid(file, path)
+    (file.parent / "twice").touch()
+    jobs[1] = job("b", "echo other >> log")
+    write(file, *jobs, backends={"local": {"cpu": 3}})
+    ran = launched(path, "--json")
+    found = {one["name"]: one for one in json.loads(ran.stdout)["jobs"]}
+    assert {one["state"] for one in found.values()} == {"done"} and json.loads(ran.stdout)["done_earlier"] == 1
+    assert sorted(log.read_text().split()) == ["a", "b", "c", "c", "d", "other"]
+    assert found["a"]["seconds"] > 0
+    assert launched(path).stdout == "4 done (4 of them earlier)\n"
+
+
+def test_anew_means_also_what_ended_while_no_launcher_was_there(file: Path) -> None:
+    path = write(file, *(job(name, waiting(name)) for name in "abc"), backends={"local": {"cpu": 3}})
+    log = killed_amid(file, path)
+    assert launched(path, "--again").stdout == "3 done\n"
+    assert sorted(log.read_text().split()) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_without_the_process_that_starts_jobs_they_are_started_once_more(file: Path) -> None:
+    """It was killed, and not the launcher: nobody can see how its jobs end."""
+    line = "echo a >> log; echo $PPID > parent; test -e go || exec sleep 60"
+    path = write(file, job("a", line), job("b", "true", "a"))
+    process = subprocess.Popen(command(path), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    parent = file.parent / "parent"
+    until(lambda: parent.exists() and parent.read_text())
+    (file.parent / "go").touch()
+    os.kill(int(parent.read_text()), signal.SIGKILL)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert out == b"2 done\n" and b"job a: vanished from local" in err and err.count(b"\n") == 1
+    assert (file.parent / "log").read_text() == "a\na\n" and not tagged(file.parent)
+
+
 def test_what_fled_from_its_job_is_ended_with_the_launch(file: Path) -> None:
     path = write(file, job("a", "setsid sh -c 'touch fled; exec sleep 60' & until test -e fled; do sleep 0.05; done"))
     assert launched(path).stdout == "1 done\n" and not tagged(file.parent)

@@ -71,6 +71,9 @@ THE_QUESTIONS = {  # tests/test_use_cases_of_a_job.py
     "drainwise features disk",
     "drainwise features memory",
 }
+BY_HAND = {  # tests/cli/test_features_write.py
+    "drainwise features write --machine /etc/machinefeatures --count --hs06 240.5 --jobslots 24",
+}
 IN_A_VIRTUAL_MACHINE = {  # tests/features/test_vm_metadata.py, tests/features/test_shutdown_command.py
     "drainwise features locate --metadata http://169.254.169.254",
     "drainwise features end-machine",
@@ -227,6 +230,7 @@ ALL |= (
     | OVER_HTTP
     | THE_QUESTIONS
     | IN_A_VIRTUAL_MACHINE
+    | BY_HAND
     | AS_A_PILOT
     | IN_THE_LOCAL_BATCH_SYSTEM
 )

@@ -310,7 +310,7 @@ def test_a_job_that_stopped_itself_still_hears_that_it_is_to_end(machine: Machin
 
 def test_one_that_has_ended_well_was_not_killed(machine: Machine) -> None:
     job = machine.start("true")
-    until(lambda: os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+    until(machine.backend._running[job].has_ended)
     machine.backend.kill([job])
     state = machine.end_of(job)
     assert (state.code, state.why) == (0, "")
@@ -347,18 +347,6 @@ def test_what_cannot_be_started_is_refused_and_holds_nothing(
     with pytest.raises(ActionRefused, match=said):
         machine.start(*argv)
     assert machine.backend.free() == POOL and machine.end_of(machine.start("true")).code == 0
-
-
-def test_without_handles_on_processes_their_end_is_seen_by_looking(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on kernels before 5.3."""
-
-    def none(_: int) -> int:
-        raise OSError
-
-    monkeypatch.setattr("posix.pidfd_open", none)
-    assert machine.end_of(machine.start("sh", "-c", "exit 5")).code == 5
 
 
 def test_an_unknown_id_has_vanished(machine: Machine) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drainwise.facts.stated_curve import between
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.waste_curve import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, running_since
@@ -57,13 +58,14 @@ def test_it_is_the_mean_over_all_that_may_happen(payloads: list[tuple[int, list[
     assert found is not None
     widths = [width for width, _ in payloads]
     ways = list(itertools.product(*(ends for _, ends in payloads)))
-    for ahead, (moment, idle, lost) in zip(AHEAD, found):
-        assert moment == round(T0 + ahead)
+    assert len(found) == 5 and found[-1][0] == T0 + AHEAD[-1]
+    for moment, idle, lost in found:
+        ahead = moment - T0
         wastes = [[(width, T0, T0 + end) for width, end in zip(widths, way)] for way in ways]
         gone = sum(width * ahead for way in ways for width, end in zip(widths, way) if end > ahead) / len(ways)
         whole = sum(waste_when_ended(cores, way, T0, T0 + ahead) for way in wastes) / len(ways)
         assert lost == pytest.approx(gone, abs=1)
-        coarse = max(later - sooner for sooner, later in itertools.pairwise((0.0, *AHEAD)) if later <= ahead) / 4
+        coarse = max(later - sooner for sooner, later in itertools.pairwise((0.0, *AHEAD)) if sooner < ahead) / 4
         assert idle + lost == pytest.approx(whole, abs=cores * coarse * len(widths) + 2)
 
 
@@ -74,7 +76,7 @@ def test_who_runs_alone_never_idles_and_leaves_at_its_end() -> None:
     assert found is not None
     assert [idle for _, idle, _ in found] == [0] * 5
     assert [lost for _, _, lost in found] == [
-        round((1.0 if 100 + ahead < 4000 else 0.5) * 8 * (100 + ahead)) for ahead in AHEAD
+        round((1.0 if 100 + moment - T0 < 4000 else 0.5) * 8 * (100 + moment - T0)) for moment, _, _ in found
     ]
 
 
@@ -93,4 +95,40 @@ def test_no_payload_runs_beyond_its_maximum() -> None:
     work = workload_of(running("p", "t", maximum=3000))
     found = curve_points(waste_curve(work, 1, T0, Falls(t=[LONG])) or "")
     assert found is not None
-    assert [lost for _, _, lost in found] == [1800, 0, 0, 0, 0]
+    assert [(moment - T0, lost) for moment, _, lost in found if moment - T0 in {2999, 3000}] == [
+        (2999, 2999),
+        (3000, 0),
+    ]
+    assert all(lost == 0 for moment, _, lost in found if moment - T0 > 3000)
+
+
+def test_the_points_lie_where_the_waste_changes() -> None:
+    """Half of its like end after five hours and all after twelve: neither lies at a time that is looked at anyway."""
+    work = workload_of(running("p", "t", 8, age=600))
+    found = curve_points(waste_curve(work, 8, T0, Falls(t=[18_000, 43_200])) or "")
+    assert found is not None
+    times = [float(T0), *(moment for moment, _, _ in found)]
+    lost = [8.0 * 600, *(each for _, _, each in found)]
+    for ahead, running_still in (
+        (7200, 1.0),
+        (14_400, 1.0),
+        (21_600, 0.5),
+        (36_000, 0.5),
+        (60_000, 0.0),
+        (80_000, 0.0),
+    ):
+        assert between(times, lost, T0 + ahead) == pytest.approx(running_still * 8 * (600 + ahead), rel=0.02)
+
+
+def test_reports_stay_quick_to_make() -> None:
+    """However many maxima its payloads have, few are looked at."""
+    work = workload_of(*(running(f"p{number}", "t", maximum=1000.0 + 7 * number) for number in range(200)))
+    asked: list[int] = []
+
+    class Counts(Falls):
+        def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> Sequence[float] | None:
+            asked.append(len(ages))
+            return super().still_running(task, elapsed, ages)
+
+    assert waste_curve(work, 200, T0, Counts(t=[4000, 9000]))
+    assert max(asked) <= 30

@@ -101,7 +101,10 @@ HOUSE = {
         "journal pilot.decide pilotad pool reclaim reclaim.decide simulate",
         plain=False,
     ),
-    "cli.feature_commands": Room(EVERYWHERE, "who types the command", "facts features features.serve"),
+    "prologs": Room(NODE, "job's user, root", "common facts features"),
+    "cli.feature_commands": Room(
+        EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
+    ),
     "cli": Room(
         EVERYWHERE,
         "who types the command",

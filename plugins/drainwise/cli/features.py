@@ -13,6 +13,7 @@ from drainwise.cli.feature_commands.places import add_place_options, readers
 from drainwise.cli.feature_commands.questions import QUESTIONS, add_questions, answer
 from drainwise.cli.feature_commands.serve import add_serve, serve
 from drainwise.cli.feature_commands.virtual_machine import add_virtual_machine, end_machine, locate
+from drainwise.cli.feature_commands.write import add_write, remove, write
 from drainwise.facts.errors import FeatureError
 from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, keys_of
 
@@ -37,12 +38,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_questions(actions, number(0, 1e15))
     add_serve(actions, whole(0, 65535))
     add_virtual_machine(actions)
+    add_write(actions)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action; the exit code."""
-    others = {"serve": serve, "locate": locate, "end-machine": end_machine, **dict.fromkeys(QUESTIONS, answer)}
+    others = {"serve": serve, "locate": locate, "end-machine": end_machine, "write": write, "remove": remove}
+    others.update(dict.fromkeys(QUESTIONS, answer))
     if args.action in others:
         return others[args.action](args)
     return (_show if args.action == "show" else _check)(readers(args), args.json)

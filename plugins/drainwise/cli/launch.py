@@ -30,6 +30,7 @@ from drainwise.launch.run.runner import LaunchRunner
 from drainwise.launch.run.starts import Starts
 from drainwise.launch.run.state_directory import JOBS, StateDirectory
 from drainwise.launch.run.store import FILE, OpenStart, Store
+from drainwise.launch.run.unseen_ends import take_in_unseen_ends
 from drainwise.launch.this_machine.process import end_escaped
 from drainwise.launch.this_machine.slots import pool_of
 from drainwise.systems.find import named, offering
@@ -113,6 +114,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         additions = Additions(state.jobs, engine, store, launch.reader, routes.place, console.say)
         additions.mend()
         additions.look_first()
+        take_in_unseen_ends(engine, store, state.unseen, args.again)
         earlier = recall(engine, store, engine.graph.jobs)
         launch.request(engine, args.targets)
 

@@ -11,6 +11,7 @@ from drainwise.common.process_lock import ProcessLock
 from drainwise.facts.errors import DrainwiseError, PoolError, UsageError
 from drainwise.launch.run import store as stores
 from drainwise.launch.run.store import Store
+from drainwise.launch.this_machine.supervised import UNSEEN
 
 OUTPUT, JOBS, LOCK = "out", "jobs.jsonl", "lock"
 _STATE_BYTES = 4
@@ -54,6 +55,11 @@ class StateDirectory:
     def jobs(self) -> str:
         """The file to which jobs append jobs."""
         return f"{self.path}/{JOBS}"
+
+    @property
+    def unseen(self) -> str:
+        """The file of successes that no launcher saw."""
+        return f"{self.path}/{UNSEEN}"
 
     def open_store(self, again: bool) -> Store:
         """Open the state. again: nothing counts as done; run times are kept where they can be read.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import select
-import subprocess
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -23,10 +22,11 @@ from drainwise.launch.choice.resources import CPU, Resources
 from drainwise.launch.this_machine.process import TAG, LocalProcess, command_of, end_escaped, opened_output
 from drainwise.launch.this_machine.scratch import ScratchSpace
 from drainwise.launch.this_machine.slots import enough, misfit, pool_of
+from drainwise.launch.this_machine.supervised import UNSEEN, Supervisor
 
 NAME = "local"
 _BLIND = 0.01
-"""Seconds between two looks where the kernel does not say when a process ends."""
+"""Seconds between two looks while the backend is closed."""
 _SWEEP, _SWEEP_SHARE = 2.0, 50
 """Seconds between two looks for what has left its job; they take a fiftieth of the time at most."""
 _SWEEPS = 2
@@ -34,26 +34,30 @@ _SWEEPS = 2
 _PATIENCE = 5.0
 """Seconds in which what was killed has to go when the backend is closed."""
 _PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ETXTBSY}
+_PASSING |= {errno.ECONNRESET, errno.EPIPE}  # the supervisor was killed: the next one starts it
+_LOST = "the process that had started it was killed, and it was ended"
 
 
 class LocalBackend:
     """`pool`: what there is, by name. scratch: the directory of the jobs' TMPDIRs, this launch's alone.
 
-    state: what all tags begin with; by it what fled from its job is found. Raises OSError: no scratch can be made.
+    state: what all tags begin with; by it what fled from its job is found. record: see `Supervisor`.
+    Raises OSError: no scratch can be made.
     """
 
     name = NAME
     max_queued = None
 
-    def __init__(self, pool: Mapping[str, int], scratch: str, state: str = "") -> None:
+    def __init__(self, pool: Mapping[str, int], scratch: str, state: str = "", record: str = "") -> None:
         keep_exit_codes()
+        self._record = record
+        self._supervisor: Supervisor | None = None
         self.pool = dict(pool)
         self._free = dict(pool)
         self._scratch, self._state_name = ScratchSpace(scratch), state
         usable = sorted(os.sched_getaffinity(0))
         # More CPUs than there are can only be counted.
         self._cpus = usable if self.pool[CPU] <= len(usable) else []
-        self._all_cpus = frozenset(usable)
         self._running: dict[str, LocalProcess] = {}
         self._poll = select.poll()
         self._encoded = {text: os.fsencode(text) for pair in os.environ.items() for text in pair}
@@ -81,16 +85,14 @@ class LocalBackend:
             argv = command_of(job)
             scratch = self._scratch.make()
             began = time.monotonic()
-            process = self._spawn(job, argv, self._environment_of(job, scratch), cpus)
+            supervisor, pid = self._spawn(job, argv, self._environment_of(job, scratch), cpus)
         except (OSError, ValueError, ActionRefused) as fault:
             if scratch:
                 self._scratch.remove(scratch)
             raise _complaint(job, fault) from None
         del self._cpus[: job.resources.cpu]
         self._reserve(job.resources, -1)
-        self._running[job.tag] = running = LocalProcess(job, process, began, cpus, scratch)
-        if running.handle is not None:
-            self._poll.register(running.handle, select.POLLIN)
+        self._running[job.tag] = LocalProcess(job, supervisor, pid, began, cpus, scratch)
         return job.tag
 
     def _environment_of(self, job: Start, scratch: str) -> dict[bytes, bytes]:
@@ -104,29 +106,25 @@ class LocalBackend:
 
     def _spawn(
         self, job: Start, argv: tuple[str, ...], environment: Mapping[bytes, bytes], cpus: list[int]
-    ) -> subprocess.Popen[bytes]:
-        """Start the process. The job inherits the affinity, which holds from its first instruction."""
+    ) -> tuple[Supervisor, int]:
+        """Start the process, by a supervisor that is there or a new one."""
         output = opened_output(job.stdout)
         try:
-            self._keep_to(cpus)
-            return subprocess.Popen(
-                argv,
-                cwd=job.cwd,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            if self._supervisor is None:
+                self._supervisor = Supervisor(self._record)
+                self._poll.register(self._supervisor, select.POLLIN)
+            return self._supervisor, self._supervisor.start(job, argv, environment, output, cpus)
+        except ConnectionError:
+            self._dismiss()
+            raise
         finally:
             os.close(output)
-            self._keep_to(self._all_cpus if cpus else ())
 
-    @staticmethod
-    def _keep_to(cpus: Collection[int]) -> None:
-        if cpus:
-            with suppress(OSError):  # they have been taken from this machine meanwhile
-                os.sched_setaffinity(0, cpus)
+    def _dismiss(self) -> None:
+        if self._supervisor is not None:
+            self._poll.unregister(self._supervisor)
+            self._supervisor.dismiss()
+            self._supervisor = None
 
     def _reserve(self, resources: Resources, sign: int) -> None:
         for name, amount in resources.amounts().items():
@@ -150,18 +148,28 @@ class LocalBackend:
         running = self._running.get(tag)
         if running is None:
             return JobState(backend.VANISHED, why="its launcher was killed, and it was ended")
-        if not running.has_ended():
-            running.enforce(now)
-            return JobState(RUNNING, wall=now - running.began)
-        if running.handle is not None:
-            self._poll.unregister(running.handle)
-        state = running.reap(now)
+        try:
+            state = running.end_state()
+            if state is None:
+                running.enforce(now)
+                return JobState(RUNNING, wall=now - running.began)
+        except ConnectionError:
+            self._lost(running.supervisor)
+            state = JobState(backend.VANISHED, why=_LOST)
         self._scratch.remove(running.scratch)
         self._cpus += running.cpus
         self._reserve(running.job.resources, 1)
         del self._running[tag]
         self._sweeps = _SWEEPS if self._state_name else 0
         return state
+
+    def _lost(self, supervisor: Supervisor) -> None:
+        """End what a supervisor had started that is gone."""
+        if self._supervisor is supervisor:
+            self._dismiss()
+        if self._state_name:
+            others = {tag for tag, running in self._running.items() if running.supervisor is not supervisor}
+            end_escaped(self._state_name, others)
 
     def _sweep(self, now: float) -> None:
         """End what has left a job that is over: it uses what others have reserved."""
@@ -174,25 +182,27 @@ class LocalBackend:
         now = time.monotonic()
         for each in ids:
             if each in self._running:
-                self._running[each].end(now, "killed")
+                with suppress(ConnectionError):
+                    self._running[each].end(now, "killed")
 
     def reprioritise(self, priorities: Mapping[str, float]) -> None:
         """See `Backend`. Nothing waits here."""
 
     def wait(self, seconds: float) -> None:
         """See `Backend`."""
-        if any(running.handle is None for running in self._running.values()):
-            seconds = min(seconds, _BLIND)
-        self._poll.poll(max(0.0, seconds) * 1000)
+        if self._supervisor is None or not self._supervisor.has_news:
+            self._poll.poll(max(0.0, seconds) * 1000)
 
     def close(self) -> None:
         """End what runs still, at once: nobody would see how it ends. What the kernel does not let go of stays."""
         end = time.monotonic() + _PATIENCE
         for running in self._running.values():
-            running.kill()
+            with suppress(ConnectionError):
+                running.kill()
         while self._running and time.monotonic() < end:
             self.wait(_BLIND)
             self.poll(list(self._running))
+        self._dismiss()
         if self._state_name:
             end_escaped(self._state_name)
         self._scratch.close()
@@ -220,6 +230,7 @@ def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlac
     scratch = os.path.join(place.directory, "scratch")
     try:
         ScratchSpace(scratch).close()  # what an earlier launch used is free before that is counted
-        return LocalBackend(pool_of(settings, scratch, place.file), scratch, place.state)
+        pool = pool_of(settings, scratch, place.file)
+        return LocalBackend(pool, scratch, place.state, os.path.join(place.directory, UNSEEN))
     except OSError as fault:
         raise PoolUnreachable(f"{fault.filename}: {fault.strerror}") from None

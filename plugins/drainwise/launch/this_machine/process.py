@@ -6,13 +6,13 @@ import os
 import resource
 import signal
 import stat
-import subprocess
 from collections.abc import Container
 
-from drainwise.common.processes import each_bearer, handle_of, kill_group, send
+from drainwise.common.processes import each_bearer, send
 from drainwise.facts.errors import ActionRefused
 from drainwise.launch.backend import DONE, SIGNALLED, JobState, Start
 from drainwise.launch.this_machine.scratch import Usage
+from drainwise.launch.this_machine.supervised import Supervisor
 
 _LIMITED = 'ulimit -d "$1" || exit 126; shift; exec "$@"'
 _UNLIMITED = 1 << 62
@@ -23,54 +23,47 @@ KILL_WAIT = 5.0
 
 
 class LocalProcess:
-    """`process` was started at `began` (monotonic clock, s) and leads a session. cpus: those it has for itself.
+    """The process `pid` was started by `supervisor` at `began` (monotonic clock, s) and leads a session.
 
-    scratch: its TMPDIR.
+    cpus: those it has for itself. scratch: its TMPDIR. The methods raise ConnectionError: its supervisor was killed.
     """
 
     def __init__(
-        self, job: Start, process: subprocess.Popen[bytes], began: float, cpus: list[int], scratch: str
+        self, job: Start, supervisor: Supervisor, pid: int, began: float, cpus: list[int], scratch: str
     ) -> None:
         self.job, self.began, self.cpus, self.scratch = job, began, cpus, scratch
-        self._process = process
+        self.supervisor, self._pid = supervisor, pid
         self._usage = Usage(scratch) if job.resources.tmp else None
         self._why = ""
         self._kill_at: float | None = None
-        self.handle = handle_of(process.pid)
 
     def has_ended(self) -> bool:
-        """Return whether it has; it is not reaped yet, so that its pid is nobody else's."""
-        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        """Return whether it has."""
+        return self.supervisor.end_of(self._pid) is not None
 
-    def reap(self, now: float) -> JobState:
-        """Reap it, kill what is left of its group, and return how it ended."""
-        self.kill()
-        _, status, used = os.wait4(self._process.pid, 0)
+    def end_state(self) -> JobState | None:
+        """Return how it ended, once; None while it runs. What was left of its group has been killed then."""
+        end = self.supervisor.end_of(self._pid)
+        if end is None:
+            return None
+        self.supervisor.forget(self._pid)
+        status, wall, cpu = end
         signalled = os.WIFSIGNALED(status)
         code = SIGNALLED + os.WTERMSIG(status) if signalled else os.WEXITSTATUS(status)
-        self._process.returncode = code
-        if self.handle is not None:
-            os.close(self.handle)
         why = self._why or (f"signal {os.WTERMSIG(status)}" if signalled else "")
         # What was ended for a reason has not succeeded, whatever it made of the signal.
-        return JobState(
-            DONE,
-            code or (SIGNALLED + signal.SIGTERM if self._why else 0),
-            now - self.began,
-            used.ru_utime + used.ru_stime,
-            why,
-        )
+        return JobState(DONE, code or (SIGNALLED + signal.SIGTERM if self._why else 0), wall, cpu, why)
 
     def kill(self) -> None:
         """Send SIGKILL to all of its session that has not left its group."""
-        kill_group(self._process.pid, signal.SIGKILL)
+        self.supervisor.signal(self._pid, signal.SIGKILL)
 
     def end(self, now: float, why: str) -> None:
         """Send SIGTERM now, SIGKILL KILL_WAIT later; a job that has ended by itself has not been ended."""
         if self._kill_at is None and not self.has_ended():
             self._kill_at, self._why = now + KILL_WAIT, why
-            kill_group(self._process.pid, signal.SIGTERM)
-            kill_group(self._process.pid, signal.SIGCONT)  # what has stopped itself receives nothing
+            self.supervisor.signal(self._pid, signal.SIGTERM)
+            self.supervisor.signal(self._pid, signal.SIGCONT)  # what has stopped itself receives nothing
 
     def enforce(self, now: float) -> None:
         """End it where it passes a limit."""
