@@ -12,7 +12,6 @@ import time
 from drainwise.features import host, planned_shutdown
 from drainwise.htcondor.node import acl, sandbox
 from drainwise.htcondor.node.next_hook import put_input, run_before
-from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, read_input, run_to_end, say, settings_or_defaults, variable, write_output
 from drainwise.node.job_features import host_facts, job_facts, make_features
@@ -151,8 +150,14 @@ def prepare(settings_path: str) -> bytes:
     settings, now = settings_or_defaults(settings_path), int(time.time())
     scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
     lend_passage(scratch)
-    ad, machine = read_input(sandbox.AD_LIMIT), machine_ad(kind_attributes(settings))
-    settings = of_slot(settings, machine)
+    ad = read_input(sandbox.AD_LIMIT)
+    if settings.kinds:
+        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
+
+        machine = machine_ad(kind_attributes(settings))
+        settings = of_slot(settings, machine)
+    else:
+        machine = machine_ad()
     job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
     if remark:

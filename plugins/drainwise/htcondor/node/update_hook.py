@@ -16,7 +16,6 @@ from drainwise.features import planned_shutdown
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
-from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
@@ -119,9 +118,15 @@ def update(settings_path: str) -> None:
     if remark:
         say(remark)
     notice, _ = read_site_ad(scratch, posix.geteuid())
-    slot = slot_ad(scratch, kind_attributes(settings))
+    if settings.kinds:
+        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
+
+        slot = slot_ad(scratch, kind_attributes(settings))
+        settings = of_slot(settings, slot)
+    else:
+        slot = slot_ad(scratch)
     give_notice(scratch, job_deadline(slot, notice, now), planned, now)
-    write_job_slots(scratch, of_slot(settings, slot).job_slots(whole(slot, "TotalCpus")))
+    write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
     if has_glidein(scratch):
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 
