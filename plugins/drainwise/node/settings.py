@@ -21,6 +21,7 @@ _WHOLE = (
     "limits_wait_secs",
     "agent_period_secs",
     "command_timeout_secs",
+    "container_bind",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
