@@ -129,3 +129,23 @@ def test_wherever_it_is_killed_no_more_go_than_are_wanted(kill_at: int, forgets:
         assert sum(one.deadline is not None for one in pool.pilots.values()) == 1
     assert pool.pilots[other].deadline is not None
     assert pool.acts[1:].count(("ordered", first)) == 0
+
+
+def test_since_when_a_need_is_open_is_remembered_by_the_next_agent() -> None:
+    """Written once; forgotten when nobody waits; a fresh agent without a journal begins now."""
+    pool, memory, journal = AlicesPool(wanted=8), Memory(), Lines()
+    cycle(pool, memory, journal)
+    cycle(pool, memory, journal, NOW + 60)
+    assert [event["since"] for event in journal.events if event["event"] == "need"] == [
+        [{"account": "b", "since": NOW}]
+    ]
+    fresh = Memory()
+    for event in journal.events:
+        fresh.note(event)
+    assert fresh.history(NOW + 600, SITE).since == {"b": NOW}
+    pool.wanted = 0
+    cycle(pool, fresh, journal, NOW + 600)
+    assert fresh.history(NOW + 600, SITE).since == {}
+    pool.wanted = 8
+    plan = cycle(pool, Memory(), None, NOW + 700, acting=False).plan
+    assert plan is not None and plan.since == {"b": NOW + 700}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -184,6 +186,39 @@ def test_https_with_a_certificate_and_a_token(root: Path, tmp_path: Path, monkey
             assert reader.integer("wall_limit_secs") is None
             silent.close()
         assert open_features(f"{server.url}/job7/{JOB_FEATURES}").integer("allocated_cpu") is None
+        assert server.errors() == ""
+    finally:
+        server.end()
+
+
+async def secure_answers(port: int, number: int, context: ssl.SSLContext, target: str) -> list[bytes]:
+    """Ask `number` times at once over https; the answers."""
+
+    async def ask() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    return list(await asyncio.wait_for(asyncio.gather(*(ask() for _ in range(number))), 60))
+
+
+def test_many_over_https_beside_slow_ones(root: Path, tmp_path: Path) -> None:
+    """More than may begin their handshake at a time; 100 others have begun one and do not go on."""
+    certificate, key = own_certificate(tmp_path)
+    token = make_token(str(root / "job7"), None)
+    server = Served(root, "--certificate", certificate, "--key", key)
+    slow = [server.connect() for _ in range(100)]
+    try:
+        for one in slow:
+            one.sendall(b"\x16\x03\x01\x02")
+        context = ssl.create_default_context(cafile=certificate)
+        target = f"/job7/~{token}/{JOB_FEATURES}/allocated_cpu"
+        found = asyncio.run(secure_answers(server.port, 300, context, target))
+        assert {answer[:13] for answer in found} == {b"HTTP/1.1 200 "}
+        for one in slow:
+            one.close()
         assert server.errors() == ""
     finally:
         server.end()

@@ -179,18 +179,22 @@ def test_an_array_is_published_task_by_task(site: SlurmSite) -> None:
     site.cluster.wait_for(lambda: used() == {("1", 1.0), ("2", 2.0), ("3", 3.0)}, ROUND, "all three tasks' reports")
 
 
-def test_jobs_of_several_nodes_publish_nothing_and_are_told(site: SlurmSite) -> None:
-    """Each node would overwrite the others' report; an order reaches all of them."""
-    script = "srun sh -c 'echo 1 >$JOBSTATUS/used_CPU; sleep 600'"
-    number = site.cluster.submit(script, "alice", ("--nodes=2", "--ntasks-per-node=1", "--time=30"))
+def test_of_several_nodes_the_first_one_publishes_and_all_are_told(site: SlurmSite) -> None:
+    """Its report stands for the whole job; a deadline reaches all of the job's nodes."""
+    script = "srun sh -c 'echo $((3 - SLURM_PROCID)) >$JOBSTATUS/used_CPU; sleep 600'"
+    options = ("--nodes=2", "--ntasks-per-node=1", "--cpus-per-task=2", "--time=30")
+    number = site.cluster.submit(script, "alice", options)
     job = site.running(number)
     trees = [Path(site.cluster.seen_on(node, f"/run/drainwise/{node}/{number}")) for node in job.nodes]
     for tree in trees:
         site.cluster.wait_for((tree / ".jobstatus/used_CPU").exists, ROUND, "a report")
+    said = published(site, number)
+    assert (said.node, said.report.used_cpu, said.standing) == (job.nodes[0], 3.0, "incomplete")
     order(site, number, int(time.time()) + 300)
     for tree in trees:
         told(site, tree)
-    assert site.comment(number) == ""
+    later = published_in(site.comment(number))
+    assert later is not None and (later.node, later.report.used_cpu) == (job.nodes[0], 3.0)
 
 
 def test_a_comment_of_somebody_else_stays(site: SlurmSite) -> None:

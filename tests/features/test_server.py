@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import drainwise.features.job_token
 import drainwise.features.serve.served_tree
+import drainwise.features.serve.server
 from drainwise.facts.errors import FeatureError
 from drainwise.features.job_token import TOKEN_FILE, make_token
 from drainwise.features.keys import BY_NAME
@@ -161,6 +162,12 @@ def test_the_trees_of_the_hooks_are_served(server: FeatureServer) -> None:
     assert ask(server, "/.hidden/hs06")[:2] == (200, b"1\n")
 
 
+def test_a_closed_root_is_served_as_it_was_asked_for(server: FeatureServer, root: Path) -> None:
+    """Such as the working directory of a job in the local batch system."""
+    root.chmod(0o700)
+    assert ask(server, "/.hidden/hs06")[:2] == (200, b"1\n")
+
+
 def test_a_job_s_tree_is_entered_by_its_token_alone(server: FeatureServer, root: Path) -> None:
     """Whoever shows none, another job's or a part of it, learns no more than of a tree that is not there."""
     token, other = make_token(str(root / "slot1_1@node"), None), make_token(str(root / "machine"), None)
@@ -243,6 +250,23 @@ def test_a_request_has_an_end(server: FeatureServer) -> None:
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=5) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 8192)
         assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+
+
+def test_when_all_places_are_taken_the_longest_silent_one_goes(
+    server: FeatureServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has begun to ask stays."""
+    monkeypatch.setitem(drainwise.features.serve.server.FAIR_SECS, False, 0.05)
+    monkeypatch.setattr(server, "_most", 3)
+    port = server.server_address[1]
+    asking, first, second = (socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(3))
+    asking.sendall(b"GET /machine/total_cpu HTTP/1.1\r\n")
+    assert ask(server, "/machine/total_cpu")[0] == 200
+    assert first.recv(1) == b""
+    asking.sendall(b"\r\n")
+    assert asking.recv(4096).startswith(b"HTTP/1.1 200 ")
+    for one in (asking, first, second):
+        one.close()
 
 
 def test_it_listens_on_loopback_unless_told_otherwise(server: FeatureServer) -> None:

@@ -323,16 +323,33 @@ def test_somebody_elses_comment_stays(host: AgentHost) -> None:
 
 
 @pytest.mark.parametrize(
-    "facts", [{"NumNodes": 2}, {"HetJobId": 17, "HetJobOffset": 0}, {"JobState": "COMPLETING"}, {"JobState": "PENDING"}]
+    "facts",
+    [
+        {"NumNodes": 2, "NodeList": "node[0-1]"},
+        {"NumNodes": 2, "NodeList": "node[1"},
+        {"HetJobId": 17, "HetJobOffset": 0},
+        {"JobState": "COMPLETING"},
+        {"JobState": "PENDING"},
+    ],
 )
 def test_what_cannot_stand_for_a_run_is_not_published(host: AgentHost, facts: dict[str, str | int]) -> None:
-    """Several nodes, a heterogeneous job, a job that is ending or waits again."""
+    """A node that is not the first of several, a heterogeneous job, a job that is ending or waits again."""
     host.start(17)
     for name in ("17", "17+0"):
         host.slurm.job(17, ALICE, host.now - 100, host.now + 3500, facts, name)
     host.report(17)
     host.round()
     assert host.slurm.comment(17) == ""
+
+
+def test_of_several_nodes_the_first_one_speaks_for_all(host: AgentHost) -> None:
+    """Its report is about all cores of the run, not about those that the run has on this node."""
+    host.start(17, NumNodes=2, NodeList="node[1-2]", NumCPUs=16)
+    host.report(17, used=12.0)
+    host.round()
+    published = host.published(17)
+    assert published is not None and (published.node, published.standing) == ("node1", "fresh")
+    assert published.report.used_cpu == 12.0
 
 
 def test_a_task_of_an_array_is_named_as_such(host: AgentHost) -> None:
@@ -389,10 +406,10 @@ def test_a_report_that_has_gone_stays_published(host: AgentHost) -> None:
 
 
 def test_an_old_report_is_published_as_stale(host: AgentHost) -> None:
-    """One more update, when its time is over, and none after that."""
+    """One more update, when its time and the slack are over, and none after that."""
     host.start(17)
     host.report(17)
-    for later in (0, 3500, 3700, 3800):
+    for later in (0, 3500, 4300, 4400):
         host.agent.round(host.now + later)
     published = host.published(17)
     assert published is not None and published.standing == "stale"

@@ -152,6 +152,8 @@ class _Work:
         plan = make_plan(snapshot, now, self.settings, history, is_for_demand=self.is_for_demand)
         plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan
         plan = self.plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)
+        for event in self.memory.opened(plan, now):
+            noted.write(event)
         self._write_down(plan, snapshot, requests, now, noted)
         if not self.acting:
             return

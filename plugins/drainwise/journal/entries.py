@@ -9,7 +9,19 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from drainwise.journal.event import DECISION, DONE, ENDED, FOLLOWUP, NOT_DONE, ORDER, STATE, VERSION, WITHDRAWAL, Event
+from drainwise.journal.event import (
+    DECISION,
+    DONE,
+    ENDED,
+    FOLLOWUP,
+    NEED,
+    NOT_DONE,
+    ORDER,
+    STATE,
+    VERSION,
+    WITHDRAWAL,
+    Event,
+)
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
 from drainwise.pilotad.report import BELIEVED_STANDINGS
 from drainwise.pool.facts import Ending, Snapshot
@@ -182,6 +194,11 @@ def found_withdrawal_event(order: OpenOrder, now: int) -> dict[str, object]:
     detail = "found in the batch system: the order does not stand any more"
     more = {"ordered_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
     return _event(WITHDRAWAL, now, outcome=DONE, detail=detail, **facts, **more)
+
+
+def need_event(since: Mapping[str, int], now: int) -> dict[str, object]:
+    """Return the event that replaces all earlier ones of its kind; since: when each account's need opened, UNIX s."""
+    return _event(NEED, now, since=[{"account": name, "since": time} for name, time in sorted(since.items())])
 
 
 def followup_event(what: str, now: int) -> dict[str, object]:

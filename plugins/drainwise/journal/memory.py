@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from drainwise.journal.doubts import Doubts
-from drainwise.journal.entries import ended_event, found_order_event, found_withdrawal_event, gist_of
+from drainwise.journal.entries import ended_event, found_order_event, found_withdrawal_event, gist_of, need_event
 from drainwise.journal.event import (
     DECISION,
     DEMAND,
     DENIED,
     DONE,
     ENDED,
+    NEED,
     NOT_DONE,
     ORDER,
     REFUSED,
@@ -46,7 +47,7 @@ from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -65,6 +66,7 @@ class Memory:
         self._unmet: dict[str, UnmetDemand] = {}  # by kind of jobs, or account
         self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
         self._withdrawn: dict[str, int] = {}  # by run: when its last order was
+        self._since: dict[str, int] = {}  # by account: when its need opened
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -136,6 +138,8 @@ class Memory:
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
                 self._outcomes[outcome.run] = outcome
+        elif kind == NEED:
+            self._since = {text(one, "account"): moment(one, "since") for one in objects(event, "since")}
         elif kind == DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
@@ -196,7 +200,14 @@ class Memory:
             dict(self._unmet),
             {run: (request, cores) for run, (request, cores, _) in self._requested.items()},
             withdrawn=dict(self._withdrawn),
+            since=dict(self._since),
         )
+
+    def opened(self, plan: Plan, now: int) -> list[dict[str, object]]:
+        """Return the event to write where the needs that stay open are others than those remembered."""
+        if plan.since is None or dict(plan.since) == self._since:
+            return []
+        return [need_event(plan.since, now)]
 
     def _maybe_given(self) -> dict[str, PastOrder]:
         if not self._unwritten:

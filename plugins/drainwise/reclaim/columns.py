@@ -49,8 +49,8 @@ class Columns:
     Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
     more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
     deadline the batch system begins to end it, s. broken: the probability that it does not leave as it says.
-    heartbeat: of its report. curve: time, idle and lost core-seconds of each point of `pilotad.waste_curve`, one after
-    the other, NaN where it states none.
+    heartbeat: of its report. silent: it reports nothing. curve: time, idle and lost core-seconds of each point of
+    `pilotad.waste_curve`, one after the other, NaN where it states none.
     """
 
     cores: Whole
@@ -70,6 +70,7 @@ class Columns:
     vacate: Real
     broken: Real
     heartbeat: Real
+    silent: Mask
     curve: Real
 
     def __len__(self) -> int:
@@ -137,6 +138,7 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
         unprotected=np.array(spared, dtype=bool),
         broken=_real(history.broken.get(pilot.user, BROKEN_PROMISES) for pilot in pilots),
         heartbeat=claimed["heartbeat"],
+        silent=np.array([one.report is None and not one.contradictory for one in pilots], dtype=bool),
         curve=_curves(reports),
         vacate=_real(settings.vacate if pilot.vacate is None else pilot.vacate for pilot in pilots),
     )

@@ -132,6 +132,8 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     soonest = at_least(now + settings.min_grace + on_top, now + settings.notice)
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)
+    if settings.drain_only:  # nothing says how long who reports nothing needs
+        earliest = np.where(it.silent, limit, earliest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)

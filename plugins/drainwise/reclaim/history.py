@@ -56,7 +56,7 @@ class History:
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
     sent one, by name. unmet: by account that orders were given for. requested: the request that an order to a run is
     for, and the run's cores, by run. requests: those that stand. withdrawn: when the last order to a run was withdrawn
-    within `PAUSE`, UNIX s, by run.
+    within `PAUSE`, UNIX s, by run. since: when the need of an account that waits opened, UNIX s.
     """
 
     orders: tuple[PastOrder, ...] = ()
@@ -70,6 +70,7 @@ class History:
     requested: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     requests: tuple[AdminRequest, ...] = ()
     withdrawn: Mapping[str, int] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
 
 
 def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:

@@ -15,7 +15,7 @@ when orders were withdrawn: nothing is kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,8 @@ WAITING_COST = 0.02
 """Wasted core-hours that a core-hour of waiting is worth."""
 RATE_WINDOW = 3 * DAY
 """Seconds in which beginnings of pilots are counted."""
+LAST_MOMENTS = 300
+"""Seconds before and after the moment of a need in which what is missing is taken whatever it costs."""
 _COME_LATER = 0.5  # of those that should become cheap later, the share that is counted on
 _WORSE = 1.5  # an order stands until it costs so many times what another pilot costs
 _LEAST_WORSE = 300  # and core-seconds a core more
@@ -98,8 +100,8 @@ def need_step(
     stands[withdrawn] = False
     missing -= int(sizes[stands].sum())
     able = np.flatnonzero(open_to & ~ordered)
-    others = _others_that_end(it, by_itself, left)
-    threshold = _threshold(it, sizes, able, missing - others, left if left > need.cycle else 0, need.cycle)
+    others = others_that_end(it, by_itself, left)
+    threshold = threshold_of(it, sizes, able, missing - others, left if left > need.cycle else 0, need.cycle)
     total = total_to_give(sizes[able], missing, missing) if missing > 0 else 0
     rows = able[cheapest_of_total(sizes[able], cost[able], it.priority[able], total)] if total > 0 else able[:0]
     threshold += waiting_cost * left / 2
@@ -108,7 +110,7 @@ def need_step(
     return NeedStep(among, now_rows, tuple(among.pilots[row].run for row in withdrawn), threshold)
 
 
-def _others_that_end(it: Figures, by_itself: Mask, left: int) -> int:
+def others_that_end(it: Figures, by_itself: Mask, left: int) -> int:
     """Return the cores of pilots that should end by themselves in the time left, beside those whose lease does.
 
     Pilots end as often as they begin: so many cores as began in `RATE_WINDOW`, for as much of it as is left.
@@ -116,6 +118,16 @@ def _others_that_end(it: Figures, by_itself: Mask, left: int) -> int:
     window = max(RATE_WINDOW, left)
     began = float(it.columns.cores[it.columns.started > it.now - window].sum()) * left / window
     return int(_COME_LATER * max(0.0, began - it.columns.cores[by_itself].sum()))
+
+
+def open_since(known: Mapping[str, int], waiting: Iterable[str], now: int, horizon: int) -> dict[str, int]:
+    """Return since when the need of each account is open at `now` (UNIX s).
+
+    known: what is remembered. waiting: accounts that wait for cores that they are owed. A need that was not met within
+    `horizon` and `LAST_MOMENTS` opens anew: no agent was there, or a limit held it up.
+    """
+    since = {name: min(known.get(name, now), now) for name in waiting}
+    return {name: now if now > time + horizon + LAST_MOMENTS else time for name, time in since.items()}
 
 
 def worth_replacing(cost: Real | float) -> Real | float:
@@ -157,7 +169,7 @@ def _withdrawn(cost: Real, sizes: Whole, ordered: Mask, able: Mask, missing: int
     return found
 
 
-def _threshold(it: Figures, sizes: Whole, able: Whole, missing: int, left: int, cycle: int) -> float:
+def threshold_of(it: Figures, sizes: Whole, able: Whole, missing: int, left: int, cycle: int) -> float:
     """Return the least core-seconds a core below which as many cores should come in time as are missing."""
     if missing <= 0 or not len(able):
         return 0.0

@@ -64,7 +64,8 @@ class UserPlan:
 
     need: what a policy has to find for it, rounded up to whole pilots where that is right. later: cores that a limit
     of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "". open: the
-    pilots among which was chosen; closed: those that may get no order, with why by run. request: as in `Order`.
+    pilots among which was chosen; closed: those that may get no order, with why by run. request: as in `Order`. held:
+    pilots that were chosen and are better ordered later, with why by run.
     """
 
     account: str
@@ -77,6 +78,7 @@ class UserPlan:
     closed: tuple[Candidates, Mapping[str, str]] = field(repr=False, compare=False)
     need: Need
     request: str = ""
+    held: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cores_given(self) -> int:
@@ -88,7 +90,7 @@ class UserPlan:
         """Those that are left alone, each with its reason: made when they are looked at, for they may be many."""
         ordered = {order.pilot.run for order in self.orders}
         others, why = self.closed
-        spared = [Spared(one, _not_needed(one, self.limit)) for one in self.open if one.pilot.run not in ordered]
+        spared = [self._spared(one) for one in self.open if one.pilot.run not in ordered]
         return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
 
     @cached_property
@@ -100,7 +102,10 @@ class UserPlan:
 
     def spared_at(self, row: int) -> Spared:
         """Return one of `spared_rows` with its reason."""
-        return Spared(self.open[row], _not_needed(self.open[row], self.limit))
+        return self._spared(self.open[row])
+
+    def _spared(self, one: Candidate) -> Spared:
+        return Spared(one, self.held.get(one.pilot.run) or _not_needed(one, self.limit))
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Plan:
     withdrawals: of the orders whose reason has gone. notices: what the decision could not count on, a sentence each.
     closed_nodes: nodes with pilots that can get no order. waiting: cores that accounts are owed and wait for, by
     account. parts: for each of these, its parts of the pilots with an order, by run. paused: demand that does not
-    count now.
+    count now. since: when the need of each account that waits opened, UNIX s; None where none stays open.
     """
 
     taken: int
@@ -126,6 +131,7 @@ class Plan:
     waiting: Mapping[str, float] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, AccountPart]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()
+    since: Mapping[str, int] | None = None
 
     @property
     def orders(self) -> tuple[Order, ...]:

@@ -1,4 +1,4 @@
-"""One client: asks one question, has one answer, and is let go after LONGEST_SECS in any case."""
+"""One client: asks one question, has one answer, and is let go after a time in any case."""
 
 from __future__ import annotations
 
@@ -9,26 +9,34 @@ from typing import cast
 
 from drainwise.features.serve.http_answer import LARGEST_REQUEST, refusal
 
-LONGEST_SECS = 5.0
-"""From its arrival to the end of its answer, the handshake of https included; each takes milliseconds."""
 _END = b"\r\n\r\n"
 
 
 class ClientConnection(asyncio.Protocol):
-    """A connection from its arrival on; `answer` makes the answer to a request's head, `gone` is told of the end."""
+    """A connection from its arrival on.
+
+    answer: makes the answer to a request's head. gone: is told of the end. limit: seconds that it has.
+    """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         answer: Callable[[bytes], bytes],
         gone: Callable[[ClientConnection], object],
+        limit: float,
     ) -> None:
-        self.since = loop.time()
+        self._loop, self.since = loop, loop.time()
+        self.has_spoken = False
         self.admission: asyncio.Task[None] | None = None
         self._answer, self._gone = answer, gone
         self._transport: asyncio.Transport | None = None
         self._asked: bytes | None = b""
-        self._limit = loop.call_later(LONGEST_SECS, self.drop)
+        self._limit = loop.call_later(limit, self.drop)
+
+    def limit(self, seconds: float) -> None:
+        """Give it so many seconds from now."""
+        self._limit.cancel()
+        self._limit = self._loop.call_later(seconds, self.drop)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the way back."""
@@ -36,6 +44,7 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer as soon as the head is whole; what comes after it is not read."""
+        self.has_spoken = True
         if self._asked is None or self._transport is None:
             return
         self._asked += data

@@ -4,13 +4,12 @@
     GET /17/~TOKEN/.jobfeatures/allocated_cpu      -> ROOT/17/.jobfeatures/allocated_cpu
 
 Clients wait for nobody but each other's milliseconds: no request is waited for, and each connection is bounded in time
-and in bytes. Where as many are open as there may be, the one that has been open longest goes, if it had its time.
+and in bytes. Where as many are open as there may be, the one that has been silent longest goes, if it had its time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import functools
 import os
 import resource
@@ -21,18 +20,23 @@ import threading
 
 from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import FeatureError
-from drainwise.features.serve.connection import LONGEST_SECS, ClientConnection
+from drainwise.features.serve.connection import ClientConnection
 from drainwise.features.serve.http_answer import answer
 
-MOST_CONNECTIONS = 2048
-"""Open at a time; those beyond them wait in the kernel's queue."""
 QUEUE = 4096
 """Connections that the kernel may keep for us; it takes no more than net.core.somaxconn."""
-FAIR_SECS = 1.0
-"""What every connection gets before another one may take its place."""
+MOST_CONNECTIONS = 2048
+"""Open at a time; those beyond them wait in the kernel's queue."""
+MOST_SECURE = 256
+"""Of them with a handshake of https begun: each holds a third of a MiB. Others wait for their turn."""
+SILENT_SECS, ANSWER_SECS = 5.0, 5.0
+"""What a client has until its first byte; and from then on until the end of its answer."""
+TURN_SECS, SECURE_SECS = 30.0, 10.0
+"""Over https: how long one waits for its turn; and what it has from then on, for handshake and answer."""
+FAIR_SECS = {False: 1.0, True: 2.0}
+"""What every client gets before another one may take its place: one that has said nothing, and one that has."""
 _OTHER_DESCRIPTORS = 64
 _PAUSE = 0.01
-_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class FeatureServer:
@@ -49,6 +53,8 @@ class FeatureServer:
         self.root = os.path.abspath(root)
         self._context = context
         self._most = min(MOST_CONNECTIONS, _descriptors() - _OTHER_DESCRIPTORS)
+        self._secure: set[ClientConnection] = set()
+        self._turns: dict[asyncio.Future[None], None] = {}
         self._open: dict[ClientConnection, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -105,11 +111,10 @@ class FeatureServer:
             await self._room(loop)
             try:
                 client, _ = await loop.sock_accept(self._listening)
-            except OSError as error:
-                if error.errno in _NO_ROOM:
-                    await asyncio.sleep(_PAUSE)
+            except OSError:  # it has gone already, or the machine has no room for one more
+                await asyncio.sleep(_PAUSE)
                 continue
-            one = ClientConnection(loop, functools.partial(answer, self.root), self._forget)
+            one = ClientConnection(loop, functools.partial(answer, self.root), self._forget, SILENT_SECS)
             self._open[one] = None
             one.admission = loop.create_task(self._admit(loop, client, one))
             await asyncio.sleep(0)
@@ -117,22 +122,59 @@ class FeatureServer:
     async def _room(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait until there is room for one more connection."""
         while len(self._open) >= self._most:
-            oldest = next(iter(self._open))
-            if loop.time() >= oldest.since + FAIR_SECS:
-                oldest.drop()
+            silent = (one for one in self._open if not one.has_spoken)
+            last = next(silent, None) or next(iter(self._open))
+            if loop.time() >= last.since + FAIR_SECS[last.has_spoken]:
+                last.drop()
             else:
                 await asyncio.sleep(_PAUSE)
 
     async def _admit(self, loop: asyncio.AbstractEventLoop, client: socket.socket, one: ClientConnection) -> None:
-        timeout = None if self._context is None else LONGEST_SECS
+        timeout = None
         try:
+            await _until_readable(loop, client)
+            one.has_spoken = True
+            if self._context is None:
+                one.limit(ANSWER_SECS)
+            else:
+                one.limit(TURN_SECS)
+                await self._turn(loop)
+                self._secure.add(one)
+                one.limit(SECURE_SECS)
+                timeout = SECURE_SECS
             await loop.connect_accepted_socket(lambda: one, client, ssl=self._context, ssl_handshake_timeout=timeout)
         except (OSError, asyncio.CancelledError):
             one.forget()  # it hung up, it does not speak https, or it had no more time
             client.close()
 
+    async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait until one more handshake may begin, in the order of arrival."""
+        while len(self._secure) >= MOST_SECURE:
+            turn = loop.create_future()
+            self._turns[turn] = None
+            try:
+                await turn
+            finally:
+                del self._turns[turn]
+
     def _forget(self, one: ClientConnection) -> None:
         self._open.pop(one, None)
+        self._secure.discard(one)
+        for _ in range(MOST_SECURE - len(self._secure)):
+            waiting = next((turn for turn in self._turns if not turn.done()), None)
+            if waiting is None:
+                break
+            waiting.set_result(None)
+
+
+async def _until_readable(loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
+    """Wait for a first byte: until then a client costs nothing but its socket."""
+    heard = asyncio.Event()
+    loop.add_reader(client, heard.set)
+    try:
+        await heard.wait()
+    finally:
+        loop.remove_reader(client)
 
 
 def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:

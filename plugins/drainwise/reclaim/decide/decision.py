@@ -13,6 +13,16 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs
+from drainwise.reclaim.decide.open_until import (
+    OpenUntil,
+    coming,
+    held_cores,
+    open_until,
+    room_now,
+    waits_for_cheaper,
+    with_ending_leases,
+    within,
+)
 from drainwise.reclaim.decide.replacements import core_replacements, with_replacements
 from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
@@ -62,8 +72,12 @@ def make_plan(
     if what_if is not None:
         return _what_if_plan(requested, what_if, now, settings, history)
     snapshot = requested.others
+    need, seen = open_until(snapshot, now, settings, history), snapshot
+    snapshot = with_ending_leases(snapshot, now, settings, history)
     looked = look_at(snapshot, history, now, settings)
-    demand = _demand_plans(looked, snapshot, now, settings, history) if is_for_demand else _DemandPlans([], None, "")
+    demand = (
+        _demand_plans(looked, snapshot, now, settings, history, need) if is_for_demand else _DemandPlans([], None, "")
+    )
     pauses = paused(snapshot, history.unmet, now)
     usable_cores, summary = demand.summed(looked, pauses)
     refusing = refusing_nodes(history.nodes, now, settings)
@@ -79,12 +93,14 @@ def make_plan(
         notices=(
             *([refusing] if refusing else []),
             *requested.faults,
+            *coming(seen, snapshot, need),
             *notices_of(snapshot, pauses, [*kinds, *larger_instead([*requested.plans, *demand.users])]),
         ),
         closed_nodes=_closed_nodes(snapshot),
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),
         paused=pauses,
+        since=None if need is None else need.since,
     )
     is_open = settings.policy == OPEN_NEED and is_for_demand
     return _with_replacements(plan, looked, snapshot, now, settings, history) if is_open else plan
@@ -118,9 +134,14 @@ class _DemandPlans:
         if looked.kinds is not None and self.made is not None and looked.balance.deficit > 0:
             given = sum(pilot.cores for pilot in pilots)
             fitting = min(given, looked.kinds.cores_of(self.made.jobs))
-            return fitting, room_summary(looked.kinds, self.made, len(pilots), given, waste)
+            return fitting, room_summary(looked.kinds, self.made, len(pilots), given, waste) + self._held()
         fitting = usable(pilots, waiting_jobs(looked.counts.accounts))
-        return fitting, summary_of(looked.balance, pilots, waste, fitting, pauses)
+        held = held_cores(self.users)
+        return fitting, summary_of(looked.balance, pilots, waste, fitting, pauses, held) + self._held()
+
+    def _held(self) -> str:
+        limits = [user.limit for user in self.users if user.held]
+        return f"; for {held_cores(self.users)} cores it {limits[0]}" if limits else ""
 
     def parts(self, looked: Looked, history: History) -> dict[str, dict[str, AccountPart]]:
         """Return for whom the pilots go."""
@@ -132,13 +153,21 @@ class _DemandPlans:
 
 
 def _demand_plans(
-    looked: Looked, snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History
+    looked: Looked,
+    snapshot: Snapshot,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    need: OpenUntil | None,
 ) -> _DemandPlans:
     wait = too_soon(history, now, settings) if looked.balance.deficit > 0 else ""
+    until, made = within(settings, need, now), None
     if looked.kinds is None:
-        return _DemandPlans(core_plans(snapshot, looked.balance, now, settings, history, wait), None, wait)
-    users, made = room_plans(looked.kinds, snapshot, looked.balance, now, settings, history, wait)
-    return _DemandPlans(users, made, wait)
+        users = core_plans(snapshot, looked.balance, now, until, history, wait)
+    else:
+        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait)
+    users = waits_for_cheaper(users, need, now, settings)
+    return _DemandPlans(users, room_now(made, users), wait)
 
 
 def _withdrawn(

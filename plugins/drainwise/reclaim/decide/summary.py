@@ -88,9 +88,12 @@ def _pilots(number: int, cores: int) -> str:
 
 
 def summary_of(
-    balance: Balance, chosen: Sequence[Pilot], waste: int, fitting: int | None, pauses: Sequence[Paused]
+    balance: Balance, chosen: Sequence[Pilot], waste: int, fitting: int | None, pauses: Sequence[Paused], held: int = 0
 ) -> str:
-    """Return the sentence for `chosen` pilots that should waste `waste` core-seconds; fitting: as `usable` counts."""
+    """Return the sentence for `chosen` pilots that should waste `waste` core-seconds; fitting: as `usable` counts.
+
+    held: cores of pilots that are better ordered later.
+    """
     if balance.demand <= 0 and pauses:
         return "only demand that is paused waits: nothing to give back"
     if balance.demand <= 0:
@@ -105,7 +108,7 @@ def summary_of(
     cores = sum(pilot.cores for pilot in chosen)
     who = "1 pilot gives" if len(chosen) == 1 else f"{len(chosen)} pilots give"
     text = f"{who} back {cores} of {balance.deficit} cores at an expected waste of {core_hours(waste)}"
-    missing, scattered = balance.deficit - cores, 0 if fitting is None else min(cores, balance.deficit) - fitting
+    missing, scattered = balance.deficit - cores - held, 0 if fitting is None else min(cores, balance.deficit) - fitting
     if missing > 0:
         text += f"; {missing} cores are missing (limits of a cycle, or no pilot that fits)"
     if scattered > 0:

@@ -27,7 +27,7 @@ _ENDED = re.compile(r"(Invalid job id specified|Job has already finished|Job/ste
 
 
 def is_publishable(facts: SlurmJob) -> bool:
-    """Decide whether a report can stand for the whole run: nodes would overwrite each other's."""
+    """Decide whether a run can have a comment of any node of its: of several nodes only the first one speaks for it."""
     return facts.single and facts.runs and facts.start is not None
 
 

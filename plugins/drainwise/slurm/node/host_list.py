@@ -37,6 +37,14 @@ def hosts(text: str) -> list[str]:
     return found
 
 
+def first_host(text: str) -> str:
+    """Return the first of such a list, where a job's script runs; "" for what is not surely understood."""
+    try:
+        return next(iter(hosts(text)), "")
+    except ValueError:
+        return ""
+
+
 def _split(text: str) -> list[str]:
     """Return the parts between those commas that stand outside of brackets."""
     parts: list[str] = []

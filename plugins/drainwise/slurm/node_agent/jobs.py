@@ -14,6 +14,7 @@ from drainwise.facts.errors import FeatureError
 from drainwise.slurm import LEASE
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.environment import is_node_name
+from drainwise.slurm.node.host_list import first_host
 from drainwise.slurm.node.job_tree import jobs, open_node, open_tree
 from drainwise.slurm.node.lease import SlurmLease, read_lease
 from drainwise.slurm.node.status_mount import foreign_mounts
@@ -69,6 +70,24 @@ class NodeJob:
     def label(self) -> str:
         """What names it to Slurm's commands."""
         return self.question if self.facts is None else self.facts.label
+
+    @property
+    def speaks(self) -> bool:
+        """Whether what is reported here stands for the whole run: on its only node, or on the first one of several.
+
+        Each part of a heterogeneous job is a job to Slurm, and none of them is the whole.
+        """
+        facts = self.facts
+        if facts is None or facts.het is not None or not facts.runs or facts.start is None:
+            return False
+        return facts.single or self.node == first_host(facts.node)
+
+    @property
+    def cores(self) -> int | None:
+        """The cores that such a report is about: all of the run; None when nobody knows."""
+        if self.facts is not None and not self.facts.single:
+            return self.facts.cores or None
+        return self.lease.cores or (self.facts.cores if self.facts is not None else None) or None
 
     def published(self, comment: str) -> None:
         """Take note of its new AdminComment."""

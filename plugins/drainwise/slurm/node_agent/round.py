@@ -19,7 +19,7 @@ from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.lease_change import shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
-from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, is_publishable, publish, wanted_comment
+from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
 from drainwise.slurm.node.job_tree import mark_complete
 from drainwise.slurm.node.status_mount import is_full
@@ -60,6 +60,7 @@ class NodeAgent:
         Raises PoolUnreachable.
         """
         with self._jobs as jobs:
+            self._follow_settings()
             new = {key: job for key, job in jobs.items() if job.facts is None and not job.marked}
             return self._learn(new, now)
 
@@ -70,8 +71,7 @@ class NodeAgent:
         """
         with self._jobs as jobs:
             self._notes = {}
-            self._settings = self._file.follow()
-            self._faults.set("settings", self._file.fault)
+            self._follow_settings()
             planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
             self._faults.set("planned shutdown", remark or "")
             full = bool(jobs) and is_full(self._settings.runtime_dir)
@@ -94,6 +94,10 @@ class NodeAgent:
             if silence is not None:
                 raise silence
             return has_asked
+
+    def _follow_settings(self) -> None:
+        self._settings = self._file.follow()
+        self._faults.set("settings", self._file.fault)
 
     def _note(self, job: NodeJob, text: str) -> None:
         if text:
@@ -197,7 +201,7 @@ class NodeAgent:
 
     def _note_foreign(self, jobs: Jobs) -> None:
         for job in jobs.values():
-            if job.facts is not None and is_publishable(job.facts) and is_foreign(job.facts):
+            if job.facts is not None and job.speaks and is_foreign(job.facts):
                 self._note(job, FOREIGN)
 
     def _publish(self, jobs: Jobs, found: dict[Key, UserTaskResult], now: int) -> None:
@@ -224,8 +228,8 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores = job.lease.cores or (facts.cores if facts is not None else None)
-            if facts is None or report is None or not cores or not is_publishable(facts) or is_foreign(facts):
+            cores = job.cores
+            if facts is None or report is None or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
             comment = wanted_comment(facts, job.node, cores, report, now, limit)

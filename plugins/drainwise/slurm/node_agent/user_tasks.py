@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.site_ad import SiteAd
-from drainwise.slurm.jobs.publish import is_foreign, is_publishable
+from drainwise.slurm.jobs.publish import is_foreign
 from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users
 from drainwise.slurm.node_agent.jobs import Key, NodeJob
 from drainwise.slurm.node_agent.user_task import UserTask, UserTaskResult, result_in, run_tasks
@@ -58,14 +58,14 @@ class UserTasks:
             stuck = self._users.lost(lease.uid)
             if facts is None or key not in notices or stuck > 1:
                 continue
-            wanted = read and is_publishable(facts) and not is_foreign(facts)
+            wanted = read and job.speaks and not is_foreign(facts)
             look = wanted and not stuck and now >= max(job.look_again, self._slow_until.get(lease.uid, 0))
             task = UserTask(
                 key=str(number),
                 tree=job.tree,
                 uid=lease.uid,
                 notice=notices[key],
-                cores=(lease.cores or facts.cores or None) if wanted else None,
+                cores=job.cores if wanted else None,
                 work_dir=lease.work_dir if look and lease.work_dir.startswith(b"/") else b"",
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,

@@ -1,0 +1,151 @@
+"""Let a need stay open until its moment: what comes by itself counts, and a dear kill waits for a cheaper one.
+
+The need of an account is open since it first was owed cores that it waits for, until `horizon` later. The journal
+remembers since when; without it that is now. Leases that end by then give their cores back by themselves. Who is to be
+drained is ordered at once, since that takes time; who is to be killed is ordered when that is cheap now, as
+`open_need.threshold_of` says, and at the last moment whatever it costs. Who goes, and how many, is decided as ever:
+claims have a part only in when a user's own pilots go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from drainwise.facts.units import clock, core_hours
+from drainwise.pool.facts import Snapshot
+from drainwise.reclaim.candidates import KILL
+from drainwise.reclaim.history import History
+from drainwise.reclaim.open_need import LAST_MOMENTS, open_since, others_that_end, threshold_of
+from drainwise.reclaim.plan import Order, UserPlan
+from drainwise.reclaim.policies import OPEN_NEED
+from drainwise.reclaim.quota import owed
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.room.choice import PlaceRoom, RoomMade
+
+
+@dataclass(frozen=True)
+class OpenUntil:
+    """The need of all who wait: `since` when that of each account is open, and the first moment, `due`; UNIX s."""
+
+    since: Mapping[str, int]
+    due: int
+
+
+def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> OpenUntil | None:
+    """Return the need that is open at `now` (UNIX s); None by another policy."""
+    if settings.policy != OPEN_NEED:
+        return None
+    waiting = [one.name for one in snapshot.accounts if owed(one) > 0]
+    since = open_since(history.since, waiting, now, settings.horizon)
+    return OpenUntil(since, min(since.values(), default=now) + settings.horizon)
+
+
+def with_ending_leases(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> Snapshot:
+    """Return the snapshot in which pilots whose lease ends by the moment of the need are leaving; itself by another
+    policy.
+    """
+    need = open_until(snapshot, now, settings, history)
+    if need is None or not need.since:
+        return snapshot
+    due = need.due
+    pilots = tuple(
+        replace(one, leaving=True)
+        if one.lease_end is not None
+        and one.lease_end <= due
+        and one.deadline is None
+        and not (one.leaving or one.reserved or one.unanswered is not None)
+        else one
+        for one in snapshot.pilots
+    )
+    return replace(snapshot, pilots=pilots)
+
+
+def coming(seen: Snapshot, counted: Snapshot, need: OpenUntil | None) -> list[str]:
+    """Return a sentence that tells the cores of leases that end in time, if there are any."""
+    cores = sum(
+        after.cores for before, after in zip(seen.pilots, counted.pilots) if after.leaving and not before.leaving
+    )
+    if need is None or not cores:
+        return []
+    return [f"{cores} cores come back by themselves until {clock(need.due)}, as leases end: no pilot goes for these"]
+
+
+def within(settings: ReclaimSettings, need: OpenUntil | None, now: int) -> ReclaimSettings:
+    """Return the settings for ways to end a pilot at `now` (UNIX s): what takes longer than the need is open is none.
+
+    Where every pilot gets time to drain, each has the whole horizon from its order on.
+    """
+    if need is None or settings.drain_only:
+        return settings
+    return replace(settings, horizon=max(0, need.due - now))
+
+
+def waits_for_cheaper(
+    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings
+) -> list[UserPlan]:
+    """Return each user's part at `now` (UNIX s) without the orders that are better given later."""
+    if need is None or settings.drain_only or need.due - now <= LAST_MOMENTS:
+        return list(users)
+    users_of: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for part in users:
+        for order in part.orders:
+            users_of[_unit(order)].add((part.account, part.user))
+    shared = {unit for unit, whose in users_of.items() if len(whose) > 1}
+    return [_of_user(part, shared, need.due, now, settings) for part in users]
+
+
+def _unit(order: Order) -> str:
+    """Return what is ordered as a whole: a place where room is made, or one run."""
+    return order.pilot.run if order.room is None else f"place {order.room.place}"
+
+
+def _of_user(part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings) -> UserPlan:
+    able = part.open
+    others = others_that_end(able.figures, np.zeros(len(able), dtype=bool), due - now)
+    every = np.arange(len(able))
+    price = threshold_of(able.figures, able.sizes, every, part.cores_given - others, due - now, LAST_MOMENTS)
+    price += settings.waiting_cost * (due - now) / 2
+    waste, cores, drained = Counter[str](), Counter[str](), set(shared)
+    for order in part.orders:
+        unit = _unit(order)
+        waste[unit] += order.waste
+        cores[unit] += order.pilot.cores
+        if order.kind != KILL:
+            drained.add(unit)
+    held = {unit for unit in cores if unit not in drained and waste[unit] > price * cores[unit]}
+    if not held:
+        return part
+    reasons = {
+        order.pilot.run: f"not yet: killed now it would waste {core_hours(int(waste[unit] / cores[unit]))} for each"
+        f" core, and {core_hours(int(price))} is worth it; decided again until {clock(due)}"
+        for order in part.orders
+        if (unit := _unit(order)) in held
+    }
+    later = part.later + sum(order.pilot.cores for order in part.orders if order.pilot.run in reasons)
+    limit = part.limit or f"waits for pilots that cost less, until {clock(due)} at most"
+    orders = tuple(order for order in part.orders if order.pilot.run not in reasons)
+    return replace(part, orders=orders, later=later, limit=limit, held=reasons)
+
+
+def held_cores(users: Sequence[UserPlan]) -> int:
+    """Return the cores of the pilots that are better ordered later."""
+    sizes = ({pilot.run: pilot.cores for pilot in part.open.pilots} for part in users if part.held)
+    parts = (part for part in users if part.held)
+    return sum(size[run] for size, part in zip(sizes, parts) for run in part.held)
+
+
+def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | None:
+    """Return the room that is made now: without the places whose pilots are better ordered later."""
+    held = {run for part in users for run in part.held}
+    if made is None or not held:
+        return made
+    later = [one for one in made.places if held.intersection(one.runs)]
+    jobs = Counter(dict(made.jobs))
+    for place in later:
+        jobs.subtract(dict(place.jobs))
+    kept: tuple[PlaceRoom, ...] = tuple(one for one in made.places if one not in later)
+    return replace(made, places=kept, jobs={name: number for name, number in jobs.items() if number > 0})

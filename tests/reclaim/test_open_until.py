@@ -1,0 +1,152 @@
+"""A need stays open until its moment: leases that end in time count, and who is dear to kill now is ordered later."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
+from drainwise.reclaim.open_need import LAST_MOMENTS
+from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.settings import ReclaimSettings
+
+from .facts import NOW, SETTINGS, pilot, report, reports, snapshot
+from .test_replacements import on, waiting
+
+OPEN = dataclasses.replace(SETTINGS, policy="open-need", margin=0, grace=86_400)
+HORIZON = OPEN.horizon
+
+
+def busy(number: int, age: int, *, user: str = "alice", cores: int = 8, lease_end: int | None = None) -> Pilot:
+    """One payload on all cores that has run for `age` seconds and will not end for long."""
+    said = report(float(cores), start=NOW - age, first_end=NOW + 90_000, last_end=NOW + 90_000, final=0.0)
+    return pilot(number, said, user=user, cores=cores, lease_end=lease_end)
+
+
+OLD = [busy(number, 15_000) for number in range(9)]
+YOUNG = busy(9, 60)
+
+
+def plan(seen: Snapshot, settings: ReclaimSettings = OPEN, since: int | None = None) -> Plan:
+    return make_plan(seen, NOW, settings, History(since={} if since is None else {"group_b": since}))
+
+
+def ordered(of: Plan) -> list[str]:
+    return [order.pilot.run for order in of.orders]
+
+
+def test_who_is_cheap_now_goes_and_the_other_one_waits_for_a_cheaper_one() -> None:
+    found = plan(snapshot(*OLD, YOUNG, deficit=16))
+    assert ordered(found) == [YOUNG.run]
+    [part] = found.users
+    assert (part.cores, part.cores_given, part.later, len(part.held)) == (16, 8, 8, 1)
+    [held] = [one.reason for one in part.spared if one.candidate.pilot.run in part.held]
+    assert held.startswith("not yet: killed now it would waste 4.17 core-h for each core, and ")
+    assert "; for 8 cores it waits for pilots that cost less, until " in found.summary
+    assert "missing" not in found.summary
+    assert found.since == {"group_b": NOW}
+
+
+def test_in_the_last_moments_all_go_whatever_they_cost() -> None:
+    for left, orders in ((HORIZON // 2, 1), (LAST_MOMENTS, 2), (0, 2), (-LAST_MOMENTS, 2)):
+        assert len(ordered(plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW - HORIZON + left))) == orders
+
+
+def test_a_need_that_could_not_be_met_opens_anew() -> None:
+    """No agent was there for hours: that costs time and no waste."""
+    found = plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW - HORIZON - LAST_MOMENTS - 1)
+    assert (ordered(found), found.since) == ([YOUNG.run], {"group_b": NOW})
+
+
+def test_a_moment_that_lies_ahead_counts_from_now() -> None:
+    assert plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW + 5000).since == {"group_b": NOW}
+
+
+def test_where_every_pilot_gets_time_to_drain_all_are_ordered_at_once() -> None:
+    gentle = dataclasses.replace(OPEN, drain_only=True)
+    deadlines = [order.deadline for order in plan(snapshot(*OLD, YOUNG, deficit=16), gentle).orders]
+    late = plan(snapshot(*OLD, YOUNG, deficit=16), gentle, NOW - HORIZON).orders
+    assert len(deadlines) == 2
+    assert [order.deadline for order in late] == deadlines, "no pilot is ended without its time"
+
+
+def test_the_default_policy_waits_for_nobody() -> None:
+    found = plan(snapshot(*OLD, YOUNG, deficit=16), dataclasses.replace(OPEN, policy="least-waste"))
+    assert (len(ordered(found)), found.since) == (2, None)
+
+
+def test_leases_that_end_in_time_come_by_themselves() -> None:
+    """And only those; the plan says so."""
+    ending = busy(10, 15_000, lease_end=NOW + HORIZON)
+    found = plan(snapshot(*OLD, YOUNG, ending, deficit=8))
+    assert ordered(found) == []
+    assert found.notices[0].startswith("8 cores come back by themselves until ")
+    assert len(ordered(plan(snapshot(*OLD, YOUNG, ending, deficit=16)))) == 1
+    assert len(ordered(plan(snapshot(*OLD, YOUNG, ending, deficit=8), since=NOW - 1))) == 1
+    gentle = dataclasses.replace(OPEN, drain_only=True)
+    assert ordered(plan(snapshot(*OLD, YOUNG, ending, deficit=8), gentle)) == []
+    assert len(ordered(plan(snapshot(*OLD, ending, deficit=8), dataclasses.replace(OPEN, policy="least-waste")))) == 1
+
+
+def test_room_of_several_pilots_is_made_as_a_whole() -> None:
+    """bob's job needs both pilots of a node; one of them has just begun, both together are dear."""
+    pairs = [on(busy(2 * node + slot, 15_000, cores=4), f"n{node}") for node in range(4) for slot in range(2)]
+    pairs[0] = on(busy(0, 60, cores=4), "n0")
+    found = plan(waiting(*pairs))
+    assert ordered(found) == [] and "room for 0 of 1 waiting job" in found.summary
+    [part] = found.users
+    assert len(part.held) == 2 and {reason.partition(" for each")[0] for reason in part.held.values()} == {
+        "not yet: killed now it would waste 2.09 core-h"
+    }
+    young = [*pairs[2:], *(on(busy(number, 60, cores=4), "n0") for number in range(2))]
+    assert len(ordered(plan(waiting(*young)))) == 2
+    assert len(ordered(plan(waiting(*pairs), since=NOW - HORIZON))) == 2
+
+
+some_pilots = st.lists(
+    st.tuples(
+        reports(),
+        st.sampled_from([4, 8, 16]),
+        st.sampled_from(["alice", "ann"]),
+        st.none() | st.integers(NOW + 1, NOW + 20_000),
+    ),
+    max_size=8,
+)
+
+
+def made(these: Sequence[tuple[PilotReport | None, int, str, int | None]]) -> list[Pilot]:
+    return [
+        pilot(number, said, cores=cores, user=user, lease_end=end)
+        for number, (said, cores, user, end) in enumerate(these)
+    ]
+
+
+def by_user(of: Plan) -> Counter[str]:
+    found = Counter[str]()
+    for part in of.users:
+        sizes = {one.run: one.cores for one in part.open.pilots}
+        found[part.user] += part.cores_given + sum(sizes[run] for run in part.held)
+    return found
+
+
+@given(some_pilots, st.integers(0, 40), st.integers(-LAST_MOMENTS, HORIZON), st.floats(0, 2))
+def test_claims_decide_only_when_a_users_own_pilots_go(
+    these: list[tuple[PilotReport | None, int, str, int | None]], cores: int, left: int, cost: float
+) -> None:
+    """Ordered now and later are together what is missing, of each user as much as with no claims at all."""
+    settings, since = dataclasses.replace(OPEN, waiting_cost=cost), NOW - HORIZON + left
+    pilots = made(these)
+    found = plan(snapshot(*pilots, deficit=cores), settings, since)
+    silent = [dataclasses.replace(one, report=None) for one in pilots]
+    assert by_user(found) == by_user(plan(snapshot(*silent, deficit=cores), settings, since))
+    ending = sum(one.cores for one in pilots if one.lease_end is not None and one.lease_end <= NOW + left)
+    assert sum(by_user(found).values()) <= max(0, cores - ending)
+    if left <= LAST_MOMENTS:
+        assert not any(part.held for part in found.users)
