@@ -27,6 +27,7 @@ import pytest
 import drainwise
 from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.node.cron_record import remembered
+from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.attributes import ATTRIBUTES
 from made_up_node import (
     HOST,
@@ -51,7 +52,7 @@ ONE_LAYOUT = pytest.mark.parametrize("node", ["before 25.4"], indirect=True)
 ALICE, BOB = 54321, 54322
 ROUND_SECS = 2.0
 OURS = {"SlotMergeConstraint", "PilotHeartbeat", "PilotReportStanding", *(row.published for row in ATTRIBUTES)}
-OURS |= set(classad_expressions(3600))
+OURS |= set(classad_expressions(DEFAULT_HEARTBEAT_LIMIT))
 TOKEN = "PHANTOM"  # what the attacker wants to see in our output
 # Words of our own lines, numbers, and the names and ids that the node itself made.
 SOUND_VALUE = re.compile(r"-?[0-9][0-9.e+]*|undefined|true|false|\"(fresh|stale|contradictory|incomplete)\"")
@@ -127,7 +128,7 @@ def one_round(node: Node, programs: Programs) -> Round:
         assert len(line) <= 200
     assert TOKEN not in ran.stdout.decode("ascii") + ran.stderr.decode("ascii")
     slots = taken_apart(ran.stdout)
-    live = classad_expressions(3600)
+    live = classad_expressions(DEFAULT_HEARTBEAT_LIMIT)
     for lines in slots.values():
         for name, value in lines.items():
             if name in live:

@@ -45,6 +45,17 @@ def test_what_a_slot_of_the_snapshot_holds_is_not_free() -> None:
     assert places_of([seen(later)], claimed, (), Startds([PARENT]), NOW) == place(Amounts(2, 57_344, 1))
 
 
+def test_what_is_neither_free_nor_in_a_slot_of_the_snapshot_is_unseen() -> None:
+    """The run of slot1_2 has ended, and the place has not said since what is free: not so where it says nothing."""
+    claimed = [slot("slot1_1@n1", 16, 1)]
+    before = seen(Amounts(2, 57_344, 1))
+    [found] = places_of([before], claimed, (), Startds([PARENT]), NOW)
+    assert (found.free, found.unseen) == (Amounts(2, 57_344, 1), Amounts(6, 4096))
+    for silent in (before._replace(is_unclaimed=False), before._replace(divisible=False)):
+        [found] = places_of([silent], claimed, (), Startds([PARENT]), NOW)
+        assert found.unseen == Amounts()
+
+
 def test_what_came_back_as_ordered_is_free_although_its_claim_has_not_ended() -> None:
     claimed = [slot("slot1_1@n1", 16, 1), slot("slot1_2@n1", 6)]
     found = places_of([seen(Amounts(2, 57_344, 1))], claimed, {"slot1_2@n1"}, Startds([PARENT]), NOW)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import pytest
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import Ad, Others
+from drainwise.htcondor.demand.resources import slot_amounts
+from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.pool.snapshot import snapshot_of
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.quota import weigh
 from recorded_condor import ASKED, GROUPS, USERS, recorded_ads
@@ -26,9 +29,11 @@ class Answer:
     taken: int
     more: dict[str, list[dict[str, object]]] = dataclasses.field(default_factory=dict)
 
-    def facts(self, later: int = 0, before: Collection[str] = ()) -> Snapshot:
+    def facts(
+        self, later: int = 0, before: Collection[str] = (), told: Callable[[], Told | str] | None = None
+    ) -> Snapshot:
         others = Others(self.accounting, self.submitters, **self.more)
-        return snapshot_of(self.slots, others, self.taken + later, before)
+        return snapshot_of(self.slots, others, self.taken + later, before, told)
 
     def slot(self, name: str) -> dict[str, object]:
         [found] = [ad for ad in self.slots if ad["Name"] == name]
@@ -196,6 +201,37 @@ def test_a_slot_that_is_claimed_and_idle_counts_as_used_but_is_no_pilot() -> Non
     del ad["GlobalJobId"], ad["JobStart"]
     seen = answer.facts()
     assert (len(seen.pilots), accounts(seen)["group_alice"].cores_in_use) == (8, 72)
+
+
+def test_a_job_that_will_start_in_an_idle_claim_is_named() -> None:
+    """The schedd calls it idle until its shadow has begun."""
+    answer = recorded(GROUPS)
+    ad = answer.slot("slot1_1@node1.pool.test")
+    ad["Activity"] = "Idle"
+    del ad["GlobalJobId"], ad["JobStart"]
+    held = slot_amounts(ad, ())
+    total = Amounts(24, 49_152, 0, held.disk + 1)
+    jobs = IdleJobs("ce", str(ad["AccountingGroup"]), 3, held, first=(1, 0), classes=frozenset("c"))
+    told = Told((SeenPlace("slot1@n", "n", "c", Amounts(), total, True, None),), (jobs,), frozenset(("ce",)))
+    kinds = {kind.account: (kind.jobs, kind.starting) for kind in answer.facts(told=lambda: told).kinds or ()}
+    assert (kinds["group_alice"], kinds["group_bob"]) == ((3, 1), (3, 0))
+
+
+def test_cores_between_a_runs_end_and_its_nodes_next_report_are_the_pools() -> None:
+    """The slot of alice's third run on node1 has gone: without its cores she would be owed fewer than before."""
+    answer = recorded(USERS)
+    name, node = "slot1@node1.pool.test", "node1.pool.test"
+    parent = {"Name": name, "Machine": node, "LastHeardFrom": answer.taken, "ChildDSlotId": [1, 2, 3]}
+    answer.more = {"startds": [parent]}
+    seen = SeenPlace(name, node, "c", Amounts(0, 48_768), Amounts(24, 49_152), True, answer.taken)
+    before = answer.facts(told=lambda: Told((seen,)))
+    answer.slots.remove(answer.slot("slot1_3@node1.pool.test"))
+    after = answer.facts(told=lambda: Told((seen,)))
+    assert [one.unseen for one in before.places] == [Amounts()]
+    assert [one.unseen for one in after.places] == [Amounts(8, 128)]
+    alice = accounts(after)["alice@pool.test"]
+    assert (alice.cores_in_use, alice.cores_owed) == (64, 48)
+    assert accounts(before)["alice@pool.test"].cores_owed == 48
 
 
 def ordered_and_left() -> Answer:

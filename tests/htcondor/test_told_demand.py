@@ -45,6 +45,15 @@ def test_what_can_run_somewhere_is_demand_and_a_kind() -> None:
     assert (kind.example, seen.notices) == ("ce1#1.0", ())
 
 
+def test_jobs_that_start_in_their_users_idle_claims_are_named() -> None:
+    """One claim holds enough for a job, one too little, one is another user's."""
+    told = Told(PLACES, (group(2, 4, "small"), group(1, 4, "small", first=9)), frozenset(("ce1",)))
+    claims = {BOB: (Amounts(4), Amounts(2)), ALICE: (Amounts(4),)}
+    seen = demand_of((), (), DemandLimits({}, 1.0, 24, {}, claims), told)
+    assert [(kind.jobs, kind.starting) for kind in seen.kinds or ()] == [(3, 1)]
+    assert seen.waiting == {BOB: (3, 12)}, "they wait until they run"
+
+
 def test_what_can_run_nowhere_is_a_kind_without_classes_and_no_demand() -> None:
     seen = found(group(3, 64))
     assert seen.waiting == {BOB: (0, 0)}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import RefusedFile
+from drainwise.node import glidein_places
 from drainwise.node.glidein_files import MOST_PAYLOADS, SILENT_AFTER, read_glideins
 from drainwise.node.glidein_places import MOST_DIRECTORIES, local_directories
 from drainwise.pilotad.report import PilotReport
@@ -224,3 +225,14 @@ def test_ads_that_change_while_they_are_read(sandbox: Path) -> None:
     finally:
         stop.set()
         writer.join()
+
+
+@pytest.mark.parametrize(("where", "served"), [("glide_x", "glide_x"), ("tmp/glide_x", "tmp/glide_x"), ("a/b", "a")])
+def test_a_file_system_that_the_user_serves_is_not_entered(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, where: str, served: str
+) -> None:
+    """HOSTILE 12: it may never answer."""
+    payload(glidein_in(sandbox / where), 1)
+    assert read(sandbox) is not None
+    monkeypatch.setattr(glidein_places, "fuse_mounts_below", lambda base: (f"{base}/{served}",))
+    assert read(sandbox) is None

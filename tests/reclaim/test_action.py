@@ -20,6 +20,7 @@ from drainwise.facts.errors import (
 )
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind, Place
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
@@ -355,3 +356,24 @@ def test_a_pool_that_keeps_no_rooms_is_not_asked_to() -> None:
     pool = MemoryPool(BEFORE, BEFORE)
     assert details(carried_out(pool, plan=with_kept(PLAN))) == {""}
     assert [what for what, _ in pool.acts] == ["ordered", "ordered"]
+
+
+@pytest.mark.parametrize(("jobs", "places", "given"), [(2, 1, 2), (1, 1, 1), (1, 2, 2)])
+def test_no_more_room_is_made_than_jobs_wait_by_the_second_look(jobs: int, places: int, given: int) -> None:
+    """Room for two jobs was planned, or for one on both nodes; all orders for one place make the same room."""
+    half = Amounts(4, 8192)
+    there = [dataclasses.replace(pilot(one), node=f"n{one}", place=f"n{one}", cores=8, holds=half) for one in (1, 2)]
+    at = tuple(Place(f"n{one}", f"n{one}", "a", Amounts(), half) for one in (1, 2))
+
+    def waits(number: int) -> Snapshot:
+        kind = JobKind("bobs", "group_b", number, half, frozenset({"a"}), places)
+        return dataclasses.replace(pool_of(*there, deficit=32), kinds=(kind,), places=at)
+
+    plan = make_plan(waits(2 // places), NOW, SETTINGS)
+    assert len(plan.orders) == 2
+    pool = MemoryPool(waits(jobs))
+    outcome = carried_out(pool, plan=plan)
+    assert len(pool.orders) == given
+    assert {act.detail for act in outcome.acts if act.outcome == "skipped"} <= {
+        "enough cores are free or on their way by now"
+    }

@@ -97,6 +97,20 @@ def test_an_order_stands_while_no_slot_shows_the_piece_that_has_just_come_back()
     assert make_plan(waits_for_room(Amounts(), other), NOW + 180, SITE, history).withdrawals != ()
 
 
+def test_no_order_is_given_or_withdrawn_for_a_job_that_starts_in_an_idle_claim() -> None:
+    """It may run already as its access point has it, and another one waits: so no order loses its reason."""
+    full = dataclasses.replace(pilot(6), node="n0", place="n0", holds=ROOM)
+
+    def starts(of: Pilot) -> Snapshot:
+        seen = waits_for_room(Amounts(), of)
+        return dataclasses.replace(seen, kinds=tuple(dataclasses.replace(one, starting=1) for one in seen.kinds or ()))
+
+    assert make_plan(waits_for_room(Amounts(), full), NOW, SITE).orders != ()
+    assert make_plan(starts(full), NOW, SITE).orders == ()
+    ordered = dataclasses.replace(full, deadline=NOW + 400)
+    assert make_plan(starts(ordered), NOW, SITE).withdrawals == ()
+
+
 def test_no_request_is_withdrawn_for_cores_that_have_just_come_back() -> None:
     seen = waits(16)
     asked = dataclasses.replace(

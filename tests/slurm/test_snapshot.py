@@ -375,6 +375,39 @@ def test_a_run_that_is_being_ended_is_leaving_and_neither_waits_nor_was_ordered(
     assert (one.leaving, one.deadline, one.lease_end, one.started) == (True, None, now, now)
 
 
+@pytest.mark.parametrize(
+    ("states", "allocated", "free", "unseen"),
+    [
+        ({"RUNNING"}, 8, 0, 0),
+        ({"RUNNING"}, 4, 0, 0),
+        ({"RUNNING"}, 0, 4, 0),
+        ({"COMPLETING"}, 8, 0, 0),
+        ({"COMPLETING"}, 4, 0, 0),
+        (None, 8, 0, 4),
+        (None, 4, 4, 0),
+    ],
+)
+def test_jobs_and_nodes_are_asked_at_two_moments(
+    states: set[str] | None, allocated: int, free: int, unseen: int
+) -> None:
+    """A job of 4 cores of 8 ends, or has started: neither is what it holds free, nor are its cores lost.
+
+    Another one has the other cores all the time, but in the case where sinfo was asked before both.
+    """
+    half = replace(RUNNING, cores=4)
+    found = [half] if allocated or states is None else []
+    found += [] if states is None else [replace(half, number=19, states=frozenset(states))]
+    node = replace(machine("n1", allocated, 8, 8 - allocated, False, MAIN), unused=8 - allocated)
+    [place] = view(*found, at=[node]).places
+    assert (place.free.cores, place.unseen.cores) == (free, unseen)
+
+
+def test_what_jobs_of_several_nodes_have_is_not_unseen() -> None:
+    several = replace(RUNNING, node_count=2, node="n[1-2]", cores=16)
+    [place] = view(several, at=[NODE]).places
+    assert (place.free.cores, place.unseen.cores) == (0, 0)
+
+
 def test_an_exposed_run_is_leaving_with_native_preemption_only() -> None:
     job = replace(RUNNING, priority=1)
     assert not view(job).pilots[0].leaving

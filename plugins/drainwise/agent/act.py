@@ -169,8 +169,8 @@ class _Acting:
 
     def give(self, plan: Plan, look: _Look, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
-        needed, acts, fault = look.waits.balance.deficit, [], ""
         gone = frozenset(one.withdrawal.pilot.run for one in withdrawn if one.outcome == DONE)
+        missing, acts, fault = _Missing(look.waits, gone), [], ""
         for order in plan.orders:
             if self.halted or self.stopping():
                 break
@@ -180,10 +180,10 @@ class _Acting:
                 except PoolError as error:
                     fault = str(error)
                     break
-                needed = look.waits.balance.deficit
-            act = self._act(order, look.running.get(order.pilot.run), _is_needed(order, look.waits, needed, gone))
-            if act.outcome in {DONE, UNANSWERED} and not (order.request or order.instead_of):
-                needed -= act.order.pilot.cores
+                missing = _Missing(look.waits, gone)
+            act = self._act(order, look.running.get(order.pilot.run), missing.has_use_of(order))
+            if act.outcome in {DONE, UNANSWERED}:
+                missing.without(order)
             self.journal.write(order_event(act.order, act.outcome, act.detail, plan, self.time(), act.only))
             acts.append(act)
         return CycleOutcome(tuple(acts), fault=fault, withdrawn=withdrawn, halted=self.halted)
@@ -271,15 +271,37 @@ def _are_free(runs: Iterable[str], running: Mapping[str, Pilot]) -> bool:
     return all(one is not None and one.deadline is None and not (one.leaving or one.unanswered) for one in pilots)
 
 
-def _is_needed(order: Order, waits: Looked, cores: int, gone: frozenset[str]) -> bool:
-    """Return whether an order still has a reason: its request, a job without room, or `cores` that are missing.
+class _Missing:
+    """What is missing by one look: cores, or jobs without room by their kind; less what orders are given for.
 
-    One in place of others has it when all of theirs are `gone`.
+    gone: the runs whose orders were withdrawn just now.
     """
-    if order.request:
-        return True
-    if order.instead_of:
-        return gone.issuperset(order.instead_of)
-    if order.room is None or waits.kinds is None:
-        return cores > 0
-    return any(waits.kinds.jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)
+
+    def __init__(self, waits: Looked, gone: frozenset[str]) -> None:
+        self._gone = gone
+        self._cores = waits.balance.deficit
+        self._jobs: dict[str, float] | None = None if waits.kinds is None else dict(waits.kinds.jobs)
+        self._begun: set[str] = set()
+
+    def has_use_of(self, order: Order) -> bool:
+        """Return whether an order still has a reason: its request, a job without room, or cores that are missing.
+
+        One in place of others has it when the orders of all of these are withdrawn.
+        """
+        if order.request:
+            return True
+        if order.instead_of:
+            return self._gone.issuperset(order.instead_of)
+        if order.room is None or not order.room.jobs or self._jobs is None:
+            return self._cores > 0
+        return order.room.place in self._begun or any(self._jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)
+
+    def without(self, order: Order) -> None:
+        """Take off what an order that was given makes room for; all orders of one place make the same room."""
+        if order.request or order.instead_of:
+            return
+        self._cores -= order.pilot.cores
+        if order.room is not None and self._jobs is not None and order.room.place not in self._begun:
+            self._begun.add(order.room.place)
+            for kind, jobs in order.room.jobs:  # of one that needs several places each has a part
+                self._jobs[kind.name] = self._jobs.get(kind.name, 0) - jobs / kind.places

@@ -49,6 +49,10 @@ class Amounts:
             tuple((name, left) for name, amount in self.others if (left := amount - taken.get(name, 0)) > 0),
         )
 
+    def at_most(self, other: Amounts) -> Amounts:
+        """Return of everything the smaller amount."""
+        return self.minus(self.minus(other))
+
     def in_words(self) -> str:
         """Return the amounts for an administrator: `8 cores, 32 GiB memory, 1 GPU`."""
         words = [f"{self.cores} {'core' if self.cores == 1 else 'cores'}"] if self.cores else []
@@ -57,6 +61,8 @@ class Amounts:
         words += [f"{_size(self.disk)} disk"] if self.disk else []
         return ", ".join([*words, *(f"{amount} {name}" for name, amount in self.others)]) or "nothing"
 
+
+NOTHING = Amounts()
 
 PLAIN = ("cores", "memory", "gpus", "disk")
 """The amounts that have a name of their own."""

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from drainwise.pool.amounts import Amounts
+from drainwise.pool.amounts import NOTHING, Amounts
 
 MOST_KINDS = 50
 
@@ -21,7 +21,8 @@ class Place:
     """One place where jobs can start and cores come back: a node, or a slot of HTCondor that is not dynamic.
 
     node: its node. node_class: places of one class run the same kinds of jobs. free: unclaimed, for new jobs; total:
-    all that it has. divisible: several jobs can share it.
+    all that it has. divisible: several jobs can share it. unseen: neither free nor in use by all that was seen,
+    as between the end of a run and its node's next report.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Place:
     free: Amounts
     total: Amounts
     divisible: bool = True
+    unseen: Amounts = NOTHING
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class JobKind:
     name: the same in each snapshot for the same account and ask. needs: what a job takes of one place; places: on so
     many places at once; whole: the job shares no place. classes: of the places where it may run and could, were they
     empty; none: it can run nowhere. asks: what it asks beside the amounts, in the batch system's words. example: a job
-    of the kind, for the administrator.
+    of the kind, for the administrator. starting: so many of the `jobs` will start in cores that the account holds
+    already, without a job in them.
     """
 
     name: str
@@ -51,6 +54,7 @@ class JobKind:
     whole: bool = False
     asks: str = ""
     example: str = ""
+    starting: int = 0
 
     @property
     def cores(self) -> int:
@@ -91,7 +95,11 @@ def merged(kinds: Iterable[JobKind], most: int = MOST_KINDS) -> tuple[tuple[JobK
     found: dict[str, JobKind] = {}
     for one in kinds:
         before = found.get(one.name)
-        found[one.name] = one if before is None else replace(before, jobs=before.jobs + one.jobs)
+        found[one.name] = (
+            one
+            if before is None
+            else replace(before, jobs=before.jobs + one.jobs, starting=before.starting + one.starting)
+        )
     if len(found) <= most:
         return tuple(found.values()), ()
     largest = sorted(found.values(), key=lambda one: -one.jobs * one.cores)

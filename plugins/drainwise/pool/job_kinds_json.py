@@ -18,6 +18,7 @@ _KIND = {
     "whole": "bool",
     "asks": "text",
     "example": "text",
+    "starting": "int",
 }
 _PLACE = {
     "name": "text",
@@ -26,7 +27,9 @@ _PLACE = {
     "free": "object",
     "total": "object",
     "divisible": "bool",
+    "unseen": "object",
 }
+_PLACE_AMOUNTS = ("free", "total", "unseen")
 
 
 def amounts_as_json(amounts: Amounts) -> dict[str, object]:
@@ -48,7 +51,7 @@ def kind_as_json(kind: JobKind) -> dict[str, object]:
 def place_as_json(place: Place) -> dict[str, object]:
     """Return a place as plain values."""
     plain: dict[str, object] = {name: getattr(place, name) for name in _PLACE}
-    return {**plain, "free": amounts_as_json(place.free), "total": amounts_as_json(place.total)}
+    return {**plain, **{name: amounts_as_json(getattr(place, name)) for name in _PLACE_AMOUNTS}}
 
 
 def kind_from_json(value: object, where: str) -> JobKind:
@@ -62,9 +65,7 @@ def kind_from_json(value: object, where: str) -> JobKind:
 def place_from_json(value: object, where: str) -> Place:
     """Return the place of plain values; `where` names them. Raises UsageError for what is none."""
     values = checked_object(value, _PLACE, where)
-    return Place(
-        **{**values, **{name: amounts_from_json(values[name], f"{where}, {name}") for name in ("free", "total")}}
-    )
+    return Place(**{**values, **{one: amounts_from_json(values[one], f"{where}, {one}") for one in _PLACE_AMOUNTS}})
 
 
 def amounts_from_json(value: object, where: str) -> Amounts:

@@ -111,7 +111,10 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     accounts = list(map(attrgetter(*_ACCOUNT), snapshot.accounts))
     kinds = None if snapshot.kinds is None else [kind_as_json(one) for one in snapshot.kinds]
     places = [
-        (one.name, one.node, one.node_class, without_names(one.free), without_names(one.total), one.divisible)
+        (
+            *(one.name, one.node, one.node_class, without_names(one.free), without_names(one.total), one.divisible),
+            one.unseen.cores and without_names(one.unseen),
+        )
         for one in snapshot.places
     ]
     told = (snapshot.taken, pilots, accounts, snapshot.free_cores, dict(snapshot.user_priorities), snapshot.notices)

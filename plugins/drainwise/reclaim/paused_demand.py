@@ -49,10 +49,11 @@ def weighed(
 ) -> tuple[Snapshot, Snapshot, Balance]:
     """Return the snapshot with the demand that counts at `now` (UNIX s), the part to give orders for, and the balance.
 
-    Cores that have come back for an account within the time to start may still serve it: for so much no
-    second order is given, and yet none is withdrawn for that. Raises PoolUnreachable as `weigh` does.
+    Cores that have come back for an account within the time to start may still serve it; so do cores that it holds
+    without a job in them. For so much no second order is given, and yet none is withdrawn for that. Raises
+    PoolUnreachable as `weigh` does.
     """
-    if not unmet:
+    if not unmet and not any(one.starting for one in snapshot.kinds or ()):
         return snapshot, snapshot, weigh(snapshot, now, settings.horizon)
     require_whole(snapshot)
     if snapshot.kinds is None:
@@ -64,7 +65,8 @@ def weighed(
         held = {one.name: one.jobs for one in snapshot.kinds if one.name in unmet and is_held(unmet[one.name], now)}
         counts = _without_jobs(snapshot, held)
         coming = {one.name: _jobs_coming(one, unmet[one.name], counts, now, settings) for one in _known(counts, unmet)}
-        needs_orders = _without_jobs(counts, coming)
+        starting = {one.name: one.starting + coming.get(one.name, 0) for one in counts.kinds or ()}
+        needs_orders = _without_jobs(counts, starting)
     balance, to_order = weigh(counts, now, settings.horizon), weigh(needs_orders, now, settings.horizon)
     deficit, below = min(balance.deficit, to_order.deficit), min(balance.below_share, to_order.below_share)
     return counts, needs_orders, replace(balance, deficit=deficit, below_share=below, over=to_order.over)
@@ -105,9 +107,9 @@ def _without_jobs(snapshot: Snapshot, without: Mapping[str, int]) -> Snapshot:
 
 def _jobs_coming(kind: JobKind, known: UnmetDemand, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> int:
     """Return how many jobs of a kind cores that have just come back may still serve, beside those that are free."""
-    if not known.back or now >= known.last + settings.time_to_start:
+    if not _is_back(known, now, settings):
         return 0
-    free = sum(one.free.cores for one in snapshot.places if one.node in known.nodes)
+    free = sum(one.free.cores + one.unseen.cores for one in snapshot.places if one.node in known.nodes)
     return math.ceil(_coming(known, free) / kind.cores)
 
 
@@ -141,12 +143,21 @@ def intended_room(
         for run, part in known.runs.items():
             if run in place_of:
                 cores[place_of[run]] += part.cores
-        if known.back and now < known.last + settings.time_to_start:
+        if _is_back(known, now, settings):
             for place in snapshot.places:
                 if place.node in known.nodes:
                     cores[place.name] += _coming(known, 0.0)
         found[kind.name] = {name: math.ceil(some / kind.cores - _ROUNDING) for name, some in cores.items()}
     return found
+
+
+def nodes_with_cores_back(unmet: Mapping[str, UnmetDemand], now: int, settings: ReclaimSettings) -> frozenset[str]:
+    """Return the nodes where cores have come back at `now` (UNIX s) that may still serve those they came back for."""
+    return frozenset(node for one in unmet.values() if _is_back(one, now, settings) for node in one.nodes)
+
+
+def _is_back(known: UnmetDemand, now: int, settings: ReclaimSettings) -> bool:
+    return known.back > 0 and now < known.last + settings.time_to_start
 
 
 def _coming(known: UnmetDemand, free: float) -> float:
@@ -162,7 +173,7 @@ def _without_paused(account: Account, known: UnmetDemand, now: int) -> Account:
 
 
 def _without_coming(account: Account, known: UnmetDemand, now: int, settings: ReclaimSettings, free: float) -> Account:
-    if not known.back or now >= known.last + settings.time_to_start:
+    if not _is_back(known, now, settings):
         return account
     coming = _coming(known, free)  # what is free is counted already
     in_use = account.cores_in_use + min(coming, max(0.0, account.cores_owed - account.cores_in_use))

@@ -70,8 +70,9 @@ def ask_demand(seconds: float) -> Told:
         told.append(_described(one, ad, fitting, by_nodes, names))
     told += [replace(one, ad="", asks=_NOT_READ) for one in waiting.jobs[len(told) :]]
     seen = [
-        SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard)
+        SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard, unclaimed)
         for place, label in zip(places, classes.of)
+        for unclaimed in (place.row.get("state") == "Unclaimed",)
     ]
     left = _limits_left(collector, frozenset().union(*(one.limits for one in waiting.jobs)))
     return Told(seen, told, frozenset(waiting.answered), waiting.silent, tuple(_notices(classes, waiting.jobs)), left)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from drainwise.common.printable import one_line
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, named, number, odd_number, shown, text
@@ -43,13 +43,15 @@ class DemandLimits:
     """What keeps jobs from starting. largest: cores of the largest slot; None: not known.
 
     rooms: cores that a submitter may use beside what it uses, by its name; endless where it is not there. running:
-    slots with a job by submitter. cores_per_weight: cores of a slot weight of 1.
+    slots with a job by submitter. cores_per_weight: cores of a slot weight of 1. claims: what the slots have that a
+    submitter has claimed and in which no job runs yet.
     """
 
     running: Mapping[str | None, int]
     cores_per_weight: float
     largest: int | None
     rooms: Mapping[str, float]
+    claims: Mapping[str, Sequence[Amounts]] = field(default_factory=dict)
 
 
 class _LeftOut:
@@ -81,9 +83,11 @@ def demand_of(
     waiting: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     kinds: list[JobKind] = []
     everywhere = _Everywhere(() if told is None else told.places)
+    claims = {name: list(held) for name, held in limits.claims.items()}
     for one in _startable(Told() if told is None else told, schedds, rooms, left_out):
         classes = everywhere.that_hold(one.needs) if one.classes is None else one.classes
-        kinds.append(_kind(one, account_of(one.submitter), classes))
+        starting = _starting(one, claims.get(one.submitter, [])) if classes else 0
+        kinds.append(replace(_kind(one, account_of(one.submitter), classes), starting=starting))
         counted = one.jobs if classes else 0
         _add(waiting, one.submitter, counted, counted * one.needs.cores)
     stated = _stated(submitters, schedds, limits, frozenset() if told is None else told.answered, left_out)
@@ -106,6 +110,18 @@ def demand_of(
         return Demand(dict(waiting), notices)
     kept, more = merged(kinds)
     return Demand(dict(waiting), (*notices, *more), kept)
+
+
+def _starting(one: IdleJobs, claims: list[Amounts]) -> int:
+    """Return how many of the jobs will start in a submitter's claims without a job; these are no claims of others then.
+
+    The negotiator has matched them, or the claim's last job has ended: until they run, their access point calls them
+    idle.
+    """
+    fitting = [held for held in claims if held.covers(one.needs)][: one.jobs]
+    for held in fitting:
+        claims.remove(held)
+    return len(fitting)
 
 
 class _Everywhere:

@@ -33,7 +33,10 @@ class IdleJobs:
 
 
 class SeenPlace(NamedTuple):
-    """A slot that is not dynamic and takes jobs: `free` as it says itself, `heard` of at that UNIX time (s)."""
+    """A slot that is not dynamic and takes jobs: `free` as it says itself, `heard` of at that UNIX time (s).
+
+    is_unclaimed: its state, which is that of what is free.
+    """
 
     name: str
     machine: str
@@ -42,6 +45,7 @@ class SeenPlace(NamedTuple):
     total: Amounts
     divisible: bool
     heard: int | None
+    is_unclaimed: bool = True
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from drainwise.htcondor.demand.told import SeenPlace
 from drainwise.htcondor.pool.slots import Slot
 from drainwise.htcondor.pool.startds import Startds
-from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.job_kinds import Place
 
 
@@ -24,20 +24,12 @@ def places_of(
     for slot in claimed:
         if slot.holds is not None:
             (left if slot.name in back else held)[startds.place_of(slot.name)].append(slot.holds)
-    return tuple(
-        Place(
-            one.name,
-            one.machine,
-            one.node_class,
-            _least(sum_of((one.free, *left[one.name])), one.total.minus(sum_of(held[one.name]))),
-            one.total,
-            one.divisible,
-        )
-        for one in seen
-        if startds.speaks(one.machine, one.heard, now)
-    )
-
-
-def _least(one: Amounts, other: Amounts) -> Amounts:
-    """Return of everything the smaller amount."""
-    return one.minus(one.minus(other))
+    found = []
+    for one in seen:
+        if startds.speaks(one.machine, one.heard, now):
+            open_room = one.total.minus(sum_of(held[one.name]))
+            free = sum_of((one.free, *left[one.name])).at_most(open_room)
+            unseen = open_room.minus(free) if one.divisible and one.is_unclaimed else NOTHING
+            unseen = unseen if unseen.cores else NOTHING  # what is told of a disk is never exact
+            found.append(Place(one.name, one.machine, one.node_class, free, one.total, one.divisible, unseen))
+    return tuple(found)

@@ -33,6 +33,7 @@ from drainwise.htcondor.pool.shares import (
 )
 from drainwise.htcondor.pool.slots import Slot, given_back, heard_lately, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 
@@ -70,14 +71,19 @@ def snapshot_of(
     submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
     largest = None if startds.cores is None else max(startds.cores, *(slot.cores for slot in slots))
     limits = DemandLimits(
-        running, ratio, largest if ratio == 1.0 else None, {name: room * ratio for name, room in rooms(records).items()}
+        running,
+        ratio,
+        largest if ratio == 1.0 else None,
+        {name: room * ratio for name, room in rooms(records).items()},
+        _idle_claims(held),
     )
     answer = told() if told is not None else None
     jobs = answer if isinstance(answer, Told) else None
     demand = demand_of(submitters, others.schedds, limits, jobs, names.__getitem__)
     uses = _uses(held, demand.waiting, records, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
-    cores = sum(slot.cores for slot in (*held, *free))
+    places = () if jobs is None else places_of(jobs.places, claimed, back, startds, now)
+    cores = sum(slot.cores for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
     owed = _owed(uses, records, known, ratio, cores)
     shares = _owed(endless(uses), records, known, ratio, cores)
     unsure = _unsure(uses, records, known)
@@ -102,7 +108,7 @@ def snapshot_of(
             *demand.notices,
         ),
         kinds=kinds,
-        places=() if jobs is None else places_of(jobs.places, claimed, back, startds, now),
+        places=places,
     )
 
 
@@ -154,6 +160,14 @@ def _in_several_slots(pilots: Sequence[Pilot]) -> Pilot:
         holds=None,
         cannot="its run is in several slots: a job of the parallel universe, or a forged GlobalJobId",
     )
+
+
+def _idle_claims(held: Iterable[Slot]) -> dict[str, list[Amounts]]:
+    found: dict[str, list[Amounts]] = defaultdict(list)
+    for slot in held:
+        if slot.idle and slot.submitter is not None and slot.holds is not None:
+            found[slot.submitter].append(slot.holds)
+    return found
 
 
 def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.paused_demand import intended_room
+from drainwise.pool.job_kinds import Place
+from drainwise.reclaim.paused_demand import intended_room, nodes_with_cores_back
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
@@ -49,16 +50,22 @@ def kinds_left(
     """
     facts = room_facts(snapshot.kinds or (), snapshot.places)
     owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
-    left = demand_left(
-        facts, owed, _returning(snapshot.pilots, now, settings), intended_room(snapshot, unmet, now, settings)
-    )
+    back = nodes_with_cores_back(unmet, now, settings)
+    returning = _returning(snapshot.pilots, (one for one in snapshot.places if one.node in back), now, settings)
+    left = demand_left(facts, owed, returning, intended_room(snapshot, unmet, now, settings))
     demand = OpenDemand(facts, left.jobs, left.owed)
     jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
     return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served))
 
 
-def _returning(pilots: Iterable[Pilot], now: int, settings: ReclaimSettings) -> dict[str, Amounts]:
+def _returning(
+    pilots: Iterable[Pilot], places: Iterable[Place], now: int, settings: ReclaimSettings
+) -> dict[str, Amounts]:
+    """Return by place what comes back; places: those where what was not seen has come back from runs with orders."""
     found: dict[str, list[Amounts]] = defaultdict(list)
+    for place in places:
+        if place.unseen.cores:
+            found[place.name].append(place.unseen)
     for one in pilots:
         if one.holds is not None and one.place and not one.reserved and on_its_way(one, now, settings.horizon):
             found[one.place].append(one.holds)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from drainwise.common.printable import one_line
-from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.closures import Closure
 from drainwise.pool.job_kinds import Place
 from drainwise.slurm.cluster.node_line import SlurmNode
@@ -60,22 +60,28 @@ def _with_types(jobs: Iterable[SlurmJob], node: SlurmNode) -> dict[int, Gres]:
 
 
 def places_of(
-    nodes: Iterable[SlurmNode], classes: Mapping[str, str], leaving: Mapping[str, list[Amounts]], memory: bool
+    nodes: Iterable[SlurmNode],
+    classes: Mapping[str, str],
+    held: Mapping[str, list[Amounts]],
+    memory: bool,
+    is_all_held: bool = True,
 ) -> tuple[Place, ...]:
     """Return the nodes that have a class as places.
 
-    leaving: what jobs that are being ended have on a node: sinfo counts it as free already, and it comes back when they
-    have gone. memory: whether jobs have memory to themselves.
+    held: what jobs have on a node. It is not free, whatever sinfo says: that does not count jobs that are being ended,
+    and was asked at another moment. memory: whether jobs have memory to themselves. is_all_held: whether these are all
+    jobs; what sinfo has in use beside them is unseen then.
     """
     found = []
     for node in nodes:
         if node.name in classes:
             total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres)
             in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, node.used_gres)
-            free = total.minus(in_use)
-            if node.name in leaving:
-                free = free.minus(sum_of(leaving[node.name]))
-            found.append(Place(node.name, node.name, classes[node.name], free, total))
+            open_room = total.minus(sum_of(held.get(node.name, ())))
+            free = total.minus(in_use).at_most(open_room)
+            unseen = open_room.minus(free) if is_all_held and node.unused + node.allocated == node.cpus else NOTHING
+            unseen = unseen if unseen.cores else NOTHING
+            found.append(Place(node.name, node.name, classes[node.name], free, total, unseen=unseen))
     return tuple(found)
 
 

@@ -83,10 +83,10 @@ def snapshot_of(
         Hole(node.idle, divisible=True) for node in nodes if node.idle and classes.class_of.get(node.name) in wanted
     ]
     kinds, left_out = kinds_in(waiting)
-    leaving: dict[str, list[Amounts]] = defaultdict(list)
+    held: dict[str, list[Amounts]] = defaultdict(list)
     for job in on_one_node:
-        if COMPLETING in job.states:
-            leaving[job.node].append(holds[job.number])
+        held[job.node].append(holds[job.number])
+    is_all_held = not odd and all(job.single for job in jobs if _holds_cores(job))
     return Snapshot(
         taken=now,
         pilots=pilots,
@@ -99,7 +99,7 @@ def snapshot_of(
             *left_out,
         ),
         kinds=kinds,
-        places=places_of(nodes, classes.class_of, leaving, rules.selection.memory),
+        places=places_of(nodes, classes.class_of, held, rules.selection.memory, is_all_held),
         closures=closures_of(classes.whole, (node.name for node in nodes), now),
     )
 
