@@ -19,6 +19,7 @@ from useful_orders import Stage
 RECLAIM = """\
 [reclaim]
 policy = open-need
+min_grace = 1h
 min_age = 5s
 """
 # Writes as its report what it finds under the name of its slot, each second.

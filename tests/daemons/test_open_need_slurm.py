@@ -25,6 +25,7 @@ SITE = """\
 bin_dir = {tools}
 [reclaim]
 policy = open-need
+min_grace = 1h
 min_age = 0s
 [agent]
 state_dir = {state}
