@@ -49,7 +49,8 @@ for number, line in enumerate(lines):
         else:
             sys.stderr.write("slurm_load_jobs error: Invalid job id specified\n"); code = 1
     elif words[:2] == ["show", "node"] and len(words) == 3:
-        print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64 CPULoad=9.35 " % words[2])
+        print("NodeName=%s Arch=x86_64 CoresPerSocket=1  CPUAlloc=11 CPUEfctv=64 CPUTot=64 CPULoad=9.35 "
+              "AvailableFeatures=fast,rack1 ActiveFeatures=fast,rack1 Gres=(null) " % words[2])
     elif words[0] == "update" and len(words) == 3 and words[1][:6] == "JobId=" and words[2][:13] == "AdminComment=":
         name, comment = words[1][6:], words[2][13:]
         if os.path.exists(path("refuse")):

@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from drainwise.features.host import scratch_bytes
+from drainwise.node.settings import DEFAULT_SCRATCH_DIR
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.slurm.node.job_tree import open_node
 from drainwise.slurm.node.node_record import NodeRecord, write_record
@@ -81,7 +83,7 @@ class SlurmNode:
         node = open_node(self.runtime_dir, job.node, create=True)
         if node is None:
             raise FileNotFoundError(self.runtime_dir)
-        write_record(node, NodeRecord(total_cpu, phys_cores, log_cores))
+        write_record(node, NodeRecord(total_cpu, phys_cores, log_cores, scratch_bytes(DEFAULT_SCRATCH_DIR)))
         os.close(node)
 
     def hook(self, name: str) -> str:

@@ -183,6 +183,10 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
     "scripts/waste_tables --logs . --results waste.json --write docs/simulate.md",
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
+    "scripts/waste_tables --logs . --results points.json --only metacentrum --moments 4"
+    " --policies site-default,least-waste",
+    "scripts/waste_tables --logs . --results points.json --only mix-80/8/ --moments 4 --replications 4"
+    " --policies site-default,least-waste",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
 THE_LIES = {"scripts/liars"}  # tests/simulate/test_lies.py

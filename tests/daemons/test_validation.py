@@ -103,6 +103,38 @@ def test_the_whole_procedure(validations: Validations) -> None:
     assert isinstance(chosen, dict) and (chosen["cores"], chosen["memory"]) == (1, 1000)
 
 
+def test_a_request_of_two_sequences(validations: Validations) -> None:
+    """Both are measured in one job of each number of cores; a wrong claim of the second one is adjusted alone."""
+    anew = ["sh", "-c", 'mv events.out first.out && exec "$0" "$@"']
+    second = [
+        *anew,
+        sys.executable,
+        PROGRAM,
+        "--events",
+        "{events}",
+        "--cores",
+        "{cores}",
+        "--size",
+        "7",
+        "--wall",
+        str(EVENT),
+    ]
+    further = {"command": second, "time_per_event": EVENT, "size_per_event": 10}
+    validations.write(following=[further], cores=[2])
+    report = validations.run()
+    labels = [str(step["step"]) for step in steps(report)]
+    assert labels[-1] == "2c-1" and validations.names() == labels and len(labels) >= 3
+    first, last = steps(report)[0], steps(report)[-1]
+    assert figures(first)["size_per_event"] == 20.0
+    [told] = dict(first)["measured"]["following"]  # type: ignore[index] # a table
+    assert told["size_per_event"] == 7.0
+    assert "size per event of sequence 2 7 kB" in str(first["note"])
+    [claimed] = dict(last)["claimed"]["following"]  # type: ignore[index] # a table
+    assert claimed["size_per_event"] == (3 * 7 + 10) / 4
+    chosen = report["submission"]
+    assert isinstance(chosen, dict) and chosen["size_per_event"] == 27.0 and len(chosen["sequences"]) == 2
+
+
 def test_more_cores_run_at_the_same_time(validations: Validations) -> None:
     """The three leases overlap: the last of them starts before the first ends."""
     validations.write()

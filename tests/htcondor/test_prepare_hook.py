@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import classad2
@@ -95,6 +96,55 @@ def test_every_key_of_an_eight_core_job(node: Node, programs: Programs) -> None:
         "grace_secs_job": "60\n",
     }
     assert contents(f"{job.scratch}/.jobstatus") == {}
+
+
+KINDS = """\
+kind = by-host
+host = elsewhere*
+hs06 = 1
+kind = by-attribute
+feature = HasFastDisk, NodeType=rome
+hs06 = 480
+jobslots = 12
+wall_limit_secs = 3600
+kind = by-name
+host = central-[01-20].pool.test
+hs06 = 720
+"""
+
+
+@pytest.mark.parametrize(
+    ("slot", "expected"),
+    [
+        ({}, ("240.5", "24")),
+        ({"HasFastDisk": True}, ("480", "12")),
+        ({"HasFastDisk": False, "NodeType": "Rome"}, ("480", "12")),
+        ({"HasFastDisk": "true", "NodeType": "milan"}, ("480", "12")),
+        ({"HasFastDisk": False, "NodeType": "milan", "Machine": "central-07.pool.test"}, ("720", "24")),
+        ({"Machine": "central-21.pool.test"}, ("240.5", "24")),
+    ],
+)
+def test_a_node_takes_the_values_of_its_kind(
+    node: Node, programs: Programs, slot: dict[str, object], expected: tuple[str, str]
+) -> None:
+    """One file of settings for all nodes; the slot's ad says which this is, and the update hook goes by it, too."""
+    file = Path(programs.settings)
+    text = file.read_text()
+    job = node.start("slot1_1", USER, int(time.time()))
+    write(job.machine_ad, ad_text({**job.slot_attributes(), **slot}), 0)
+    try:
+        file.write_text(text + KINDS)
+        ran = programs.prepare(job)
+        assert (ran.returncode, ran.stderr) == (0, b"")
+        found = contents(f"{job.scratch}/.machinefeatures")
+        assert (found["hs06"].strip(), found["jobslots"].strip()) == expected
+        assert (contents(f"{job.scratch}/.jobfeatures")["wall_limit_secs"] == "3600\n") is (expected[1] == "12")
+        node.refresh(job, **{**slot, "TotalCpus": 20})
+        programs.update(job)
+        slots = contents(f"{job.scratch}/.machinefeatures")["jobslots"].strip()
+        assert slots == ("12" if expected[1] == "12" else "20")
+    finally:
+        file.write_text(text)
 
 
 def test_the_check_is_content(node: Node, programs: Programs) -> None:

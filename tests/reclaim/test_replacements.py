@@ -202,6 +202,15 @@ def test_room_on_another_node_replaces_an_order() -> None:
     assert found.parts == {kind: {order.pilot.run: part} for kind, by in found.parts.items() for part in by.values()}
 
 
+def test_an_order_to_a_pilot_that_retires_already_is_replaced() -> None:
+    """HTCondor's slots retire as soon as they know of the order. What the batch system ends by itself is not ours."""
+    retiring = dataclasses.replace(late(1), leaving=True, lease_end=DEADLINE)
+    assert told(plan(snapshot(retiring, cheap(2), deficit=8, surplus=16))) == ([retiring.run], [cheap(2).run])
+    assert told(plan(waiting(on(retiring, "n1"), on(cheap(2), "n2")))) == ([retiring.run], [cheap(2).run])
+    ends = dataclasses.replace(retiring, deadline=None)
+    assert told(plan(waiting(on(ends, "n1"), on(cheap(2), "n2")))) == ([], [])
+
+
 def test_room_that_the_job_cannot_use_replaces_nothing() -> None:
     """The cheap pilot is on a node where the job may not run, or holds less memory than it needs."""
     assert told(plan(waiting(on(late(1), "n1"), on(cheap(2), "n9")))) == ([], [])

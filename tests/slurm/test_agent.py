@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.common.wake import wake
+from drainwise.node.settings import parse
 from drainwise.slurm.node_agent.agent import LONGEST_PAUSE, RoundSchedule
 from made_up_node import PYTHON, public_directory
 
@@ -140,6 +141,26 @@ def test_job_slots_follow_the_nodes_settings(host: AgentHost, start: Callable[..
     assert host.features(17)["jobslots"] == "12"
     file.write_text(text)
     wait_until(lambda: host.features(17).get("jobslots") == "64", "Slurm's own count again")
+
+
+def test_a_node_takes_the_values_of_its_kind(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """By its name from the prolog on; by a feature, which slurmctld says, when the agent has learnt it."""
+    agent = start(period=1)
+    file = Path(host.base, "node.conf")
+    kinds = (
+        "kind = by-feature\nfeature = rack9\nhs06 = 900\nkind = by-name\nhost = node[1-9]\nhs06 = 320\njobslots = 3\n"
+    )
+    text = file.read_text()
+    file.write_text(text + kinds)
+    host.settings = parse(text + kinds, "node.conf")
+    host.start(17)
+    assert (host.features(17)["hs06"], host.features(17)["jobslots"]) == ("320", "3")
+    wait_until(lambda: complete(host, 17), "the job to be complete")
+    assert (host.features(17)["hs06"], host.features(17)["hs06_job"]) == ("320", "40")
+    file.write_text((text + kinds).replace("rack9", "rack1"))
+    wait_until(lambda: host.features(17)["hs06"] == "900", "the kind by its feature")
+    assert host.features(17)["jobslots"] == "64"
+    assert agent.process.poll() is None
 
 
 def test_there_is_one_agent(host: AgentHost, start: Callable[..., Agent]) -> None:

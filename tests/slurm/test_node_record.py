@@ -11,7 +11,7 @@ from drainwise.slurm.node.node_record import RECORD, NodeRecord, read_record, wr
 
 
 @pytest.mark.parametrize(
-    "record", [NodeRecord(60, 32, 64, 1 << 50), NodeRecord(60), NodeRecord(None, 2, 0), NodeRecord()]
+    "record", [NodeRecord(60, 32, 64, 1 << 50, ("fast", "rack1")), NodeRecord(60), NodeRecord(None, 2, 0), NodeRecord()]
 )
 def test_what_is_written_is_read(tmp_path: Path, record: NodeRecord) -> None:
     """Also a second time, over the first."""

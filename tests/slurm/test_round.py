@@ -406,10 +406,10 @@ def test_a_report_that_has_gone_stays_published(host: AgentHost) -> None:
 
 
 def test_an_old_report_is_published_as_stale(host: AgentHost) -> None:
-    """One more update, when its time is over, and none after that."""
+    """One more update, when its time and the slack are over, and none after that."""
     host.start(17)
     host.report(17)
-    for later in (0, 3500, 3700, 3800):
+    for later in (0, 3500, 4300, 4400):
         host.agent.round(host.now + later)
     published = host.published(17)
     assert published is not None and published.standing == "stale"

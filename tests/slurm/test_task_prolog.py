@@ -47,6 +47,24 @@ def test_the_variables_name_the_directories(node: SlurmNode) -> None:
     }
 
 
+def test_containers_bind_the_jobs_directories_where_the_site_wants_it(node: SlurmNode) -> None:
+    """One bind for all three, behind what the job binds itself, once; nothing without the setting or without a tree."""
+    binds = ("APPTAINER_BIND", "SINGULARITY_BIND")
+    node.prolog(JOB)
+    assert not set(told(node.task_prolog(JOB))) & set(binds)
+    settings = node.site.slurm.node_file
+    with open(settings, "a", encoding="ascii") as stream:
+        stream.write("container_bind = 1\n")
+    found = told(node.task_prolog(JOB, APPTAINER_BIND="/data,/a:/b:ro"))
+    assert [found[name] for name in binds] == [f"/data,/a:/b:ro,{node.tree(JOB)}", node.tree(JOB)]
+    again = told(node.task_prolog(JOB, **{name: str(found[name]) for name in binds}))
+    assert not set(again) & set(binds), "a step has the batch script's variables"
+    evil = told(node.task_prolog(JOB, APPTAINER_BIND="/a\nexport LD_PRELOAD=/evil"))
+    assert "APPTAINER_BIND" not in evil and "LD_PRELOAD" not in evil
+    assert not set(told(node.task_prolog(MadeUpJob(18, ALICE)))) & set(binds)
+    assert not set(told(node.task_prolog(MadeUpJob(17, BOB)))) & set(binds)
+
+
 def test_without_a_tree_no_stranger_variables_are_left(node: SlurmNode) -> None:
     """A job submitted from within another one came with that one's variables: they name nothing of its own."""
     assert told(node.task_prolog(JOB, MACHINEFEATURES="/other", JOBSTATUS="/other")) == dict.fromkeys(ALL)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.schema import SECTIONS
+from drainwise.siteconfig.schema import CONDITIONS, KIND, SECTIONS, KindSection
 from drainwise.siteconfig.table import keys_of
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
@@ -90,7 +90,22 @@ def markdown() -> str:
             default = f"`{key.default}`" if key.default else "(left out)"
             lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {default} | {key.meaning} |")
         lines.append("")
+    lines += [f"### [{KIND}NAME]", "", f"{KindSection.__doc__} Its keys:", "", "| key | kind | limits | meaning |"]
+    lines.append("|---|---|---|---|")
+    for key in keys_of(KIND, KindSection):
+        lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {key.meaning} |")
+    lines.append("")
     return "\n".join(lines)
+
+
+def _example_of_a_kind() -> list[str]:
+    """Return a kind of nodes as comments, the section's name too: an empty one would be no kind."""
+    text = f"{KindSection.__doc__} Any number of such sections."
+    lines = ["", *textwrap.wrap(text, 118, initial_indent="# ", subsequent_indent="# "), f"#  [{KIND}epyc]"]
+    for key in sorted(keys_of(KIND, KindSection), key=lambda key: key.name not in CONDITIONS):
+        meaning = f"  # {key.meaning}" if key.name in CONDITIONS else ""
+        lines.append(f"#  {key.name} = {key.example}{meaning}")
+    return lines
 
 
 def example() -> str:
@@ -103,4 +118,6 @@ def example() -> str:
             wording = f"{key.meaning} ({key.kind.name}: {key.kind.limits}{default})"
             lines += textwrap.wrap(wording, 118, initial_indent="# ", subsequent_indent="# ")
             lines.append(f"#{key.name} = {key.default or key.example}")
+        if section == "features":
+            lines += _example_of_a_kind()
     return _HEAD + "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""A task's needs as panda-server reckons them today, to the last digit, where it differs from JEDI's document.
+"""A task's needs as panda-server calculates them today, to the last digit, where it differs from JEDI's document.
 
 Quantities are whole kilobytes, seconds and per cents on the way, so a figure can differ from the document's by more
 than its rounding. Source: PanDAWMS/panda-server (Apache-2.0) at 9cc3603 of 2026-08-06, getScoutJobData_JEDI.

@@ -1,4 +1,4 @@
-"""The profiles by which a task's figures are reckoned: JEDI's document, or panda-server as it is run today."""
+"""The profiles by which a task's figures are calculated: JEDI's document, or panda-server as it is run today."""
 
 from __future__ import annotations
 

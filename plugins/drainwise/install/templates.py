@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from drainwise.install.rendered_tree import RenderedFile
-from drainwise.siteconfig.schema import SECTIONS, SiteConfig
+from drainwise.siteconfig.schema import CONDITIONS, SECTIONS, NodeFacts, SiteConfig
 
 if TYPE_CHECKING:
     import jinja2
@@ -29,7 +29,7 @@ class Renderer:
         # The site file's own name is the one text here that no kind has checked.
         name = re.sub(r"[^A-Za-z0-9_./+-]", "?", site.file) or "the defaults"
         self._values = {section: getattr(site, section) for section in SECTIONS}
-        self._values |= {"file": name, "site_keys": site_keys(site)}
+        self._values |= {"file": name, "site_keys": site_keys(site), "kinds": site_kinds(site)}
 
     def __call__(self, template: str, **more: object) -> str:
         """Fill a template, with `more` values."""
@@ -57,20 +57,34 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
     What the site file leaves out is left out.
     """
     features = site.features
-    values = (
-        ("hs06", features.hs06),
-        ("hs23", features.hs23),
-        ("cpufactor_lrms", features.cpufactor_lrms),
-        ("wall_limit_secs", features.wall_limit),
-        ("cpu_limit_secs_per_core", features.cpu_limit_per_core),
-        ("max_swap_bytes", features.max_swap),
-        ("scratch_limit_bytes", features.scratch_limit),
-        ("jobslots", features.jobslots),
-        ("shutdown_command", features.shutdown_command),
+    more = (
         ("features_url", features.url),
         ("grace_secs", features.grace),
         ("grace_secs_job", features.grace_job),
         ("heartbeat_limit_secs", site.pilot.stale_after),
+    )
+    return (*_facts(features), *((key, value) for key, value in more if value is not None))
+
+
+def site_kinds(site: SiteConfig) -> tuple[tuple[str, tuple[tuple[str, object], ...]], ...]:
+    """Return the kinds of nodes in their order: name, then conditions and values by the keys of the node's settings."""
+    return tuple(
+        (name, (*((key, text) for key in CONDITIONS if (text := getattr(kind, key)) is not None), *_facts(kind)))
+        for name, kind in site.kinds.items()
+    )
+
+
+def _facts(facts: NodeFacts) -> tuple[tuple[str, object], ...]:
+    values = (
+        ("hs06", facts.hs06),
+        ("hs23", facts.hs23),
+        ("cpufactor_lrms", facts.cpufactor_lrms),
+        ("wall_limit_secs", facts.wall_limit),
+        ("cpu_limit_secs_per_core", facts.cpu_limit_per_core),
+        ("max_swap_bytes", facts.max_swap),
+        ("scratch_limit_bytes", facts.scratch_limit),
+        ("jobslots", facts.jobslots),
+        ("shutdown_command", facts.shutdown_command),
     )
     return tuple((key, value) for key, value in values if value is not None)
 

@@ -68,7 +68,7 @@ class Leases:
 
         node_cores: of its node; all_cores: of all nodes, which share this machine. `planned`, `now`: UNIX s.
         """
-        asked, settings = job.request, self._file.settings
+        asked, settings = job.request, self._file.settings.of_node(job.node)
         request = LeaseRequest(
             str(job.job_id), job.cores, asked.command, asked.wall_limit, asked.environment, all_cores, settings
         )

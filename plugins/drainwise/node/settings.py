@@ -21,12 +21,24 @@ _WHOLE = (
     "limits_wait_secs",
     "agent_period_secs",
     "command_timeout_secs",
+    "container_bind",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
 _URL = ("features_url",)
 
-_SIZE_LIMIT = 65536  # bytes; the file has one page
+OF_A_KIND = frozenset(
+    (
+        *("hs06", "hs23", "cpufactor_lrms", "wall_limit_secs", "cpu_limit_secs_per_core"),
+        *("max_swap_bytes", "scratch_limit_bytes", "jobslots", "shutdown_command"),
+    )
+)
+"""The keys that a kind of nodes may set."""
+_KIND = "kind"
+"""Begins a kind of nodes, up to the next one: its conditions (see `node_kind`) and its values."""
+_CONDITIONS = frozenset({"host", "cpu_model", "feature"})
+
+_SIZE_LIMIT = 1 << 20  # bytes; the file has one page, and some lines more for each kind of nodes
 
 DEFAULT_HEARTBEAT_LIMIT = 4200
 DEFAULT_RUNTIME_DIR = "/run/drainwise"
@@ -38,12 +50,44 @@ DEFAULT_COMMAND_TIMEOUT = 5
 
 
 class NodeSettings:
-    """The settings by key; a key that the site left out is None."""
+    """The settings by key; a key that the site left out is None.
 
-    __slots__ = ("_values",)
+    kinds: the kinds of nodes, each with its name and with its conditions and values by key, in the site's order.
+    """
 
-    def __init__(self, values: dict[str, str] | None = None) -> None:
-        self._values = values or {}
+    __slots__ = ("_chosen", "_values", "kind", "kinds")
+
+    def __init__(
+        self,
+        values: dict[str, str] | None = None,
+        kinds: tuple[tuple[str, dict[str, str]], ...] = (),
+        kind: str = "",
+    ) -> None:
+        self._values, self.kinds, self.kind = values or {}, kinds, kind
+        self._chosen: dict[tuple[str, tuple[str, ...]], NodeSettings] = {}
+
+    def of_node(self, name: str, features: tuple[str, ...] = ()) -> NodeSettings:
+        """Return the settings of one node: the values of the first kind whose conditions hold before all others.
+
+        name: of the node in the batch system. features: what the batch system says of it. `kind` names the kind then.
+        """
+        if not self.kinds:
+            return self
+        found = self._chosen.get((name, features))
+        if found is None:
+            from drainwise.node.node_kind import kind_of  # noqa: PLC0415 - a site of one kind has no use for it
+
+            kind = kind_of(self.kinds, (name,), features)
+            found = NodeSettings(self._values)
+            if kind is not None:
+                found = NodeSettings({**self._values, **kind[1]}, kind=kind[0])
+            self._chosen[name, features] = found
+        return found
+
+    def features_asked(self) -> tuple[str, ...]:
+        """Return the features that kinds ask for, as the site writes them."""
+        parts = [part.strip() for _, lines in self.kinds for part in lines.get("feature", "").split(",")]
+        return tuple(dict.fromkeys(part for part in parts if part))
 
     def whole(self, key: str) -> int | None:
         """Return a whole number (seconds, bytes or a count)."""
@@ -123,18 +167,28 @@ class NodeSettings:
 def parse(text: str, file: str) -> NodeSettings:
     """Parse the settings in `text`; raises ConfigurationError naming `file` and the key that is wrong."""
     values: dict[str, str] = {}
+    kinds: list[tuple[str, dict[str, str]]] = []
+    into = values
     for line in text.splitlines():
         key, equals, value = (part.strip() for part in line.partition("="))
         if not key or key.startswith("#"):
             continue
-        expected = _fault(key, value) if equals else "key = value"
+        if key == _KIND and equals and value:
+            into = {}
+            kinds.append((value, into))
+            continue
+        expected = _fault(key, value, bool(kinds)) if equals else "key = value"
         if expected:
             raise ConfigurationError(file, "node", key[:60], value[:60], expected)
-        values[key] = value
-    return NodeSettings(values)
+        into[key] = value
+    return NodeSettings(values, tuple(kinds))
 
 
-def _fault(key: str, value: str) -> str | None:
+def _fault(key: str, value: str, in_kind: bool) -> str | None:
+    if in_kind and key in _CONDITIONS:
+        return None if value.isascii() and value.isprintable() and value else "patterns"
+    if in_kind and key not in OF_A_KIND:
+        return "a key that a kind of nodes may set"
     digits = value.isascii() and value.isdigit() and len(value) <= 18
     if key in _WHOLE:
         return None if digits else "a whole number"

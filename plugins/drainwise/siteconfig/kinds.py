@@ -21,6 +21,7 @@ _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 _PATH = re.compile(r"(/[A-Za-z0-9_.+-]+)+")
 _TEXT = re.compile("[A-Za-z0-9 _.,:/@%+=-]*")
 _URL = re.compile(r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?")
+_PATTERNS = re.compile(r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}")
 _WORD = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
@@ -118,6 +119,14 @@ def word() -> TextKind[str]:
     """Return the kind of a name that HTCondor can put into the names of its configuration macros."""
     expected = "a letter and then at most 31 letters, digits or _"
     return TextKind("word", "letters, digits, _", expected, _as_it_is(lambda text: bool(_WORD.fullmatch(text))), str)
+
+
+def patterns() -> TextKind[str]:
+    """Return the kind of patterns that nodes' names, CPU models or features must match; see `node.node_kind`."""
+    expected = "patterns with * ? [001-120], several with commas, of letters, digits, blanks and _ . , : / @ ( ) + = -"
+    return TextKind(
+        "patterns", "* ? [001-120], commas", expected, _as_it_is(lambda text: bool(_PATTERNS.fullmatch(text))), str
+    )
 
 
 def text(longest: int = 200) -> TextKind[str]:

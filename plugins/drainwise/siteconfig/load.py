@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from drainwise.common.written_file import read_text
 from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig.kinds import text
 from drainwise.siteconfig.node_sections import NodeSection
-from drainwise.siteconfig.schema import SECTIONS, SiteConfig
+from drainwise.siteconfig.schema import KIND, SECTIONS, KindSection, SiteConfig
 from drainwise.siteconfig.table import Key, keys_of
 from drainwise.systems import find
 
@@ -18,6 +19,7 @@ DEFAULT_SITE_FILE = "/etc/drainwise/site.ini"
 
 _LONGEST_FILE = 1 << 20  # bytes; a site file has a page
 _LONGEST_SHOWN = 80
+_KIND = re.compile(KIND + "[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 
 Written = dict[str, dict[str, str]]
 """The values as they stand in the file, by section and key."""
@@ -33,11 +35,16 @@ def load(path: str) -> SiteConfig:
     own: dict[str, Any] = {
         section: table(**_values(path, section, written.get(section, {}))) for section, table in SECTIONS.items()
     }
+    kinds = {
+        section[len(KIND) :]: KindSection(**_values(path, section, written[section]))
+        for section in written
+        if _is_kind(section)
+    }
     others = {}
-    for section in (one for one in written if one not in SECTIONS):
+    for section in (one for one in written if one not in SECTIONS and not _is_kind(one)):
         table, values = _table(section), _values(path, section, written[section])
         others[section] = values if table is None else table(**values)
-    config = SiteConfig(file=path, **own, others=others)
+    config = SiteConfig(file=path, **own, kinds=kinds, others=others)
     _refuse_contradictions(config, written)
     return config
 
@@ -70,17 +77,23 @@ def _section(file: str, line: str, number: int, written: Written) -> str:
     name = _without_comment(line)[1:-1]
     if name in written:
         raise ConfigurationError(file, "", "", line[:_LONGEST_SHOWN], f"the section once (again on line {number})")
-    if not _without_comment(line).endswith("]") or not (name in SECTIONS or find.installed(name)):
+    if not _without_comment(line).endswith("]") or not (name in SECTIONS or _is_kind(name) or find.installed(name)):
         near = difflib.get_close_matches(name, SECTIONS, n=1)
         meant = f"[{near[0]}]" if near else "a section of " + ", ".join(f"[{known}]" for known in SECTIONS)
         raise ConfigurationError(file, "", "", line[:_LONGEST_SHOWN], f"{meant} on line {number}")
     return name
 
 
+def _is_kind(section: str) -> bool:
+    return _KIND.fullmatch(section) is not None
+
+
 def _table(section: str) -> type[Any] | None:
     """Return the dataclass of a section; None where any key is accepted as text."""
     if section in SECTIONS:
         return SECTIONS[section]
+    if _is_kind(section):
+        return KindSection
     system = find.installed(section)
     return None if system is None else system.site_keys
 
@@ -134,9 +147,11 @@ def _refuse_contradictions(config: SiteConfig, written: Written) -> None:
     """
     nodes = [section for section, table in SECTIONS.items() if issubclass(table, NodeSection)]
     used = [section for section in nodes if written.get(section)] or nodes
-    for section in [*(one for one in SECTIONS if one not in nodes), *used, *config.others]:
-        values = config.others[section] if section in config.others else getattr(config, section)
+    tables = {**config.others, **{f"{KIND}{name}": kind for name, kind in config.kinds.items()}}
+    for section in [*(one for one in SECTIONS if one not in nodes), *used, *tables]:
+        values = tables[section] if section in tables else getattr(config, section)
         for name, expected in getattr(values, "contradictions", lambda _: ())(config):
             key = next(one for one in keys_of(section, type(values)) if one.name == name)
-            shown = key.kind.show(getattr(values, name))
+            value = getattr(values, name)
+            shown = "" if value is None else key.kind.show(value)
             raise ConfigurationError(config.file, section, name, written.get(section, {}).get(name, shown), expected)

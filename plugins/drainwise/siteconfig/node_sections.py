@@ -97,6 +97,11 @@ class SlurmSection(NodeSection):
         "/scratch",
         "directory of the jobs' scratch space, whose size is published; left out: the live cluster's TmpFS",
     )
+    container_bind: str = key(
+        choice("no", "yes"),
+        "no",
+        "yes: APPTAINER_BIND and SINGULARITY_BIND of each job name its directories, so that its containers see them",
+    )
     prolog_time_limit: int = key(
         duration("1s", "30s"), 10, "a prolog, task prolog or epilog that takes longer gives up; the job runs without"
     )

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
-from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, size, url
+from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, patterns, size, url
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 from drainwise.siteconfig.units import format_duration
@@ -20,8 +20,8 @@ Contradiction = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class FeaturesSection:
-    """Facts of the nodes and limits that the site alone knows (Machine/Job Features)."""
+class NodeFacts:
+    """What the site alone knows of its nodes, or of those of one kind, and the limits of jobs there."""
 
     hs06: Decimal | None = optional(decimal("0.01", "10000000"), "380.5", "HS06 of a whole node")
     hs23: Decimal | None = optional(
@@ -46,6 +46,12 @@ class FeaturesSection:
     shutdown_command: str | None = optional(
         path(), "/usr/sbin/poweroff", "on virtual machines: what a job may run to shut the machine down"
     )
+
+
+@dataclass(frozen=True)
+class FeaturesSection(NodeFacts):
+    """Facts of the nodes and limits that the site alone knows (Machine/Job Features)."""
+
     url: str | None = optional(
         url(),
         "https://%h:8443",
@@ -56,6 +62,24 @@ class FeaturesSection:
     grace_job: int | None = optional(
         duration("0s", "30d"), "1h", "least notice before the end of a pilot that must leave"
     )
+
+
+@dataclass(frozen=True)
+class KindSection(NodeFacts):
+    """Nodes of one kind, by conditions that must all hold; the first kind that fits counts before [features]."""
+
+    host: str | None = optional(patterns(), "wn[001-120], epyc-*", "names of nodes; several with commas")
+    cpu_model: str | None = optional(patterns(), "AMD EPYC 7*", "the kernel's name of the CPU model")
+    feature: str | None = optional(
+        patterns(),
+        "fast",
+        "a feature of the node in Slurm; on HTCondor an attribute of its slots that is true, or NAME=VALUE",
+    )
+
+    def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:  # noqa: ARG002
+        """See `Contradiction`."""
+        if self.host is None and self.cpu_model is None and self.feature is None:
+            yield "host", "a condition for the kind: host, cpu_model or feature"
 
 
 @dataclass(frozen=True)
@@ -232,6 +256,7 @@ class MetricsSection:
 class SiteConfig:
     """The whole site file; `file` is where it was read from.
 
+    kinds: the kinds of nodes by name, in the file's order.
     others: the sections of batch systems of installed packages, by name: a dataclass as the system says, or text.
     """
 
@@ -245,13 +270,20 @@ class SiteConfig:
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
     metrics: MetricsSection = MetricsSection()
+    kinds: Mapping[str, KindSection] = field(default_factory=dict, hash=False)
     others: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 SECTIONS: dict[str, type[Any]] = {
-    one.name: type(one.default) for one in fields(SiteConfig) if one.name not in {"file", "others"}
+    one.name: type(one.default) for one in fields(SiteConfig) if one.name not in {"file", "kinds", "others"}
 }
 """The sections of every site file by name, each a typed table."""
+
+
+CONDITIONS = ("host", "cpu_model", "feature")
+"""The keys of a kind that say which nodes are of it."""
+KIND = "kind "
+"""What the name of a section begins with that is about nodes of one kind."""
 
 
 def keys() -> Iterator[Key]:

@@ -78,16 +78,18 @@ def measure(
             kill_group(child.pid, signal.SIGKILL)
             limit = math.inf
         _wait_for_an_end(child.pid)
-        code = child.poll()
+        ended, status, own = os.wait4(child.pid, os.WNOHANG)
+        if ended:
+            code = child.returncode = os.waitstatus_to_exitcode(status)
+            # The kernel keeps the peak of it and of what it waited for: a peak between two looks is not missed.
+            peak = max(peak, own.ru_maxrss * 1024)
     wall = time.monotonic() - began
     kill_group(child.pid, signal.SIGKILL)
     kill_all_below(_LAST_WAIT)  # and reaps them: what was not waited for has no CPU time
     # Whoever ends this one now ends the next command, which has not begun.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The kernel keeps the largest peak of all processes that have ended: one between two looks is not missed, unless
-    # a command before had a larger one.
-    if used.ru_maxrss > before.ru_maxrss:
+    if used.ru_maxrss > before.ru_maxrss:  # of what it did not wait for, unless a command before had a larger one
         peak = max(peak, used.ru_maxrss * 1024)
     seconds = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
     taken = {"wall_seconds": wall, "cpu_seconds": seconds, "peak_rss_bytes": peak}

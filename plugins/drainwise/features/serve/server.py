@@ -10,7 +10,6 @@ and in bytes. Where as many are open as there may be, the one that has been sile
 from __future__ import annotations
 
 import asyncio
-import errno
 import functools
 import os
 import resource
@@ -38,7 +37,6 @@ FAIR_SECS = {False: 1.0, True: 2.0}
 """What every client gets before another one may take its place: one that has said nothing, and one that has."""
 _OTHER_DESCRIPTORS = 64
 _PAUSE = 0.01
-_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class FeatureServer:
@@ -113,9 +111,8 @@ class FeatureServer:
             await self._room(loop)
             try:
                 client, _ = await loop.sock_accept(self._listening)
-            except OSError as error:
-                if error.errno in _NO_ROOM:
-                    await asyncio.sleep(_PAUSE)
+            except OSError:  # it has gone already, or the machine has no room for one more
+                await asyncio.sleep(_PAUSE)
                 continue
             one = ClientConnection(loop, functools.partial(answer, self.root), self._forget, SILENT_SECS)
             self._open[one] = None

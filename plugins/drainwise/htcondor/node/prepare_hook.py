@@ -96,10 +96,10 @@ def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: Nod
     return job_facts(settings, string(job, "GlobalJobId"), whole(machine, "Cpus"), started, limits, memory, (disk,))
 
 
-def machine_ad() -> dict[str, Literal]:
-    """Read the slot's ad; empty, and logged, when it cannot be read: that costs some keys, no more."""
+def machine_ad(more: tuple[str, ...] = ()) -> dict[str, Literal]:
+    """Read the slot's ad, with `more` attributes; empty, and logged, when it cannot be read: that costs some keys."""
     try:
-        return literals(read_bounded(variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES)
+        return literals(read_bounded(variable("_CONDOR_MACHINE_AD"), sandbox.AD_LIMIT), MACHINE_ATTRIBUTES + more)
     except (KeyError, OSError) as error:
         say(f"no machine ad, so cores, memory and disk are left out of the features: {error}")
         return {}
@@ -150,7 +150,14 @@ def prepare(settings_path: str) -> bytes:
     settings, now = settings_or_defaults(settings_path), int(time.time())
     scratch = variable("_CONDOR_SCRATCH_DIR").rstrip("/")
     lend_passage(scratch)
-    ad, machine = read_input(sandbox.AD_LIMIT), machine_ad()
+    ad = read_input(sandbox.AD_LIMIT)
+    if settings.kinds:
+        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
+
+        machine = machine_ad(kind_attributes(settings))
+        settings = of_slot(settings, machine)
+    else:
+        machine = machine_ad()
     job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
     if remark:

@@ -18,7 +18,16 @@ import time
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts.errors import RefusedFile
 from drainwise.facts.waste import classad_expressions
-from drainwise.htcondor.node import CLAIM_VACATE, CRON_HEARTBEAT, HOOK_RAN, HOOKS_SINCE, ORDERS_SINCE, UNUSABLE, sandbox
+from drainwise.htcondor.node import (
+    CLAIM_VACATE,
+    CRON_HEARTBEAT,
+    HOOK_RAN,
+    HOOKS_SINCE,
+    ORDERS_SINCE,
+    UNUSABLE,
+    WALL_LIMIT,
+    sandbox,
+)
 from drainwise.htcondor.node import knobs as node_knobs
 from drainwise.htcondor.node.cron_record import NODE_TAG, remember, remembered
 from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
@@ -171,15 +180,18 @@ def output(
     since: int | None = None,
     unusable: Iterable[str] = (),
     hooks: int = 0,
+    wall_limit: int | None = None,
 ) -> str:
     """Write a round's whole output: the node's own heartbeat and `unusable` files, the reports, the retractions.
 
-    since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s).
+    since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s). wall_limit: of
+    the jobs on nodes of this kind, seconds, where the site has limits by kind.
 
     Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
     """
     orders = "" if since is None else f"{ORDERS_SINCE} = {since}\n"
     orders += f"{HOOKS_SINCE} = {hooks}\n" if hooks else ""
+    orders += f"{WALL_LIMIT} = {wall_limit}\n" if wall_limit else ""
     parts = [f'{CRON_HEARTBEAT} = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():
@@ -208,7 +220,8 @@ def run(knobs: dict[str, str]) -> None:
     published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
     marks = marks_of(published)
     orders = None if possible is None else since
-    write_output(output(published, marks, before.marks, now, orders, unusable, hooks).encode("ascii"))
+    limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None
+    write_output(output(published, marks, before.marks, now, orders, unusable, hooks, limit).encode("ascii"))
     for slot, (_, refused) in published.items():
         if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
             say(f"{slot}: {refused}")

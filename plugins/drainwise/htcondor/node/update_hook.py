@@ -80,10 +80,10 @@ def job_deadline(slot: dict[str, Literal], notice: SiteAd | None, now: int) -> i
     return deadline
 
 
-def slot_ad(scratch: str) -> dict[str, Literal]:
-    """Read the slot's refreshed ad; empty when there is none (yet)."""
+def slot_ad(scratch: str, more: tuple[str, ...] = ()) -> dict[str, Literal]:
+    """Read the slot's refreshed ad, `more` attributes of it too; empty when there is none (yet)."""
     try:
-        return literals(read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT), SLOT_ATTRIBUTES)
+        return literals(read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT), SLOT_ATTRIBUTES + more)
     except OSError:
         return {}
 
@@ -118,7 +118,13 @@ def update(settings_path: str) -> None:
     if remark:
         say(remark)
     notice, _ = read_site_ad(scratch, posix.geteuid())
-    slot = slot_ad(scratch)
+    if settings.kinds:
+        from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
+
+        slot = slot_ad(scratch, kind_attributes(settings))
+        settings = of_slot(settings, slot)
+    else:
+        slot = slot_ad(scratch)
     give_notice(scratch, job_deadline(slot, notice, now), planned, now)
     write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
     if has_glidein(scratch):

@@ -11,6 +11,7 @@ from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
 from drainwise.siteconfig import HTCondorSection, SiteConfig
+from drainwise.siteconfig.schema import KIND
 
 ROLES = ("execute", "access", "central")
 
@@ -41,6 +42,7 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         raise UsageError(f"role {role!r}: expected one of {', '.join(ROLES)}, all")
     roles = ROLES if role == "all" else (role,)
     _require_the_sites_keyword(site)
+    _refuse_limits_by_feature(site)
     render_text = Renderer(site, template_dir())
     settings_dir = os.path.dirname(site.htcondor.node_file).rstrip("/")
     hooks_file = hooks_path(site)
@@ -62,7 +64,8 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         path = drop_in_path(one)
         more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": os.path.basename(path)}
         more["drain_price"] = drain_price_expression(site.reclaim.grace, site.reclaim.margin)
-        files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more)))
+        by_kind = any(kind.wall_limit is not None for kind in site.kinds.values())
+        files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more, wall_limit_by_kind=by_kind)))
     return tuple(files)
 
 
@@ -72,6 +75,14 @@ def _require_the_sites_keyword(site: SiteConfig) -> None:
     if (own.site_prepare_hook or own.site_update_hook) and own.hook_keyword == HTCondorSection.hook_keyword:
         expected = "the keyword of the site's own hooks, since site_prepare_hook or site_update_hook is set"
         raise ConfigurationError(site.file, "htcondor", "hook_keyword", own.hook_keyword, expected)
+
+
+def _refuse_limits_by_feature(site: SiteConfig) -> None:
+    """Raise ConfigurationError for a wall limit of a kind by feature: the lease's end is published without a slot."""
+    for name, kind in site.kinds.items():
+        if kind.feature is not None and kind.wall_limit is not None:
+            expected = "host or cpu_model in place of feature: on HTCondor the wall limit of a kind goes by these"
+            raise ConfigurationError(site.file, f"{KIND}{name}", "feature", kind.feature, expected)
 
 
 def hooks_path(site: SiteConfig) -> str:

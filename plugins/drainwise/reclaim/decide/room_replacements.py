@@ -51,7 +51,9 @@ def _jobs_by_place(kinds: KindsLeft, snapshot: Snapshot) -> dict[str, dict[int, 
     """
     facts, found = kinds.facts, defaultdict[str, dict[int, int]](dict)
     rows = {kind.name: row for row, kind in enumerate(facts.kinds)}
-    others = {one.place for one in snapshot.pilots if one.leaving or one.unanswered is not None}
+    others = {
+        one.place for one in snapshot.pilots if (one.leaving and one.deadline is None) or one.unanswered is not None
+    }
     for one in kinds.left.served:
         if any(one.returning.named()):
             row = rows[one.kind]

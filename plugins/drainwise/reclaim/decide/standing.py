@@ -53,8 +53,8 @@ def standing_orders(
 
 
 def _stands(pilot: Pilot, now: int, requested: Mapping[str, tuple[str, int]]) -> bool:
-    ends = pilot.leaving or pilot.reserved or pilot.run in requested
-    return pilot.deadline is not None and pilot.deadline > now and not ends
+    is_for_others = pilot.reserved or pilot.run in requested
+    return pilot.deadline is not None and pilot.deadline > now and not is_for_others
 
 
 def _of_user(

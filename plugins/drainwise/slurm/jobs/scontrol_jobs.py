@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
@@ -29,12 +29,13 @@ _FACTS = frozenset(
     )
 )
 _USER = re.compile(r"[^\s()]*\((\d{1,10})\)")
+_FEATURES = re.compile(r" ActiveFeatures=([A-Za-z0-9_.:,=-]{1,4000}) ")
 _CPUS = (re.compile(r" CPUEfctv=(\d{1,6}) "), re.compile(r" CPUTot=(\d{1,6}) "))
 
 
 @dataclass(frozen=True)
 class JobAnswer:
-    """The answer to a query: jobs by number; the numbers of those whose facts are not sure; CPUs by node.
+    """The answer to a query: jobs by number; the numbers of those whose facts are not sure; CPUs and features by node.
 
     slurmctld does not know any more what is in none of these.
     """
@@ -42,6 +43,7 @@ class JobAnswer:
     jobs: dict[str, SlurmJob]
     unclear: frozenset[str]
     cpus: dict[str, int]
+    features: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] = ()) -> JobAnswer:
@@ -57,7 +59,7 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
         return answer
     second = understood(_run(commands, again, ()), again)
     unclear = (answer.unclear - again.keys()) | second.unclear
-    return JobAnswer({**answer.jobs, **second.jobs}, unclear, answer.cpus)
+    return JobAnswer({**answer.jobs, **second.jobs}, unclear, answer.cpus, answer.features)
 
 
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
@@ -108,7 +110,7 @@ def between_marks(text: str, mark: str, count: int) -> list[str] | None:
 
 def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] = ()) -> JobAnswer:
     """Read the blocks of the jobs, then those of the nodes."""
-    jobs, unclear, cpus = {}, set(), {}
+    jobs, unclear, cpus, features = {}, set(), {}, {}
     for job, block in zip(asked, blocks):
         if "JobId=" in block:
             found = job_in(block, int(job))
@@ -120,7 +122,10 @@ def understood(blocks: list[str], asked: dict[str, str], nodes: tuple[str, ...] 
         match = next((match for pattern in _CPUS if (match := pattern.search(block))), None)
         if match is not None and int(match[1]):
             cpus[node] = int(match[1])
-    return JobAnswer(jobs, frozenset(unclear), cpus)
+        named = _FEATURES.search(block)
+        if named is not None:
+            features[node] = tuple(named[1].split(","))
+    return JobAnswer(jobs, frozenset(unclear), cpus, features)
 
 
 def _names(block: str) -> SlurmJob | None:

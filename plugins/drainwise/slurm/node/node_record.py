@@ -13,7 +13,8 @@ from drainwise.facts.errors import FeatureError
 RECORD = ".node"
 """The file's name in the directory of a node's jobs."""
 
-_LIMIT = 4096
+_LIMIT = 16384
+_FEATURES = "features"
 _FIELDS = ("total_cpu", "phys_cores", "log_cores", "scratch_bytes")
 
 
@@ -21,13 +22,14 @@ _FIELDS = ("total_cpu", "phys_cores", "log_cores", "scratch_bytes")
 class NodeRecord:
     """A node's CPUs as Slurm may allocate them, the host's cores as the kernel has them, and its scratch area in bytes.
 
-    None when not known.
+    None when not known. features: what Slurm says of the node, such as the kind of its CPUs.
     """
 
     total_cpu: int | None = None
     phys_cores: int | None = None
     log_cores: int | None = None
     scratch_bytes: int | None = None
+    features: tuple[str, ...] = ()
 
 
 def read_record(node: int) -> NodeRecord:
@@ -37,14 +39,20 @@ def read_record(node: int) -> NodeRecord:
     except FeatureError:
         found = None
     values: dict[str, int] = {}
+    features: tuple[str, ...] = ()
     for line in (found[0] if found else b"").decode("ascii", "replace").splitlines():
         name, _, value = line.partition(" = ")
         if name in _FIELDS and value.isascii() and value.isdigit() and len(value) <= 18:
             values[name] = int(value)
-    return NodeRecord(*(values.get(name) for name in _FIELDS))
+        elif name == _FEATURES:
+            features = tuple(word for word in value.split(",") if word)
+    total, physical, logical, scratch = (values.get(name) for name in _FIELDS)
+    return NodeRecord(total, physical, logical, scratch, features)
 
 
 def write_record(node: int, record: NodeRecord) -> None:
     """Replace the record below the open directory of a node. Raises OSError."""
     lines = [f"{name} = {value}\n" for name in _FIELDS if (value := getattr(record, name)) is not None]
+    if record.features:
+        lines.append(f"{_FEATURES} = {','.join(record.features)}\n")
     replace_file(RECORD, "".join(lines).encode("ascii"), node)

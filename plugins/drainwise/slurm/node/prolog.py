@@ -39,7 +39,9 @@ def node_facts(node: int, settings: NodeSettings) -> NodeRecord:
     from drainwise.features.host import cores, scratch_bytes  # noqa: PLC0415 - only until the agent has looked
 
     counted = (record.phys_cores, record.log_cores) if record.phys_cores is not None else cores()
-    return NodeRecord(record.total_cpu, *counted, record.scratch_bytes or scratch_bytes(settings.scratch_dir))
+    return NodeRecord(
+        record.total_cpu, *counted, record.scratch_bytes or scratch_bytes(settings.scratch_dir), record.features
+    )
 
 
 def is_made(node: int, lease: SlurmLease) -> bool:
@@ -97,7 +99,8 @@ def make_tree(
     name, tree = new_tree(node, lease.job)
     try:
         record, owner = node_facts(node, settings), (lease.uid, lease.gid)
-        host, job = host_side(record, settings, lease.cores), job_side(lease, record, settings)
+        here = settings.of_node(place.rpartition("/")[2], record.features)
+        host, job = host_side(record, here, lease.cores), job_side(lease, record, here)
         made = make_features(f"{place}/{name}", host, job, planned, now, owner)
         if has_own_status and "JOBSTATUS" in made and not mount(made["JOBSTATUS"], *owner):
             say(f"job {lease.job}: its $JOBSTATUS has no limit of its own: it could not be mounted")

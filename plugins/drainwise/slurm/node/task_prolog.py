@@ -22,7 +22,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from drainwise.slurm.node.environment import Environment
+
 _POLL = 0.005
+BIND_VARIABLES = ("APPTAINER_BIND", "SINGULARITY_BIND")
 
 
 def status_of(path: str) -> posix.stat_result | None:
@@ -70,13 +73,31 @@ def lines(tree: str | None, uid: int, site: str | None = None, below: str = "") 
     return "".join(exported)
 
 
+def bind_lines(tree: str, environment: Environment) -> str:
+    """Return the lines that have Apptainer and Singularity bind the job's tree into each container that it starts.
+
+    What the job binds already stays before it; a value that slurmd could not take back as it is stays alone.
+    """
+    if status_of(tree) is None:
+        return ""
+    found = []
+    for name in BIND_VARIABLES:
+        own = environment.get(name.encode("ascii"), b"").decode("ascii", "replace")
+        if own.isascii() and (own.isprintable() or not own) and tree not in own.split(","):
+            found.append(f"export {name}={own}{',' if own else ''}{tree}\n")
+    return "".join(found)
+
+
 def name_directories(settings_path: str) -> None:
     """Wait for the limits of the job that the environment names, then print what it may know."""
     settings, environment = settings_or_defaults(settings_path), own_environment()
     below = f"{node_name(environment)}/{job_id(environment)}"
     tree = f"{settings.runtime_dir}/{below}"
     wait_for_limits(tree, settings.limits_wait)
-    write_output(lines(tree, posix.geteuid(), settings.features_url, below).encode("ascii"))
+    printed = lines(tree, posix.geteuid(), settings.features_url, below)
+    if settings.whole("container_bind") and "export " in printed:
+        printed += bind_lines(tree, environment)
+    write_output(printed.encode("ascii"))
 
 
 def main(settings_path: str) -> NoReturn:

@@ -85,6 +85,7 @@ def complete(job: NodeJob, facts: SlurmJob, record: NodeRecord, settings: NodeSe
     cores = lease.cores if lease.cores is not None else facts.cores or None if facts.node_count == 1 else None
     known = SlurmLease(job=lease.job, uid=lease.uid, gid=lease.gid, cores=cores, started=start, ends=job.granted)
     memory, disk = facts.memory_on_node(cores), facts.disk << 20 or None
+    settings = settings.of_node(job.node, record.features)
     wanted = (known, memory, disk, record, settings)
     if job.completed == wanted:
         return

@@ -34,7 +34,9 @@ class NodeRecords:
         for node, directory in nodes.items():
             physical, logical = host.cores()
             scratch = host.scratch_bytes(settings.scratch_dir)
-            record = self._records[node] = NodeRecord(answer.cpus.get(node), physical, logical, scratch)
+            record = self._records[node] = NodeRecord(
+                answer.cpus.get(node), physical, logical, scratch, answer.features.get(node, ())
+            )
             try:
                 write_record(directory, record)
             except OSError as error:

@@ -60,6 +60,7 @@ class NodeAgent:
         Raises PoolUnreachable.
         """
         with self._jobs as jobs:
+            self._follow_settings()
             new = {key: job for key, job in jobs.items() if job.facts is None and not job.marked}
             return self._learn(new, now)
 
@@ -70,8 +71,7 @@ class NodeAgent:
         """
         with self._jobs as jobs:
             self._notes = {}
-            self._settings = self._file.follow()
-            self._faults.set("settings", self._file.fault)
+            self._follow_settings()
             planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
             self._faults.set("planned shutdown", remark or "")
             full = bool(jobs) and is_full(self._settings.runtime_dir)
@@ -94,6 +94,10 @@ class NodeAgent:
             if silence is not None:
                 raise silence
             return has_asked
+
+    def _follow_settings(self) -> None:
+        self._settings = self._file.follow()
+        self._faults.set("settings", self._file.fault)
 
     def _note(self, job: NodeJob, text: str) -> None:
         if text:
