@@ -66,7 +66,7 @@ def seen(pool: CondorPool, standing: str) -> Any:
     """The slot of the glidein, once six of its cores are in use by a report of this standing."""
 
     def found() -> Any:
-        slot = next(iter(pool.slots('State == "Claimed"', [*VALUES, *SUMS])), {})
+        slot: Any = next(iter(pool.slots('State == "Claimed"', [*VALUES, *SUMS])), {})
         return slot if (slot.get("PilotUsedCpu"), slot.get("PilotReportStanding")) == (6, standing) else None
 
     return pool.wait_for(found, SECONDS, "the glidein's figures")
