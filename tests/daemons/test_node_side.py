@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -300,6 +301,27 @@ def test_every_key_of_an_eight_core_job(pool: CondorPool, node: str) -> None:
     assert [
         verdict for verdict in check(open_features(machine), open_features(own), now) if verdict.level == ERROR
     ] == []
+
+
+def test_a_node_of_a_kind_tells_its_own_values(pool: CondorPool) -> None:
+    """By the name and by an attribute that HTCondor gives the slot; a running job's slots follow."""
+    file = Path(f"{pool.root}/etc/drainwise/node.conf")
+    text = file.read_text()
+    kind = "kind = one\nhost = node1.*\nfeature = Arch=x86_64\nhs06 = 999\njobslots = {}\n"
+    file.write_text(text + kind.format(3))
+    try:
+        found = {}
+        for node in ("node1", "node2"):
+            place = sandbox(pool, node, submit(pool, "exec sleep 900", node, cores=1)).outside
+            found[node] = contents(f"{place}/.machinefeatures")
+            if node == "node1":
+                slots = Path(f"{place}/.machinefeatures/jobslots")
+        assert (found["node1"]["hs06"], found["node1"]["jobslots"]) == ("999\n", "3\n")
+        assert (found["node2"]["hs06"], found["node2"]["jobslots"]) == ("240.5\n", "24\n")
+        file.write_text(text + kind.format(2))
+        pool.wait_for(lambda: slots.read_text() == "2\n", WAIT_SECS, "the slots that the site says by now")
+    finally:
+        file.write_text(text)
 
 
 def test_a_planned_shutdown_reaches_running_jobs_and_goes(pool: CondorPool) -> None:
