@@ -59,7 +59,9 @@ def test_it_is_never_beaten(jobs: list[TraceJob], scenario: Scenario) -> None:
     outcomes = run_all(jobs, scenario, [name for name in ONE_SHOT if name != SITE_DEFAULT])
     best = {one.burst: one for one in outcomes if one.policy == CLAIRVOYANT}
     for one in outcomes:
-        assert one.given == best[one.burst].given or one.policy == "kueue"
+        if one.given != best[one.burst].given:
+            assert one.policy == "kueue", "it alone gives back as many cores as it finds"
+            continue
         assert best[one.burst].waste <= one.waste + 1e-6 * max(1.0, one.waste)
 
 
