@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from apart import apart
 from drainwise.cli.main import main
 from drainwise.facts.errors import FeatureError
 from drainwise.features.read import open_features
@@ -31,6 +32,7 @@ def test_it_is_run_and_its_code_is_ours(command: Path) -> None:
     assert (command.parent / "mark").read_text() == "0\n"
 
 
+@apart
 def test_a_pilot_runs_it_at_its_end(command: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the queue is empty and its report is written."""
     queue = command.parent / "queue"
