@@ -115,7 +115,7 @@ def test_no_deadline_is_better_than_the_options(said: PilotReport, limit: int, o
 
     Of what should have ended by then a tenth runs still, since nothing is known of who said it.
     """
-    site = dataclasses.replace(SETTINGS, margin=0, horizon=limit)
+    site = dataclasses.replace(SETTINGS, margin=0, min_grace=0, horizon=limit)
     one = assess(pilot(1, said), NOW, site)
     deadline = NOW + min(other, limit)
     used, start = said.used_cpu or 0.0, said.last_job_start or 0
