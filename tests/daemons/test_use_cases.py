@@ -17,7 +17,7 @@ from drainwise.local.job import ENDED, RUNNING
 from local_batch import ENVIRONMENT, Batch, until
 from use_case_document import commands_of, lines_of
 
-WALL, CORES = 600, 8
+WALL, CORES, POOL = 600, 8, 16
 ASKED_HERE = (1, 2, 5, 7, 8)  # there is no score here and no slot (3, 6); 4 needs a job that goes on
 PILOT = """\
 cat > .pilot.ad.new <<END
@@ -40,7 +40,8 @@ exec sleep 1000
 def typed(batch: Batch, tmp_path: Path) -> list[str]:
     """The beginning of a shell script in which `drainwise` is the command, and its pool the local one."""
     site = tmp_path / "site.ini"
-    site.write_text("[reclaim]\nmin_age = 0s\n")
+    # All have just begun: ended in minutes none would waste much.
+    site.write_text("[reclaim]\nmin_age = 0s\nmin_grace = 1h\n")
     program = tmp_path / "drainwise"
     program.write_text(
         f'#!/bin/sh\nexec {sys.executable} -m drainwise "$@" --site {shlex.quote(str(site))} --pool local\n'
@@ -59,7 +60,7 @@ def said(typed: list[str], command: str) -> str:
 
 def test_a_job_has_its_answers(batch: Batch) -> None:
     """Use cases 1, 2, 5, 7 and 8: the lines as they stand, in a job of the local batch system."""
-    batch.start()
+    batch.start(cores=POOL)
     script = "set -e\n" + "".join(f"{lines_of(case)}\n" for case in ASKED_HERE)
     [job_id] = batch.submit(f"{script}echo $OMP_NUM_THREADS\nulimit -v\n", cores=CORES, wall=WALL)
     batch.await_state(ENDED, job_id)
@@ -67,7 +68,8 @@ def test_a_job_has_its_answers(batch: Batch) -> None:
     assert (job.code, job.ended is not None) == (0, True)
     taken = (job.ended or 0.0) - job.started + 1
     assert WALL - taken <= left <= WALL and 0 <= elapsed <= taken
-    assert (threads, scratch, memory * 1024) == (CORES, scratch_bytes(batch.directory), memory_bytes())
+    assert (threads, scratch) == (CORES, scratch_bytes(batch.directory))
+    assert memory == memory_bytes() * CORES // POOL // 1024, "its part of the machine's, by cores"
 
 
 def output(batch: Batch, job_id: int) -> list[int]:
@@ -118,8 +120,9 @@ def test_a_site_has_its_answers(batch: Batch, typed: list[str]) -> None:
     shown = {int(name): [float(word) for word in figures] for name, _, *figures in rows}
     assert set(shown) == set(pilots.values())
     for name, job_id in pilots.items():
-        left, drain, kill = shown[job_id]
+        left, guaranteed, drain, kill = shown[job_id]
         assert last - after <= left <= last - before
+        assert left <= guaranteed
         unused = drain - idle[name]
         assert (CORES - used) * (first - after) <= unused <= (CORES - used) * (first - before)
         assert 0 <= kill <= used * (after - int(batch.job(job_id).started))

@@ -68,7 +68,7 @@ def node(library: str) -> Iterator[SlurmNode]:
         yield made
         assert (seen(victim), seen(made.tree(NEIGHBOUR))) == before
         assert made.prolog(NEXT).returncode == 0
-        assert len(os.listdir(f"{made.tree(NEXT)}/.jobfeatures")) == 6
+        assert len(os.listdir(f"{made.tree(NEXT)}/.jobfeatures")) == 8
         assert made.epilog(NEXT).returncode == 0
         assert not os.path.exists(made.tree(NEXT))
 
@@ -539,7 +539,7 @@ def test_51_killed_at_any_moment(node: SlurmNode) -> None:
         if os.path.exists(node.tree(NEXT)):
             whole += 1
             assert set(os.listdir(node.tree(NEXT))) >= {".machinefeatures", ".jobfeatures", ".jobstatus", "lease"}
-            assert len(os.listdir(f"{node.tree(NEXT)}/.jobfeatures")) == 6
+            assert len(os.listdir(f"{node.tree(NEXT)}/.jobfeatures")) == 8
             assert os.stat(status_of(node, NEXT)).st_uid == ALICE
             os.rename(node.tree(NEXT), f"{os.path.dirname(node.tree(NEXT))}/.gone.{NEXT.number}.{step}.9")
     assert in_time(lambda: node.prolog(NEXT)) == ""

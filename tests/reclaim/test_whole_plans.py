@@ -14,7 +14,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan, UserPlan
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.policies import OPEN_NEED, POLICIES
 
 from .facts import NOW, SETTINGS, account, pilot, reports, sound_reports
 
@@ -88,7 +88,8 @@ def test_every_policy_takes_the_same_cores_of_everybody_and_none_wastes_less(
     """The waste of least-waste is at most every other policy's on the same snapshot, user by user and in all."""
     bounds = dataclasses.replace(SETTINGS, min_age=0, **site)  # type: ignore[arg-type]
     plans = {name: make_plan(seen, NOW, dataclasses.replace(bounds, policy=name)) for name in POLICIES}
-    least = plans["least-waste"]
+    least, waiting = plans["least-waste"], cores_by_user(plans.pop(OPEN_NEED))
+    assert all(cores <= cores_by_user(least)[user] for user, cores in waiting.items()), "a dear kill may wait"
     for name, plan in plans.items():
         assert cores_by_user(plan) == cores_by_user(least), name
         assert plan.waste >= least.waste, name
@@ -108,7 +109,7 @@ def test_a_plan_costs_what_an_integer_solver_finds(seen: Snapshot, drain_only: b
 def test_every_policy_frees_the_whole_deficit_where_sizes_do_not_forbid_it(seen: Snapshot) -> None:
     """With pilots of one core each there is always a set that does, and nobody loses what is its own."""
     for name in POLICIES:
-        plan = make_plan(seen, NOW, dataclasses.replace(SETTINGS, min_age=0, policy=name))
+        plan = make_plan(seen, NOW, dataclasses.replace(SETTINGS, min_age=0, policy=name, drain_only=name == OPEN_NEED))
         assert sum(order.pilot.cores for order in plan.orders) == plan.balance.deficit, name
         for over in plan.balance.over:
             assert sum(part.cores_given for part in plan.users if part.account == over.account) <= over.cores
