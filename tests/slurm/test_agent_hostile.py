@@ -11,6 +11,7 @@ import fcntl
 import functools
 import itertools
 import os
+import re
 import signal
 import socket
 import threading
@@ -55,7 +56,8 @@ def host() -> Iterator[AgentHost]:
         yield made
         assert secret.read_text() == SECRET
         for number in (17, 18, 19):
-            assert "777" not in str(made.published(number))
+            told = set(re.findall("[0-9]+", str(made.published(number))))
+            assert not told & set(re.findall("= ([0-9]+)", SECRET)), "nothing of the secret is published"
 
 
 def survives(host: AgentHost, attackers: int = 1) -> list[str]:
