@@ -15,7 +15,7 @@ from drainwise.pool.facts import Pilot, Pool
 from drainwise.pool.kept_room import KeepsRooms
 from drainwise.reclaim.decide.decision import Looked, look_at
 from drainwise.reclaim.decide.on_request import with_requests
-from drainwise.reclaim.decide.open_until import with_ending_leases
+from drainwise.reclaim.decide.open_until import open_until, with_ending_leases
 from drainwise.reclaim.history import History, with_unanswered
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.settings import ReclaimSettings
@@ -145,7 +145,7 @@ class _Acting:
         snapshot, now = self.pool.snapshot(self.time()), self.time()
         snapshot = with_unanswered(snapshot, {**self.history.unanswered, **self.unanswered})
         snapshot = with_requests(snapshot, self.history, now, self.settings)
-        snapshot = with_ending_leases(snapshot, now, self.settings, self.history)
+        snapshot = with_ending_leases(snapshot, open_until(snapshot, now, self.settings, self.history))
         running = {pilot.run: pilot for pilot in snapshot.pilots}
         return _Look(now, look_at(snapshot, self.history, now, self.settings), running)
 

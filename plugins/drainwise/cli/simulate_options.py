@@ -75,6 +75,11 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIGMA",
         help="of a log-normal factor that makes them worse (0)",
     )
+    _add_course_options(group, usual)
+
+
+def _add_course_options(group: argparse._ArgumentGroup, usual: Scenario) -> None:
+    """Add the options of when the agent and policies look, and of what pilots do meanwhile."""
     group.add_argument(
         "--arrivals",
         default="",

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     """Its name; its conditions and values by key."""
 
 HOST, CPU_MODEL, FEATURE = "host", "cpu_model", "feature"
-CONDITIONS = (HOST, CPU_MODEL, FEATURE)
 
 CPUINFO = "/proc/cpuinfo"
 _BEGINNING = 4096

@@ -83,6 +83,12 @@ class Figures:
         return np.rint(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
 
     @property
+    def drain_time(self) -> Real:
+        """Seconds until the cores are back in the cheaper way to drain."""
+        found: Real = np.where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
+        return found
+
+    @property
     def _waits(self) -> tuple[Real, Real, Real]:
         """Seconds until the cores are back: by leaving, cut and killed; 0 where it does not count."""
         leaves = np.where(self.leave < np.inf, self.remaining, 0.0)

@@ -139,7 +139,7 @@ def worth_replacing(cost: Real | float) -> Real | float:
 
 def _with_waiting(it: Figures, waiting_cost: float) -> Real:
     """Return what each pilot costs in its cheapest way, with what waiting for its cores is worth, in core-seconds."""
-    wait = np.where(it.kill <= it.drained, 0.0, np.where(it.leave <= it.cut, it.remaining, it.cut_deadline - it.now))
+    wait = np.where(it.kill <= it.drained, 0.0, it.drain_time)
     found: Real = it.least + waiting_cost * it.columns.cores * wait
     return found
 

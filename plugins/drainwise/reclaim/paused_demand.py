@@ -118,7 +118,7 @@ def runs_beside(
 ) -> frozenset[str]:
     """Return the runs with orders for jobs of a kind that cores which have just come back may still serve.
 
-    They make room together. Between the end of a run and its node's next report those cores are nowhere to be seen.
+    They make room together. Between the end of a run and its node's next report no slot shows those cores.
     snapshot: with the demand that counts at `now` (UNIX s).
     """
     waiting = [one for one in _known(snapshot, unmet) if one.jobs]

@@ -39,7 +39,7 @@ from drainwise.reclaim.decide.summary import (
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
-from drainwise.reclaim.policies import OPEN_NEED, policy_called
+from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.turns import with_turns
@@ -73,7 +73,7 @@ def make_plan(
         return _what_if_plan(requested, what_if, now, settings, history)
     snapshot = requested.others
     need, seen = open_until(snapshot, now, settings, history), snapshot
-    snapshot = with_ending_leases(snapshot, now, settings, history)
+    snapshot = with_ending_leases(snapshot, need)
     looked = look_at(snapshot, history, now, settings)
     demand = (
         _demand_plans(looked, snapshot, now, settings, history, need) if is_for_demand else _DemandPlans([], None, "")
@@ -102,8 +102,9 @@ def make_plan(
         paused=pauses,
         since=None if need is None else need.since,
     )
-    is_open = settings.policy == OPEN_NEED and is_for_demand
-    return _with_replacements(plan, looked, snapshot, now, settings, history) if is_open else plan
+    if need is None or not is_for_demand:
+        return plan
+    return _with_replacements(plan, looked, snapshot, now, settings, history)
 
 
 def _with_replacements(

@@ -44,11 +44,10 @@ def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history:
     return OpenUntil(since, min(since.values(), default=now) + settings.horizon)
 
 
-def with_ending_leases(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> Snapshot:
+def with_ending_leases(snapshot: Snapshot, need: OpenUntil | None) -> Snapshot:
     """Return the snapshot in which pilots whose lease ends by the moment of the need are leaving; itself by another
     policy.
     """
-    need = open_until(snapshot, now, settings, history)
     if need is None or not need.since:
         return snapshot
     due = need.due
@@ -133,9 +132,7 @@ def _of_user(part: UserPlan, shared: set[str], due: int, now: int, settings: Rec
 
 def held_cores(users: Sequence[UserPlan]) -> int:
     """Return the cores of the pilots that are better ordered later."""
-    sizes = ({pilot.run: pilot.cores for pilot in part.open.pilots} for part in users if part.held)
-    parts = (part for part in users if part.held)
-    return sum(size[run] for size, part in zip(sizes, parts) for run in part.held)
+    return sum(pilot.cores for part in users if part.held for pilot in part.open.pilots if pilot.run in part.held)
 
 
 def room_now(made: RoomMade | None, users: Sequence[UserPlan]) -> RoomMade | None:

@@ -70,8 +70,7 @@ def _of_user(
     able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history, why)
     stands = _as_ordered(ordered, now, left, settings, history)
     mine, others = stands.figures, able.figures
-    waits = np.where(mine.leave <= mine.cut, mine.remaining, mine.cut_deadline - now)
-    spent = mine.drained + np.rint(settings.waiting_cost * stands.sizes * waits)
+    spent = mine.drained + np.rint(settings.waiting_cost * stands.sizes * mine.drain_time)
     able_spent = others.least + others.waiting
     cost = valued(
         np.concatenate([spent, able_spent]),
