@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterable
 
 from drainwise.facts.errors import DrainwiseError, UsageError
+from drainwise.install.defaults import without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
 from drainwise.install.package import command_text, put_in_place
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
-_LIBRARY, _COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
+LIBRARY, COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
 
 _OWN = "drainwise"
 _PLACES = re.compile(r'#!(\S+) -IS\n.*?^sys\.path\.append\("([^"]+)"\)$', re.DOTALL | re.MULTILINE)
@@ -25,10 +26,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("install", help=text, description=f"{text}; again: replace what is there")
     parser.add_argument("--tree", metavar="DIR", help="what `drainwise config … --out DIR` wrote for this machine")
     parser.add_argument(
-        "--library", metavar="DIR", help=f"where the package goes (default: as the tree says, else {_LIBRARY})"
+        "--defaults",
+        metavar="DIR",
+        help="the tree of a package: its files are written where the site has rendered or edited none",
+    )
+    parser.add_argument("--files-only", action="store_true", help="only files of a tree: the package is there already")
+    parser.add_argument(
+        "--library", metavar="DIR", help=f"where the package goes (default: as the tree says, else {LIBRARY})"
     )
     parser.add_argument("--python", metavar="FILE", help=f"what runs it (default: as the tree says, else {_PYTHON})")
-    parser.add_argument("--command", metavar="FILE", dest="program", default=_COMMAND, help="default: %(default)s")
+    parser.add_argument("--command", metavar="FILE", dest="program", default=COMMAND, help="default: %(default)s")
     parser.set_defaults(run=run)
 
 
@@ -38,13 +45,10 @@ def run(args: argparse.Namespace) -> int:
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
     open_to_users(files, "/")
-    print(f"{library}/drainwise is {put_in_place(library, python)}")
-    if _is_anothers(args.program):
-        print(f"kept {args.program}, which is another program")
-    else:
-        write_tree([RenderedFile(os.path.abspath(args.program), command_text(library, python), 0o755)], "/")
-        print(f"wrote {args.program}")
+    if not args.files_only:
+        _put_package(library, python, os.path.abspath(args.program))
     written, kept = sparing_edited(files, "/")
+    written += without_the_sites(read_tree(args.defaults) if args.defaults else (), "/")
     write_tree(written, "/")
     for file in written:
         print(f"wrote {file.path}")
@@ -53,10 +57,19 @@ def run(args: argparse.Namespace) -> int:
     return 1 if kept else 0
 
 
+def _put_package(library: str, python: str, program: str) -> None:
+    print(f"{library}/drainwise is {put_in_place(library, python)}")
+    if is_anothers(program):
+        print(f"kept {program}, which is another program")
+    else:
+        write_tree([RenderedFile(program, command_text(library, python), 0o755)], "/")
+        print(f"wrote {program}")
+
+
 def places_in(files: Iterable[RenderedFile]) -> tuple[str, str]:
     """Return the package's directory and the interpreter as programs among the files name them, else the usual."""
     found = (_PLACES.match(file.text) for file in files)
-    return next(((one[2], one[1]) for one in found if one is not None), (_LIBRARY, _PYTHON))
+    return next(((one[2], one[1]) for one in found if one is not None), (LIBRARY, _PYTHON))
 
 
 def open_to_users(files: Iterable[RenderedFile], root: str) -> None:
@@ -75,7 +88,7 @@ def open_to_users(files: Iterable[RenderedFile], root: str) -> None:
             os.chmod(place, 0o755)  # noqa: S103 - made under another umask
 
 
-def _is_anothers(program: str) -> bool:
+def is_anothers(program: str) -> bool:
     """Return whether another program stands there: on a central machine, a link to the whole drainwise."""
     if not os.path.lexists(program):
         return False

@@ -34,6 +34,7 @@ COMMANDS = {
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are notified of",
     "install": "put this package and a rendered tree in place on a machine where jobs run",
+    "remove": "take them away again; a program that the batch system names stays and does nothing",
     "config": "write the batch system's configuration from the site file",
     "check": "inspect a live pool: what is missing or dangerous, with the line to add",
 }
@@ -93,11 +94,7 @@ def _run_and_flush(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="drainwise", description="Pilots live long and still give their cores back quickly and cheaply."
-    )
-    parser.add_argument("--version", action="version", version=f"drainwise {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser, subparsers = _parser()
     asked = next((word for word in words if not word.startswith("-")), None)
     module = None
     for name, text in COMMANDS.items():
@@ -110,6 +107,22 @@ def _run(words: Sequence[str]) -> int:
     if module is None:
         parser.error("a command is needed")
     return int(module.run(args))
+
+
+def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]:
+    parser = argparse.ArgumentParser(
+        prog="drainwise", description="Pilots live long and still give their cores back quickly and cheaply."
+    )
+    parser.add_argument("--version", action="version", version=f"drainwise {__version__}")
+    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands and their options, for manual pages and completion."""
+    parser, subparsers = _parser()
+    for name in COMMANDS:
+        importlib.import_module(f"drainwise.cli.{name}").add_parser(subparsers)
+    return parser
 
 
 def _installed_by(package: str, words: Sequence[str]) -> str:
