@@ -12,20 +12,9 @@ from collections.abc import Callable, Sequence
 
 from drainwise import __version__
 from drainwise.facts.errors import DrainwiseError
-from package_build.stage import PACKAGES, ROOT, stage
+from package_build.clone import PACKAGES, ROOT, copy_clone
+from package_build.stage import stage
 
-CLONE = (
-    "plugins",
-    "condor_config.d",
-    "slurm",
-    "systemd",
-    "scripts",
-    "packaging",
-    "prologs",
-    "share",
-    "LICENSE",
-    "README.md",
-)
 _CHANGELOG = """\
 drainwise ({version}) unstable; urgency=medium
 
@@ -42,7 +31,7 @@ def deb(out: str) -> list[str]:
     """
     with tempfile.TemporaryDirectory() as work:
         tree = f"{work}/drainwise-{__version__}"
-        _copy_clone(tree)
+        copy_clone(tree)
         shutil.copytree(f"{ROOT}/packaging/debian", f"{tree}/debian")
         date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime())
         with open(f"{tree}/debian/changelog", "w", encoding="ascii") as stream:
@@ -68,15 +57,6 @@ def rpm(out: str) -> list[str]:
 
 
 FORMATS: dict[str, Callable[[str], list[str]]] = {"deb": deb, "rpm": rpm}
-
-
-def _copy_clone(tree: str) -> None:
-    os.mkdir(tree)
-    for name in CLONE:
-        if os.path.isdir(f"{ROOT}/{name}"):
-            shutil.copytree(f"{ROOT}/{name}", f"{tree}/{name}", ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(f"{ROOT}/{name}", tree)
 
 
 def _with_purge(debian: str) -> None:

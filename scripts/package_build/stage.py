@@ -17,10 +17,9 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.install.templates import UNIT
 from drainwise.siteconfig.schema import SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
+from package_build.clone import ROOT
 from package_build.pages import write_pages
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PACKAGES = ("drainwise-node", "drainwise", "drainwise-condor", "drainwise-slurm")
 PYTHON = "/usr/bin/python3"
 UNITS = "/usr/lib/systemd/system"
 TEMPLATES = (("condor_config.d", "condor_config.d"), ("slurm", "slurm_templates"), ("systemd", "systemd_templates"))

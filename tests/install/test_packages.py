@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +11,10 @@ import pytest
 
 import drainwise
 from clean_machine import InstalledMachine
-from package_build.build import CLONE
+from package_build.clone import PACKAGES, ROOT, copy_clone
 
 pytestmark = pytest.mark.daemons
 
-ROOT = Path(__file__).parents[2]
-NAMES = ("drainwise-node", "drainwise", "drainwise-condor", "drainwise-slurm")
 OLDER = "0.0.9"
 LIBRARY = "/usr/share/drainwise"
 SLURM = ("drainwise-node", "drainwise", "drainwise-slurm")
@@ -33,16 +30,12 @@ SLOW = (
 def built(kind: str, version: str, place: Path) -> dict[str, Path]:
     """The packages of a version, by their names."""
     clone = place / "clone"
-    for name in CLONE:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, clone)
+    copy_clone(str(clone))
     begin = clone / "plugins" / "drainwise" / "__init__.py"
     begin.write_text(begin.read_text().replace(f'"{drainwise.__version__}"', f'"{version}"'))
     subprocess.run([clone / "scripts" / "package", kind, "--out", place / "out"], check=True, timeout=300)
     separator = {"deb": "_", "rpm": "-"}[kind]
-    return {name: next((place / "out").glob(f"{name}{separator}{version}*")) for name in NAMES}
+    return {name: next((place / "out").glob(f"{name}{separator}{version}*")) for name in PACKAGES}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +75,7 @@ def test_lintian_finds_nothing(debs: dict[str, dict[str, Path]]) -> None:
 
 
 def test_rpmlint_finds_nothing(rpms: dict[str, dict[str, Path]]) -> None:
-    config = ROOT / "packaging" / "rpm" / "rpmlint.toml"
+    config = f"{ROOT}/packaging/rpm/rpmlint.toml"
     command = ["rpmlint", "-c", str(config), *map(str, rpms[drainwise.__version__].values())]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and "0 errors, 0 warnings" in ran.stdout, ran.stdout

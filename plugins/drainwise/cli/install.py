@@ -6,12 +6,13 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.install.defaults import without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
-from drainwise.install.package import command_text, put_in_place
+from drainwise.install.package import command_text, put_in_place, take_away
+from drainwise.install.removal import live_configuration, removal_of
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
 LIBRARY, COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
@@ -30,6 +31,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DIR",
         help="the tree of a package: its files are written where the site has rendered or edited none",
     )
+    parser.add_argument(
+        "--remove",
+        action="store_true",
+        help="take them away: last the package; what the batch system's configuration names stays, and does nothing",
+    )
     parser.add_argument("--files-only", action="store_true", help="only files of a tree: the package is there already")
     parser.add_argument(
         "--library", metavar="DIR", help=f"where the package goes (default: as the tree says, else {LIBRARY})"
@@ -40,10 +46,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Install, last what the batch system reads; the exit code: 1 where a file that a person has edited was kept."""
+    """Install, last what the batch system reads, or remove; the exit code: 1 where something that stands was kept."""
     files = () if args.tree is None else read_tree(args.tree)
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
+    if args.remove:
+        return _remove((*files, *(read_tree(args.defaults) if args.defaults else ())), library, args)
     open_to_users(files, "/")
     if not args.files_only:
         _put_package(library, python, os.path.abspath(args.program))
@@ -57,9 +65,27 @@ def run(args: argparse.Namespace) -> int:
     return 1 if kept else 0
 
 
+def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespace) -> int:
+    removal = removal_of(files, live_configuration(), "/")
+    write_tree(removal.stubs, "/")
+    for path in removal.unlinked:
+        os.unlink(path)
+        print(f"removed {path}")
+    for stub in removal.stubs:
+        said = "the batch system's configuration names it, so it stays and does nothing"
+        print(f"drainwise: {stub.path}: {said}: take it out there, and repeat this", file=sys.stderr)
+    for path in removal.edited:
+        print(f"drainwise: {path}: was edited by hand: it is kept", file=sys.stderr)
+    if not args.files_only:
+        take_away(library)
+        if os.path.lexists(args.program) and not _is_anothers(args.program):
+            os.unlink(args.program)
+    return 1 if removal.stubs or removal.edited else 0
+
+
 def _put_package(library: str, python: str, program: str) -> None:
     print(f"{library}/drainwise is {put_in_place(library, python)}")
-    if is_anothers(program):
+    if _is_anothers(program):
         print(f"kept {program}, which is another program")
     else:
         write_tree([RenderedFile(program, command_text(library, python), 0o755)], "/")
@@ -88,7 +114,7 @@ def open_to_users(files: Iterable[RenderedFile], root: str) -> None:
             os.chmod(place, 0o755)  # noqa: S103 - made under another umask
 
 
-def is_anothers(program: str) -> bool:
+def _is_anothers(program: str) -> bool:
     """Return whether another program stands there: on a central machine, a link to the whole drainwise."""
     if not os.path.lexists(program):
         return False

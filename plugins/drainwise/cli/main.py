@@ -34,7 +34,6 @@ COMMANDS = {
     "pilot": "run payloads on leased cores, and tell the site what it would waste",
     "shutdown": "plan, change, cancel or show the shutdown of this machine that its jobs are notified of",
     "install": "put this package and a rendered tree in place on a machine where jobs run",
-    "remove": "take them away again; a program that the batch system names stays and does nothing",
     "config": "write the batch system's configuration from the site file",
     "check": "inspect a live pool: what is missing or dangerous, with the line to add",
 }

@@ -32,7 +32,7 @@ _WORDS = re.compile(r"/[^\s,;\"'=]+")
 
 
 @dataclass(frozen=True)
-class Removal:
+class RemovalPlan:
     """What to do with the files of a tree: paths to unlink, programs that become stubs, edited files that stay."""
 
     unlinked: tuple[str, ...]
@@ -40,7 +40,7 @@ class Removal:
     edited: tuple[str, ...]
 
 
-def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> Removal:
+def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPlan:
     """Decide what becomes of each file below `root`, last first of the order of installation.
 
     live: all text of the batch systems' configuration; a program that a path or a pattern there names becomes a stub. A
@@ -58,7 +58,7 @@ def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> Removal:
             edited.append(file.path)
         else:
             unlinked.append(file.path)
-    return Removal(tuple(unlinked), tuple(stubs), tuple(edited))
+    return RemovalPlan(tuple(unlinked), tuple(stubs), tuple(edited))
 
 
 def live_configuration() -> str:
