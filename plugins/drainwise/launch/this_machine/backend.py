@@ -68,7 +68,7 @@ class LocalBackend:
         self.pool = dict(pool)
         self._free = dict(pool)
         self._scratch, self._state_name = ScratchSpace(scratch), state
-        self._kept = [self._scratch, *([groups] if groups else [])]
+        self._kept: list[ScratchSpace | MemoryGroups] = [self._scratch, *([groups] if groups else [])]
         usable = sorted(os.sched_getaffinity(0))
         # More CPUs than there are can only be counted.
         self._cpus = usable if self.pool[CPU] <= len(usable) else []
