@@ -13,7 +13,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need import LAST_MOMENTS
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 
@@ -57,6 +57,13 @@ def test_who_is_cheap_now_goes_and_the_other_one_waits_for_a_cheaper_one() -> No
 def test_in_the_last_moments_all_go_whatever_they_cost() -> None:
     for left, orders in ((HORIZON // 2, 1), (LAST_MOMENTS, 2), (0, 2), (-LAST_MOMENTS, 2)):
         assert len(ordered(plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW - HORIZON + left))) == orders
+
+
+def test_where_waiting_is_dear_all_go_at_once() -> None:
+    """A waiting core-hour counts as much as five wasted ones: two hours of it are more than any of these pilots."""
+    for cost, orders in ((0.02, 1), (5.0, 2)):
+        dear = dataclasses.replace(OPEN, waiting_cost=cost)
+        assert len(ordered(plan(snapshot(*OLD, YOUNG, deficit=16), dear))) == orders
 
 
 def test_a_need_that_could_not_be_met_opens_anew() -> None:

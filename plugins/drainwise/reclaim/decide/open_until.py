@@ -13,18 +13,21 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need import LAST_MOMENTS, open_since, others_that_end, threshold_of
+from drainwise.reclaim.open_need.ends_seen import EndsSeen
+from drainwise.reclaim.open_need.natural_ends import cores_that_end
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, open_since, threshold_of
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
+
+HOLD_DRAINS = False
+EVEN = True
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def within(settings: ReclaimSettings, need: OpenUntil | None, now: int) -> Recla
 
 
 def waits_for_cheaper(
-    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings
+    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings, history: History
 ) -> list[UserPlan]:
     """Return each user's part at `now` (UNIX s) without the orders that are better given later."""
     if need is None or settings.drain_only or need.due - now <= LAST_MOMENTS:
@@ -94,7 +97,7 @@ def waits_for_cheaper(
         for order in part.orders:
             users_of[_unit(order)].add((part.account, part.user))
     shared = {unit for unit, whose in users_of.items() if len(whose) > 1}
-    return [_of_user(part, shared, need.due, now, settings) for part in users]
+    return [_of_user(part, shared, need.due, now, settings, history) for part in users]
 
 
 def _unit(order: Order) -> str:
@@ -102,18 +105,22 @@ def _unit(order: Order) -> str:
     return order.pilot.run if order.room is None else f"place {order.room.place}"
 
 
-def _of_user(part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings) -> UserPlan:
-    able = part.open
-    others = others_that_end(able.figures, np.zeros(len(able), dtype=bool), due - now)
-    every = np.arange(len(able))
-    price = threshold_of(able.figures, able.sizes, every, part.cores_given - others, due - now, LAST_MOMENTS)
-    price += settings.waiting_cost * (due - now) / 2
+def _of_user(
+    part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings, history: History
+) -> UserPlan:
+    able, columns = part.open, part.open.figures.columns
+    seen = history.ends.get(part.user, EndsSeen())
+    others = cores_that_end(columns.cores, columns.started, now, due - now, seen)
+    missing = part.cores_given - others
+    price = threshold_of(able.figures.kill_waste, columns.cores, columns.believed, missing, due - now)
+    wait = (due - now) / 2 * (min(1.0, part.cores_given / max(1.0, others)) if EVEN else 1.0)
+    price += settings.waiting_cost * wait
     waste, cores, drained = Counter[str](), Counter[str](), set(shared)
     for order in part.orders:
         unit = _unit(order)
         waste[unit] += order.waste
         cores[unit] += order.pilot.cores
-        if order.kind != KILL:
+        if order.kind != KILL and not HOLD_DRAINS:
             drained.add(unit)
     held = {unit for unit in cores if unit not in drained and waste[unit] > price * cores[unit]}
     if not held:
