@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ def figures(pilots: Sequence[Pilot]) -> Figures:
 
 
 def threshold_of(it: Figures, missing: float, left: int) -> float:
-    return threshold.threshold_of(it.kill_waste, it.columns.cores, it.columns.believed, missing, left)
+    return threshold.threshold_of(it.kill_waste, it.columns.cores, it.columns.believed, missing, 0.0, left)
 
 
 TWELVE = figures([busy(number, 300 * number) for number in range(12)])
@@ -50,6 +51,19 @@ def test_the_more_are_missing_the_more_may_be_paid() -> None:
 def test_who_reports_nothing_becomes_no_cheaper() -> None:
     silent = figures([pilot(number, started=NOW - 300 * number) for number in range(12)])
     assert threshold_of(silent, 64, HOUR) == threshold_of(silent, 64, 0) > threshold_of(TWELVE, 64, HOUR)
+
+
+def test_of_those_that_end_by_themselves_less_is_paid() -> None:
+    it, columns = TWELVE, TWELVE.columns
+    nobody = np.zeros(12, dtype=bool)
+    found = [
+        threshold.threshold_of(it.kill_waste, columns.cores, nobody, 48, others, HOUR) for others in range(0, 60, 8)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == 1500, "what the sixth costs"
+    assert found[-1] == 0
+    # Of 24 that come by themselves each fourth is of a pilot that is ended now: not 3 but 4 must go.
+    assert threshold.threshold_of(it.kill_waste, columns.cores, nobody, 48, 24, HOUR) == 900
 
 
 @given(

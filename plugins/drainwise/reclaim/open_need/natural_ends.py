@@ -16,6 +16,7 @@ from drainwise.reclaim.open_need.ends_seen import WINDOW, EndsSeen
 from drainwise.reclaim.totals.arrays import Real, Whole
 
 _PRIOR = 6 * 3600  # seconds for which all pilots must have been seen so that what was seen counts as much as the prior
+_SPREAD = 1.0  # standard deviations
 _SHORTEST = 600.0  # seconds that a pilot lives on average, at least
 
 
@@ -40,4 +41,4 @@ def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsS
         return 0.0
     expected = held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
     one = float((cores.astype(float) ** 2).sum()) / held  # cores of the pilot that a core is of
-    return max(0.0, expected - math.sqrt(expected * one))
+    return max(0.0, expected - _SPREAD * math.sqrt(expected * one))

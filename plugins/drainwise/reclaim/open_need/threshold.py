@@ -39,17 +39,20 @@ def worth_replacing(cost: Real | float) -> Real | float:
     return (cost - _LEAST_WORSE) / _WORSE
 
 
-def threshold_of(kill_waste: Real, cores: Whole, believed: Mask, missing: float, left: int) -> float:
-    """Return the least core-seconds a core below which as many cores should come within `left` seconds as are missing.
+def threshold_of(kill_waste: Real, cores: Whole, comes_again: Mask, wanted: float, others: float, left: int) -> float:
+    """Return the least core-seconds a core below which as many cores should come within `left` seconds as are wanted.
 
-    kill_waste (core-seconds), cores, believed: of the pilots that may get an order.
+    kill_waste (core-seconds), cores: of the pilots that may get an order. comes_again: whether a pilot starts payloads
+    one after the other, so that it becomes cheap again. others: cores that should come by themselves; those of pilots
+    that are ended now are none of them any more.
     """
-    if missing <= 0 or not len(cores):
+    if wanted <= others or not len(cores):
         return 0.0
     each = kill_waste / cores
     order = np.argsort(each, kind="stable")
     threshold, sizes = each[order], cores[order]
-    flows = np.cumsum(sizes * believed[order])
-    reach = np.cumsum(sizes) + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
-    enough = np.flatnonzero(reach >= missing)
+    ended, flows = np.cumsum(sizes), np.cumsum(sizes * comes_again[order])
+    reach = ended + _COME_LATER * flows * left / np.maximum(threshold, LAST_MOMENTS)
+    reach += others * (1 - ended / ended[-1])
+    enough = np.flatnonzero(reach >= wanted)
     return float(threshold[enough[0]] if len(enough) else threshold[-1])
