@@ -38,7 +38,7 @@ def test_before_anything_was_seen_as_many_end_as_have_begun() -> None:
     """A third of the pilots began in the three days of the window: as many should end in such days, fewer in hours."""
     young = columns([pilot(number, started=NOW - (DAY if number < 40 else 10 * DAY)) for number in range(120)])
     assert math.isclose(rate_of_ends(*young, NOW, NOTHING), 1 / 3 / (3 * DAY))
-    assert 0 < cores_that_end(*young, NOW, 6 * HOUR, NOTHING) < 960 / 3 / 12
+    assert 960 / 3 / 13 < cores_that_end(*young, NOW, 6 * HOUR, NOTHING) < 960 / 3 / 12
 
 
 def test_what_was_seen_soon_counts_for_more_than_the_prior() -> None:
@@ -48,12 +48,11 @@ def test_what_was_seen_soon_counts_for_more_than_the_prior() -> None:
     assert rates[1] >= 0.5 / (8 * HOUR) and 0.9 / (8 * HOUR) < rates[3] < 1 / (8 * HOUR)
 
 
-def test_of_few_pilots_less_is_counted_on_than_should_end() -> None:
-    """One of four should end; whether it does nobody knows. Of 400 nearly as many as should."""
-    seen, left = EndsSeen(1e6, 1e6 * 8 * HOUR), 2 * HOUR
-    few, many = (columns([pilot(n, started=NOW - 10 * DAY) for n in range(number)]) for number in (4, 400))
-    assert cores_that_end(*few, NOW, left, seen) == 0
-    assert 0.8 < cores_that_end(*many, NOW, left, seen) / (3200 * 0.2212) < 0.95
+def test_who_has_ended_does_not_end_again() -> None:
+    """Pilots live for eight hours on average: in two hours 22 % of them end, in three days all."""
+    seen = EndsSeen(1e6, 1e6 * 8 * HOUR)
+    assert round(cores_that_end(*OLD, NOW, 2 * HOUR, seen)) == round(800 * (1 - math.exp(-0.25)))
+    assert 799 < cores_that_end(*OLD, NOW, 3 * DAY, seen) <= 800
 
 
 some_pilots = st.lists(
@@ -72,10 +71,7 @@ def test_never_more_than_there_are_and_more_the_longer(pilots: list[Pilot], seen
     found, longer = (cores_that_end(*it, NOW, time, seen) for time in (left, left + HOUR))
     assert 0 <= found <= it[0].sum()
     assert left > 0 or found == 0
-    expected, later = (rate_of_ends(*it, NOW, seen) * time for time in (left, left + HOUR))
-    assert expected <= later
-    # One standard deviation is taken off, so it rises from where one pilot of these should end.
-    assert longer >= found or found < 256
+    assert longer >= found
 
 
 @given(some_pilots, some_seen, st.floats(1, 1e6))

@@ -4,8 +4,8 @@ A pilot that runs one payload goes when that has ended. How often that happens i
 days: the cores of pilots that ended by themselves before their lease did, for each core-second for which pilots
 were seen. Before much is known the pilots that are there tell something: as many should end as have begun.
 
-What is expected is not promised. Pilots end independently of each other at best, so of the number that should end one
-standard deviation is not counted on.
+What is expected is counted on, not less: who counts on less ends pilots that need not have ended, and who counted on
+too much ends those that are the cheapest at the last moment.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from drainwise.reclaim.open_need.ends_seen import WINDOW, EndsSeen
 from drainwise.reclaim.totals.arrays import Real, Whole
 
 _PRIOR = 6 * 3600  # seconds for which all pilots must have been seen so that what was seen counts as much as the prior
-_SPREAD = 1.0  # standard deviations
 _SHORTEST = 600.0  # seconds that a pilot lives on average, at least
 
 
@@ -35,10 +34,8 @@ def rate_of_ends(cores: Whole, started: Real, now: int, seen: EndsSeen) -> float
 
 
 def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> float:
-    """Return the cores of these pilots that are counted on to come back by themselves within `left` seconds."""
+    """Return the cores of these pilots that should come back by themselves within `left` seconds."""
     held = float(cores.sum())
     if not held or left <= 0:
         return 0.0
-    expected = held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
-    one = float((cores.astype(float) ** 2).sum()) / held  # cores of the pilot that a core is of
-    return max(0.0, expected - _SPREAD * math.sqrt(expected * one))
+    return held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
