@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import DAY, HOUR
+from drainwise.reclaim.open_need import natural_ends
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
-from drainwise.reclaim.open_need.natural_ends import cores_that_end, rate_of_ends
+from drainwise.reclaim.open_need.natural_ends import likely, rate_of_ends
 from drainwise.reclaim.open_need.pilots_look import LONGEST, PERIOD, OrderedPilot, PilotsLook, next_look
 from drainwise.reclaim.totals.arrays import Real, Whole
 
@@ -23,6 +24,10 @@ from .facts import NOW, pilot
 def columns(pilots: Sequence[Pilot]) -> tuple[Whole, Real]:
     """Their cores, and when they started."""
     return np.array([one.cores for one in pilots], dtype=np.int64), np.array([float(one.started) for one in pilots])
+
+
+def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> float:
+    return natural_ends.cores_that_end(cores, started, now, left, seen)[0]
 
 
 OLD = columns([pilot(number, started=NOW - 10 * DAY) for number in range(100)])
@@ -53,6 +58,24 @@ def test_who_has_ended_does_not_end_again() -> None:
     seen = EndsSeen(1e6, 1e6 * 8 * HOUR)
     assert round(cores_that_end(*OLD, NOW, 2 * HOUR, seen)) == round(800 * (1 - math.exp(-0.25)))
     assert 799 < cores_that_end(*OLD, NOW, 3 * DAY, seen) <= 800
+
+
+def test_of_few_large_pilots_the_number_is_less_certain() -> None:
+    seen, left = EndsSeen(1e6, 1e6 * 8 * HOUR), 2 * HOUR
+    many, few = (columns([pilot(n, cores=size) for n in range(800 // size)]) for size in (1, 80))
+    (mean, spread), (same, wider) = (natural_ends.cores_that_end(*one, NOW, left, seen) for one in (many, few))
+    assert mean == same and math.isclose(spread, math.sqrt(mean))
+    assert math.isclose(wider**2, 80 * spread**2)
+
+
+@given(st.floats(0, 1e5), st.floats(0, 1e3))
+def test_likely_numbers_have_the_mean_and_the_spread(mean: float, spread: float) -> None:
+    found = likely(mean, spread)
+    assert math.isclose(sum(share for _, share in found), 1)
+    assert all(number >= 0 for number, _ in found)
+    if mean > 2 * spread:
+        assert math.isclose(sum(share * number for number, share in found), mean)
+        assert math.isclose(sum(share * (number - mean) ** 2 for number, share in found), spread**2, abs_tol=1e-6)
 
 
 some_pilots = st.lists(

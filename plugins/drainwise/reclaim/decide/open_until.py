@@ -16,7 +16,7 @@ from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
-from drainwise.reclaim.open_need.natural_ends import cores_that_end
+from drainwise.reclaim.open_need.natural_ends import cores_that_end, likely
 from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, open_since, threshold_of
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED
@@ -112,9 +112,9 @@ def _of_user(
         cores[unit] += order.pilot.cores
         pilots[unit] += 1
     it = part.open.figures.columns
-    others = cores_that_end(it.cores, it.started, now, due - now, history.ends.get(part.user, EndsSeen()))
+    ends = cores_that_end(it.cores, it.started, now, due - now, history.ends.get(part.user, EndsSeen()))
     # Pilots that end anywhere make no room that needs several pilots of one place.
-    alone, together = (_price(part, one, due - now, settings) for one in (others, 0.0))
+    alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
     prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
     held = {unit for unit in cores if unit not in shared and waste[unit] > prices[unit] * cores[unit]}
     if not held:
@@ -131,16 +131,17 @@ def _of_user(
     return replace(part, orders=orders, later=later, limit=limit, held=reasons)
 
 
-def _price(part: UserPlan, others: float, left: int, settings: ReclaimSettings) -> float:
+def _price(part: UserPlan, ends: tuple[float, float], left: int, settings: ReclaimSettings) -> float:
     """Return the core-seconds a core that ending a pilot now is worth, with what waiting for another one is worth.
 
-    others: cores that should come by themselves within the `left` seconds. Where more come than are missing, nobody
-    waits for all of that time.
+    ends: cores that should come by themselves within the `left` seconds, and the standard deviation. Where more come
+    than are missing, nobody waits for all of that time.
     """
     it, missing = part.open.figures.columns, part.cores_given + part.later
     again = it.believed & (it.last_job_start > it.started + _FIRST_PAYLOADS)
-    price = threshold_of(part.open.figures.kill_waste, it.cores, again, missing, others, left)
-    return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, others))
+    kill = part.open.figures.kill_waste
+    price = sum(share * threshold_of(kill, it.cores, again, missing, others, left) for others, share in likely(*ends))
+    return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, ends[0]))
 
 
 def held_cores(users: Sequence[UserPlan]) -> int:

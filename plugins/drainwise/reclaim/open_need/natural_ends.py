@@ -4,8 +4,8 @@ A pilot that runs one payload goes when that has ended. How often that happens i
 days: the cores of pilots that ended by themselves before their lease did, for each core-second for which pilots
 were seen. Before much is known the pilots that are there tell something: as many should end as have begun.
 
-What is expected is counted on, not less: who counts on less ends pilots that need not have ended, and who counted on
-too much ends those that are the cheapest at the last moment.
+How many it will be is uncertain: of few large pilots more than of many small ones. So a decision looks at three
+numbers, each with its probability, and not at one.
 """
 
 from __future__ import annotations
@@ -33,9 +33,24 @@ def rate_of_ends(cores: Whole, started: Real, now: int, seen: EndsSeen) -> float
     return min(1 / _SHORTEST, ended / watched)
 
 
-def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> float:
-    """Return the cores of these pilots that should come back by themselves within `left` seconds."""
+def cores_that_end(cores: Whole, started: Real, now: int, left: int, seen: EndsSeen) -> tuple[float, float]:
+    """Return the cores of these pilots that should come back by themselves within `left` seconds, and the standard
+    deviation of that number.
+
+    As many as if each pilot ended independently of the others.
+    """
     held = float(cores.sum())
     if not held or left <= 0:
-        return 0.0
-    return held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
+        return 0.0, 0.0
+    expected = held * -math.expm1(-rate_of_ends(cores, started, now, seen) * left)
+    one = float((cores.astype(float) ** 2).sum()) / held  # cores of the pilot that a core is of
+    return expected, math.sqrt(expected * one)
+
+
+def likely(mean: float, spread: float) -> tuple[tuple[float, float], ...]:
+    """Return three numbers of cores, none below 0, each with its probability: a normal distribution's three points.
+
+    By Gauss and Hermite: what changes evenly with the number is right on average.
+    """
+    far = math.sqrt(3) * spread
+    return (max(0.0, mean - far), 1 / 6), (mean, 2 / 3), (mean + far, 1 / 6)
