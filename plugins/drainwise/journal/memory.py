@@ -185,7 +185,7 @@ class Memory:
         Cores of an order of which it is not known whether it was given or carried out count as ordered.
         """
         # What lies ahead was given by a clock that was set back since: it counts from now, not until then.
-        self._orders = {run: replace(one, time=min(one.time, now)) for run, one in self._orders.items()}
+        self._orders = {run: replace(one, time=now) if one.time > now else one for run, one in self._orders.items()}
         doubtful = {run: one for run, one in self._doubts.orders().items() if run not in self._requested}
         known = {**self._orders, **self._maybe_given(), **doubtful}
         oldest = min(now - DAY + 1, max((one.time for one in known.values()), default=0))
