@@ -176,13 +176,14 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
     " --replications 2 --horizon 1d",
-    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 15"
-    " --replications 1 --reclaim 0.05 --policies least-waste,open-need,wait-then-kill",
 }
 THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_waste_tables.py
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
     "scripts/waste_tables --logs . --results waste.json --write docs/simulate.md",
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
+    "scripts/waste_tables --logs . --results waste.json --only metacentrum --moments 3 --replications 8",
+    "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 10 --replications 8"
+    " --policies least-waste",
     "scripts/waste_tables --logs . --results points.json --only metacentrum --moments 4"
     " --policies site-default,least-waste",
     "scripts/waste_tables --logs . --results points.json --only mix-80/8/ --moments 4 --replications 4"
