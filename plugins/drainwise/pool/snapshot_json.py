@@ -1,8 +1,9 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 4. Versions 1 to 3 are read too: none knows `kinds`, `places`, `closures`, a pilot's `place` and what it
-`holds`; 1 and 2 say principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and
-`cores_running`. Times in UNIX s, cores as the batch system gave them, memory and disk in MiB, null where not known.
+Version 5. Versions 1 to 4 are read too: none knows a pilot's `client`; 1 to 3 know neither `kinds`, `places` and
+`closures` nor a pilot's `place` and what it `holds`; 1 and 2 say principal for account, and 1 has no `cannot`,
+`vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the batch system gave them, memory and
+disk in MiB, null where not known.
 What is not exactly a snapshot is refused with the place of the fault.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
 from drainwise.pilotad.report import PilotReport
@@ -31,7 +33,7 @@ from drainwise.pool.job_kinds_json import (
     without_names,
 )
 
-FORMAT, VERSION = "drainwise snapshot", 4
+FORMAT, VERSION = "drainwise snapshot", 5
 
 _SINCE_NINE = {"exp_waste_curve": None}
 """What reports in earlier snapshots have not got."""
@@ -54,6 +56,7 @@ _PILOT = {
     "vacate": "int?",
     "place": "text",
     "holds": "object?",
+    "client": "text",
 }
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
 _ACCOUNT = {one.name: "number" for one in fields(Account)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
@@ -70,12 +73,14 @@ _SNAPSHOT = {
     "places": "list",
     "closures": "list",
 }
-_SINCE_4: dict[str, object] = {"place": "", "holds": None}
+_SINCE_5: dict[str, object] = {"client": PAPER.name}
+_SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
 _NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
 _ADDED: dict[int, tuple[dict[str, object], ...]] = {
     1: ({"notices": [], **_NO_KINDS}, {"cannot": "", "vacate": None, **_SINCE_4}, _SINCE_2),
     2: (_NO_KINDS, _SINCE_4, {}),
     3: (_NO_KINDS, _SINCE_4, {}),
+    4: ({}, _SINCE_5, {}),
     VERSION: ({}, {}, {}),
 }
 """What a version has not got: the snapshot, each pilot, each account."""
@@ -186,6 +191,8 @@ def _pilot(value: object, where: str) -> Pilot:
         values["report"] = _report(values["report"], f"the report of {where}")
     if values["holds"] is not None:
         values["holds"] = amounts_from_json(values["holds"], f"{where}, holds")
+    if values["client"] not in PROFILES:
+        raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
     return Pilot(**values)
 
 

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
@@ -20,6 +21,7 @@ from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
 from drainwise.slurm.jobs.admin_comment import lacks_directories, published_in
 from drainwise.slurm.jobs.job import SlurmJob, run_name
+from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
@@ -53,12 +55,14 @@ def snapshot_of(
     grace: int,
     exposed: Collection[int] = (),
     rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
+    clients: ClientRules | None = None,
 ) -> Snapshot:
     """Return the snapshot that the answers make at `now` (UNIX s).
 
     grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
     it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
-    rules: how nodes are shared, and with whom. Raises PoolUnreachable when the answers cannot be whole.
+    rules: how nodes are shared, and with whom. clients: which pilots are of which kind of client.
+    Raises PoolUnreachable when the answers cannot be whole.
     """
     odd = [job for job in jobs if job.odd]
     jobs = [job for job in jobs if not job.odd]
@@ -69,7 +73,9 @@ def snapshot_of(
     on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
     holds = holdings(on_one_node, nodes, rules.selection.memory)
     on_nodes = (job for job in jobs if job.node)
-    runs = (_pilot(job, shares, now, grace, exposed, _why_not(job, draining), classes, holds) for job in on_nodes)
+    runs = (
+        _pilot(job, shares, now, grace, exposed, _why_not(job, draining), classes, holds, clients) for job in on_nodes
+    )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
     demand = SlurmDemand(classes, rules, {pilot.node for pilot in pilots if not pilot.cannot}, now)
     waiting = _waiting(would_run, jobs, shares, demand)
@@ -187,6 +193,7 @@ def _pilot(
     cannot: str,
     classes: NodeClasses,
     holds: Mapping[int, Amounts],
+    clients: ClientRules | None,
 ) -> Pilot | None:
     """Return the run of a job; None for one that does not run, or that is only about to."""
     completing = COMPLETING in job.states
@@ -219,4 +226,5 @@ def _pilot(
         cannot=cannot,
         place=job.node if job.node in classes.class_of and job.number in holds else "",
         holds=holds.get(job.number),
+        client=client_of(job, clients).name,
     )
