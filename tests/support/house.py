@@ -39,8 +39,12 @@ HOUSE = {
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node pilotad"),
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
+    "htcondor.shares": Room(POOL, "agent", "htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
-        POOL, "agent", "common facts htcondor.ads htcondor.demand htcondor.node pilotad pool", plain=False
+        POOL,
+        "agent",
+        "common facts htcondor.ads htcondor.demand htcondor.node htcondor.shares pilotad pool",
+        plain=False,
     ),
     "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice", plain=False),
     "htcondor.setup": Room(
