@@ -40,7 +40,12 @@ def test_rows_are_read(tmp_path: Path) -> None:
     ("line", "key", "value", "expected"),
     [
         ("pandas = user=atlas*", "pandas", "user=atlas*", "a known key, perhaps panda"),
-        ("xrootd = user=x", "xrootd", "user=x", "one of the keys none, alice, panda, dirac, glideinwms, paper, default"),
+        (
+            "xrootd = user=x",
+            "xrootd",
+            "user=x",
+            "one of the keys none, alice, panda, dirac, glideinwms, paper, default",
+        ),
         ("panda = atlas*", "panda", "atlas*", "conditions user="),
         ("panda = usr=atlas*", "panda", "usr=atlas*", "conditions user="),
         ("panda = user=at$las", "panda", "user=at$las", "conditions user="),

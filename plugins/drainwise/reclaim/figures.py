@@ -282,7 +282,8 @@ def _cut_when_stopped(it: Columns, now: int, stopped: Real, margin: int) -> Real
     ended = it.believed & (stopped >= last)
     if not ended.any():
         return found
-    late = at_least(1 - (stopped - last) / at_least(it.vacate, max(1, margin)), it.broken) - it.broken
+    span = at_least(np.where(_goes_on(it), 0.0, it.vacate), max(1, margin))  # who goes on is stopped at once
+    late = at_least(1 - (stopped - last) / span, it.broken) - it.broken
     return np.where(ended, at_most(found, _cut(it, now, last) + np.rint(late * _killed(it, last))), found)
 
 
