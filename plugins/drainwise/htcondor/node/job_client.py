@@ -35,7 +35,7 @@ def client_in(ad: bytes, rules: ClientRules) -> ClientProfile | None:
 def client_of_job(scratch: str, rules: ClientRules) -> ClientProfile | None:
     """Return the profile of the job in `scratch` by the ad beside it; None where that cannot be read (yet)."""
     try:
-        return client_in(read_bounded(f"{sandbox.ads(scratch)}/{sandbox.JOB_AD}", sandbox.AD_LIMIT), rules)
+        return client_in(read_bounded(f"{scratch}/{sandbox.JOB_AD}", sandbox.AD_LIMIT), rules)
     except OSError:
         return None
 

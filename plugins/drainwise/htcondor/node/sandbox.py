@@ -11,19 +11,15 @@ ADS = "htcondor"
 UPDATE_AD = ".update.ad"
 MACHINE_AD = ".machine.ad"
 JOB_AD = ".job.ad"
+"""The job's own, which lies in its directory in both."""
 
 AD_LIMIT = 4 << 20  # bytes; twice the largest environment that a process can have
 
 
 def update_ad(scratch: str) -> str:
     """Return the path of the refreshed slot ad of the job in `scratch` (absolute, without a trailing slash)."""
-    return f"{ads(scratch)}/{UPDATE_AD}"
-
-
-def ads(scratch: str) -> str:
-    """Return the directory in which HTCondor keeps the ads of the job in `scratch`."""
     above, _, name = scratch.rpartition("/")
-    return f"{above}/{ADS}" if name == SCRATCH else scratch
+    return f"{above}/{ADS}/{UPDATE_AD}" if name == SCRATCH else f"{scratch}/{UPDATE_AD}"
 
 
 def parent(path: str) -> str:
