@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,17 +105,15 @@ def ordered(job: Job, deadline: int) -> dict[str, object]:
 def test_the_hooks_write_what_a_client_may_see(node: Node, with_clients: Programs, kind: str) -> None:
     """From before its start to the end of its order, the machine's planned shutdown included."""
     hidden = kind == "alice"
-    # The owner of a made-up job is alice; a later attribute of the ad is none of hers.
-    job = node.start(
-        "slot1_1", USER, int(time.time()) - 100, **({"Kind": kind} if hidden else {"Owner": "p", "Kind": kind})
-    )
+    job = node.start("slot1_1", USER, int(time.time()) - 100, Owner="alice" if hidden else "p", Kind=kind)
     planned, deadline = int(time.time()) + 9000, int(time.time()) + 600
     assert with_clients.prepare(job).returncode == 0
-    later = [None, None] if hidden else [pytest.approx(planned, abs=60)] * 2
+    soon: Any = pytest.approx(planned, abs=60)
+    later = [None, None] if hidden else [soon, soon]
     assert shown(job)[1:] == later
     node.refresh(job)
     with_clients.update(job)
-    assert shown(job) == [pytest.approx(planned, abs=60), *later]
+    assert shown(job) == [soon, *later]
     node.refresh(job, **ordered(job, deadline))
     with_clients.update(job)
     seen = {"alice": [None, None], "gwms": [deadline + 1800] * 2}.get(kind, [deadline] * 2)

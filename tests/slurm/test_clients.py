@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def host() -> Iterator[AgentHost]:
         )
 
 
-KINDS: list[tuple[dict[str, object], str]] = [
+KINDS: list[tuple[dict[str, Any], str]] = [
     ({"JobName": "JAliEn.1"}, "alice"),
     ({"Account": "local"}, "none"),
     ({"Partition": "gwms"}, "glideinwms"),
