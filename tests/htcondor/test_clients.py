@@ -116,7 +116,8 @@ def test_the_hooks_write_what_a_client_may_see(node: Node, with_clients: Program
     assert shown(job) == [soon, *later]
     node.refresh(job, **ordered(job, deadline))
     with_clients.update(job)
-    seen = {"alice": [None, None], "gwms": [deadline + 1800] * 2}.get(kind, [deadline] * 2)
+    hides: dict[str, list[int | None]] = {"alice": [None, None], "gwms": [deadline + 1800] * 2}
+    seen = hides.get(kind, [deadline, deadline])
     assert shown(job) == [deadline, *seen]
     node.refresh(job)
     with_clients.update(job)
