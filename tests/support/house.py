@@ -33,7 +33,7 @@ HOUSE = {
     "htcondor": Room(
         EVERYWHERE,
         "who types the command",
-        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup systems",
+        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup install systems",
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node pilotad"),
@@ -50,7 +50,9 @@ HOUSE = {
     "htcondor.setup": Room(
         ADMIN, "root", "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig", plain=False
     ),
-    "slurm": Room(EVERYWHERE, "who types the command", "slurm.launch slurm.pool slurm.setup systems", plain=False),
+    "slurm": Room(
+        EVERYWHERE, "who types the command", "install slurm.launch slurm.pool slurm.setup systems", plain=False
+    ),
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
@@ -82,7 +84,7 @@ HOUSE = {
     "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
     "siteconfig": Room(ADMIN, "root", "common facts reclaim systems"),
-    "install": Room(ADMIN, "root", "common facts siteconfig", plain=False),
+    "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
     "pool": Room(POOL, "agent", "facts pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
