@@ -125,6 +125,17 @@ def test_the_hooks_write_what_a_client_may_see(node: Node, with_clients: Program
 
 
 @pytest.mark.daemons
+def test_without_its_settings_a_node_shows_no_client_what_one_must_not_see(node: Node, with_clients: Programs) -> None:
+    """They may be of another version: `.site.ad` alone tells of the order then."""
+    Path(with_clients.settings).write_text("tomorrow = 1\n")
+    job, deadline = node.start("slot1_1", USER, int(time.time()) - 100), int(time.time()) + 600
+    with_clients.prepare(job)
+    node.refresh(job, **ordered(job, deadline))
+    with_clients.update(job)
+    assert shown(job) == [deadline, None, None]
+
+
+@pytest.mark.daemons
 def test_nothing_is_written_for_a_job_that_nobody_knows(node: Node, with_clients: Programs) -> None:
     """Its ad may be missing for a moment, or its user took it away: it might be one that must not see a file."""
     job = node.start("slot1_1", USER, int(time.time()) - 100)
