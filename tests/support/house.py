@@ -88,19 +88,22 @@ HOUSE = {
     "pool": Room(POOL, "agent", "facts pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
-    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.totals requests", plain=False),
-    "reclaim.decide": Room(POOL, "agent", "facts pool reclaim reclaim.totals requests room", plain=False),
+    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.open_need reclaim.totals requests", plain=False),
+    "reclaim.decide": Room(
+        POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals requests room", plain=False
+    ),
+    "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
-    "journal": Room(POOL, "agent", "common facts page pilotad pool reclaim requests", plain=False),
+    "journal": Room(POOL, "agent", "common facts page pilotad pool reclaim reclaim.open_need requests", plain=False),
     "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
     "simulate": Room(
         USER,
         "anybody",
         "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.decide "
-        "simulate.policies",
+        "reclaim.open_need simulate.policies",
         plain=False,
     ),
-    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.totals", plain=False),
+    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.decide reclaim.totals", plain=False),
     "simulate.lies": Room(
         USER,
         "anybody",
