@@ -13,7 +13,7 @@ import pytest
 from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
 from drainwise.features import planned_shutdown
-from pilot_clients import PANDA_LOOK, PANDA_STOP, panda_pilot, panda_script, said, watching_script
+from pilot_clients import PANDA_LOOK, PANDA_STOP, bring_panda_pilot, panda_pilot, panda_script, said, watching_script
 from scenario.condor_site import in_pool, in_pool_json, install
 
 RECLAIM = """\
@@ -38,7 +38,7 @@ def site() -> Iterator[tuple[CondorPool, str]]:
     pilot = panda_pilot()
     with CondorPool(nodes=1, cpus=2 * CORES) as pool:
         site_file = install(pool, reclaim=RECLAIM, quotas=(CORES, CORES))
-        pool.copy_in(str(pilot), INSTALLED)
+        bring_panda_pilot(pool, pilot, INSTALLED)
         now = int(time.time())
         planned_shutdown.plan(f"{pool.root}/var/lib/drainwise/shutdowntime", now + PLANNED, now, 0)
         yield pool, site_file

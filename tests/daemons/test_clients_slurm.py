@@ -16,7 +16,7 @@ from acting_agent import ENVIRONMENT
 from drainwise.features import planned_shutdown
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.siteconfig.client_section import ClientsSection
-from pilot_clients import PANDA_LOOK, PANDA_STOP, panda_pilot, panda_script, said, watching_script
+from pilot_clients import PANDA_LOOK, PANDA_STOP, bring_panda_pilot, panda_pilot, panda_script, said, watching_script
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
 
@@ -32,7 +32,7 @@ def site() -> Iterator[SlurmSite]:
     """One node with its agent, a shutdown of which is planned."""
     pilot = panda_pilot()
     with SlurmCluster(nodes=1, cpus=2 * CORES, release="trixie") as cluster:
-        cluster.copy_in(str(pilot), INSTALLED)
+        bring_panda_pilot(cluster, pilot, INSTALLED)
         made = SlurmSite(cluster, SITE)
         made.install()
         made.start_agent("node1")

@@ -7,6 +7,7 @@ switch: without it the pilot ends every process of its user on the machine whose
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,7 +17,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from condor_pool import CondorPool
+from slurm_cluster import SlurmCluster
+
 PANDA = "panda-pilot==3.7.0.36"
+_PIPES = "standard-pipes==3.13.0"
+"""It imports a module that Python has no more since 3.13."""
 PANDA_LOOK = 60
 """Seconds between two looks at shutdowntime."""
 PANDA_STOP = 600
@@ -62,8 +68,20 @@ def panda_pilot() -> Path:
             place.parent.mkdir(parents=True, exist_ok=True)
             with tarfile.open(archive) as packed:
                 packed.extractall(directory, filter="data")
-            Path(directory, place.name).rename(place)
+            target = ["--ignore-requires-python", "--target", f"{directory}/{place.name}"]
+            subprocess.run(
+                [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *target, _PIPES], check=True
+            )
+            shutil.move(f"{directory}/{place.name}", place)
     return place
+
+
+def bring_panda_pilot(site: CondorPool | SlurmCluster, pilot: Path, target: str) -> None:
+    """Copy it into a pool or cluster, with the certificates without which its imports fail."""
+    site.copy_in(str(pilot), target)
+    ask = "from pip._vendor import certifi; print(certifi.where())"
+    found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    site.copy_in(found, "/etc/ssl/certs/ca-certificates.crt")
 
 
 def panda_script(installed: str, log: str, seconds: int) -> str:
@@ -109,6 +127,7 @@ say ended
         "cric_pandaqueues.json": json.dumps({"TEST": _QUEUE}),
         "cric_ddmendpoints.json": json.dumps(_STORAGE),
         "agis_ddmendpoints.agis.TEST_DISK.json": json.dumps(_STORAGE),
+        "agis_ddmendpoints.agis.ALL.json": json.dumps(_STORAGE),
         "pandaJobData.out": urlencode(job),
         _PAYLOAD: payload,
     }
