@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
+from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, patterns, size, url
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
@@ -267,6 +268,7 @@ class SiteConfig:
     file: str = ""
     features: FeaturesSection = FeaturesSection()
     pilot: PilotSection = PilotSection()
+    clients: ClientsSection = ClientsSection()
     htcondor: HTCondorSection = HTCondorSection()
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
