@@ -85,7 +85,7 @@ HOUSE = {
     "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.totals requests", plain=False),
     "reclaim.decide": Room(POOL, "agent", "facts pool reclaim reclaim.totals requests room", plain=False),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
-    "journal": Room(POOL, "agent", "common facts page pilotad pool reclaim requests", plain=False),
+    "journal": Room(POOL, "agent", "common facts page pool reclaim requests", plain=False),
     "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
     "simulate": Room(
         USER,

@@ -62,6 +62,8 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("grace_secs", features.grace),
         ("grace_secs_job", features.grace_job),
         ("heartbeat_limit_secs", site.pilot.stale_after),
+        ("observe", 0 if site.observer.enabled == "no" else None),
+        ("payload_patterns", site.observer.payloads),
     )
     return (*_facts(features), *((key, value) for key, value in more if value is not None))
 

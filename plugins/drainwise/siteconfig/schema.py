@@ -10,7 +10,18 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
-from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, patterns, size, url
+from drainwise.siteconfig.kinds import (
+    choice,
+    decimal,
+    duration,
+    integer,
+    listed,
+    path,
+    patterns,
+    payload_patterns,
+    size,
+    url,
+)
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 from drainwise.siteconfig.units import format_duration
@@ -99,6 +110,18 @@ class PilotSection:
     def stale_after(self) -> int:
         """The age, in seconds, beyond which a report has lost its protection."""
         return self.heartbeat_limit + self.heartbeat_slack
+
+
+@dataclass(frozen=True)
+class ObserverSection:
+    """What a node sees of payloads from outside, for pilots that report nothing."""
+
+    enabled: str = key(choice("yes", "no"), "yes", "no: the nodes do not look at the processes of jobs")
+    payloads: str | None = optional(
+        payload_patterns(),
+        "cms=cmsRun",
+        "processes that are payloads: the name of a client, and a part of their command line; several with commas",
+    )
 
 
 @dataclass(frozen=True)
@@ -263,6 +286,7 @@ class SiteConfig:
     file: str = ""
     features: FeaturesSection = FeaturesSection()
     pilot: PilotSection = PilotSection()
+    observer: ObserverSection = ObserverSection()
     htcondor: HTCondorSection = HTCondorSection()
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
