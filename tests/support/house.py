@@ -82,10 +82,10 @@ HOUSE = {
     "pool": Room(POOL, "agent", "facts pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
-    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.totals requests", plain=False),
+    "reclaim": Room(POOL, "agent", "common estimate facts pilotad pool reclaim.totals requests", plain=False),
     "reclaim.decide": Room(POOL, "agent", "facts pool reclaim reclaim.totals requests room", plain=False),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
-    "journal": Room(POOL, "agent", "common facts page pool reclaim requests", plain=False),
+    "journal": Room(POOL, "agent", "common estimate facts page pilotad pool reclaim requests", plain=False),
     "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
     "simulate": Room(
         USER,

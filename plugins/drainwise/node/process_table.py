@@ -80,6 +80,11 @@ class ProcessTable:
         stat = self._stats.get(pid)
         return None if stat is None else process_of(stat)
 
+    def named(self, name: bytes) -> list[int]:
+        """Return the pids of the processes that have this name, whoever gave it to them."""
+        shown = b"(%b)" % name
+        return [pid for pid, stat in self._stats.items() if shown in stat]
+
     def children(self, pid: int) -> list[int]:
         """Return the pids of the children."""
         return self._children.get(pid, [])

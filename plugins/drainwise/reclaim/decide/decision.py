@@ -36,6 +36,7 @@ from drainwise.reclaim.decide.summary import (
     usable,
     with_requested,
 )
+from drainwise.reclaim.expected_ends import with_expected_ends
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
@@ -66,7 +67,7 @@ def make_plan(
     """
     policy_called(settings.policy)
     history = history or History()
-    snapshot = with_unanswered(snapshot, history.unanswered)
+    snapshot = with_expected_ends(with_unanswered(snapshot, history.unanswered), history.run_times, now)
     require_whole(snapshot)
     requested = requested_plans(snapshot, now, settings, history)
     if what_if is not None:
