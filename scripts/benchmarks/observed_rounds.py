@@ -19,10 +19,10 @@ from collections.abc import Callable
 library, runs = sys.argv[1], int(sys.argv[2])
 sys.path.append(library)
 
-from drainwise.node.observer import SeenJob, observe  # noqa: E402
-from drainwise.node.payload_profiles import PLAIN, PROFILES  # noqa: E402
-from drainwise.node.payload_trees import job_processes, orphans_by_group, payload_trees  # noqa: E402
-from drainwise.node.process_table import read_processes  # noqa: E402
+from drainwise.node.payloads.observer import SeenJob, observe  # noqa: E402
+from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES  # noqa: E402
+from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group, payload_trees  # noqa: E402
+from drainwise.node.payloads.process_table import read_processes  # noqa: E402
 
 PILOTS, IN_PAYLOAD = 64, 29
 CORES = 8

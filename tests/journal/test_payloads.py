@@ -15,8 +15,8 @@ from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.expected_ends import kind_of_payload, with_expected_ends
 from drainwise.reclaim.quota import WhatIf
+from drainwise.reclaim.seen.expected_ends import kind_of_payload, with_expected_ends
 from drainwise.reclaim.settings import ReclaimSettings
 from one_pilot import assess
 

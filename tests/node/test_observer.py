@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.node.observer import ANEW, SeenJob, observe, seen_in, seen_line
-from drainwise.node.payload_trees import PayloadTree, PayloadTrees
-from drainwise.node.process_table import TICKS
+from drainwise.node.payloads.observer import ANEW, SeenJob, observe, seen_in, seen_line
+from drainwise.node.payloads.payload_trees import PayloadTree, PayloadTrees
+from drainwise.node.payloads.process_table import TICKS
 from drainwise.pilotad.observation import MOST_BEGINS, observation_in, observation_text, observed_report
 from drainwise.pilotad.report import INCOMPLETE, OBSERVED, STALE, standing
 

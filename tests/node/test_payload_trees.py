@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.node.payload_profiles import PROFILES, site_rows
-from drainwise.node.payload_trees import (
+from drainwise.node.payloads.payload_profiles import PROFILES, site_rows
+from drainwise.node.payloads.payload_trees import (
     MOST_MEMBERS,
     MOST_PAYLOADS,
     JobProcesses,
@@ -14,7 +14,7 @@ from drainwise.node.payload_trees import (
     orphans_by_group,
     payload_trees,
 )
-from drainwise.node.process_table import TICKS, process_of
+from drainwise.node.payloads.process_table import TICKS, process_of
 from made_up_processes import UP, MadeUpTable, Row, stat_text
 
 STARTER = Row(10, 1, age=2000, name="condor_starter")

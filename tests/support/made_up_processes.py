@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from drainwise.node.process_table import TICKS, ProcessTable
+from drainwise.node.payloads.process_table import TICKS, ProcessTable
 
 UP = 1_000_000 * TICKS
 """Ticks since boot at which the table is read."""

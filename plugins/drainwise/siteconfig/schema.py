@@ -172,6 +172,12 @@ class ReclaimSection:
         Decimal("0.02"),
         "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
     )
+    stuck_after: int = key(
+        duration("10m", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
+    )
+    stuck_first: str = key(
+        choice("no", "yes"), "no", "yes: of one user's pilots those that are stuck go first, whatever they report"
+    )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")
     retry_after: int = key(

@@ -11,19 +11,19 @@ import time
 
 from drainwise.htcondor.node.job_directories import is_starter
 from drainwise.node.hook import read_bounded
-from drainwise.node.observer import LONGEST_PAUSE, next_look, observe, seen_in, seen_line
-from drainwise.node.payload_profiles import PLAIN, PROFILES
-from drainwise.node.payload_trees import job_processes, orphans_by_group, payload_trees
-from drainwise.node.process_table import read_processes
+from drainwise.node.payloads.observer import LONGEST_PAUSE, next_look, observe, seen_in, seen_line
+from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES
+from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group, payload_trees
+from drainwise.node.payloads.process_table import read_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from drainwise.htcondor.node.job_directories import JobSandbox
-    from drainwise.node.observer import SeenJob
-    from drainwise.node.payload_profiles import PayloadProfile
-    from drainwise.node.process_table import ProcessTable
+    from drainwise.node.payloads.observer import SeenJob
+    from drainwise.node.payloads.payload_profiles import PayloadProfile
+    from drainwise.node.payloads.process_table import ProcessTable
 
 _LIMIT, _DIGITS = 1 << 22, 10
 
@@ -43,8 +43,11 @@ class ObservedSlots:
         self._orphans: dict[str, list[int]] = {}
         self._is_read, self._now = False, 0
 
-    def of(self, job: JobSandbox, now: int) -> SeenJob | None:
-        """Return what is seen of a job at `now` (UNIX s), with what is to be told; None where nothing is."""
+    def of(self, job: JobSandbox, now: int, claimed: float | None = None) -> SeenJob | None:
+        """Return what is seen of a job at `now` (UNIX s), with what is to be told; None where nothing is.
+
+        claimed: cores in use by its own report, None without a fresh one.
+        """
         if now < self._next <= now + LONGEST_PAUSE:
             before = self._before.get(job.job)
             if before is not None:
@@ -60,7 +63,7 @@ class ObservedSlots:
         before = self._before.get(job.job)
         client, marks, looked = (before.client, before.marks, before.looked) if before is not None else (PLAIN, (), 0)
         found = payload_trees(processes, table, self._profiles, client, marks, looked)
-        seen = observe(found, before, job.cores, job.started, table.now, now)
+        seen = observe(found, before, job.cores, job.started, table.now, now, claimed)
         self._seen[job.job] = seen
         return seen
 

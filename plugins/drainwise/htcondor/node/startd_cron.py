@@ -35,7 +35,8 @@ from drainwise.htcondor.node.job_directories import children_of, job_directory_n
 from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
-from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, PROCESSES, STANDING
+from drainwise.node.payloads.claims import contradicts
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PROCESSES, STANDING
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.observation import observation_text, observed_report
 from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
@@ -67,13 +68,13 @@ def literal(value: float | bool | str | None) -> str:
     return ("false", "true")[value] if isinstance(value, bool) else repr(value)
 
 
-def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: int) -> str:
+def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: int, refuted: bool = False) -> str:
     """Write the attributes of one slot as the pilot stated them, each bounded.
 
     A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
-    only: it lost its protection.
+    only: it lost its protection. refuted: whether its claim contradicts what the node sees.
     """
-    state = standing(report, now, heartbeat_limit, job.started, job.cores)
+    state = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, job.started, job.cores)
     if state in {CONTRADICTORY, STALE}:
         report = PilotReport(report.heartbeat)
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.
@@ -155,7 +156,10 @@ def collect(
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
             if report is None or standing(report, now, heartbeat_limit, job.started) == STALE:
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
-            seen = None if observed is None else observed.of(job, now)
+            claimed = None
+            if report is not None and report.source != GLIDEIN_AD and not _is_weak(report, job, now, heartbeat_limit):
+                claimed = report.used_cpu
+            seen = None if observed is None else observed.of(job, now, claimed)
             told = None if seen is None else seen.told
             if (
                 told is not None
@@ -164,7 +168,8 @@ def collect(
                 and _is_weak(report, job, now, heartbeat_limit)
             ):
                 report = observed_report(told)
-            body = report_ad(report, job, now, heartbeat_limit) + live if report is not None else ""
+            refuted = seen is not None and contradicts(seen.wrong, now)
+            body = report_ad(report, job, now, heartbeat_limit, refuted) + live if report is not None else ""
             says_nothing = report is None or report.source == PROCESSES
             if says_nothing and start < hooks and hook_ran(job.descriptor):
                 body = f"{body}\n{HOOK_RAN} = true".strip()
@@ -257,7 +262,7 @@ def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots 
     if not settings.is_observing:
         return None
     from drainwise.htcondor.node.observed_slots import ObservedSlots  # noqa: PLC0415 - a site without pays nothing
-    from drainwise.node.payload_profiles import site_rows  # noqa: PLC0415
+    from drainwise.node.payloads.payload_profiles import site_rows  # noqa: PLC0415
 
     return ObservedSlots(f"{state}-seen", startd, site_rows(settings.text("payload_patterns")))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.observation import Observation, observed_report
-from drainwise.pilotad.report import INCOMPLETE, STALE, PilotReport, bounded, standing
+from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
 from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, is_ours
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
@@ -40,10 +40,12 @@ def wanted_comment(
     now: int,
     heartbeat_limit: int,
     seen: Observation | None = None,
+    refuted: bool = False,
 ) -> str | None:
     """Return the comment that this report makes; None when it cannot be published. Pure.
 
     seen: what the node saw of its payloads; without a report, and for one that is old or lacks a figure, that counts.
+    refuted: whether the report contradicts what the node sees.
     """
     if seen is not None and report is not None:
         is_weak = standing(report, now, heartbeat_limit, facts.start, cores) in {STALE, INCOMPLETE}
@@ -52,7 +54,7 @@ def wanted_comment(
         report = observed_report(seen)
     if report is None:
         return None
-    how = standing(report, now, heartbeat_limit, facts.start, cores)
+    how = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, facts.start, cores)
     # The run's age and lease bound what readers compute: here they would make every round a change.
     known = bounded(report, cores, 0, None, now)
     try:

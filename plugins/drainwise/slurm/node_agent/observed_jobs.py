@@ -10,10 +10,15 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from drainwise.node.observer import LONGEST_PAUSE, SeenJob, next_look, observe
-from drainwise.node.payload_profiles import PLAIN, PROFILES, PayloadProfile
-from drainwise.node.payload_trees import job_processes, orphans_by_group, payload_trees
-from drainwise.node.process_table import ProcessTable, read_processes
+from drainwise.node.payloads.claims import contradicts
+from drainwise.node.payloads.observer import LONGEST_PAUSE, SeenJob, next_look, observe
+from drainwise.node.payloads.payload_profiles import PLAIN, PayloadProfile, site_rows
+from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group, payload_trees
+from drainwise.node.payloads.process_table import ProcessTable, read_processes
+from drainwise.node.settings import NodeSettings
+from drainwise.pilotad.attributes import GLIDEIN_AD
+from drainwise.pilotad.observation import Observation
+from drainwise.pilotad.report import PilotReport
 from drainwise.slurm.node_agent.jobs import Key, NodeJob
 
 PERIOD = 60
@@ -22,27 +27,46 @@ _STEP, _PASSED_OVER = b"slurmstepd", frozenset({"extern", "4294967292"})
 
 
 class ObservedJobs:
-    """The jobs as they were seen last."""
+    """The jobs as they were seen last.
+
+    told: what is to be told of those in which a payload was seen. refuted: those whose reports contradict what is seen.
+    """
 
     def __init__(self) -> None:
+        self.told: dict[Key, Observation] = {}
+        self.refuted: set[Key] = set()
         self._seen: dict[tuple[Key, tuple[int, int]], SeenJob] = {}
         self._next = 0
 
-    def round(
-        self, jobs: Mapping[Key, NodeJob], now: int, profiles: Sequence[PayloadProfile] = PROFILES
-    ) -> dict[Key, SeenJob]:
-        """Return what is seen of these jobs at `now` (UNIX s); one of several nodes is seen in part, and passed over.
+    def look(
+        self, jobs: Mapping[Key, NodeJob], reports: Mapping[Key, PilotReport], settings: NodeSettings, now: int
+    ) -> None:
+        """See the payloads of these jobs at `now` (UNIX s); one of several nodes is seen in part, and passed over.
 
-        profiles: the site's rows and the built-in ones.
+        reports: what the pilots say themselves.
         """
+        self.told, self.refuted = {}, set()
+        if not settings.is_observing:
+            return
         if now >= self._next or now < self._next - LONGEST_PAUSE:
-            begun = time.process_time()
-            self._seen = self._look(jobs, now, profiles)
+            begun, oldest = time.process_time(), now - settings.heartbeat_limit
+            own = {key: one for key, one in reports.items() if one.heartbeat >= oldest and one.source != GLIDEIN_AD}
+            claims = {key: one.used_cpu for key, one in own.items() if one.used_cpu is not None}
+            self._seen = self._look(jobs, now, site_rows(settings.text("payload_patterns")), claims)
             self._next = max(now + PERIOD, next_look(now, time.process_time() - begun))
-        return {key: seen for key, job in jobs.items() if (seen := self._seen.get((key, job.identity))) is not None}
+        for key, job in jobs.items():
+            seen = self._seen.get((key, job.identity))
+            if seen is not None and seen.has_worked and seen.told is not None:
+                self.told[key] = seen.told
+            if seen is not None and contradicts(seen.wrong, now):
+                self.refuted.add(key)
 
     def _look(
-        self, jobs: Mapping[Key, NodeJob], now: int, profiles: Sequence[PayloadProfile]
+        self,
+        jobs: Mapping[Key, NodeJob],
+        now: int,
+        profiles: Sequence[PayloadProfile],
+        claims: Mapping[Key, float],
     ) -> dict[tuple[Key, tuple[int, int]], SeenJob]:
         wanted = {key: job for key, job in jobs.items() if job.facts is not None and job.facts.single and job.cores}
         table = read_processes() if wanted else None
@@ -59,7 +83,7 @@ class ObservedJobs:
             before = self._seen.get((key, job.identity))
             known = (before.client, before.marks, before.looked) if before is not None else (PLAIN, (), 0)
             trees = payload_trees(processes, table, profiles, *known)
-            found[key, job.identity] = observe(trees, before, job.cores, begun, table.now, now)
+            found[key, job.identity] = observe(trees, before, job.cores, begun, table.now, now, claims.get(key))
         return found
 
 

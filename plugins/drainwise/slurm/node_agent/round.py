@@ -13,10 +13,8 @@ from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import deadline_values
 from drainwise.node import JOB_STATUS
-from drainwise.node.payload_profiles import site_rows
 from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import site_notice, write_shutdown_files
-from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.lease_change import shortened_end
@@ -55,7 +53,7 @@ class NodeAgent:
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records = NodeRecords(faults.set)
         self._notes: dict[str, list[str]] = {}
-        self._observed, self._seen = ObservedJobs(), dict[Key, Observation]()
+        self._observed = ObservedJobs()
         self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
 
     def greet(self, now: int) -> bool:
@@ -88,7 +86,8 @@ class NodeAgent:
             for job in jobs.values():
                 self._complete(job)  # the settings, or the node, may have changed
             found = self._notify(jobs, planned, now, read=silence is None)
-            self._look_inside(jobs, now)
+            reports = {key: one.report for key, one in found.items() if one.report is not None}
+            self._observed.look(jobs, reports, self._settings, now)
             try:
                 if silence is None:
                     self._publish(jobs, found, now)
@@ -99,12 +98,6 @@ class NodeAgent:
             if silence is not None:
                 raise silence
             return has_asked
-
-    def _look_inside(self, jobs: Jobs, now: int) -> None:
-        self._seen = {}
-        if self._settings.is_observing:
-            seen = self._observed.round(jobs, now, site_rows(self._settings.text("payload_patterns")))
-            self._seen = {key: one.told for key, one in seen.items() if one.has_worked and one.told is not None}
 
     def _follow_settings(self) -> None:
         self._settings = self._file.follow()
@@ -239,11 +232,11 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores, seen = job.cores, self._seen.get(key)
+            cores, seen = job.cores, self._observed.told.get(key)
             if facts is None or (report is None and seen is None) or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
-            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen, key in self._observed.refuted)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
                 news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
         return news

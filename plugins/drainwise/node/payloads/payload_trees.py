@@ -7,14 +7,14 @@ the job whose session or control group it is in: a process is born into both, an
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.node.payload_profiles import PLAIN, PROFILES
-from drainwise.node.process_table import TICKS, ProcessTable, SeenProcess
+from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES
+from drainwise.node.payloads.process_table import TICKS, ProcessTable, SeenProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from drainwise.node.payload_profiles import PayloadProfile
+    from drainwise.node.payloads.payload_profiles import PayloadProfile
 
     Mark = tuple[int, int]  # pid and start of a process: no later process has both
 
@@ -30,6 +30,8 @@ LEAST_SHARE = 0.02
 """Part of a core that a tree must have used since it began, to be a payload where no pattern says so."""
 MOST_MARKS = 64
 _MOST_DEPTH = 12
+_ACTIVE = frozenset({b"R", b"D"})
+_CONTAINERS = frozenset({b"docker", b"podman", b"conmon"})
 _MOST_ORPHANS = 256
 
 
@@ -53,11 +55,18 @@ class JobProcesses:
 
 @fact
 class PayloadTrees:
-    """The payloads of a job, its client, and the processes that a pattern told, for the next look."""
+    """The payloads of a job, its client, and the processes that a pattern told, for the next look.
+
+    total: CPU time of all its processes, ticks. is_active: whether one runs or waits for a disk. elsewhere: whether its
+    payloads may be below the daemon of a container, where they are not seen.
+    """
 
     client: str
     marks: tuple[Mark, ...]
     payloads: tuple[PayloadTree, ...]
+    total: int = 0
+    is_active: bool = False
+    elsewhere: bool = False
 
 
 def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
@@ -177,7 +186,15 @@ def payload_trees(
     trees = (_tree(pid, members, table) for pid in sorted(leaders, key=lambda pid: (members[pid].start, pid)))
     least = 0.0 if profile is not None and profile.payload else LEAST_SHARE
     payloads = [one for one in trees if _is_payload(one, table.now, least)][:MOST_PAYLOADS]
-    return PayloadTrees(PLAIN if profile is None else profile.client, named, tuple(payloads))
+    everything = members.values()
+    return PayloadTrees(
+        PLAIN if profile is None else profile.client,
+        named,
+        tuple(payloads),
+        sum(one.cpu for one in everything),
+        any(one.state in _ACTIVE for one in everything),
+        any(one.name in _CONTAINERS for one in everything),
+    )
 
 
 def _is_payload(tree: PayloadTree, now: int, least: float) -> bool:
