@@ -38,7 +38,7 @@ from drainwise.slurm.pool.pool import SlurmPool
 from drainwise.slurm.pool.snapshot import SEVERAL_NODES
 from drainwise.slurm.pool.transport import Squeue
 from drainwise.slurm.setup.check import judge
-from drainwise.slurm.setup.check_facts import collect
+from drainwise.slurm.setup.check_facts import collect, nodes_of
 from drainwise.slurm.setup.check_orders import caller_of, judge_orders
 from drainwise.slurm.setup.render import fragment_path, render
 from slurm_cluster import Job, Qos, SlurmCluster
@@ -801,6 +801,11 @@ def test_check_names_what_this_cluster_lacks(slurm: SlurmCluster) -> None:
     assert bad == {"Prolog", "Epilog", "TaskProlog"}
     assert findings["TaskProlog"].line == "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog"
     assert findings["Slurm"].value == {"bookworm": "22.05.8", "trixie": "24.11.5"}[slurm.release]
+
+
+def test_check_asks_the_servers_of_features_by_the_names_that_nodes_have(slurm: SlurmCluster) -> None:
+    site = SiteConfig(slurm=replace(SlurmSection(), bin_dir=tools(slurm)))
+    assert nodes_of(site) == sorted(slurm.node_names)
 
 
 def test_check_sees_a_setting_that_makes_orders_late(slurm: SlurmCluster) -> None:

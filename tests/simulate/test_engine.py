@@ -72,7 +72,7 @@ def test_what_is_predicted_comes_true_when_estimates_are_exact(jobs: list[TraceJ
         assert one.predicted == pytest.approx(one.waste, abs=one.pilots + 1e-3)
 
 
-def busy_site(count: int = 400) -> list[TraceJob]:
+def busy_site(count: int = 250) -> list[TraceJob]:
     """More jobs than the site has cores for, of all ages."""
     return [
         job(

@@ -16,6 +16,7 @@ DECISION, ORDER, WITHDRAWAL, FOLLOWUP, ENDED, STATE = "decision", "order", "with
 DEMAND = "demand"
 NEED = "need"
 PAYLOADS = "payloads"
+PILOTS = "pilots"
 OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
 """The states of the agent."""
 DONE, SKIPPED, REFUSED = "done", "skipped", "refused"

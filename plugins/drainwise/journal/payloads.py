@@ -19,10 +19,11 @@ _SAME = 3
 
 
 class SeenPayloads:
-    """What was learned so far, `times`, and what runs by the last snapshot."""
+    """What was learned so far, None for nothing, and what runs by the last snapshot."""
 
     def __init__(self) -> None:
         self.times = RunTimes()
+        self.learned: RunTimes | None = None
         self._running: dict[str, Observation] = {}
 
     def seen(self, snapshot: Snapshot) -> list[dict[str, object]]:
@@ -53,6 +54,7 @@ class SeenPayloads:
             (kind_of_payload(text(one, "user"), text(one, "client")), moment(one, "ended") - moment(one, "began"))
             for one in objects(event, "ended")
         ]
+        self.learned = self.times
         for kind, seconds in lives:
             self.times.learn(kind, max(0, seconds))
 

@@ -171,7 +171,7 @@ def _demand_plans(
         users = core_plans(snapshot, looked.balance, now, until, history, wait)
     else:
         users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait)
-    users = waits_for_cheaper(users, need, now, settings)
+    users = waits_for_cheaper(users, need, now, settings, history)
     return _DemandPlans(users, room_now(made, users), wait)
 
 

@@ -19,7 +19,7 @@ from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed
-from drainwise.reclaim.open_need import worth_replacing
+from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.policy import Need

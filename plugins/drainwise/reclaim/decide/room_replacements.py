@@ -18,7 +18,7 @@ from drainwise.reclaim.decide.replacements import Replacement, replacement
 from drainwise.reclaim.decide.room_plans import why_closed_for_room, with_kept_rooms, with_rooms
 from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.history import History, cores_allowed
-from drainwise.reclaim.open_need import worth_replacing
+from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import CLOSED, PlaceRoom
 from drainwise.room.facts import Real, RoomFacts
