@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.node.payloads.observer import ANEW, SeenJob, observe, seen_in, seen_line
+from drainwise.node.payloads.observer import (
+    ANEW,
+    CPU_OF_A_MINUTE,
+    LONGEST_PAUSE,
+    SeenJob,
+    next_look,
+    observe,
+    seen_in,
+    seen_line,
+)
 from drainwise.node.payloads.payload_trees import PayloadTree, PayloadTrees
 from drainwise.node.payloads.process_table import TICKS
 from drainwise.pilotad.observation import MOST_BEGINS, observation_in, observation_text, observed_report
@@ -113,3 +122,10 @@ def test_a_payload_that_has_waited_loses_no_more_than_it_used() -> None:
     report = observed_report(told)
     assert (report.last_job_start, report.add_uncom_time) == (told.at - 60, 0)
     assert INCOMPLETE != standing(report, told.at, 3600) == OBSERVED
+
+
+@pytest.mark.parametrize("spent", [0.0, 0.002, 0.04, 0.3, 2.0])
+def test_looking_takes_no_more_of_a_minute_than_it_may(spent: float) -> None:
+    pause = next_look(NOW, spent) - NOW
+    assert spent * 60 <= CPU_OF_A_MINUTE * pause <= spent * 60 + CPU_OF_A_MINUTE
+    assert next_look(NOW, 1e9) == NOW + LONGEST_PAUSE

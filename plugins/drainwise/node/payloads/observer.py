@@ -51,7 +51,7 @@ class SeenJob:
 
 def next_look(now: int, spent: float) -> int:
     """Return when to look again after a look at `now` (UNIX s) that took `spent` seconds of CPU time."""
-    return now + min(LONGEST_PAUSE, int(60 * spent / CPU_OF_A_MINUTE))
+    return now + min(LONGEST_PAUSE, 1 + int(60 * spent / CPU_OF_A_MINUTE))
 
 
 def observe(
