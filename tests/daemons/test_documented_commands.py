@@ -181,8 +181,7 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
     "scripts/waste_tables --logs . --results waste.json --write docs/simulate.md",
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
-    "scripts/waste_tables --logs . --results waste.json --only metacentrum --moments 3 --replications 8",
-    "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 10 --replications 8"
+    "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 8 --replications 8"
     " --policies least-waste",
     "scripts/waste_tables --logs . --results points.json --only metacentrum --moments 4"
     " --policies site-default,least-waste",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from drainwise.facts import fact
 
-LEAST_SECONDS = 300
+LEAST_SECONDS = 600
 """Seconds for which a claim must have been wrong, at each look and at two at least."""
 _CLAIMED = 0.25  # part of the cores that must be claimed for nothing to be too little
 _NOTHING = 0.01  # part of the claimed cores whose work counts as nothing

@@ -206,7 +206,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
 
 
 def _closed_nodes(snapshot: Snapshot) -> int:
-    return len({pilot.node for pilot in snapshot.pilots if pilot.cannot})
+    return len({node for pilot in snapshot.pilots if pilot.cannot for node in pilot.nodes})
 
 
 @dataclass(frozen=True)
