@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
+from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.kinds import (
     choice,
     decimal,
@@ -297,6 +298,7 @@ class SiteConfig:
     features: FeaturesSection = FeaturesSection()
     pilot: PilotSection = PilotSection()
     observer: ObserverSection = ObserverSection()
+    clients: ClientsSection = ClientsSection()
     htcondor: HTCondorSection = HTCondorSection()
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drainwise.facts.client_rules import ACCOUNT, ATTRIBUTE, USER, ClientRules, user_texts
+from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.htcondor.ads.values import (
     LARGEST_SLOT,
     Ad,
@@ -148,6 +150,24 @@ def _has_update_hook(ad: Ad, start: int, hooks_since: int | None) -> bool:
 def _says_something(ad: Ad) -> bool:
     """Decide whether the pilot, or the update hook for it, wrote something there: what its node saw proves nothing."""
     return moment(ad, HEARTBEAT) is not None and text(ad, STANDING) != OBSERVED
+
+
+def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProfile:
+    """Return which kind of client a slot's pilot is; account: as the accountant calls it.
+
+    The startd puts the job's attributes that the rows ask for into the slot (STARTD_JOB_ATTRS of the drop-in).
+    """
+    if not rules:
+        return PAPER
+    ad, charged, user = slot.ad, text(slot.ad, "AccountingGroup"), text(slot.ad, "RemoteUser")
+    facts: dict[str, tuple[str, ...]] = {}
+    for name in rules.attributes():
+        value = ad.get(name)
+        if isinstance(value, (str, int, float)):
+            facts[ATTRIBUTE + name] = (str(value).lower() if isinstance(value, bool) else str(value),)
+    facts[USER] = user_texts((user, text(ad, "RemoteOwner")))
+    facts[ACCOUNT] = tuple(one for one in (account, charged, (charged or "").rpartition(".")[0], user) if one)
+    return rules.profile_of(facts)
 
 
 def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None, place: str = "") -> Pilot | None:
