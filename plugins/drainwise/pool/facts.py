@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
@@ -30,6 +31,7 @@ class Pilot:
     own: the deadline of an order to it that nobody answered and that may still be carried out. `place` names the place
     that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
     `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
+    `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
     """
 
     run: str
@@ -51,6 +53,7 @@ class Pilot:
     place: str = ""
     holds: Amounts | None = None
     reserved: bool = False
+    identity: PilotIdentity | None = None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 4. Versions 1 to 3 are read too: none knows `kinds`, `places`, `closures`, a pilot's `place` and what it
-`holds`; 1 and 2 say principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and
-`cores_running`. Times in UNIX s, cores as the batch system gave them, memory and disk in MiB, null where not known.
+Version 4; a pilot has `identity` only where that is known. Versions 1 to 3 are read too: none knows `kinds`, `places`,
+`closures`, a pilot's `place` and what it `holds`; 1 and 2 say principal for account, and 1 has no `cannot`, `vacate`,
+`notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the batch system gave them, memory and disk in
+MiB, null where not known.
 What is not exactly a snapshot is refused with the place of the fault.
 """
 
@@ -16,6 +17,7 @@ from operator import attrgetter
 from typing import Any
 
 from drainwise.facts.errors import UsageError
+from drainwise.identity.identity import LONGEST, as_values, identity_of
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.checked_json import checked, checked_object
@@ -54,6 +56,7 @@ _PILOT = {
     "vacate": "int?",
     "place": "text",
     "holds": "object?",
+    "identity": "object?",
 }
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
 _ACCOUNT = {one.name: "number" for one in fields(Account)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
@@ -99,11 +102,14 @@ def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
 
 
 def snapshot_hash(snapshot: Snapshot) -> str:
-    """Return the SHA-256 of all of a snapshot's values: two decisions with the same one stood on the same facts.
+    """Return the SHA-256 of all values that a decision may rest on: two with the same one stood on the same facts.
 
     A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
     """
-    facts, said = attrgetter(*(name for name in _PILOT if name not in {"report", "holds"})), attrgetter(*PLAIN_KINDS)
+    facts, said = (
+        attrgetter(*(name for name in _PILOT if name not in {"report", "holds", "identity"})),
+        attrgetter(*PLAIN_KINDS),
+    )
     pilots = [
         (facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds))
         for one in snapshot.pilots
@@ -127,6 +133,10 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
     report = pilot.report
     plain["report"] = None if report is None else as_plain(report)
     plain["holds"] = None if pilot.holds is None else amounts_as_json(pilot.holds)
+    if pilot.identity is None:
+        del plain["identity"]
+    else:
+        plain["identity"] = as_values(pilot.identity)
     return plain
 
 
@@ -181,11 +191,14 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 
 
 def _pilot(value: object, where: str) -> Pilot:
-    values = checked_object(value, _PILOT, where)
+    values = checked_object({"identity": None, **value} if isinstance(value, dict) else value, _PILOT, where)
     if values["report"] is not None:
         values["report"] = _report(values["report"], f"the report of {where}")
     if values["holds"] is not None:
         values["holds"] = amounts_from_json(values["holds"], f"{where}, holds")
+    if values["identity"] is not None:
+        known = {name: "text" for name in values["identity"] if name in LONGEST}
+        values["identity"] = identity_of(checked_object(values["identity"], known, f"{where}, identity"))
     return Pilot(**values)
 
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
+from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, patterns, size, url
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
@@ -267,6 +268,7 @@ class SiteConfig:
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
     trust: TrustSection = TrustSection()
+    identity: IdentitySection = IdentitySection()
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
     metrics: MetricsSection = MetricsSection()

@@ -6,7 +6,7 @@
     pyslurm_record    all facts of all jobs, where pyslurm is installed
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
-features that a waiting job asks for.
+features that a waiting job asks for, and what may say who sent a job: its name and its comment.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from drainwise.slurm.jobs.states import RUNNING
 
 MOST_CORES, MOST_NODES, MOST_TASKS = 1 << 24, 1 << 16, 1 << 22
 """More than any job of a Slurm has: 65,536 nodes and 4 million tasks are its own limits."""
+
+MOST_TEXT = 1024
+"""Characters of a text of its submitter."""
 
 _RUN = re.compile(r"([0-9]{1,10}(?:_[0-9]{1,10})?)@([0-9]{9,10})")
 
@@ -45,6 +48,7 @@ class SlurmJob:
     * gres: what it asks for on each node, or has there when it runs, as far as that is known; see `gres`.
     * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
     * reservation: in which it runs.
+    * job_name, comment: of a job with cores, the first MOST_TEXT characters of what its submitter wrote.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
     * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
     """
@@ -84,6 +88,8 @@ class SlurmJob:
     ranks: int = 1
     reservation: str = ""
     odd: str = ""
+    job_name: str = ""
+    comment: str = ""
 
     @property
     def label(self) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from drainwise.facts.errors import PoolError
+from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.siteconfig.node_sections import SlurmSection
@@ -15,6 +16,7 @@ from drainwise.slurm.jobs.lease_change import lease_end
 from drainwise.slurm.jobs.order_mark import OrderMarks
 from drainwise.slurm.pool.closing import SlurmClosings
 from drainwise.slurm.pool.endings import SlurmEndings
+from drainwise.slurm.pool.identity import with_identities
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pyslurm_transport import transport_of
@@ -33,7 +35,8 @@ class SlurmPool:
     """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
 
     settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
-    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
+    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time. identity: the rules for
+    who sent a pilot.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class SlurmPool:
         grace: int = 86_400,
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
+        identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
@@ -50,7 +54,7 @@ class SlurmPool:
         self._numbers: dict[str, int] = {}
         self._endings = SlurmEndings(commands)
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock = grace, clock
+        self._grace, self._clock, self._identity = grace, clock, identity
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -58,7 +62,8 @@ class SlurmPool:
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
         exposed = (EXPOSED,) if self._is_native else ()
-        return snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
+        seen = snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
+        return with_identities(seen, answers.jobs, self._identity)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.

@@ -16,7 +16,7 @@ from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_i
 from drainwise.slurm.jobs import squeue_lines as job_lines
 from drainwise.slurm.jobs.admin_comment import may_lack_directories
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
 from drainwise.slurm.jobs.scontrol_jobs import ask
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.jobs.states import PENDING, RUNNING
@@ -37,6 +37,8 @@ COMMENTS_COMMAND = ("scontrol", "--oneliner", "show", "job")
 
 _JOB_LINE = re.compile(rb"^JobId=(\d{1,10}) (.*)$", re.MULTILINE)
 _COMMENT, _EXCLUDED = b" AdminComment=", b" ExcNodeList="
+_OWNER, _WRITTEN = b" UserId=", b" Comment="
+_AFTER_WRITTEN = re.compile(rb" (?:AdminComment|SystemComment|StdErr)=")
 _NUMBERS = re.compile(rb"\d+")
 
 
@@ -104,8 +106,8 @@ class Squeue:
         if any(may_lack_directories(comment) for comment in comments.values()):
             # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
             return jobs_in(self._ask("squeue", "--json", "--all").output())
-        excluded = excluded_in(answer)
-        return [_completed(job, comments, excluded) for job in listed]
+        excluded, written = excluded_in(answer), written_in(answer, running)
+        return [_completed(job, comments, excluded, written) for job in listed]
 
     def end(self) -> None:
         """See `JobQuestion`."""
@@ -113,10 +115,14 @@ class Squeue:
             asked.end()
 
 
-def _completed(job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str]) -> SlurmJob:
+def _completed(
+    job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str], written: Mapping[int, tuple[str, str]]
+) -> SlurmJob:
     """Return the job with what the lines of plain squeue have not got."""
-    if job.number in comments:
-        return replace(job, comments=(comments[job.number],))
+    if job.number in comments or job.number in written:
+        name, comment = written.get(job.number, ("", ""))
+        admin = (comments[job.number],) if job.number in comments else ()
+        return replace(job, comments=admin, job_name=name, comment=comment)
     return replace(job, excluded=excluded[job.number]) if PENDING in job.states and job.number in excluded else job
 
 
@@ -208,3 +214,27 @@ def excluded_in(answer: bytes) -> dict[int, str]:
                 found[job] = word
         seen.add(job)
     return found
+
+
+def written_in(answer: bytes, jobs: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Read the name and the comment of these jobs in the output of COMMENTS_COMMAND, as their submitters wrote them.
+
+    A job of whose line another one is a forgery has none.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    seen: set[int] = set()
+    wanted = set(jobs)
+    for number, rest in _JOB_LINE.findall(answer):
+        job = int(number)
+        if job in seen:
+            found.pop(job, None)
+        elif job in wanted:
+            name = rest.removeprefix(b"JobName=").partition(_OWNER)[0]
+            comment = _AFTER_WRITTEN.split(rest.partition(_WRITTEN)[2], maxsplit=1)[0].rstrip()
+            found[job] = _text(name), _text(comment)
+        seen.add(job)
+    return found
+
+
+def _text(written: bytes) -> str:
+    return written.decode("utf-8", "replace")[:MOST_TEXT]
