@@ -24,18 +24,18 @@ _LATE = 1800
 """Seconds after its start within which the collector knows of a run, but for few."""
 _WAIT = 2.0
 """Seconds that a snapshot waits for them at most when all else is there."""
-_MEMORY = 4 << 30
-"""Bytes of address space of the process that asks."""
+_MEMORY = 2 << 30
+"""Bytes that the answer may take in the process that asks."""
 
 _Told = Mapping[str, "PilotIdentity | None"]
 
 
 class Identities:
-    """The identities of a pool's runs, as far as they were told; rules: the site's."""
+    """The identities of a pool's runs, as far as they were told, `known` by run; rules: the site's."""
 
     def __init__(self, rules: IdentityRules) -> None:
         self._rules = rules
-        self._known: dict[str, PilotIdentity | None] = {}
+        self.known: dict[str, PilotIdentity | None] = {}
         self._since, self._asked_at = 0, 0.0
 
     def ask(self, seconds: float) -> BoundedCall[_Told]:
@@ -48,25 +48,24 @@ class Identities:
         if not snapshot.pilots:
             return snapshot
         try:
-            self._known.update(next(asked.values(_WAIT)))
+            self.known.update(next(asked.values(_WAIT)))
         except PoolError as fault:
             notice = f"who sent the pilots is not known of all: {shown(str(fault))}"
             snapshot = replace(snapshot, notices=(*snapshot.notices, notice))
         else:
-            unknown = (pilot.started for pilot in snapshot.pilots if pilot.run not in self._known)
+            unknown = (pilot.started for pilot in snapshot.pilots if pilot.run not in self.known)
             self._since = min((int(self._asked_at) - _LATE, *unknown))
-        self._known = {pilot.run: self._known[pilot.run] for pilot in snapshot.pilots if pilot.run in self._known}
+        self.known = {pilot.run: self.known[pilot.run] for pilot in snapshot.pilots if pilot.run in self.known}
         return replace(snapshot, pilots=tuple(map(self._identified, snapshot.pilots)))
 
     def _identified(self, pilot: Pilot) -> Pilot:
-        identity = self._known.get(pilot.run)
-        return pilot if identity is None else replace(pilot, identity=identity)
+        identity = self.known.get(pilot.run)
+        return pilot if identity is pilot.identity else replace(pilot, identity=identity)
 
 
 def _ask(rules: IdentityRules, since: int) -> Iterator[_Told]:
     """Ask the collector for the runs that have begun since then (UNIX s); nothing of what users wrote is evaluated."""
-    for limit, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CORE, 0)):
-        resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
+    _bound_memory()
     from drainwise.htcondor.ads.bindings import htcondor2  # noqa: PLC0415 - they may hang, and read the configuration
     from drainwise.htcondor.ads.packed_ads import literals  # noqa: PLC0415
     from drainwise.htcondor.ads.query import COLLECTOR, queried  # noqa: PLC0415
@@ -80,3 +79,12 @@ def _ask(rules: IdentityRules, since: int) -> Iterator[_Told]:
         if job is not None and start is not None:
             found[f"{job}@{start}"] = identity_in(values, rules)  # the name of a run that an order can reach
     yield found
+
+
+def _bound_memory() -> None:
+    """Have this process end, without a core, where the answer is too large."""
+    with open("/proc/self/statm", encoding="ascii") as stream:
+        used = int(stream.read().split()[0]) * resource.getpagesize()
+    for limit, most in ((resource.RLIMIT_AS, used + _MEMORY), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(limit)[1]
+        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

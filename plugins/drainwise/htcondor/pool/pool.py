@@ -71,7 +71,7 @@ class HTCondorPool:
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
             seen = self._identities.completed(
-                snapshot_of(slots, others, now, self._nodes, asked.told), asked.identities
+                snapshot_of(slots, others, now, self._nodes, asked.told, self._identities.known), asked.identities
             )
         self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
         reasons = ((text(ad, "Machine"), text(ad, "DrainReason")) for ad in others.startds)

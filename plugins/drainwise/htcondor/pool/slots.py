@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, contradicts_itself, moment, number, report_of, text, whole
 from drainwise.htcondor.demand.resources import slot_amounts
@@ -12,6 +13,7 @@ from drainwise.htcondor.node import CLAIM_VACATE, HOOK_RAN, ORDERS, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
 from drainwise.htcondor.pool.orders import SETTLED_AFTER, parse_orders, run_name
+from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.attributes import HEARTBEAT
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.amounts import Amounts
@@ -134,12 +136,19 @@ def _has_update_hook(ad: Ad, start: int, hooks_since: int | None) -> bool:
     return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or moment(ad, HEARTBEAT) is not None
 
 
-def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None, place: str = "") -> Pilot | None:
+def pilot_of(
+    slot: Slot,
+    account: str,
+    now: int,
+    hooks_since: int | None = None,
+    place: str = "",
+    sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
+) -> Pilot | None:
     """Return the run in a claimed slot; None between two runs, and for a run that no order could name.
 
     That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
     of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
-    place: the name of the slot to which its cores go back.
+    place: the name of the slot to which its cores go back. sent: who sent the runs of which that is known.
     """
     start, run = moment(slot.ad, "JobStart"), slot.run
     if run is None or start is None or start > now + CLOCKS_DIFFER:
@@ -173,4 +182,5 @@ def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None,
         vacate=whole(slot.ad, CLAIM_VACATE),
         place=place,
         holds=slot.holds,
+        identity=sent.get(run),
     )
