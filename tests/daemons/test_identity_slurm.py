@@ -67,7 +67,7 @@ def test_a_ticket_of_a_vo_is_answered(site: SlurmSite, tmp_path: Path) -> None:
         ("--comment=vo=atlas dn=/DC=ch/CN=Jane Doe; job=4711.0 route=x", "--job-name=harvester/w17"),
         ("--comment=ce: vo=lhcb", "--job-name=plain"),
         (
-            f"--comment=vo=\x1b[2Jx\nJobId=1 JobName=y dn=a\u202eb; job={'9' * 10_000}",
+            f"--comment=vo=\x1b[2Jx\nJobId=1 JobName=y dn=a\u202eb; job={'9' * 900}",
             "--job-name=a\nJobId=2 JobName=z",
         ),
         ("--job-name=nobody",),

@@ -17,6 +17,7 @@ from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.states import states_of
 from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
+from drainwise.slurm.jobs.written import name_and_comment
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
@@ -153,6 +154,7 @@ def job_in(block: str, job: int) -> SlurmJob | None:
     names, user = _names(block), _USER.fullmatch(found.get("UserId", ""))
     nodes = whole(found.get("NumNodes", "").partition("-")[0])
     restarts = whole(found.get("Restarts"))
+    name, comment = name_and_comment(block)
     if names is None or names.number != job or user is None or nodes is None or restarts is None:
         return None
     if "JobState" not in found:
@@ -173,6 +175,8 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         disk=mebibytes_in(found.get("MinTmpDiskNode", "")),
+        job_name=name,
+        comment=comment,
     )
 
 

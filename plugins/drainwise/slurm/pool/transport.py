@@ -16,10 +16,11 @@ from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_i
 from drainwise.slurm.jobs import squeue_lines as job_lines
 from drainwise.slurm.jobs.admin_comment import may_lack_directories
 from drainwise.slurm.jobs.commands import SlurmCommands
-from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob
+from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.scontrol_jobs import ask
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.jobs.states import PENDING, RUNNING
+from drainwise.slurm.jobs.written import name_and_comment
 from drainwise.slurm.pool import shares
 from drainwise.slurm.pool.shares import Shares, shares_in
 
@@ -37,8 +38,6 @@ COMMENTS_COMMAND = ("scontrol", "--oneliner", "show", "job")
 
 _JOB_LINE = re.compile(rb"^JobId=(\d{1,10}) (.*)$", re.MULTILINE)
 _COMMENT, _EXCLUDED = b" AdminComment=", b" ExcNodeList="
-_OWNER, _WRITTEN = b" UserId=", b" Comment="
-_AFTER_WRITTEN = re.compile(rb" (?:AdminComment|SystemComment|StdErr)=")
 _NUMBERS = re.compile(rb"\d+")
 
 
@@ -102,11 +101,13 @@ class Squeue:
         comments, unclear = comments_in(answer, running)
         if len(unclear) > MOST_UNCLEAR:
             return jobs_in(self._ask("squeue", "--json", "--all").output())
-        comments.update(_asked_alone(self._commands, unclear))
+        alone = _asked_alone(self._commands, unclear)
+        comments.update((number, job.admin_comment) for number, job in alone.items() if job.admin_comment)
         if any(may_lack_directories(comment) for comment in comments.values()):
             # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
             return jobs_in(self._ask("squeue", "--json", "--all").output())
         excluded, written = excluded_in(answer), written_in(answer, running)
+        written.update((number, (job.job_name, job.comment)) for number, job in alone.items())
         return [_completed(job, comments, excluded, written) for job in listed]
 
     def end(self) -> None:
@@ -166,13 +167,13 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
             one.end()
 
 
-def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, str]:
-    """Ask for the comments of these jobs, each by its number. One that spells a comment in its name has none.
+def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, SlurmJob]:
+    """Ask for these jobs, each by its number. One that spells an AdminComment in its name has none.
 
     Raises PoolUnreachable.
     """
     found = ask(commands, {str(job): str(job) for job in jobs}).jobs if jobs else {}
-    return {int(job): one.admin_comment for job, one in found.items() if one.admin_comment}
+    return {int(job): one for job, one in found.items()}
 
 
 def comments_in(answer: bytes, jobs: Collection[int]) -> tuple[dict[int, str], set[int]]:
@@ -229,12 +230,6 @@ def written_in(answer: bytes, jobs: Collection[int]) -> dict[int, tuple[str, str
         if job in seen:
             found.pop(job, None)
         elif job in wanted:
-            name = rest.removeprefix(b"JobName=").partition(_OWNER)[0]
-            comment = _AFTER_WRITTEN.split(rest.partition(_WRITTEN)[2], maxsplit=1)[0].rstrip()
-            found[job] = _text(name), _text(comment)
+            found[job] = name_and_comment(f" {rest.decode('utf-8', 'replace')}")
         seen.add(job)
     return found
-
-
-def _text(written: bytes) -> str:
-    return written.decode("utf-8", "replace")[:MOST_TEXT]
