@@ -1,15 +1,16 @@
-"""Who sent a pilot, on a real pool: from the job's ad to the slot, the journal, explain and report."""
+"""Who sent a pilot, on a real pool: from the job's ad to the snapshot, the journal, explain and report."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from condor_jobs import described
+from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
 from scenario.condor_site import in_pool, in_pool_json, install
 
@@ -46,13 +47,15 @@ HOSTILE = f"""\
 +Grown0 = "x"
 {DOUBLING}
 +GlideinFactory = Grown40
+"""
+ESCAPING = """\
 +GlideinEntryName = "\x1b[2J\u202eevil"
-+orig_AuthTokenIssuer = "https://x-auth.example"
++harvesterID = "a b\tc"
 """
 SUBMIT = """
 import sys, htcondor2
-schedd = htcondor2.Schedd(htcondor2.Collector().locate(htcondor2.DaemonType.Schedd))
-print(schedd.submit(htcondor2.Submit(sys.argv[1]), count=1).cluster())
+[schedd] = htcondor2.Collector().query(htcondor2.AdType.Schedd)
+print(htcondor2.Schedd(schedd).submit(htcondor2.Submit(sys.argv[1]), count=1).cluster())
 """
 
 
@@ -76,7 +79,10 @@ def identities(pool: CondorPool, site_file: str) -> dict[int, Any]:
 def test_a_user_names_no_vo_and_the_access_point_names_its_token(site: tuple[CondorPool, str]) -> None:
     """As HTCondor is by default, it ignores what a user sets of a credential; it sets that of the token itself."""
     pool, site_file = site
-    answer = pool.run_outside([sys.executable, "-c", SUBMIT, described_by(PROXY)], identity="alice@pool.test")
+    answer = pool.run_outside(
+        [sys.executable, "-c", SUBMIT, described_by(f"initialdir = /tmp\n{TRANSFERRED}\n{PROXY}")],
+        identity="alice@pool.test",
+    )
     cluster = int(answer.stdout)
     pool.wait_for(lambda: identities(pool, site_file).get(cluster), 90, "a pilot whose sender is known")
     found = identities(pool, site_file)[cluster]
@@ -93,10 +99,10 @@ def test_a_ticket_of_a_vo_is_answered(site: tuple[CondorPool, str]) -> None:
     pool, site_file = site
     pool.configure("central", "45-as-a-ce.conf", AS_A_CE)
     pool.reconfigure("central")
-    clusters = [pool.submit(described_by(more), user="alice") for more in (PROXY, TOKEN, HOSTILE, "")]
-    cms, atlas, hostile, silent = clusters
+    clusters = [pool.submit(described_by(more), user="alice") for more in (PROXY, TOKEN, ESCAPING, HOSTILE)]
+    cms, atlas, escaping, hostile = clusters
     pool.wait_for(lambda: len(identities(pool, site_file)) == len(clusters), 90, "four pilots")
-    pool.wait_for(lambda: identities(pool, site_file)[hostile], 30, "who sent them")
+    pool.wait_for(lambda: identities(pool, site_file)[escaping], 30, "who sent them")
     found = identities(pool, site_file)
     assert found[cms] == {
         "vo": "cms",
@@ -114,8 +120,8 @@ def test_a_ticket_of_a_vo_is_answered(site: tuple[CondorPool, str]) -> None:
         "factory": "CERN_central_A",
         "entry": "991",
     }
-    assert found[hostile] == {"issuer": "https://x-auth.example", "ce_job": "9" * 128, "entry": "?[2J?evil"}
-    assert found[silent] is None
+    assert found[escaping] == {"factory": "a b c", "entry": "?[2J?evil"}
+    assert found[hostile] is None
     snapshot = json.loads(in_pool(pool, ["snapshot", "--site", site_file]).stdout)
     assert {"vo": "cms"}.items() <= next(
         one["identity"] for one in snapshot["pilots"] if f"#{cms}." in one["run"]
@@ -133,13 +139,14 @@ def test_a_ticket_of_a_vo_is_answered(site: tuple[CondorPool, str]) -> None:
 
     orders = pool.wait_for(ordered, 90, "orders")
     assert len(orders) == len(clusters)
-    words = in_pool(pool, ["explain", "--vo", "cms", "--site", site_file]).stdout
+    journal = ["--journal", str(next(Path(f"{pool.root}/var/lib/drainwise").glob("*.journal")))]
+    words = in_pool(pool, ["explain", "--vo", "cms", *journal]).stdout
     assert "VO cms, FQAN /cms/Role=pilot/Capability=NULL, subject /DC=ch/DC=cern/CN=cmspilot, CE job 4711.0" in words
     assert words.count("ordered to end by") == 1 and f"#{cms}.0#" in words
-    assert f"#{atlas}.0#" in in_pool(pool, ["explain", "--ce-job", "12.3", "--site", site_file]).stdout
-    assert "\x1b" not in in_pool(pool, ["explain", f"{hostile}.0", "--site", site_file]).stdout
-    report = in_pool_json(pool, ["report", "--site", site_file])
+    assert f"#{atlas}.0#" in in_pool(pool, ["explain", "--ce-job", "12.3", *journal]).stdout
+    assert "\x1b" not in in_pool(pool, ["explain", f"{escaping}.0", *journal]).stdout
+    report = in_pool_json(pool, ["report", *journal])
     assert {one["vo"]: one["ordered"] for one in report["vos"]} == {"atlas": 1, "cms": 1, None: 2}
     pool.wait_for(lambda: not pool.slots('State == "Claimed" && RemoteOwner == "alice@pool.test"'), 240, "their end")
     in_pool(pool, ["reclaim", "--once", "--act", "--site", site_file])
-    assert "wasted" in in_pool(pool, ["explain", "--vo", "atlas", "--site", site_file]).stdout
+    assert "wasted" in in_pool(pool, ["explain", "--vo", "atlas", *journal]).stdout

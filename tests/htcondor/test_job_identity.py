@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import classad2
 import pytest
@@ -11,16 +11,14 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.packed_ads import literals
 from drainwise.htcondor.identity import asked
-from drainwise.htcondor.identity.asked import Identities
-from drainwise.htcondor.identity.attributes import JOB_ATTRIBUTES, identity_in, job_attributes
-from drainwise.htcondor.setup.render import drop_in_path, render
+from drainwise.htcondor.identity.asked import Identities, JobsTold
+from drainwise.htcondor.identity.attributes import attribute_groups, constraint, identity_in
 from drainwise.identity.identity import PilotIdentity
 from drainwise.identity.rules import IdentityRules, rule_of
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.identity_section import IdentitySection
 
 RULES = IdentityRules()
+ATTRIBUTES = tuple(name for group in attribute_groups(RULES) for name in group)
 NOW = int(time.time())
 PROXY = {
     "x509UserProxyVOName": "cms",
@@ -82,20 +80,43 @@ def test_a_rule_says_the_vo_of_a_token() -> None:
     assert found is not None and found.vo == "atlas"
 
 
-def test_without_subjects_none_is_asked_for_or_published() -> None:
-    """Neither by nodes nor by the agent, whatever a slot still shows."""
+def test_without_subjects_none_is_asked_for_or_shown() -> None:
     rules = IdentityRules(with_subject=False)
-    assert {name for name in JOB_ATTRIBUTES if "subject" in name.lower()} == set(JOB_ATTRIBUTES) - {
-        *job_attributes(rules)
-    }
+    everything, some = ({name for group in attribute_groups(one) for name in group} for one in (RULES, rules))
+    assert everything - some == {name for name in everything if "subject" in name.lower()} != set()
     found = identity_in(PROXY, rules)
     assert found is not None and found.subject == ""
-    for subject in ("yes", "no"):
-        site = SiteConfig(identity=IdentitySection(subject=subject))
-        [text] = [file.text for file in render(site, "execute") if file.path == drop_in_path("execute")]
-        [line] = [line for line in text.splitlines() if line.startswith("STARTD_JOB_ATTRS = ")]
-        assert line.split()[2] == "$(STARTD_JOB_ATTRS)"
-        assert ("Subject" in line or "subject" in line) is (subject == "yes") and "RoutedFromJobId" in line
+
+
+@pytest.mark.parametrize(
+    ("value", "is_plain"),
+    [
+        ('"OSGGOC"', True),
+        ('"/DC=ch/CN=J. \\"Doe\\""', False),
+        ('"a\\\\b\\033c"', True),
+        ("17", True),
+        ('"' + "x" * 300 + '"', True),
+        ('"' + "x" * 301 + '"', False),
+        ('"' + "x" * 1_000_000 + '"', False),
+        ("A40", False),
+        ('"a" + A40', False),
+        ('"a" + "b"', False),
+        ('strcat("a", "b")', False),
+        ("2.5", False),
+        ("undefined", False),
+        ('{ "a" }', False),
+    ],
+    ids=range(14),
+)
+def test_only_short_texts_and_numbers_are_handed_out(value: str, is_plain: bool) -> None:
+    """By HTCondor's own ClassAds, in an instant also where an expression doubles itself."""
+    doubling = "\n".join(f"A{n} = strcat(A{n - 1}, A{n - 1})" for n in range(1, 41))
+    ad = classad2.parseOne(f'A0 = "x"\n{doubling}\nJobStatus = 2\nJobCurrentStartDate = {NOW}\nharvesterID = {value}\n')
+    begin = time.process_time()
+    asked_for = constraint(("RoutedFromJobId", "harvesterID"), NOW - 5)
+    assert classad2.ExprTree(asked_for).eval(ad) is is_plain
+    assert time.process_time() - begin < 0.2
+    assert classad2.ExprTree(constraint(("harvesterID",), NOW + 5)).eval(ad) is False
 
 
 def test_no_expression_of_a_user_is_evaluated() -> None:
@@ -106,7 +127,7 @@ def test_no_expression_of_a_user_is_evaluated() -> None:
         'x509UserProxyVOName = "\\/Expr(GlobalJobId)\\/"\nJobStart = 1795249000\n'
     )
     begin = time.process_time()
-    found = literals(ad, ("JobStart", *JOB_ATTRIBUTES))
+    found = literals(ad, ("JobStart", *ATTRIBUTES))
     assert time.process_time() - begin < 0.2
     assert found == {
         "JobStart": 1795249000, "RoutedFromJobId": "1.0", "x509UserProxyVOName": "\\/Expr(GlobalJobId)\\/",
@@ -121,59 +142,87 @@ def test_a_text_that_is_no_utf_8_hides_itself_alone() -> None:
         def get(self, name: str, default: object = None) -> object:
             return b"\xff".decode() if name == "GlideinFactory" else super().get(name, default)
 
-    assert literals(Foreign(PROXY), JOB_ATTRIBUTES) == {k: v for k, v in PROXY.items() if k != "GlideinFactory"}
+    assert literals(Foreign(PROXY), ATTRIBUTES) == {k: v for k, v in PROXY.items() if k != "GlideinFactory"}
 
 
-class Collector:
-    """Stands for the collector: what it is asked for, and what it answers."""
+class AccessPoints:
+    """Stand for the access points: from when on each is asked, and what they tell."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked: list[int] = []
-        self.runs: dict[str, PilotIdentity | None] = {}
+        self.asked: list[dict[str, int]] = []
+        self.told = JobsTold()
         self.fault: Exception | None = None
         monkeypatch.setattr(asked, "BoundedCall", lambda _, call, what: self.call(call, what))
-        monkeypatch.setattr(asked, "_ask", lambda _, since: since)
+        monkeypatch.setattr(asked, "_ask", lambda _, since, seconds: since)
 
-    def call(self, call: object, _: str) -> Collector:
-        self.asked.append(call())  # type: ignore[operator]
+    def call(self, call: Callable[[], dict[str, int]], _: str) -> AccessPoints:
+        self.asked.append(call())
         return self
 
-    def values(self, _: float) -> Iterator[Mapping[str, PilotIdentity | None]]:
+    def values(self, _: float) -> Iterator[JobsTold]:
         if self.fault is not None:
             raise self.fault
-        yield self.runs
+        yield self.told
 
 
-def snapshot(*starts: int) -> Snapshot:
-    """A pilot for each start."""
-    return Snapshot(NOW, tuple(Pilot(f"ce#1.0#1@{at}", "s", "n", "a", "alice", 8, at) for at in starts), ())
+CMS = PilotIdentity(vo="cms")
+OLD, NEW = NOW - 90_000, NOW - 5
+
+
+def snapshot(*pilots: tuple[str, int]) -> Snapshot:
+    """Pilots, each of a job with its start."""
+    return Snapshot(NOW, tuple(Pilot(f"{job}@{at}", "s", "n", "a", "alice", 8, at) for job, at in pilots), ())
 
 
 def test_who_is_known_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """First of all runs; then of those that may have begun since, or that were not told."""
-    collector, identities = Collector(monkeypatch), Identities(RULES)
-    cms, old, new = PilotIdentity(vo="cms"), NOW - 90_000, NOW - 5
-    collector.runs = {f"ce#1.0#1@{old}": cms}
-    seen = identities.completed(snapshot(old), identities.ask(8.0))
-    assert seen.pilots[0].identity == cms and seen.notices == ()
-    collector.runs = {}
-    seen = identities.completed(snapshot(old, NOW - 40_000), identities.ask(8.0))
-    assert [one.identity for one in seen.pilots] == [cms, None]
-    identities.completed(snapshot(old, new), identities.ask(8.0))
+    """First for all jobs; then for those that may have begun since, or that were not told though they are young."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"ce#1.0#1": CMS}, frozenset({"ce"}))
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None] and seen.notices == ()
+    points.told = JobsTold({}, frozenset({"ce"}))
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD), ("ce#3.0#1", NEW)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None, None]
     identities.ask(8.0)
-    assert collector.asked[0] == 0 and collector.asked[2] == NOW - 40_000
-    assert all(NOW - 4000 < collector.asked[place] <= time.time() - 1800 for place in (1, 3))
+    assert points.asked[0] == {}
+    assert NOW - 1900 < points.asked[1]["ce"] <= time.time() - 1800
+    assert points.asked[2] == {"ce": NEW - 1800}
+    assert identities.known == {"ce#1.0#1": CMS, "ce#2.0#1": None}
+
+
+def test_what_is_known_stands_with_the_pilot_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next run is the same job's; who has gone is forgotten."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"ce#1.0#1": CMS, "ce#9.0#1": CMS}, frozenset({"ce"}))
+    identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
+    assert identities.known == {"ce#1.0#1": CMS}
+    points.told = JobsTold({}, frozenset({"ce"}))
+    assert identities.completed(snapshot(("ce#1.0#1", NEW)), identities.ask(8.0)).pilots[0].identity == CMS
+    identities.completed(snapshot(("ce#2.0#1", OLD)), identities.ask(8.0))
+    assert identities.known == {"ce#2.0#1": None}
+
+
+def test_an_access_point_that_is_silent_is_named_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"a#1.0#1": CMS}, frozenset({"a"}), {"b": "it did not answer within 4 s"})
+    seen = identities.completed(snapshot(("a#1.0#1", OLD), ("b#1.0#1", OLD)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None]
+    assert seen.notices == ("who sent the pilots is not known of all: b: it did not answer within 4 s",)
+    identities.ask(8.0)
+    assert points.asked[1].keys() == {"a"}, "b is asked for all of its jobs"
 
 
 def test_no_answer_costs_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so; what was known stays, and the next question is for the same runs."""
-    collector, identities = Collector(monkeypatch), Identities(RULES)
-    collector.runs = {f"ce#1.0#1@{NOW - 9}": PilotIdentity(vo="cms")}
-    identities.completed(snapshot(NOW - 9), identities.ask(8.0))
-    collector.fault = PoolUnreachable("the collector did not answer within 8 s")
-    seen = identities.completed(snapshot(NOW - 9, NOW - 8), identities.ask(8.0))
-    assert [one.identity is not None for one in seen.pilots] == [True, False]
-    assert seen.notices == ("who sent the pilots is not known of all: the collector did not answer within 8 s",)
+    """It says so; what was known stays, and the next question is for the same jobs."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"ce#1.0#1": CMS}, frozenset({"ce"}))
+    identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
+    points.fault = PoolUnreachable("the access points did not answer within 8 s")
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", NEW)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None]
+    assert seen.notices == (
+        "who sent the pilots is not known of all: the access points did not answer within 8 s",
+    )  # fmt: skip
     identities.ask(8.0)
-    assert collector.asked[2] == collector.asked[1]
+    assert points.asked[2] == points.asked[1]
     assert identities.completed(snapshot(), identities.ask(8.0)).notices == ()

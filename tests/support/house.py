@@ -52,7 +52,7 @@ HOUSE = {
     "htcondor.setup": Room(
         ADMIN,
         "root",
-        "common facts htcondor.ads htcondor.identity htcondor.node htcondor.pool install pool siteconfig",
+        "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig",
         plain=False,
     ),
     "slurm": Room(EVERYWHERE, "who types the command", "slurm.launch slurm.pool slurm.setup systems", plain=False),

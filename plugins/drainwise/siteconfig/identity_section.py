@@ -18,7 +18,7 @@ class IdentitySection:
     subject: str = key(
         choice("yes", "no"),
         "yes",
-        "no: subjects of credentials, which may name persons, are neither published by nodes nor written down",
+        "no: subjects of credentials, which may name persons, are not asked for, shown or written down",
     )
     issuer: Rule | None = optional(
         rule(), "https://{vo}-auth.cern.ch/{}", "on HTCondor: what the issuer of a token says of a pilot"

@@ -1,4 +1,4 @@
-"""Who sent a job, by the attributes of its ad that a startd copies into the ad of its slot (STARTD_JOB_ATTRS).
+"""Who sent a job of HTCondor, by the attributes of its ad.
 
 The access point sets those of the credential that it was shown, and ignores a user who sets them (HTCondor's
 SYSTEM_SECURE_JOB_ATTRS); an HTCondor-CE renames those of its token to `orig_…` when it routes a job (its
@@ -26,19 +26,33 @@ _SOURCES: Mapping[str, Sequence[str]] = {
 }
 """Of each fact the attributes that tell it; the first that a job has counts."""
 
-JOB_ATTRIBUTES = tuple(name for names in _SOURCES.values() for name in names)
-"""All of them, as the nodes publish them."""
+_OF_CREDENTIALS = ("x509", "AuthToken")
+"""How the attributes begin that the access point sets."""
+_PLAIN = 'regexp("^(\\"[^\\"]{0,300}\\"|[0-9]{1,18}|)$", unparse(%s))'
+"""Whether an attribute is a short text or a number, or is not there: of an expression only its writing is looked at.
+Without a backslash in the pattern, which HTCondor reads differently on its way."""
+_RUNNING = "JobStatus >= 2 && JobStatus != 5 && JobCurrentStartDate >= {}"
 
 _LARGEST = 10**18
 
 
-def job_attributes(rules: IdentityRules) -> tuple[str, ...]:
-    """Return the attributes that a site wants nodes to publish."""
-    return tuple(name for name in JOB_ATTRIBUTES if rules.with_subject or name not in _SUBJECTS)
+def attribute_groups(rules: IdentityRules) -> tuple[tuple[str, ...], ...]:
+    """Return the attributes that a site wants to know: those of credentials, and those that submitters may set.
+
+    Of a job with anything else than short texts and numbers in one group, nothing of that group is told.
+    """
+    wanted = [name for names in _SOURCES.values() for name in names if rules.with_subject or name not in _SUBJECTS]
+    own = tuple(name for name in wanted if name.startswith(_OF_CREDENTIALS))
+    return own, tuple(name for name in wanted if name not in own)
+
+
+def constraint(attributes: Sequence[str], since: int) -> str:
+    """Return the constraint for running jobs that have begun since then (UNIX s) and whose attributes are plain."""
+    return " && ".join([_RUNNING.format(since), *(_PLAIN % name for name in attributes)])
 
 
 def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
-    """Return who sent the job of a slot; None where nothing tells. An attribute that is no text or number is none."""
+    """Return who sent a job; None where nothing tells. An attribute that is no text or number is none."""
     values = {name: text for name, names in _SOURCES.items() if (text := _first(ad, names))}
     if not values:
         return None

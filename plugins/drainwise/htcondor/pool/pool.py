@@ -175,8 +175,8 @@ class HTCondorPool:
 
 
 class _Question:
-    """What a snapshot asks, three processes at once: the collector for all slots and, apart, for who sent their jobs;
-    the access points for what waits.
+    """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
+    waits and, apart, for who sent what runs.
     """
 
     def __init__(self, seconds: float, identities: Identities) -> None:

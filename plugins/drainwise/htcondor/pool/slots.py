@@ -148,10 +148,10 @@ def pilot_of(
 
     That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
     of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
-    place: the name of the slot to which its cores go back. sent: who sent the runs of which that is known.
+    place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
     """
-    start, run = moment(slot.ad, "JobStart"), slot.run
-    if run is None or start is None or start > now + CLOCKS_DIFFER:
+    start, run, job = moment(slot.ad, "JobStart"), slot.run, text(slot.ad, "GlobalJobId")
+    if run is None or job is None or start is None or start > now + CLOCKS_DIFFER:
         return None
     activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
     stands = deadline_of(run, orders) if orders and run in orders else None
@@ -182,5 +182,5 @@ def pilot_of(
         vacate=whole(slot.ad, CLAIM_VACATE),
         place=place,
         holds=slot.holds,
-        identity=sent.get(run),
+        identity=sent.get(job),
     )

@@ -44,7 +44,7 @@ def snapshot_of(
     """Read the facts in the ads at `now` (UNIX s); before: the nodes of the last whole answer, see `require_refilled`.
 
     told: gives which jobs wait and where they could run, or why that was not told; called when the ads have been read.
-    sent: who sent the runs of which that is known.
+    sent: who sent the jobs of which that is known, by GlobalJobId.
 
     What cannot be so (a slot of a node that has gone, a number that no pool has) is left out, and the notices say so.
     Raises PoolUnreachable when the ads cannot be a whole and recent answer: no slots, most of them long unheard of, a

@@ -6,7 +6,6 @@ import os
 
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import drain_price_expression
-from drainwise.htcondor.identity.attributes import job_attributes
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit
@@ -65,7 +64,6 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         path = drop_in_path(one)
         more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": os.path.basename(path)}
         more["drain_price"] = drain_price_expression(site.reclaim.grace, site.reclaim.margin)
-        more["job_identity"] = " ".join(job_attributes(site.identity.rules()))
         by_kind = any(kind.wall_limit is not None for kind in site.kinds.values())
         files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more, wall_limit_by_kind=by_kind)))
     return tuple(files)
