@@ -15,12 +15,12 @@ import pytest
 from drainwise.launch.backend import DONE, RUNNING, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.this_machine.backend import LocalBackend, open_backend
-from drainwise.launch.this_machine.control_groups import memory_hierarchy
+from drainwise.launch.this_machine.control_groups import hierarchy_here
 from drainwise.launch.this_machine.memory_groups import CONTROLLER, memory_groups
 from made_up_node import public_directory
 
 PATIENCE, USER = 30.0, 54321
-HERE = memory_hierarchy(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text(), CONTROLLER)
+HERE = hierarchy_here(CONTROLLER)
 OWN = HERE.own if HERE is not None and HERE.version == 1 and os.access(HERE.own, os.W_OK) else ""
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
 
@@ -140,8 +140,7 @@ sys.path[:0] = [{tests!r}, {tests!r} + "/support", {tests!r} + "/../scripts"]
 from launch.test_memory_groups import Machine
 import time
 machine = Machine(Path(sys.argv[1]), sys.argv[2])
-machine.start("a", "setsid env -i sleep 63 & exec sleep 62", 50)
-Path(sys.argv[1], "up").touch()
+machine.start("a", "setsid env -i sleep 63 & touch up; exec sleep 62", 50)
 time.sleep(60)
 """
 
@@ -150,7 +149,7 @@ time.sleep(60)
 def test_the_next_start_takes_away_what_a_killed_launcher_left_and_no_more(tmp_path: Path, elsewhere: bool) -> None:
     """Also where it ran in another group than the next one does."""
     state, program = f"k{os.getpid()}", LAUNCHES.format(tests=str(Path(__file__).parents[1]))
-    other, inner = Path(OWN, "drainwise-another"), Path(OWN, f"outer-{os.getpid()}")
+    other, inner = Path(OWN, f"drainwise-other{os.getpid()}"), Path(OWN, f"outer-{os.getpid()}")
     other.mkdir()
     inner.mkdir()
     group = (inner if elsewhere else Path(OWN)) / f"drainwise-{state}"

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
@@ -15,6 +15,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.quota import WhatIf, own_share, weigh
+from more_examples import more_examples
 
 from .facts import NOW, SETTINGS, account, pilot
 
@@ -140,7 +141,7 @@ class FairPool:
         max_size=4,
     )
 )
-@settings(max_examples=150)
+@more_examples(3.75)
 def test_accounts_do_not_make_each_other_give_back_in_turns(accounts: list[tuple[float, int, int, int]]) -> None:
     """Orders come to an end, nobody goes below its own share, and of what a user gives no pilot could be left out."""
     pool = FairPool(accounts)

@@ -33,7 +33,7 @@ HOUSE = {
     "htcondor": Room(
         EVERYWHERE,
         "who types the command",
-        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup systems",
+        "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup install systems",
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node pilotad"),
@@ -55,7 +55,9 @@ HOUSE = {
         "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig",
         plain=False,
     ),
-    "slurm": Room(EVERYWHERE, "who types the command", "slurm.launch slurm.pool slurm.setup systems", plain=False),
+    "slurm": Room(
+        EVERYWHERE, "who types the command", "install slurm.launch slurm.pool slurm.setup systems", plain=False
+    ),
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
@@ -87,24 +89,31 @@ HOUSE = {
     "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
     "siteconfig": Room(ADMIN, "root", "common facts identity reclaim systems"),
-    "install": Room(ADMIN, "root", "common facts siteconfig", plain=False),
+    "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
     "identity": Room(EVERYWHERE, "anybody", "common"),
     "pool": Room(POOL, "agent", "facts identity pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
-    "reclaim": Room(POOL, "agent", "common facts identity pilotad pool reclaim.totals requests", plain=False),
-    "reclaim.decide": Room(POOL, "agent", "facts pool reclaim reclaim.totals requests room", plain=False),
+    "reclaim": Room(
+        POOL, "agent", "common facts identity pilotad pool reclaim.open_need reclaim.totals requests", plain=False
+    ),
+    "reclaim.decide": Room(
+        POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals requests room", plain=False
+    ),
+    "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
-    "journal": Room(POOL, "agent", "common facts identity page pilotad pool reclaim requests", plain=False),
+    "journal": Room(
+        POOL, "agent", "common facts identity page pilotad pool reclaim reclaim.open_need requests", plain=False
+    ),
     "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
     "simulate": Room(
         USER,
         "anybody",
         "common estimate estimate.records facts page pilot.decide pilotad pool reclaim reclaim.decide "
-        "simulate.policies",
+        "reclaim.open_need simulate.policies",
         plain=False,
     ),
-    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.totals", plain=False),
+    "simulate.policies": Room(USER, "anybody", "facts pool reclaim reclaim.decide reclaim.totals", plain=False),
     "simulate.lies": Room(
         USER,
         "anybody",

@@ -142,6 +142,8 @@ class _Work:
         for event in self.memory.watched(snapshot, now, self.settings):
             noted.write(event)
             self.unused += number(event, "unused")
+        for event in self.memory.looked(snapshot, now, self.settings):
+            noted.write(event)
         requests, odd = self._requests(now)
         closings = [Closing(one.name, frozenset(one.nodes), one.by, one.in_words()) for one in requests if one.nodes]
         if closings and not isinstance(self.pool, ClosesNodes):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.install.edited_files import said_of, sparing_edited
 from drainwise.install.package import command_text, put_in_place
+from drainwise.install.prolog_scripts import PLACE, prolog_scripts
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
 _LIBRARY, _COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
@@ -29,6 +30,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--python", metavar="FILE", help=f"what runs it (default: as the tree says, else {_PYTHON})")
     parser.add_argument("--command", metavar="FILE", dest="program", default=_COMMAND, help="default: %(default)s")
+    text = f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
+    parser.add_argument("--prologs", action="store_true", help=text)
     parser.set_defaults(run=run)
 
 
@@ -38,13 +41,16 @@ def run(args: argparse.Namespace) -> int:
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
     open_to_users(files, "/")
-    print(f"{library}/drainwise is {put_in_place(library, python)}")
+    release = put_in_place(library, python)
+    print(f"{library}/drainwise is {release}")
     if _is_anothers(args.program):
         print(f"kept {args.program}, which is another program")
     else:
         write_tree([RenderedFile(os.path.abspath(args.program), command_text(library, python), 0o755)], "/")
         print(f"wrote {args.program}")
-    written, kept = sparing_edited(files, "/")
+    scripts = prolog_scripts(release, library, python) if args.prologs else ()
+    open_to_users(scripts, "/")
+    written, kept = sparing_edited((*scripts, *files), "/")
     write_tree(written, "/")
     for file in written:
         print(f"wrote {file.path}")

@@ -38,7 +38,7 @@ def kind_of(kinds: Iterable[Kind], names: Iterable[str], features: Iterable[str]
         conditions = kind[1]
         if HOST in conditions and not _any_matches(conditions[HOST], hosts):
             continue
-        if FEATURE in conditions and words.isdisjoint(features_asked(conditions)):
+        if FEATURE in conditions and words.isdisjoint(word.lower() for word in features_asked(conditions)):
             continue
         if CPU_MODEL in conditions:
             model = model or [cpu_model()]
@@ -49,8 +49,8 @@ def kind_of(kinds: Iterable[Kind], names: Iterable[str], features: Iterable[str]
 
 
 def features_asked(conditions: Mapping[str, str]) -> list[str]:
-    """Return the features of which a kind asks for one, in lower case."""
-    return [word for part in conditions.get(FEATURE, "").split(",") if (word := part.strip().lower())]
+    """Return the features of which a kind asks for one, as the site writes them."""
+    return [word for part in conditions.get(FEATURE, "").split(",") if (word := part.strip())]
 
 
 def cpu_model(path: str = CPUINFO) -> str:

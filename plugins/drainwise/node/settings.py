@@ -85,9 +85,10 @@ class NodeSettings:
         return found
 
     def features_asked(self) -> tuple[str, ...]:
-        """Return the features that kinds ask for, as the site writes them."""
-        parts = [part.strip() for _, lines in self.kinds for part in lines.get("feature", "").split(",")]
-        return tuple(dict.fromkeys(part for part in parts if part))
+        """Return the features that kinds ask for, as the site writes them, each once."""
+        from drainwise.node.node_kind import features_asked  # noqa: PLC0415 - a site of one kind has no use for it
+
+        return tuple(dict.fromkeys(word for _, lines in self.kinds for word in features_asked(lines)))
 
     def whole(self, key: str) -> int | None:
         """Return a whole number (seconds, bytes or a count)."""

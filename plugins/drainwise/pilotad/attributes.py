@@ -16,6 +16,8 @@ JOBSTATUS = "$JOBSTATUS"
 
 VACATE_DESIRED = "VACATE_DESIRED"
 PAYLOAD_DEADLINE = "PAYLOAD_DEADLINE"
+SITE_AD_RUN = "SITE_AD_RUN"
+"""In a `.site.ad` that lies where other jobs could find it: the run of a job that it is for, `"17@1795248000"`."""
 
 HEARTBEAT = "PilotHeartbeat"
 """Published name of the heartbeat: when the pilot last wrote, UNIX s."""

@@ -5,7 +5,7 @@ Every batch system's pool side gives these facts; `reclaim` decides on them and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,8 +17,17 @@ from drainwise.pool.job_kinds import JobKind, Place
 
 
 @dataclass(frozen=True)
+class Piece:
+    """What a pilot of several nodes `holds` on one of them, its `node`; place: that gets it back, "" for none."""
+
+    node: str
+    place: str
+    holds: Amounts
+
+
+@dataclass(frozen=True)
 class Pilot:
-    """One running pilot job: a lease of cores on one node.
+    """One running pilot job: a lease of cores on one node, or on several at once, which all go together.
 
     `run` names this run of the job and no other (job id and start), so that an order can never reach the next run or
     the next job in the same place. `name` is what an admin types to find it. `account` is the account whose quota it
@@ -32,6 +41,7 @@ class Pilot:
     that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
     `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
     `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
+    `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
     """
 
     run: str
@@ -54,6 +64,26 @@ class Pilot:
     holds: Amounts | None = None
     reserved: bool = False
     identity: PilotIdentity | None = None
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All nodes on which it runs, as far as they are known."""
+        return tuple(one.node for one in self.pieces) or (self.node,)
+
+    def cores_on(self, nodes: Collection[str]) -> int:
+        """Return the cores that it has on these nodes."""
+        if self.pieces:
+            return sum(one.holds.cores for one in self.pieces if one.node in nodes)
+        return self.cores if self.node in nodes else 0
+
+    def returns(self) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places that get something back when it goes, and what; none where that is not known."""
+        if self.place and self.holds is not None:
+            yield self.place, self.holds
+        for one in self.pieces:
+            if one.place:
+                yield one.place, one.holds
 
 
 @dataclass(frozen=True)

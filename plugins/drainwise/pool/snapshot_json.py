@@ -1,10 +1,10 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 4; a pilot has `identity` only where that is known. Versions 1 to 3 are read too: none knows `kinds`, `places`,
-`closures`, a pilot's `place` and what it `holds`; 1 and 2 say principal for account, and 1 has no `cannot`, `vacate`,
-`notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the batch system gave them, memory and disk in
-MiB, null where not known.
-What is not exactly a snapshot is refused with the place of the fault.
+Version 5; a pilot has `identity` only where that is known. Versions 1 to 4 are read too: none knows a pilot's `pieces`;
+1 to 3 have no `kinds`, `places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say principal for
+account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the
+batch system gave them, memory and disk in MiB, null where not known. What is not exactly a snapshot is refused with the
+place of the fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.checked_json import checked, checked_object
 from drainwise.pool.closures import closure_as_json, closure_from_json
-from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds_json import (
     amounts_as_json,
     amounts_from_json,
@@ -33,7 +33,7 @@ from drainwise.pool.job_kinds_json import (
     without_names,
 )
 
-FORMAT, VERSION = "drainwise snapshot", 4
+FORMAT, VERSION = "drainwise snapshot", 5
 
 _SINCE_NINE = {"exp_waste_curve": None}
 """What reports in earlier snapshots have not got."""
@@ -57,7 +57,10 @@ _PILOT = {
     "place": "text",
     "holds": "object?",
     "identity": "object?",
+    "pieces": "list",
 }
+_PIECE = {"node": "text", "place": "text", "holds": "object"}
+_MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
 _ACCOUNT = {one.name: "number" for one in fields(Account)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
 _SNAPSHOT = {
@@ -73,12 +76,14 @@ _SNAPSHOT = {
     "places": "list",
     "closures": "list",
 }
-_SINCE_4: dict[str, object] = {"place": "", "holds": None}
+_SINCE_5: dict[str, object] = {"pieces": []}
+_SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
 _NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
 _ADDED: dict[int, tuple[dict[str, object], ...]] = {
     1: ({"notices": [], **_NO_KINDS}, {"cannot": "", "vacate": None, **_SINCE_4}, _SINCE_2),
     2: (_NO_KINDS, _SINCE_4, {}),
     3: (_NO_KINDS, _SINCE_4, {}),
+    4: ({}, _SINCE_5, {}),
     VERSION: ({}, {}, {}),
 }
 """What a version has not got: the snapshot, each pilot, each account."""
@@ -106,12 +111,12 @@ def snapshot_hash(snapshot: Snapshot) -> str:
 
     A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
     """
-    facts, said = (
-        attrgetter(*(name for name in _PILOT if name not in {"report", "holds", "identity"})),
-        attrgetter(*PLAIN_KINDS),
-    )
+    facts, said = attrgetter(*(name for name in _PILOT if name not in _MADE_OF_OTHERS)), attrgetter(*PLAIN_KINDS)
     pilots = [
-        (facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds))
+        (
+            *(facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds)),
+            [(it.node, it.place, without_names(it.holds)) for it in one.pieces],
+        )
         for one in snapshot.pilots
     ]
     accounts = list(map(attrgetter(*_ACCOUNT), snapshot.accounts))
@@ -137,6 +142,9 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
         del plain["identity"]
     else:
         plain["identity"] = as_values(pilot.identity)
+    plain["pieces"] = [
+        {"node": one.node, "place": one.place, "holds": amounts_as_json(one.holds)} for one in pilot.pieces
+    ]
     return plain
 
 
@@ -199,7 +207,13 @@ def _pilot(value: object, where: str) -> Pilot:
     if values["identity"] is not None:
         known = {name: "text" for name in values["identity"] if name in LONGEST}
         values["identity"] = identity_of(checked_object(values["identity"], known, f"{where}, identity"))
+    values["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(values["pieces"], 1))
     return Pilot(**values)
+
+
+def _piece(value: object, where: str) -> Piece:
+    values = checked_object(value, _PIECE, where)
+    return Piece(values["node"], values["place"], amounts_from_json(values["holds"], f"{where}, holds"))
 
 
 def _report(value: object, where: str) -> PilotReport:

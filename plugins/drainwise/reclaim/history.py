@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings, Trust
@@ -57,6 +58,7 @@ class History:
     sent one, by name. unmet: by account that orders were given for. requested: the request that an order to a run is
     for, and the run's cores, by run. requests: those that stand. withdrawn: when the last order to a run was withdrawn
     within `PAUSE`, UNIX s, by run. since: when the need of an account that waits opened, UNIX s.
+    ends: what was seen of pilots that ended by themselves, by user.
     """
 
     orders: tuple[PastOrder, ...] = ()
@@ -71,6 +73,7 @@ class History:
     requests: tuple[AdminRequest, ...] = ()
     withdrawn: Mapping[str, int] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
+    ends: Mapping[str, EndsSeen] = field(default_factory=dict)
 
 
 def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:

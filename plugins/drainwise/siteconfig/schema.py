@@ -59,6 +59,10 @@ class FeaturesSection(NodeFacts):
         "where `drainwise features serve` serves the jobs' trees, %h: the node's name; jobs get URLs with a token each,"
         " not paths",
     )
+    certificate: str = key(
+        path(), "/etc/grid-security/hostcert.pem", "of a node that serves an https url itself: its certificate, PEM"
+    )
+    certificate_key: str = key(path(), "/etc/grid-security/hostkey.pem", "the certificate's private key, PEM")
     grace: int | None = optional(duration("0s", "30d"), "1h", "least notice before a planned shutdown of a node")
     grace_job: int | None = optional(
         duration("0s", "30d"), "1h", "least notice before the end of a pilot that must leave"

@@ -54,6 +54,18 @@ class Hierarchy(NamedTuple):
     own: str
 
 
+def hierarchy_here(controller: str) -> Hierarchy | None:
+    """Find the hierarchy of this process, as `memory_hierarchy`."""
+    texts = []
+    for path in ("/proc/self/cgroup", "/proc/self/mountinfo"):
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                texts.append(file.read())
+        except OSError:
+            return None
+    return memory_hierarchy(texts[0], texts[1], controller)
+
+
 def memory_hierarchy(cgroup: str, mountinfo: str, controller: str) -> Hierarchy | None:
     """Find it in the texts of /proc/self/cgroup and /proc/self/mountinfo; None where nothing counts memory here.
 

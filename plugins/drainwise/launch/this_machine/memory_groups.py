@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -19,9 +20,9 @@ from drainwise.launch.this_machine.control_groups import (
     SUBTREE,
     Hierarchy,
     count_below,
+    hierarchy_here,
     is_counted_below,
     kill_all,
-    memory_hierarchy,
     number_of,
     remove,
     write,
@@ -36,7 +37,7 @@ _TRIED_BYTES = 1 << 26
 _PIECE = 1 << 20
 """Bytes that the kernel asks for at once at most: 8 pages of 64 KiB, and some."""
 _ENTER = 'echo 0 > "$1"'
-_SECONDS = 10.0
+_SECONDS, _GOES_SECONDS, _PAUSE = 10.0, 3.0, 0.01
 
 
 class MemoryGroup:
@@ -135,17 +136,31 @@ class MemoryGroups:
         self._left = left
 
     def close(self) -> None:
-        """Take all away that can be."""
-        self.tidy()
+        """Take all away that can be; what was killed has a moment to go."""
+        self._tidy_all()
         self._forget_base()
 
+    def _tidy_all(self) -> None:
+        end = time.monotonic() + _GOES_SECONDS
+        self.tidy()
+        while self._left and time.monotonic() < end:
+            time.sleep(_PAUSE)
+            self.tidy()
+
     def _sweep(self) -> None:
-        """Take away what a killed launcher of this launch left, wherever it ran."""
+        """Take away what a killed launcher of this launch left, wherever it ran; later calls go on with what resists.
+
+        Not the group of the launch itself, where it is not empty: it may be used again. Nothing is killed in that of
+        the launcher, where its supervisor may still write down what has succeeded.
+        """
         with suppress(OSError, UnicodeError), open(self._record, encoding="utf-8") as file:
             base = file.read().strip()
             if os.path.isabs(base) and os.path.basename(base) == self._name:
-                self._left = [base, base + _LAUNCHER]
-                self.tidy()
+                with suppress(FileNotFoundError), os.scandir(base) as entries:
+                    self._left = [entry.path for entry in entries if entry.is_dir()]
+                self._tidy_all()
+                remove(base)
+                remove(base + _LAUNCHER)
 
     def _remember(self, base: str) -> None:
         """Write down where the groups will be, then make theirs. Raises OSError."""
@@ -230,11 +245,4 @@ class MemoryGroups:
 
 def memory_groups(directory: str, state: str, say: Callable[[str], object]) -> MemoryGroups:
     """Open the groups of a launch on this machine."""
-    texts = []
-    for path in ("/proc/self/cgroup", "/proc/self/mountinfo"):
-        try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                texts.append(file.read())
-        except OSError:
-            texts.append("")
-    return MemoryGroups(directory, state, say, memory_hierarchy(texts[0], texts[1], CONTROLLER))
+    return MemoryGroups(directory, state, say, hierarchy_here(CONTROLLER))

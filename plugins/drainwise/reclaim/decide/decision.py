@@ -167,7 +167,7 @@ def _demand_plans(
         users = core_plans(snapshot, looked.balance, now, until, history, wait)
     else:
         users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait)
-    users = waits_for_cheaper(users, need, now, settings)
+    users = waits_for_cheaper(users, need, now, settings, history)
     return _DemandPlans(users, room_now(made, users), wait)
 
 
@@ -202,7 +202,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
 
 
 def _closed_nodes(snapshot: Snapshot) -> int:
-    return len({pilot.node for pilot in snapshot.pilots if pilot.cannot})
+    return len({node for pilot in snapshot.pilots if pilot.cannot for node in pilot.nodes})
 
 
 @dataclass(frozen=True)

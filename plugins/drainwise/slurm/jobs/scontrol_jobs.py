@@ -66,14 +66,19 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
     """Return the answer to each question, the jobs' first."""
     shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
+    return answers(commands, shows)
+
+
+def answers(commands: SlurmCommands, shows: list[str], *options: str) -> list[str]:
+    """Return the answer to each line, such as `show job 17`; options: more of scontrol's. Raises PoolUnreachable."""
     parts = [shows[first : first + TOGETHER] for first in range(0, len(shows), TOGETHER)]
-    return [block for part in parts for block in _answers(commands, part)]
+    return [block for part in parts for block in _answers(commands, part, options)]
 
 
-def _answers(commands: SlurmCommands, shows: list[str]) -> list[str]:
+def _answers(commands: SlurmCommands, shows: list[str], options: tuple[str, ...]) -> list[str]:
     mark = f"m{os.urandom(12).hex()}n"
     # Without --local scontrol asks for the federation before each job: as many calls again.
-    answer = commands.start("scontrol", "--oneliner", "--local", stdin=questions(shows, mark)).answer()
+    answer = commands.start("scontrol", "--oneliner", "--local", *options, stdin=questions(shows, mark)).answer()
     blocks = between_marks(answer.text, mark, len(shows))
     if blocks is None or (not any("JobId=" in block for block in blocks) and is_no_answer(answer)):
         raise PoolUnreachable(answer.said or "incomplete answer")

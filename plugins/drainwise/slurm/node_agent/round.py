@@ -6,13 +6,10 @@ answer, nothing is published, and earlier site notices stand.
 
 from __future__ import annotations
 
-import os
-
 from drainwise.common.faults import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
 from drainwise.features.facts import deadline_values
-from drainwise.node import JOB_STATUS
 from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
@@ -30,6 +27,8 @@ from drainwise.slurm.node_agent.node_records import NodeRecords
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
+from drainwise.slurm.node_agent.work_dir_notices import WorkDirNotices
+from drainwise.slurm.node_agent.work_dirs import WorkDirs, told_apart
 
 FULL = "it has filled its $JOBSTATUS: what it reports, and .site.ad, may not be written any more"
 CARRIERS = 3
@@ -52,6 +51,8 @@ class NodeAgent:
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records = NodeRecords(faults.set)
         self._notes: dict[str, list[str]] = {}
+        self._work_dirs = WorkDirs(commands)
+        self._placed = WorkDirNotices(self._note, self._work_dirs, close)
         self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
 
     def greet(self, now: int) -> bool:
@@ -61,6 +62,7 @@ class NodeAgent:
         """
         with self._jobs as jobs:
             self._follow_settings()
+            self._placed.clear(jobs, self._jobs.nodes, now)  # before the tasks of a new job find it
             new = {key: job for key, job in jobs.items() if job.facts is None and not job.marked}
             return self._learn(new, now)
 
@@ -72,6 +74,7 @@ class NodeAgent:
         with self._jobs as jobs:
             self._notes = {}
             self._follow_settings()
+            self._placed.clear(jobs, self._jobs.nodes, now)
             planned, remark = planned_shutdown.read(self._settings.shutdown_file, now)
             self._faults.set("planned shutdown", remark or "")
             full = bool(jobs) and is_full(self._settings.runtime_dir)
@@ -176,14 +179,15 @@ class NodeAgent:
         notices: dict[Key, SiteAd | None] = {}
         for key, job in jobs.items():
             self._note(job, UNCLEAR if job.unclear else "")
-            self._note(job, _without_room(job))
+            self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
                 notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
+        self._placed.bring(jobs, notices, self._jobs.nodes, now, self._user_tasks.is_slow)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is not None}, planned, now)
-        return found
+        return told_apart(self._work_dirs, jobs, found, now, self._note)
 
     def _write_features(self, jobs: Jobs, planned: int | None, now: int) -> None:
         for job in jobs.values():
@@ -236,13 +240,3 @@ class NodeAgent:
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
                 news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
         return news
-
-
-def _without_room(job: NodeJob) -> str:
-    """Say that the job has filled its own $JOBSTATUS, "" when it has not, or has none of its own."""
-    status = f"{job.place}/{JOB_STATUS}"
-    try:
-        is_own = os.stat(status, follow_symlinks=False).st_dev != os.fstat(job.tree).st_dev
-        return FULL if is_own and is_full(status) else ""
-    except OSError:
-        return ""
