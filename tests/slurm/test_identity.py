@@ -25,9 +25,9 @@ LINE = b"JobId=%d JobName=%b UserId=alice(1001) GroupId=x Network=(null) WorkDir
 
 
 def test_the_rules_for_comment_and_name_complete_each_other() -> None:
-    job = SlurmJob(7, comment="vo=atlas job=12 more", job_name="harvester/w1")
+    job = SlurmJob(7, comment="vo=atlas job=12 more", name="harvester/w1")
     assert identity_in(job, RULES) == PilotIdentity(vo="atlas", ce_job="12", factory="harvester", entry="w1")
-    assert identity_in(replace(job, comment="mine", job_name="mine"), RULES) is None
+    assert identity_in(replace(job, comment="mine", name="mine"), RULES) is None
     assert identity_in(job, IdentityRules()) is None
 
 
@@ -46,16 +46,16 @@ def test_squeue_json_has_them(version: str) -> None:
     document = json.loads(recorded(version, "squeue.json").decode("utf-8", "replace"))
     document["jobs"] = [{**document["jobs"][0], "name": "n" * 9999, "comment": "vo=atlas"}]
     [job] = jobs_in(json.dumps(document).encode())
-    assert (job.job_name, job.comment) == ("n" * MOST_TEXT, "vo=atlas")
+    assert (job.name, job.comment) == ("n" * MOST_TEXT, "vo=atlas")
     document["jobs"][0].update(name=None, comment={"job": "x"})
     [job] = jobs_in(json.dumps(document).encode())
-    assert (job.job_name, job.comment) == ("", "")
+    assert (job.name, job.comment) == ("", "")
 
 
 def test_pyslurm_has_them() -> None:
     record = {"id": 7, "cpus": 1, "state": "RUNNING", "name": "n", "comment": "vo=atlas"}
     [job] = jobs_of_pyslurm(json.dumps({"jobs": [record]}).encode())
-    assert (job.job_name, job.comment) == ("n", "vo=atlas")
+    assert (job.name, job.comment) == ("n", "vo=atlas")
 
 
 @pytest.mark.parametrize(

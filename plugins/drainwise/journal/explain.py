@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from drainwise.facts.clients import PAPER
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import (
     DONE,
@@ -44,7 +45,7 @@ def in_words(one: Explained) -> list[str]:
     lines = [
         f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'account')},"
         f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(moment(known, 'started'))}",
-        f"  run {one.run}",
+        f"  run {one.run}{_client(known)}",
     ]
     if sent := identity_in(known).in_words():
         lines.append(f"  {sent}")
@@ -54,6 +55,12 @@ def in_words(one: Explained) -> list[str]:
         times = "once" if one.spared_count == 1 else f"{one.spared_count} times"
         lines.append(f"  {clock(one.spared_at)}  spared ({times} in all): {text(one.spared, 'reason')}")
     return lines
+
+
+def _client(event: Event) -> str:
+    """Name the kind of client, where it is another one than the paper's; earlier journals do not tell."""
+    name = text(event, "client") if "client" in event else PAPER.name
+    return "" if name == PAPER.name else f", client {name}"
 
 
 def _order_in_words(one: ExplainedOrder) -> list[str]:

@@ -1,10 +1,10 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 5; a pilot has `identity` only where that is known. Versions 1 to 4 are read too: none knows a pilot's `pieces`;
-1 to 3 have no `kinds`, `places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say principal for
-account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the
-batch system gave them, memory and disk in MiB, null where not known. What is not exactly a snapshot is refused with the
-place of the fault.
+Version 6; a pilot has `identity` only where that is known. Versions 1 to 5 are read too: none knows a pilot's `client`;
+1 to 4 no `pieces`; 1 to 3 have no `kinds`, `places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say
+principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s,
+cores as the batch system gave them, memory and disk in MiB, null where not known. What is not exactly a snapshot is
+refused with the place of the fault.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.identity.identity import LONGEST, as_values, identity_of
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
@@ -33,7 +34,7 @@ from drainwise.pool.job_kinds_json import (
     without_names,
 )
 
-FORMAT, VERSION = "drainwise snapshot", 5
+FORMAT, VERSION = "drainwise snapshot", 6
 
 _SINCE_NINE = {"exp_waste_curve": None}
 """What reports in earlier snapshots have not got."""
@@ -58,6 +59,7 @@ _PILOT = {
     "holds": "object?",
     "identity": "object?",
     "pieces": "list",
+    "client": "text",
 }
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
 _MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
@@ -76,7 +78,8 @@ _SNAPSHOT = {
     "places": "list",
     "closures": "list",
 }
-_SINCE_5: dict[str, object] = {"pieces": []}
+_SINCE_6: dict[str, object] = {"client": PAPER.name}
+_SINCE_5: dict[str, object] = {"pieces": [], **_SINCE_6}
 _SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
 _NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
 _ADDED: dict[int, tuple[dict[str, object], ...]] = {
@@ -84,6 +87,7 @@ _ADDED: dict[int, tuple[dict[str, object], ...]] = {
     2: (_NO_KINDS, _SINCE_4, {}),
     3: (_NO_KINDS, _SINCE_4, {}),
     4: ({}, _SINCE_5, {}),
+    5: ({}, _SINCE_6, {}),
     VERSION: ({}, {}, {}),
 }
 """What a version has not got: the snapshot, each pilot, each account."""
@@ -207,6 +211,8 @@ def _pilot(value: object, where: str) -> Pilot:
     if values["identity"] is not None:
         known = {name: "text" for name in values["identity"] if name in LONGEST}
         values["identity"] = identity_of(checked_object(values["identity"], known, f"{where}, identity"))
+    if values["client"] not in PROFILES:
+        raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
     values["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(values["pieces"], 1))
     return Pilot(**values)
 

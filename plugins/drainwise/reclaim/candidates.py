@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
 from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.report import BELIEVED_STANDINGS
@@ -146,14 +147,26 @@ def _whole(figure: float) -> int | None:
     return None if np.isnan(figure) else int(figure)
 
 
+def _client_in_words(name: str) -> str:
+    """Say what its client makes of an order, where that is not as the paper has it; "" where it is."""
+    client = PROFILES.get(name, PAPER)
+    if client.name == PAPER.name:
+        return ""
+    if client.stops_before:
+        return f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
+    return f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
+
+
 def in_words(candidate: Candidate, option: Option, now: int) -> str:
     """Return the sentence that a plan shows: what an option does to a pilot, with the formula's figures."""
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
+    rule += _client_in_words(candidate.pilot.client)
     if candidate.standing not in BELIEVED_STANDINGS:
         run = duration(max(0, option.deadline - candidate.pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
-        return f"{rule or 'not believed; '}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"
+        unknown = "" if candidate.rule else "not believed; "
+        return f"{unknown}{rule}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"
     if option.kind == KILL:
         return f"{rule}killed: {waste} of running payloads lost"
     back = duration(option.cores_back - now)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, PilotReport, bounded, standing_and_rule
 from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
@@ -48,7 +49,8 @@ class Columns:
 
     Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
     more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
-    deadline the batch system begins to end it, s. broken: the probability that it does not leave as it says.
+    deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
+    from starting payloads. broken: the probability that it does not leave as it says.
     heartbeat: of its report. silent: it reports nothing. curve: time, idle and lost core-seconds of each point of
     `pilotad.waste_curve`, one after the other, NaN where it states none.
     """
@@ -68,6 +70,7 @@ class Columns:
     doubt: Real
     unprotected: Mask
     vacate: Real
+    drains: Mask
     broken: Real
     heartbeat: Real
     silent: Mask
@@ -115,6 +118,7 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
     stated = _real(chain.from_iterable(one or _NO_CLAIMS for one in claims)).reshape(-1, len(_NO_CLAIMS))
     claimed = dict(zip(ClaimedValues._fields, stated.T))
     believed = np.array([one is not None for one in claims], dtype=bool)
+    clients = [PROFILES.get(pilot.client, PAPER) for pilot in pilots]
     reports = [one and pilot.report for pilot, one in zip(pilots, claims)]
     doubts = {user: doubt(figures, settings.trust) for user, figures in history.trust.items()}
     most = settings.trust.spared or np.inf
@@ -140,7 +144,11 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
         heartbeat=claimed["heartbeat"],
         silent=np.array([one.report is None and not one.contradictory for one in pilots], dtype=bool),
         curve=_curves(reports),
-        vacate=_real(settings.vacate if pilot.vacate is None else pilot.vacate for pilot in pilots),
+        vacate=_real(
+            max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)
+            for pilot, client in zip(pilots, clients)
+        ),
+        drains=np.array([client.drains for client in clients], dtype=bool),
     )
 
 

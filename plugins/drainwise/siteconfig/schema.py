@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
+from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, patterns, size, url
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
@@ -268,6 +269,7 @@ class SiteConfig:
     file: str = ""
     features: FeaturesSection = FeaturesSection()
     pilot: PilotSection = PilotSection()
+    clients: ClientsSection = ClientsSection()
     htcondor: HTCondorSection = HTCondorSection()
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from drainwise.facts.client_rules import ACCOUNT, ATTRIBUTE, USER, ClientRules, user_texts
+from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, contradicts_itself, moment, number, report_of, text, whole
 from drainwise.htcondor.demand.resources import slot_amounts
 from drainwise.htcondor.node import CLAIM_VACATE, HOOK_RAN, ORDERS, WALL_LIMIT
@@ -134,6 +136,24 @@ def _has_update_hook(ad: Ad, start: int, hooks_since: int | None) -> bool:
     A node of an earlier drainwise does not tell since when it has hooks; its pilots are taken to have them.
     """
     return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or moment(ad, HEARTBEAT) is not None
+
+
+def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProfile:
+    """Return which kind of client a slot's pilot is; account: as the accountant calls it.
+
+    The startd puts the job's attributes that the rows ask for into the slot (STARTD_JOB_ATTRS of the drop-in).
+    """
+    if not rules:
+        return PAPER
+    ad, charged, user = slot.ad, text(slot.ad, "AccountingGroup"), text(slot.ad, "RemoteUser")
+    facts: dict[str, tuple[str, ...]] = {}
+    for name in rules.attributes():
+        value = ad.get(name)
+        if isinstance(value, (str, int, float)):
+            facts[ATTRIBUTE + name] = (str(value).lower() if isinstance(value, bool) else str(value),)
+    facts[USER] = user_texts((user, text(ad, "RemoteOwner")))
+    facts[ACCOUNT] = tuple(one for one in (account, charged, (charged or "").rpartition(".")[0], user) if one)
+    return rules.profile_of(facts)
 
 
 def pilot_of(

@@ -6,7 +6,8 @@
     pyslurm_record    all facts of all jobs, where pyslurm is installed
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
-features that a waiting job asks for, and what may say who sent a job: its name and its comment.
+features that a waiting job asks for, and a job's name and comment, by which its site may tell what client it is and who
+sent it.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class SlurmJob:
     * gres: what it asks for on each node, or has there when it runs, as far as that is known; see `gres`.
     * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
     * reservation: in which it runs.
-    * job_name, comment: of a job with cores, the first MOST_TEXT characters of what its submitter wrote.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
+    * name, comment: as the user wrote them, the first MOST_TEXT characters; "" where not asked for or not sure.
     * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
     """
 
@@ -88,7 +89,7 @@ class SlurmJob:
     ranks: int = 1
     reservation: str = ""
     odd: str = ""
-    job_name: str = ""
+    name: str = ""
     comment: str = ""
 
     @property

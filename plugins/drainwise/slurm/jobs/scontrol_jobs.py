@@ -26,10 +26,10 @@ slow, a node with many jobs would never get an answer to all of them."""
 _FACTS = frozenset(
     (
         *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId", "NodeList"),
-        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES"),
+        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES", "Account", "Partition"),
     )
 )
-_USER = re.compile(r"[^\s()]*\((\d{1,10})\)")
+_USER = re.compile(r"([^\s()]*)\((\d{1,10})\)")
 _FEATURES = re.compile(r" ActiveFeatures=([A-Za-z0-9_.:,=-]{1,4000}) ")
 _CPUS = (re.compile(r" CPUEfctv=(\d{1,6}) "), re.compile(r" CPUTot=(\d{1,6}) "))
 
@@ -166,7 +166,10 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         return None
     return replace(
         names,
-        uid=int(user[1]),
+        user=user[1],
+        uid=int(user[2]),
+        account=found.get("Account", ""),
+        partitions=tuple(filter(None, found.get("Partition", "").split(","))),
         states=states_of(found["JobState"]),
         cores=whole(found.get("NumCPUs")) or 0,
         node_count=nodes,
@@ -180,7 +183,7 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         disk=mebibytes_in(found.get("MinTmpDiskNode", "")),
-        job_name=name,
+        name=name,
         comment=comment,
     )
 

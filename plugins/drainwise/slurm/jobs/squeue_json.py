@@ -121,9 +121,9 @@ def _job(record: object, read: Callable[[object], int | None]) -> SlurmJob:
         gres=_gres(record, ranks, fewest or 0),
         ranks=ranks,
         reservation=text_in(record, "resv_name"),
-        job_name=text_in(record, "name")[:MOST_TEXT],
-        comment=text_in(record, "comment")[:MOST_TEXT],
         odd=odd_fields(cores, nodes, tasks, () if PENDING in states else (start, end)),
+        name=text_in(record, "name")[:MOST_TEXT],
+        comment=text_in(record, "comment")[:MOST_TEXT],
     )
 
 

@@ -14,7 +14,10 @@ _AFTER = re.compile(" (?:AdminComment|SystemComment|StdErr)=")
 
 
 def name_and_comment(line: str) -> tuple[str, str]:
-    """Return the job's name and its comment, the first MOST_TEXT characters of each; "" for what is not there."""
-    name = line.partition(_NAME)[2].partition(_OWNER)[0]
-    comment = _AFTER.split(line.partition(_COMMENT)[2], maxsplit=1)[0].rstrip()
+    """Return the job's name and its comment, the first MOST_TEXT characters of each.
+
+    "" for one that is not there, or whose mark stands there more than once.
+    """
+    name = line.partition(_NAME)[2].partition(_OWNER)[0] if line.count(_NAME) == 1 else ""
+    comment = _AFTER.split(line.partition(_COMMENT)[2], maxsplit=1)[0].rstrip() if line.count(_COMMENT) == 1 else ""
     return name[:MOST_TEXT], comment[:MOST_TEXT]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from drainwise.common.faults import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
-from drainwise.features.facts import deadline_values
 from drainwise.node.settings_file import SettingsFile
-from drainwise.node.site_notice import site_notice, write_shutdown_files
+from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
@@ -181,7 +181,8 @@ class NodeAgent:
             self._note(job, UNCLEAR if job.unclear else "")
             self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
-                notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
+                client = client_of(job.facts, self._settings.clients)
+                notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now, client)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
@@ -193,12 +194,12 @@ class NodeAgent:
         for job in jobs.values():
             if job.facts is None:
                 continue
-            deadline = shortened_end(job.facts, job.granted)
-            wanted = deadline_values(planned, deadline, now)
+            deadline, client = shortened_end(job.facts, job.granted), client_of(job.facts, self._settings.clients)
+            wanted = shutdown_values(deadline, planned, now, client)
             if job.notice == wanted:
                 continue
             try:
-                write_shutdown_files(job.place, deadline, planned, now)
+                write_shutdown_files(job.place, deadline, planned, now, client)
                 job.notice = wanted
             except FeatureError as error:
                 self._note(job, f"features: {error}")

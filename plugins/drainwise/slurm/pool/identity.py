@@ -15,7 +15,7 @@ def with_identities(snapshot: Snapshot, jobs: Iterable[SlurmJob], rules: Identit
     """Return the snapshot with who sent each pilot, as far as a rule tells. jobs: those that it is made of."""
     if rules.comment is None and rules.job_name is None:
         return snapshot
-    written = {job.label: job for job in jobs if job.job_name or job.comment}
+    written = {job.label: job for job in jobs if job.name or job.comment}
     found = {pilot.name: identity_in(job, rules) for pilot in snapshot.pilots if (job := written.get(pilot.name))}
 
     def identified(pilot: Pilot) -> Pilot:
@@ -27,4 +27,4 @@ def with_identities(snapshot: Snapshot, jobs: Iterable[SlurmJob], rules: Identit
 
 def identity_in(job: SlurmJob, rules: IdentityRules) -> PilotIdentity | None:
     """Return who sent a job; None where no rule tells."""
-    return identity_of(rules.applied({}, (rules.comment, job.comment), (rules.job_name, job.job_name)))
+    return identity_of(rules.applied({}, (rules.comment, job.comment), (rules.job_name, job.name)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError
 from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
@@ -36,8 +37,8 @@ class SlurmPool:
     """The cluster that slurm.conf names, with the rights of whoever runs this: orders need root or SlurmUser.
 
     settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
-    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time. identity: the rules for
-    who sent a pilot.
+    transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
+    clients: which pilots are of which kind of client. identity: the rules for who sent a pilot.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class SlurmPool:
         grace: int = 86_400,
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
+        clients: ClientRules | None = None,
         identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
@@ -55,7 +57,7 @@ class SlurmPool:
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock, self._identity = grace, clock, identity
+        self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -65,7 +67,7 @@ class SlurmPool:
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        return with_identities(snapshot_of(*asked, several), answers.jobs, self._identity)
+        return with_identities(snapshot_of(*asked, several, self._clients), answers.jobs, self._identity)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.

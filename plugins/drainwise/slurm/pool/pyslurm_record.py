@@ -74,9 +74,9 @@ def _job(record: object) -> SlurmJob:
         disk=_number(record, "temporary_disk_per_node") or 0,
         ranks=_number(record, "ntasks") or 1,
         reservation=text_in(record, "reservation"),
-        job_name=text_in(record, "name")[:MOST_TEXT],
-        comment=text_in(record, "comment")[:MOST_TEXT],
         odd=odd_fields(cores, _number(record, "num_nodes"), tasks, () if state == PENDING else times),
+        name=text_in(record, "name")[:MOST_TEXT],
+        comment=text_in(record, "comment")[:MOST_TEXT],
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
@@ -23,6 +24,7 @@ from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
 from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
 from drainwise.slurm.jobs.job import SlurmJob, run_name
+from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
@@ -59,12 +61,14 @@ def snapshot_of(
     exposed: Collection[int] = (),
     rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
     allocations: Mapping[int, Allocation] = MappingProxyType({}),
+    clients: ClientRules | None = None,
 ) -> Snapshot:
     """Return the snapshot that the answers make at `now` (UNIX s).
 
     grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
     it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
     rules: how nodes are shared, and with whom. allocations: what jobs of several nodes have on each, by number.
+    clients: which pilots are of which kind of client.
     Raises PoolUnreachable when the answers cannot be whole.
     """
     odd = [job for job in jobs if job.odd]
@@ -78,7 +82,7 @@ def snapshot_of(
     pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
     on_nodes = (job for job in jobs if job.node)
     runs = (
-        _pilot(job, shares, now, grace, exposed, _why_not(job, draining, pieces), classes, holds, pieces)
+        _pilot(job, shares, now, grace, exposed, _why_not(job, draining, pieces), classes, holds, pieces, clients)
         for job in on_nodes
     )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
@@ -212,6 +216,7 @@ def _pilot(
     classes: NodeClasses,
     holds: Mapping[int, Amounts],
     pieces: Mapping[int, tuple[Piece, ...]],
+    clients: ClientRules | None,
 ) -> Pilot | None:
     """Return the run of a job; None for one that does not run, or that is only about to."""
     completing = COMPLETING in job.states
@@ -243,4 +248,5 @@ def _pilot(
         place=job.node if job.node in classes.class_of and job.number in holds else "",
         holds=holds.get(job.number),
         pieces=pieces.get(job.number, ()),
+        client=client_of(job, clients).name,
     )

@@ -107,7 +107,7 @@ class Squeue:
             # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
             return jobs_in(self._ask("squeue", "--json", "--all").output())
         excluded, written = excluded_in(answer), written_in(answer, running)
-        written.update((number, (job.job_name, job.comment)) for number, job in alone.items())
+        written.update((number, (job.name, job.comment)) for number, job in alone.items())
         return [_completed(job, comments, excluded, written) for job in listed]
 
     def end(self) -> None:
@@ -123,7 +123,7 @@ def _completed(
     if job.number in comments or job.number in written:
         name, comment = written.get(job.number, ("", ""))
         admin = (comments[job.number],) if job.number in comments else ()
-        return replace(job, comments=admin, job_name=name, comment=comment)
+        return replace(job, comments=admin, name=name, comment=comment)
     return replace(job, excluded=excluded[job.number]) if PENDING in job.states and job.number in excluded else job
 
 
