@@ -24,6 +24,7 @@ from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.summary import notices_of
 from drainwise.reclaim.paused_demand import Paused, paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
+from drainwise.reclaim.seen.stuck import with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
 
@@ -86,7 +87,7 @@ class Status:
         if self._pool is None:
             self._pool = open_pool(self._args)
         now = int(time.time())
-        snapshot = self._pool.snapshot(now)
+        snapshot = with_stuck(self._pool.snapshot(now), now, self._settings.stuck)
         wanted = candidates_of((one for one in snapshot.pilots if self._is_wanted(one.user)), now, self._settings)
         pauses = paused(snapshot, self._unmet(), now)
         rows = sorted_rows((Row(one, now) for one in wanted), self._args.sort)

@@ -63,6 +63,8 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("grace_secs", features.grace),
         ("grace_secs_job", features.grace_job),
         ("heartbeat_limit_secs", site.pilot.stale_after),
+        ("observe", 0 if site.observer.enabled == "no" else None),
+        ("payload_patterns", site.observer.payloads),
     )
     clients = site.clients
     rows = tuple((f"client_{name}", row) for name in PROFILES if (row := getattr(clients, name)) is not None)

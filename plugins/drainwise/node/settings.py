@@ -26,10 +26,12 @@ _WHOLE = (
     "agent_period_secs",
     "command_timeout_secs",
     "container_bind",
+    "observe",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
 _URL = ("features_url",)
+_TEXT = ("payload_patterns",)
 
 _CLIENT = "client_"
 """Begins a key with a row of `[clients]`, by its client; `client_default`: what a pilot is that none fits."""
@@ -138,6 +140,11 @@ class NodeSettings:
         return self._or_default("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
 
     @property
+    def is_observing(self) -> bool:
+        """Return whether the node looks at the processes of its jobs."""
+        return self.whole("observe") != 0
+
+    @property
     def shutdown_file(self) -> str:
         """Return the file of the machine's planned shutdown."""
         from drainwise.features import SHUTDOWN_FILE  # noqa: PLC0415 - a hook that makes no features has no use for it
@@ -219,6 +226,8 @@ def _fault(key: str, value: str, in_kind: bool) -> str | None:
         return None if plain else "a decimal number"
     if key in _PATH:
         return None if value.startswith("/") and value.isascii() and value.isprintable() else "an absolute path"
+    if key in _TEXT:
+        return None if value.isascii() and value.isprintable() and value else "printable text"
     if key in _URL:
         plain = value.isascii() and value.isprintable() and not set(" \"'\\$`") & set(value)
         return None if plain and value.startswith(("http://", "https://")) else "a URL with http:// or https://"

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from drainwise.facts.clients import PAPER
 from drainwise.identity.identity import PilotIdentity
+from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
@@ -40,6 +41,7 @@ class Pilot:
     when the batch system last heard from its node, None where that was at the snapshot. `unanswered` is the agent's
     own: the deadline of an order to it that nobody answered and that may still be carried out. `place` names the place
     that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
+    `seen` is what its node saw of its payloads, None where it does not tell.
     `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
     `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
     `client` is its profile in `facts.clients`, by the site's rows.
@@ -66,6 +68,7 @@ class Pilot:
     holds: Amounts | None = None
     reserved: bool = False
     identity: PilotIdentity | None = None
+    seen: Observation | None = None
     client: str = PAPER.name
     pieces: tuple[Piece, ...] = ()
 

@@ -20,6 +20,7 @@ from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.identity.identity import LONGEST, as_values, identity_of
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
+from drainwise.pilotad.observation import observation_in, observation_text
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.checked_json import checked, checked_object
 from drainwise.pool.closures import closure_as_json, closure_from_json
@@ -61,6 +62,8 @@ _PILOT = {
     "pieces": "list",
     "client": "text",
 }
+_SEEN = {"seen": "text?"}
+"""What a pilot has where its node told of its payloads: there alone, so that other snapshots are as they were."""
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
 _MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
@@ -119,6 +122,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     pilots = [
         (
             *(facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds)),
+            *(() if one.seen is None else (observation_text(one.seen),)),
             [(it.node, it.place, without_names(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots
@@ -146,6 +150,8 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
         del plain["identity"]
     else:
         plain["identity"] = as_values(pilot.identity)
+    if pilot.seen is not None:
+        plain["seen"] = observation_text(pilot.seen)
     plain["pieces"] = [
         {"node": one.node, "place": one.place, "holds": amounts_as_json(one.holds)} for one in pilot.pieces
     ]
@@ -203,7 +209,11 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 
 
 def _pilot(value: object, where: str) -> Pilot:
-    values = checked_object({"identity": None, **value} if isinstance(value, dict) else value, _PILOT, where)
+    if isinstance(value, dict):
+        value = {"seen": None, "identity": None, **value}
+    values = checked_object(value, _PILOT | _SEEN, where)
+    if values["seen"] is not None:
+        values["seen"] = observation_in(values["seen"])
     if values["report"] is not None:
         values["report"] = _report(values["report"], f"the report of {where}")
     if values["holds"] is not None:

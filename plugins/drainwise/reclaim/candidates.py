@@ -12,7 +12,7 @@ import numpy as np
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
 from drainwise.facts.waste import bounded_remaining
-from drainwise.pilotad.report import BELIEVED_STANDINGS
+from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.columns import columns_of, standing_of
 from drainwise.reclaim.figures import Figures, figures_of
@@ -99,6 +99,7 @@ class Candidates:
     def __getitem__(self, row: int) -> Candidate:
         pilot, it = self.pilots[row], self.figures
         standing, rule = standing_of(pilot, it.now, self.settings.heartbeat_limit)
+        believed = bool(it.columns.believed[row])
         share = float(it.columns.doubt[row])
         if share > 0:
             rule = doubt_in_words(self.history.trust[pilot.user], share)
@@ -110,10 +111,10 @@ class Candidates:
             standing,
             rule,
             remaining=_whole(it.remaining[row]),
-            remaining_max=_remaining_max(pilot, it.now) if standing in BELIEVED_STANDINGS else None,
+            remaining_max=_remaining_max(pilot, it.now) if believed else None,
             draining_waste=_whole(it.draining_waste[row]),
             kill_waste=int(it.kill_waste[row]),
-            priority_factor=(pilot.report and standing in BELIEVED_STANDINGS and pilot.report.priority_factor) or 0,
+            priority_factor=(pilot.report and believed and pilot.report.priority_factor) or 0,
             draining=bool(it.columns.draining[row]),
             options=_options(it, row, self.settings.notice),
         )
@@ -162,7 +163,7 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
     rule += _client_in_words(candidate.pilot.client)
-    if candidate.standing not in BELIEVED_STANDINGS:
+    if candidate.remaining is None and not (candidate.standing == OBSERVED and option.kind == KILL):
         run = duration(max(0, option.deadline - candidate.pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
         unknown = "" if candidate.rule else "not believed; "

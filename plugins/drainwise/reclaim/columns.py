@@ -14,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from drainwise.facts.clients import PAPER, PROFILES
-from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, PilotReport, bounded, standing_and_rule
+from drainwise.pilotad.report import (
+    BELIEVED_STANDINGS,
+    CONTRADICTORY,
+    OBSERVED,
+    PilotReport,
+    bounded,
+    standing_and_rule,
+)
 from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
@@ -51,7 +58,8 @@ class Columns:
     more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
     deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
     from starting payloads. broken: the probability that it does not leave as it says.
-    heartbeat: of its report. silent: it reports nothing. curve: time, idle and lost core-seconds of each point of
+    heartbeat: of its report. silent: nothing says how long it needs, since it reports nothing. seen: its node saw what
+    a kill loses, and nothing else is known. curve: time, idle and lost core-seconds of each point of
     `pilotad.waste_curve`, one after the other, NaN where it states none.
     """
 
@@ -74,6 +82,7 @@ class Columns:
     broken: Real
     heartbeat: Real
     silent: Mask
+    seen: Mask
     curve: Real
 
     def __len__(self) -> int:
@@ -96,11 +105,26 @@ def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]
 def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
     """Return the bounded claims of a pilot at `now` (UNIX s); None when it is not believed.
 
-    A fresh report has all that the metrics need.
+    A fresh report has all that the metrics need. One of what was seen has it once the ends are learned.
     """
-    if pilot.report is None or standing_of(pilot, now, heartbeat_limit)[0] not in BELIEVED_STANDINGS:
+    if pilot.report is None:
         return None
-    said = bounded(pilot.report, pilot.cores, pilot.started, pilot.lease_end, now)
+    standing, rule = standing_of(pilot, now, heartbeat_limit)
+    if standing not in BELIEVED_STANDINGS and (standing != OBSERVED or rule):
+        return None
+    return _values(pilot, pilot.report, now)
+
+
+def seen_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
+    """Return what its node saw of a pilot whose ends are not known; of its ends nothing counts. None for any other."""
+    report = pilot.report
+    if report is None or standing_of(pilot, now, heartbeat_limit)[0] != OBSERVED or report.last_exp_job_end is not None:
+        return None
+    return _values(pilot, report, now)
+
+
+def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
+    said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
     return ClaimedValues(
         said.heartbeat,
         used_cpu=said.used_cpu or 0.0,
@@ -115,7 +139,12 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     claims = [claimed_values(pilot, now, settings.heartbeat_limit) for pilot in pilots]
-    stated = _real(chain.from_iterable(one or _NO_CLAIMS for one in claims)).reshape(-1, len(_NO_CLAIMS))
+    seen = [
+        None if one is not None else seen_values(pilot, now, settings.heartbeat_limit)
+        for pilot, one in zip(pilots, claims)
+    ]
+    known = (one or other or _NO_CLAIMS for one, other in zip(claims, seen))
+    stated = _real(chain.from_iterable(known)).reshape(-1, len(_NO_CLAIMS))
     claimed = dict(zip(ClaimedValues._fields, stated.T))
     believed = np.array([one is not None for one in claims], dtype=bool)
     clients = [PROFILES.get(pilot.client, PAPER) for pilot in pilots]
@@ -142,7 +171,11 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
         unprotected=np.array(spared, dtype=bool),
         broken=_real(history.broken.get(pilot.user, BROKEN_PROMISES) for pilot in pilots),
         heartbeat=claimed["heartbeat"],
-        silent=np.array([one.report is None and not one.contradictory for one in pilots], dtype=bool),
+        silent=np.array(
+            [other is not None or (one.report is None and not one.contradictory) for one, other in zip(pilots, seen)],
+            dtype=bool,
+        ),
+        seen=np.array([one is not None for one in seen], dtype=bool),
         curve=_curves(reports),
         vacate=_real(
             max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)

@@ -245,7 +245,7 @@ def _known(it: Columns, until: Real | int) -> Real:
 def _killed(it: Columns, end: Real | int) -> Real:
     """Return the kill waste when the pilot ends at `end` (UNIX s)."""
     claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
-    return np.rint(np.where(it.believed, claimed, _known(it, end)))
+    return np.rint(np.where(it.believed | it.seen, claimed, _known(it, end)))
 
 
 def _goes_on(it: Columns) -> Mask:

@@ -149,6 +149,18 @@ def rule(longest: int = 300) -> TextKind[Rule]:
     return TextKind("rule", "{vo}, {ce_job}, …", expected, parse, lambda found: found.written)
 
 
+def payload_patterns() -> TextKind[str]:
+    """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_profiles`."""
+    expected = "name=part of a command line, several with commas; a name has small letters, digits, _ and -"
+    one = re.compile(r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}")
+
+    def is_right(written: str) -> bool:
+        rows = [row.strip() for row in written.split(",")]
+        return len(rows) <= 16 and all(one.fullmatch(row) for row in rows)
+
+    return TextKind("patterns", "name=text, commas", expected, _as_it_is(is_right), str)
+
+
 def client_conditions() -> TextKind[str]:
     """Return the kind of a row of `[clients]`: conditions on a pilot, see `facts.client_rules`."""
 

@@ -24,6 +24,7 @@ from drainwise.slurm.node_agent.due import Due
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
 from drainwise.slurm.node_agent.node_records import NodeRecords
+from drainwise.slurm.node_agent.observed_jobs import ObservedJobs
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
@@ -51,6 +52,7 @@ class NodeAgent:
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records = NodeRecords(faults.set)
         self._notes: dict[str, list[str]] = {}
+        self._observed = ObservedJobs()
         self._work_dirs = WorkDirs(commands)
         self._placed = WorkDirNotices(self._note, self._work_dirs, close)
         self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
@@ -87,6 +89,8 @@ class NodeAgent:
             for job in jobs.values():
                 self._complete(job)  # the settings, or the node, may have changed
             found = self._notify(jobs, planned, now, read=silence is None)
+            reports = {key: one.report for key, one in found.items() if one.report is not None}
+            self._observed.look(jobs, reports, self._settings, now)
             try:
                 if silence is None:
                     self._publish(jobs, found, now)
@@ -233,11 +237,11 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores = job.cores
-            if facts is None or report is None or not cores or not job.speaks or is_foreign(facts):
+            cores, seen = job.cores, self._observed.told.get(key)
+            if facts is None or (report is None and seen is None) or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
-            comment = wanted_comment(facts, job.node, cores, report, now, limit)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen, key in self._observed.refuted)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
                 news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
         return news

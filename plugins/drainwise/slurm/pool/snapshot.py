@@ -241,6 +241,7 @@ def _pilot(
         started=min(job.start, now) if completing else job.start,
         lease_end=now if completing else end,
         report=None if published is None else published.report,
+        seen=None if published is None else published.seen,
         contradictory=published is not None and published.standing == CONTRADICTORY,
         deadline=end if has_order else None,
         leaving=completing or job.priority in exposed,
