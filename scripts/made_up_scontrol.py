@@ -67,6 +67,20 @@ print("scontrol: ")
 sys.exit(code)
 """
 
+SQUEUE = r"""#!{python} -IS
+import os, re, sys
+place = "{place}"
+if os.path.exists(os.path.join(place, "down")): sys.exit("slurm_load_jobs error: Unable to contact slurm controller")
+uid = sys.argv[4].partition("--user=")[2]
+if sys.argv[6:] != ["--Format=JobID:|,WorkDir:|"]: sys.exit("squeue: called with " + repr(sys.argv[1:]))
+with open(os.path.join(place, "questions"), "a") as stream: stream.write(uid + "\n")
+for name in os.listdir(os.path.join(place, "jobs")):
+    with open(os.path.join(place, "jobs", name)) as stream: text = stream.read()
+    number, user = re.search(r"JobId=(\d+)", text), re.search(r"UserId=\S*\((\d+)\)", text)
+    where = re.search(r" WorkDir=(\S*)", text)
+    if user[1] == uid and "JobState=RUNNING" in text: print(number[1] + "|" + where[1] + "|")
+"""
+
 
 class MadeUpScontrol:
     """The program in `bin_dir`, and what it knows. `template`: a real line of `show job` for a running job."""
@@ -75,8 +89,10 @@ class MadeUpScontrol:
         self.bin_dir, self._template = bin_dir, template
         os.makedirs(f"{bin_dir}/jobs", exist_ok=True)
         program = PROGRAM.replace("{python}", python).replace("{place}", bin_dir)
-        Path(bin_dir, "scontrol").write_text(program, encoding="ascii")
-        os.chmod(f"{bin_dir}/scontrol", 0o755)  # noqa: S103 - a program
+        squeue = SQUEUE.replace("{python}", python).replace("{place}", bin_dir)
+        for name, text in (("scontrol", program), ("squeue", squeue)):
+            Path(bin_dir, name).write_text(text, encoding="ascii")
+            os.chmod(f"{bin_dir}/{name}", 0o755)  # noqa: S103 - a program
 
     def job(
         self,
@@ -137,6 +153,11 @@ class MadeUpScontrol:
         """The lines of each run so far."""
         path = Path(self.bin_dir, "calls")
         return [run.split("\n") for run in path.read_text().split("\n\n")[:-1]] if path.exists() else []
+
+    def questions(self) -> list[str]:
+        """The users for whose jobs it was asked."""
+        path = Path(self.bin_dir, "questions")
+        return path.read_text().split() if path.exists() else []
 
     def complaints(self) -> str:
         """What it was asked and does not know."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -19,15 +20,32 @@ DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
 
 
 def pytest_configure() -> None:
-    """A suite started in the background of a shell inherits that signals are ignored; what it starts must not."""
+    """A suite started in the background of a shell inherits that signals are ignored; what it starts must not.
+
+    What is collected stays to the end: the garbage collector need not look at it.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage; memory is not so dear that it is looked for after every 700 objects."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The fast subset does not even read what brings up daemons."""
-    fast = config.option.markexpr == "not daemons" and config.args == config.getini("testpaths")
-    return True if fast and collection_path == Path(__file__).parent / "daemons" else None
+    """The fast subset does not even read what brings up daemons, nor the other one files in which nothing is marked."""
+    if config.args != config.getini("testpaths"):
+        return None
+    daemons = Path(__file__).parent / "daemons"
+    if config.option.markexpr == "not daemons":
+        return True if collection_path == daemons else None
+    if config.option.markexpr != "daemons" or collection_path.parent == daemons or collection_path.suffix != ".py":
+        return None
+    return None if "mark.daemons" in collection_path.read_text() else True
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -37,15 +55,17 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 # A property is about values; how fast one example runs says only how busy the machine is. In continuous integration the
 # examples are the same in every run; elsewhere each run looks at new ones. Their number is said here alone, save where
-# one takes long or few find the place: there are hundreds of properties, and the fast subset is to stay fast.
-settings.register_profile(
-    "drainwise",
-    deadline=None,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,
-)
-settings.load_profile("drainwise")
+# one takes long or few find the place: there are hundreds of properties, and the fast subset is to stay fast. The whole
+# suite looks at more of them: HYPOTHESIS_PROFILE=thorough.
+for name, examples in (("quick", 15), ("thorough", 40)):
+    settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize="CI" in os.environ,
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture

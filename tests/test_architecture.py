@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -67,17 +68,18 @@ def test_each_module_of_a_walk_is_there_and_is_named_once() -> None:
 
 
 class Copy:
-    """A copy of the package in which a change is made."""
+    """A copy of the package in which a change is made: links to the files, but for those that are changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.touched: set[str] = set()
-        shutil.copytree(PACKAGE, path / "drainwise")
+        shutil.copytree(PACKAGE, path / "drainwise", copy_function=os.symlink)
 
     def insert(self, name: str, after: str, line: str) -> None:
         """Insert a line behind the one that begins with `after`, which must stand there once."""
         lines = (self.path / "drainwise" / name).read_text().splitlines()
         [place] = [number for number, one in enumerate(lines) if one.startswith(after)]
+        (self.path / "drainwise" / name).unlink()
         (self.path / "drainwise" / name).write_text("\n".join([*lines[: place + 1], line, *lines[place + 1 :], ""]))
         self.touched.add(name)
 

@@ -35,12 +35,12 @@ def modules() -> dict[str, Path]:
 
 def statements(block: ast.AST) -> Iterator[ast.stmt]:
     """The statements that run, wherever in a file they stand."""
-    for node in ast.iter_child_nodes(block):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.stmt):
-            yield node
-        if not isinstance(node, ast.expr):
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for node in getattr(block, field, ()):
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                continue
+            if isinstance(node, ast.stmt):
+                yield node
             yield from statements(node)
 
 

@@ -7,7 +7,7 @@ import shutil
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGES = ("drainwise-node", "drainwise", "drainwise-condor", "drainwise-slurm")
-_PARTS = ("plugins", "condor_config.d", "slurm", "systemd", "scripts", "packaging", "LICENSE")
+_PARTS = ("plugins", "condor_config.d", "slurm", "systemd", "prologs", "scripts", "packaging", "LICENSE")
 
 
 def copy_clone(tree: str) -> None:

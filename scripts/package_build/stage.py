@@ -22,7 +22,12 @@ from package_build.pages import write_pages
 
 PYTHON = "/usr/bin/python3"
 UNITS = "/usr/lib/systemd/system"
-TEMPLATES = (("condor_config.d", "condor_config.d"), ("slurm", "slurm_templates"), ("systemd", "systemd_templates"))
+TEMPLATES = (
+    ("condor_config.d", "condor_config.d"),
+    ("slurm", "slurm_templates"),
+    ("systemd", "systemd_templates"),
+    ("prologs", "prolog_scripts"),
+)
 """As the wheel has them, within the package."""
 
 

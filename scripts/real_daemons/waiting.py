@@ -12,7 +12,8 @@ T = TypeVar("T")
 
 STALLS = 3
 """How many times as long as on an idle machine anything may take: a limit costs time only where it is reached."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2  # seconds
+_FIRST_PAUSE, _LONGEST_PAUSE, _SELDOM = 0.02, 0.2, 1.0  # seconds
+_TIMES = 2  # a look that takes long, as a command does, is followed by a pause so many times as long, up to _SELDOM
 
 
 def wait_for(condition: Callable[[], T], seconds: float, what: str, explain: Callable[[], str] = str) -> T:
@@ -24,10 +25,12 @@ def wait_for(condition: Callable[[], T], seconds: float, what: str, explain: Cal
     end = time.monotonic() + seconds
     pause = _FIRST_PAUSE
     while True:
+        began = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise DeadlineError(f"waited {seconds:g} s for {what}; last value: {value!r}\n{explain()}".rstrip())
-        time.sleep(pause)
+        time.sleep(max(pause, min(_SELDOM, _TIMES * (now - began))))
         pause = min(_LONGEST_PAUSE, 1.5 * pause)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drainwise.simulate.outcome import Outcome
+from drainwise.simulate.outcome import HOUR, Outcome
 from drainwise.simulate.policies.named import CLAIRVOYANT, POLICIES, require_known
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.summary import lines_of
@@ -98,10 +98,22 @@ def _row(outcomes: Sequence[Outcome], args: argparse.Namespace, before: Mapping[
             "predicted": line.predicted.value,
             "given": line.given / line.asked if line.asked else None,
             "p95": line.most if math.isfinite(line.most) else None,
+            "sums": _sums([one for one in outcomes if one.policy == line.policy]),
         }
         for line in lines_of(outcomes, CLAIRVOYANT)
     }
     return {**drawn, "policies": {**(before["policies"] if same else {}), **policies}}
+
+
+def _sums(outcomes: Sequence[Outcome]) -> list[list[float]]:
+    """Return core-hours wasted and predicted in each replication."""
+    parts: dict[int, list[Outcome]] = {}
+    for one in outcomes:
+        parts.setdefault(one.replication, []).append(one)
+    return [
+        [sum(values) / HOUR for values in zip(*((one.waste, one.predicted) for one in parts[number]))]
+        for number in sorted(parts)
+    ]
 
 
 def _keep(path: str, results: Mapping[str, Any]) -> None:

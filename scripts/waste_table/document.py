@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drainwise.simulate.intervals import Interval
+from drainwise.simulate.intervals import Interval, ratio
 from waste_table.workloads import Workload
 
 Row = Mapping[str, Any]
 BEGIN, END = "<!-- scripts/waste_tables: begin -->", "<!-- scripts/waste_tables: end -->"
+RATIOS = (
+    ("least-waste: predicted to wasted", "least-waste", "least-waste"),
+    ("open-need: predicted to wasted", "open-need", "open-need"),
+    ("least-waste to least-kill", "least-waste", "least-kill"),
+    ("least-waste to wait-then-kill", "least-waste", "wait-then-kill"),
+    ("open-need to least-kill", "open-need", "least-kill"),
+    ("open-need to wait-then-kill", "open-need", "wait-then-kill"),
+)
+"""In words, and the two policies."""
 CLAIRVOYANTS = ("clairvoyant-waiting", "clairvoyant")
 
 
@@ -36,8 +45,11 @@ def _table(workload: Workload, found: Mapping[str, Row]) -> str:
         lines.append(
             f"| {policy} | " + " | ".join(_cell(found[name]["policies"].get(policy)) for name in columns) + " |"
         )
-    ratios = [_predicted(found[name]["policies"].get("least-waste")) for name in columns]
-    return "\n".join([*lines, "| least-waste: predicted to wasted | " + " | ".join(ratios) + " |"])
+    for words, above, below in RATIOS:
+        cells = [_ratio(found[name]["policies"], above, below) for name in columns]
+        if any(cells):
+            lines.append(f"| {words} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def _sum(policy: str, columns: Sequence[str], found: Mapping[str, Row]) -> float:
@@ -55,10 +67,16 @@ def _cell(line: Row | None) -> str:
     return str(Interval(*line["wasted"])) if line["given"] else "nothing given"
 
 
-def _predicted(line: Row | None) -> str:
-    if line is None or not line["wasted"][0]:
+def _ratio(row: Row, above: str, below: str) -> str:
+    """Return a policy's waste as a multiple of another's in the same states; of its own: what it had predicted."""
+    first, second = row.get(above), row.get(below)
+    if not first or not second or "sums" not in first or "sums" not in second:
         return ""
-    return f"{line['predicted'] / line['wasted'][0]:.2f}"
+    if above == below:
+        found = ratio([predicted for _, predicted in first["sums"]], [wasted for wasted, _ in first["sums"]])
+    else:
+        found = ratio([wasted for wasted, _ in first["sums"]], [wasted for wasted, _ in second["sums"]])
+    return "" if found is None else str(found)
 
 
 def written(text: str, made: str) -> str:

@@ -13,7 +13,7 @@ from drainwise.simulate.trace import Trace, read_trace, trace_in
 from grid_mix import Mix, panda_rows, swf_lines
 
 SHARES = {"quarter": 0.25, "twentieth": 0.05}
-HORIZONS = {"2h": (7200, 300.0), "6h": (21600, 900.0), "1d": (86400, 1800.0)}
+HORIZONS = {"2h": (7200, 600.0), "6h": (21600, 1800.0), "1d": (86400, 3600.0)}
 """The horizon, and how often a stepwise policy is asked, in s."""
 PILOTS = {8: (1024, 11.0), 64: (4096, 6.0), 128: (4096, 6.0)}
 """Cores of a pilot: those of the site, so that a twentieth of it is a whole pilot, and the days that its log has."""

@@ -117,9 +117,10 @@ class Played:
         self.journal, self.memory, self.confirmed = JournalFile(self.path), Memory(), ConfirmedWithdrawals()
         self.last: Cycle | None = None
 
-    def until(self, end: int, change: Callable[[int], None] = lambda _: None) -> None:
+    def until(self, end: int, change: Callable[[int], None] = lambda _: None, paused_period: int = PERIOD) -> None:
+        """Cycles to `end`, UNIX s, one in PERIOD; where some demand is paused, one in `paused_period`, s."""
         while self.pool.now < end:
-            now = self.pool.now + PERIOD
+            now = self.pool.now + (paused_period if self.last and self.notices else PERIOD)
             self.pool.pass_to(now)
             change(now)
             memory = Memory.load(files_of(self.path), now) if self.anew else self.memory
@@ -174,7 +175,7 @@ def test_a_look_in_which_nobody_seems_to_be_owed_anything_does_not_end_a_round(v
 def test_the_pause_doubles_up_to_a_day(volatile: Path) -> None:
     """Rounds of about 5 minutes apart: 15 min, 30, 1 h … 16 h, and then one pilot a day."""
     played = Played(RefilledPool(b=Queue(impossible=1)), volatile)
-    played.until(NOW + 3 * DAY)
+    played.until(NOW + 3 * DAY, paused_period=5 * PERIOD)
     apart = [later - sooner for sooner, later in zip(played.pool.ordered[1:], played.pool.ordered[2:])]
     pauses = [900 << number for number in range(7)] + [DAY]
     assert len(apart) == len(pauses)
@@ -188,7 +189,7 @@ def test_an_agent_that_is_started_anew_for_each_cycle_does_the_same(volatile: Pa
     for anew in (False, True):
         (place := volatile / str(anew)).mkdir()
         played = Played(RefilledPool(drains=drains, b=Queue(impossible=1), c=Queue(possible=1)), place, anew)
-        played.until(NOW + DAY // 4)
+        played.until(NOW + DAY // 8)
         asked.append(played.pool.ordered)
     assert asked[0] == asked[1]
 
@@ -262,15 +263,15 @@ def test_a_trickle_of_small_starts_does_not_excuse_what_came_back_for_nothing(vo
 
 
 def test_new_jobs_that_cannot_start_are_tried_once_in_a_pause(volatile: Path) -> None:
-    """An attack: one more impossible job each minute. Pilots in a day: two, and two for each pause that doubles."""
+    """An attack: one more impossible job each minute. Pilots in half a day: two, and two for each longer pause."""
     queue = Queue(impossible=1)
     played = Played(RefilledPool(b=queue), volatile)
 
     def more(now: int) -> None:
         queue.impossible += 1
 
-    played.until(NOW + DAY, more)
-    assert len(played.pool.ordered) <= 3 * (2 + 2 * 7)  # its 24 cores at most in each round
+    played.until(NOW + DAY // 2, more)
+    assert len(played.pool.ordered) <= 3 * (2 + 2 * 6)  # its 24 cores at most in each round
 
 
 def test_removing_and_submitting_again_does_not_help(volatile: Path) -> None:
@@ -282,8 +283,8 @@ def test_removing_and_submitting_again_does_not_help(volatile: Path) -> None:
         paused = played.last is not None and played.last.plan is not None and played.last.plan.paused
         queue.impossible = 0 if paused else 1
 
-    played.until(NOW + DAY, again)
-    assert len(played.pool.ordered) <= 2 + 2 * 7
+    played.until(NOW + DAY // 2, again)
+    assert len(played.pool.ordered) <= 2 + 2 * 6
 
 
 def test_removing_it_whenever_a_round_is_judged_does_not_help(volatile: Path) -> None:
@@ -296,8 +297,8 @@ def test_removing_it_whenever_a_round_is_judged_does_not_help(volatile: Path) ->
         due = known is not None and known.back > 0 and now >= known.last + SITE.time_to_start
         queue.impossible = 0 if due else 1
 
-    played.until(NOW + DAY, hide)
-    assert len(played.pool.ordered) <= 3 + 2 * 7
+    played.until(NOW + DAY // 2, hide)
+    assert len(played.pool.ordered) <= 3 + 2 * 6
 
 
 def test_a_job_that_is_removed_when_its_cores_have_come_back_costs_nothing_once(volatile: Path) -> None:
@@ -348,7 +349,7 @@ def test_orders_that_stand_for_paused_demand_are_withdrawn(volatile: Path) -> No
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("drains", [50, 1200])
 def test_who_can_use_its_cores_is_never_paused(volatile: Path, drains: int, seed: int) -> None:
-    """Two accounts whose jobs come when they like for half a day and take each other's cores and alice's."""
+    """Two accounts whose jobs come when they like for six hours and take each other's cores and alice's."""
     dice = random.Random(seed)
     first, second = Queue(), Queue(cores=4)
     pool = RefilledPool(drains=drains, b=first, c=second)
@@ -362,5 +363,5 @@ def test_who_can_use_its_cores_is_never_paused(volatile: Path, drains: int, seed
             queue.possible += 3 * (dice.random() < 0.01)
         seen.extend(() if played.last is None else played.notices)
 
-    played.until(NOW + DAY // 2, come)
+    played.until(NOW + DAY // 4, come)
     assert len(pool.ordered) > 10 and seen == []

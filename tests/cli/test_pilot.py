@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import drainwise
 from drainwise.cli import pilot
+from drainwise.cli.main import main
 from drainwise.pilot.decide.settings import PilotSettings
 
 PROGRAM = f"import sys; sys.path.append({str(Path(drainwise.__file__).parents[1])!r}); sys.dont_write_bytecode = True; "
 PROGRAM += "from drainwise.cli.main import main; sys.exit(main())"
 
 
-def ran(*words: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+def ran(*words: str, python: str) -> subprocess.CompletedProcess[str]:
     argv = [python, "-I", "-S", "-c", PROGRAM, "pilot", *words]
     return subprocess.run(argv, env={}, capture_output=True, text=True, check=False, timeout=60)
 
@@ -39,11 +39,15 @@ def ran(*words: str, python: str = sys.executable) -> subprocess.CompletedProces
         (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--estimate", "/"), "expected a regular file"),
     ],
 )
-def test_wrong_usage(words: tuple[str, ...], said: str) -> None:
+def test_wrong_usage(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """One line that says what was expected, and exit code 2."""
-    shown = ran(*words)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert said in shown.stderr.splitlines()[-1]
+    try:
+        code: object = main(["pilot", *words])
+    except SystemExit as ended:
+        code = ended.code
+    shown = capsys.readouterr()
+    assert (code, shown.out) == (2, "")
+    assert said in shown.err.splitlines()[-1]
 
 
 def test_a_plain_python_is_enough() -> None:

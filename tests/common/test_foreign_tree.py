@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.common.foreign_tree import Removal, remove_tree, sizes
@@ -79,7 +79,6 @@ def test_every_shape_of_tree_is_removed(shape: dict[str, Any]) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-@settings(max_examples=15)
 @given(shapes)
 def test_a_user_removes_what_he_closed_to_himself(shape: dict[str, Any]) -> None:
     """HOSTILE 10, not as root: mode 000 on every level."""

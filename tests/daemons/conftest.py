@@ -18,44 +18,81 @@ from slurm_cluster import SlurmCluster
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # Without this one the suite has not shown anything; the others come and go with the archive.
 _NEEDED = "trixie"
-# What takes longest begins first, so that no worker is left alone with it in the end.
-_LONGEST = ("pool", "test_documented_commands", "test_scenario", "slurm", "sge", "test_launch")
+# About how many seconds a group takes of each release, where that is more than a minute: what takes longest begins
+# first, so that no worker is left alone with it in the end. Of a file of this folder that is not named it is not known.
+_SECONDS = {
+    "test_orders_on_pool": 540,
+    "test_scenario": 420,
+    "test_glidein_htcondor": 370,
+    "test_slurm_pool": 340,
+    "test_on_request_htcondor": 300,
+    "test_glidein_slurm": 280,
+    "test_documented_commands": 250,
+    "test_on_request_slurm": 250,
+    "test_node_side": 240,
+    "test_config_on_pool": 210,
+    "test_room_made_htcondor": 200,
+    "test_room_made_slurm": 200,
+    "test_demonstration": 190,
+    "test_useful_orders_on_pool": 150,
+    "test_launch_htcondor": 150,
+    "test_negotiator_users": 130,
+    "test_condor_view": 120,
+    "test_installing": 120,
+    "test_policies": 110,
+    "test_validation_condor": 110,
+    "test_installing_on_pool": 100,
+    "test_slurm_agent": 100,
+    "sge": 100,
+    "test_slurm_scenario": 90,
+    "test_open_need_htcondor": 90,
+    "test_round": 90,
+    "test_agent_hostile": 75,
+    "test_useful_orders_slurm": 75,
+    "test_slurm_cluster": 70,
+    "test_defrag_htcondor": 70,
+    "test_suite": 70,
+}
 # The demonstration's promises are of seconds: it has its turn when the pools have gone.
 _QUIET = "test_local_demo"
+_UNKNOWN = 100  # seconds
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Everything in this folder is marked `daemons`, and all that is so is grouped by what one worker should do.
 
-    First of all such hooks: pytest-xdist reads the groups in one of them.
+    Around all such hooks: pytest-xdist reads the groups in one of them, and pytest puts together in another what shares
+    a parameter.
     """
     for item in items:
-        if str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function):
+        if _is_here(item):
             item.add_marker(pytest.mark.daemons)
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
-        elif item.get_closest_marker("daemons"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if item.get_closest_marker("daemons") and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(_group(item) if _is_here(item) else item.path.stem))
+    yield
     items.sort(key=_turn)
 
 
-def _turn(item: pytest.Item) -> int:
-    """When the item's group has its turn."""
+def _is_here(item: pytest.Item) -> bool:
+    """Whether the test stands in this folder."""
+    return str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, int, str, str]:
+    """When the item's group has its turn; those of one release follow each other."""
     found = item.get_closest_marker("xdist_group")
-    name = str(found.args[0]) if found else ""
-    if name.startswith(_QUIET):
-        return len(_LONGEST) + 1
-    return next((place for place, start in enumerate(_LONGEST) if name.startswith(start)), len(_LONGEST))
+    name, _, release = str(found.args[0] if found else "").partition("-")
+    seconds = _SECONDS.get(name, _UNKNOWN if _is_here(item) else 0)
+    return name == _QUIET, -seconds, release, name
 
 
-def _group(item: pytest.Function) -> str:
-    """Tests that share a pool or cluster stay together; the others go by file, release and batch system."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    for shared, release in (("pool", "release"), ("slurm", "slurm_release")):
-        if shared in item.fixturenames:
-            return f"{shared}-{parameters.get(release, _NEEDED)}"
+def _group(item: pytest.Item) -> str:
+    """One for each file, release and batch system, with a pool of its own; the tests of Grid Engine share a cell."""
+    assert isinstance(item, pytest.Function)
     if "sge" in item.fixturenames:
         return "sge"
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
     own = [str(parameters[name]) for name in ("release", "slurm_release", "system") if name in parameters]
     return "-".join((item.path.stem, *(own or [_NEEDED])))
 
@@ -85,7 +122,7 @@ def release(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def pool(release: str) -> Iterator[CondorPool]:
-    """A running pool of three nodes of 24 cores. Tests share it: they leave no job, slot or knob changed."""
+    """A running pool of three nodes of 24 cores. A file's tests share it: they leave no job, slot or knob changed."""
     with CondorPool(nodes=3, cpus=24, release=release) as running:
         yield running
 
@@ -100,7 +137,7 @@ def slurm_release(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def slurm(slurm_release: str) -> Iterator[SlurmCluster]:
-    """A running cluster of four nodes of 8 cores. Tests share it: they leave no job, daemon or setting changed."""
+    """A running cluster of four nodes of 8 cores. A file's tests share it: they leave no job or daemon changed."""
     with SlurmCluster(nodes=4, cpus=8, release=slurm_release) as running:
         yield running
 

@@ -22,7 +22,7 @@ from real_daemons.furnish import copy_tree, write_file
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-CLONE = ("plugins", "condor_config.d", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")
+CLONE = ("plugins", "condor_config.d", "prologs", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")
 OLDER = "0.0.9"
 # No cluster is here that could be asked what it has.
 NEW_CLUSTER = "--live none "
@@ -223,3 +223,17 @@ def test_what_alice_cannot_read_is_said_in_one_line_of_the_log(installed: Instal
     typed(node, shown("a Slurm site")[2], f"/root/{drainwise.__version__}", "077")
     printed, said = condor_hook(node)
     assert "MACHINEFEATURES" in printed and said == ""
+
+
+def test_the_wheel_has_the_prologs_of_other_batch_systems(installed: Installed) -> None:
+    """No clone is on a node: they come from the wheel, and what they call is there."""
+    node, wheel = installed.node, f"drainwise-{drainwise.__version__}-py3-none-any.whl"
+    typed(node, f"PYTHONPATH={wheel} python3 -m drainwise install --prologs", f"/root/{drainwise.__version__}", "077")
+    libexec = Path(f"{node.root}/usr/libexec/drainwise")
+    for script in (path for path in (ROOT / "prologs").rglob("*") if path.is_file()):
+        placed = libexec / script.relative_to(ROOT / "prologs")
+        assert placed.stat().st_mode & 0o777 == (0o755 if os.access(script, os.X_OK) else 0o644)
+    node.run(["/usr/libexec/drainwise/drainwise-features", "write", "--machine", "/tmp/features", "--hs06", "12.5"])
+    assert Path(f"{node.root}/tmp/features/hs06").read_text().strip() == "12.5"
+    said = node.run(["sh", "-c", ". /usr/libexec/drainwise/drainwise-job.sh; echo sourced"], user="alice")
+    assert (said.stdout, said.stderr) == ("sourced\n", "")

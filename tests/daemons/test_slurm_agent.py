@@ -19,7 +19,7 @@ from drainwise.slurm.pool.snapshot import NO_DIRECTORIES
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SECONDS, SlurmSite
 
-SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)))
+SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), slurm=SlurmSection(container_bind="yes"))
 ROUND = 20.0  # seconds; rounds come each second, and slurmctld answers slowly on a busy machine
 
 
@@ -195,6 +195,79 @@ def test_of_several_nodes_the_first_one_publishes_and_all_are_told(site: SlurmSi
         told(site, tree)
     later = published_in(site.comment(number))
     assert later is not None and (later.node, later.report.used_cpu) == (job.nodes[0], 3.0)
+
+
+PAPER_ONLY = """
+while [ ! -e .site.ad ]; do sleep 0.2; done
+cp .site.ad heard.$SLURM_JOB_ID; sleep 600
+"""
+
+
+def test_a_pilot_that_looks_in_its_work_dir_alone(site: SlurmSite) -> None:
+    """It is told there by name of its run, until its job has ended. Two jobs in one directory are not."""
+    cluster = site.cluster
+    for name in ("alone", "together"):
+        cluster.run(["install", "-d", "-o", "alice", f"/home/alice/{name}"])
+    options = ("--time=30", "--cpus-per-task=2", "--output=/dev/null")
+    together = [
+        cluster.submit(PAPER_ONLY, "alice", (*options, "--chdir=/home/alice/together", f"--nodelist={node}"))
+        for node in cluster.node_names[:2]
+    ]
+    alone = cluster.submit(PAPER_ONLY, "alice", (*options, "--chdir=/home/alice/alone"))
+    end = int(time.time()) + 900
+    jobs = {number: site.running(number) for number in (alone, *together)}
+    for number in jobs:
+        order(site, number, end)
+    for job in jobs.values():
+        told(site, site.tree(job))
+    heard = ["cat", f"/home/alice/alone/heard.{alone}"]
+    cluster.wait_for(lambda: cluster.run(heard, check=False).returncode == 0, ROUND, "it to hear")
+    said = cluster.run(heard).stdout
+    assert said == f'VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {end}\nSITE_AD_RUN = "{alone}@{jobs[alone].start}"\n'
+    assert cluster.run(["ls", "-A", "/home/alice/together"]).stdout == ""
+    cluster.run(["scancel", *map(str, jobs)])
+    left = ["ls", "-A", "/home/alice/alone"]
+    gone = f"heard.{alone}\n"
+    cluster.wait_for(lambda: cluster.run(left).stdout == gone, ROUND, "the notice to go with the job")
+
+
+def test_two_pilots_in_one_directory_are_told_apart(site: SlurmSite) -> None:
+    """Both write `.pilot.ad` there, on two nodes: it is believed of neither. $JOBSTATUS is each one's own."""
+    cluster = site.cluster
+    cluster.run(["install", "-d", "-o", "alice", "/home/alice/reports"])
+    script = (
+        "while :; do printf 'USED_FRACTION1k = 512\nLAST_EXP_JOB_END = 1795999999\n' >.pilot.ad.$SLURM_JOB_ID;"
+        " mv .pilot.ad.$SLURM_JOB_ID .pilot.ad; sleep 1; done"
+    )
+    early = "echo 'USED_FRACTION1k = 512' >.pilot.ad; touch -d @$1 .pilot.ad"  # found at the first look already
+    cluster.run(["sh", "-c", f"cd /home/alice/reports && {early}", "sh", str(int(time.time()) + 45)], user="alice")
+    own = "echo 2 >$JOBSTATUS/used_CPU; echo $(($(date +%s) + 900)) >$JOBSTATUS/last_exp_job_end;"
+    options = ("--time=30", "--cpus-per-task=2", "--output=/dev/null", "--chdir=/home/alice/reports")
+    first, second, other = (
+        cluster.submit(text, "alice", (*options, f"--nodelist={node}"))
+        for text, node in zip((script, script, own + script), cluster.node_names)
+    )
+    for number in (first, second, other):
+        site.running(number)
+    assert published(site, other).report.used_cpu == 2.0
+    line = "WorkDir: .pilot.ad: another job has the same directory"
+    for node in cluster.node_names[:2]:
+        cluster.wait_for(lambda node=node: line in site.agent_log(node), ROUND, "the line")  # type: ignore[misc]
+    assert site.comment(first) == site.comment(second) == ""
+
+
+def test_a_container_is_told_what_to_bind(site: SlurmSite) -> None:
+    """By the variable that Apptainer reads, in the batch script and in a step: one directory, which has all three."""
+    script = "APPTAINER_BIND=/data; env | grep APPTAINER_BIND= | cut -d= -f2; srun sh -c 'ls -A ${APPTAINER_BIND##*,}'"
+    number = site.cluster.submit(f"export {script}", "alice", ("--time=5", "--output=/home/alice/bound"))
+    job = site.end_of(number)
+    assert job.state == "COMPLETED"
+    bound, *names = site.cluster.run(["cat", "/home/alice/bound"]).stdout.split()
+    assert bound == "/data", "what a job sets itself stands in its script"
+    assert {".machinefeatures", ".jobfeatures", ".jobstatus"} <= set(names), "a step's task prolog adds ours"
+    plain = site.cluster.submit("echo $APPTAINER_BIND", "alice", ("--time=5", "--output=/home/alice/plain"))
+    tree = f"/run/drainwise/{site.end_of(plain).nodes[0]}/{plain}"
+    assert site.cluster.run(["cat", "/home/alice/plain"]).stdout.split() == [tree]
 
 
 def test_a_comment_of_somebody_else_stays(site: SlurmSite) -> None:

@@ -7,11 +7,12 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from drainwise.estimate import run_times
 from drainwise.estimate.run_times import MOST_WORDS, QUANTILE, WINDOW, Kind, RunTimes, kind_of
+from more_examples import more_examples
 
 KIND = ("atlas", "user7", "86400")
 times = st.floats(0, 1e6)
@@ -153,7 +154,7 @@ def test_a_task_may_change() -> None:
     assert known.expected(KIND) == pytest.approx(50, rel=a_tenth)
 
 
-@settings(max_examples=20)
+@more_examples(0.5)
 @given(st.integers(0, 10**6))
 def test_an_answer_is_as_new_as_a_twentieth_of_what_it_rests_on(seed: int) -> None:
     """Asked after each job or at the end alone, the answer differs by no more than these few jobs make."""

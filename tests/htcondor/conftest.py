@@ -19,31 +19,37 @@ _PLUGINS = str(Path(__file__).parents[2] / "plugins")
 
 # What the library knows as a number it evaluates; a daemon tells it as it is written, which another name for it shows.
 _ASK = """
-import htcondor2, json, sys
-values = {name: htcondor2.param.get(name) or '' for name in sys.argv[1:]}
-written = {name: v if isinstance(v, str) else htcondor2.param.get('WRITTEN_' + name) for name, v in values.items()}
-print(json.dumps(written))
+import json, os, sys
+for question in sys.stdin:
+    os.environ['CONDOR_CONFIG'], names = json.loads(question)
+    import htcondor2
+    htcondor2.reload_config()
+    values = {name: htcondor2.param.get(name) or '' for name in names}
+    written = {name: v if isinstance(v, str) else htcondor2.param.get('WRITTEN_' + name) for name, v in values.items()}
+    print(json.dumps(written), flush=True)
 """
 
 
-@pytest.fixture(scope="session")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     """Give the values of knobs, by lower-case name, under a configuration text; unset ones are left out.
 
-    Each question is asked once.
+    One process reads one configuration after the other; each question is asked once.
     """
+    command = [sys.executable, "-B", "-c", _ASK]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        questions, found = process.stdin, process.stdout
+        assert questions is not None and found is not None
 
-    @functools.cache
-    def ask(configuration: str, names: tuple[str, ...]) -> dict[str, str]:
-        file = tmp_path_factory.mktemp("condor") / "condor_config"
-        written = "".join(f"WRITTEN_{name} = $({name})\n" for name in names)
-        file.write_text(f"LOG = /var/log/condor\nEXECUTE = /var/lib/condor/execute\n{configuration}\n{written}")
-        environment = {**os.environ, "CONDOR_CONFIG": str(file)}
-        command = [sys.executable, "-B", "-c", _ASK, *names]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return {name.casefold(): str(value) for name, value in json.loads(ran.stdout).items() if value}
+        @functools.cache
+        def ask(configuration: str, names: tuple[str, ...]) -> dict[str, str]:
+            file = tmp_path_factory.mktemp("condor") / "condor_config"
+            written = "".join(f"WRITTEN_{name} = $({name})\n" for name in names)
+            file.write_text(f"LOG = /var/log/condor\nEXECUTE = /var/lib/condor/execute\n{configuration}\n{written}")
+            print(json.dumps([str(file), names]), file=questions, flush=True)
+            return {name.casefold(): str(value) for name, value in json.loads(found.readline()).items() if value}
 
-    return lambda configuration, names: dict(ask(configuration, tuple(names)))
+        yield lambda configuration, names: dict(ask(configuration, tuple(names)))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import functools
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import PoolError
@@ -29,6 +29,7 @@ from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
+from more_examples import more_examples
 from recorded_condor import GROUPS, USERS, recorded_ads
 
 SETTINGS = ReclaimSettings("least-waste", 7200, 7200, 86_400, 3600, 10**6, 10**6, 10**6, min_age=0)
@@ -103,7 +104,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=2000)
+@more_examples(1.5)
 @example(GROUPS, [(("slots", "PilotVacateTime"), 0, 10**400)], "least-kill")
 @given(st.sampled_from((GROUPS, USERS)), changes, st.sampled_from(sorted(POLICIES)))
 def test_any_value_anywhere_is_a_snapshot_or_a_refusal(

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused
 from drainwise.launch.backend import Start
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.job_script import NOT_BEGUN, job_script
+from more_examples import more_examples
 
 TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"
 SHELLS = [shell for shell in (("/bin/sh",), ("/bin/bash", "--posix")) if Path(shell[0]).exists()]
@@ -37,7 +38,7 @@ def run(script: str, shell: tuple[str, ...] = ("/bin/sh",)) -> int:
     return subprocess.run(shell, input=script.encode(), env={"LEFT": "1", "LC_ALL": "C"}, check=False).returncode
 
 
-@settings(max_examples=16)
+@more_examples(0.5)
 @given(st.lists(words, max_size=4), st.dictionaries(names, words, max_size=5), st.sampled_from(SHELLS))
 def test_nothing_a_user_writes_is_evaluated(
     tmp_path_factory: pytest.TempPathFactory, argv: list[str], environment: dict[str, str], shell: tuple[str, ...]

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolFull, UsageError
@@ -28,6 +28,7 @@ from drainwise.launch.this_machine.backend import LocalBackend, open_backend
 from drainwise.launch.this_machine.process import TAG, end_escaped
 from drainwise.launch.this_machine.slots import alone, enough, found_here, mapped, misfit
 from made_up_node import public_directory
+from more_examples import more_examples
 
 pytestmark = pytest.mark.daemons  # it runs real processes
 
@@ -537,7 +538,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=20)
+@more_examples(0.5)
 @given(acts)
 def test_it_is_never_overshot_whatever_comes_in_between(
     tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, int, int, int]]

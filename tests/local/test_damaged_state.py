@@ -18,6 +18,7 @@ from drainwise.local.database import STATE
 from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import snapshot_of
 from drainwise.pilotad.report import PilotReport
+from more_examples import more_examples
 
 NOW = 1795249000
 REQUEST = JobRequest("alice", "alice", 8, ("sleep", "60"), 3600)
@@ -81,7 +82,7 @@ def sound(volatile: Path) -> Path:
     return volatile / "sound"
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(more_examples(2.5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_stands_in_whatever_column_no_reader_fails_without_saying_where(
     sound: Path, data: st.DataObject

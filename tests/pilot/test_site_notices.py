@@ -31,6 +31,7 @@ class Site:
             "JOBFEATURES": job or str(self.job),
             "MACHINEFEATURES": str(self.machine),
             "JOBSTATUS": f"{self.status}/",
+            "SLURM_JOB_ID": "17",
         }
         self.said: list[str] = []
         self.time = 0.0
@@ -82,6 +83,16 @@ def test_of_two_site_ads_the_stricter_counts(site: Site, swapped: bool) -> None:
     (first / ".site.ad").unlink()
     orders = site.orders()
     assert (orders.leave, orders.deadline) == (False, LEASE.end)
+    assert site.said == []
+
+
+def test_a_site_ad_for_another_job_is_none(site: Site) -> None:
+    """Two pilots in one startup directory: what names the run of the other one does not count."""
+    text = f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {T0 + 600}\n"
+    (site.start / ".site.ad").write_text(f'{text}SITE_AD_RUN = "171@{T0}"\n')
+    assert not site.orders().leave
+    (site.start / ".site.ad").write_text(f'{text}SITE_AD_RUN = "17@{T0}"\n')
+    assert site.orders().leave
     assert site.said == []
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.stated_curve import between
@@ -15,6 +15,7 @@ from drainwise.pilot.decide.waste_curve import AHEAD, MOST_PAYLOADS, waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, running_since
 from drainwise.pilotad.waste_curve import curve_points
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
+from more_examples import more_examples
 
 from .work import T0, workload_of
 
@@ -42,7 +43,7 @@ def running(name: str, task: str, cores: int = 1, age: float = 0.0, maximum: flo
     return running_since(Payload(name, cores, ("true",), 1.0, maximum, task=task), T0 - age)
 
 
-@settings(max_examples=60)
+@more_examples(1.5)
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.lists(st.integers(1, 90_000), min_size=1, max_size=3)), max_size=3).filter(
         bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +13,15 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need import LAST_MOMENTS
+from drainwise.reclaim.open_need.ends_seen import EndsSeen
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 
 from .facts import NOW, SETTINGS, pilot, report, reports, snapshot
 from .test_replacements import on, waiting
 
-OPEN = dataclasses.replace(SETTINGS, policy="open-need", margin=0, grace=86_400)
+OPEN = dataclasses.replace(SETTINGS, policy="open-need", margin=0, grace=86_400, waiting_cost=0.02)
 HORIZON = OPEN.horizon
 
 
@@ -34,8 +35,17 @@ OLD = [busy(number, 15_000) for number in range(9)]
 YOUNG = busy(9, 60)
 
 
-def plan(seen: Snapshot, settings: ReclaimSettings = OPEN, since: int | None = None) -> Plan:
-    return make_plan(seen, NOW, settings, History(since={} if since is None else {"group_b": since}))
+MANY_ENDS = {"alice": EndsSeen(7200, 7200 * 3600)}
+"""A pilot of hers lived for an hour on average."""
+
+
+def plan(
+    seen: Snapshot,
+    settings: ReclaimSettings = OPEN,
+    since: int | None = None,
+    ends: Mapping[str, EndsSeen] | None = None,
+) -> Plan:
+    return make_plan(seen, NOW, settings, History(since={} if since is None else {"group_b": since}, ends=ends or {}))
 
 
 def ordered(of: Plan) -> list[str]:
@@ -48,15 +58,57 @@ def test_who_is_cheap_now_goes_and_the_other_one_waits_for_a_cheaper_one() -> No
     [part] = found.users
     assert (part.cores, part.cores_given, part.later, len(part.held)) == (16, 8, 8, 1)
     [held] = [one.reason for one in part.spared if one.candidate.pilot.run in part.held]
-    assert held.startswith("not yet: killed now it would waste 4.17 core-h for each core, and ")
+    assert held.startswith("not yet: now it would waste 4.17 core-h for each core, and ")
     assert "; for 8 cores it waits for pilots that cost less, until " in found.summary
     assert "missing" not in found.summary
     assert found.since == {"group_b": NOW}
 
 
+def test_where_pilots_end_by_themselves_nobody_is_ended_for_little() -> None:
+    """Ten pilots, six of which should end within the horizon; and those of another user say nothing of hers."""
+    seen = snapshot(*OLD, YOUNG, deficit=16)
+    assert ordered(plan(seen, ends=MANY_ENDS)) == []
+    assert ordered(plan(seen, ends={"bob": MANY_ENDS["alice"]})) == [YOUNG.run]
+    assert len(ordered(plan(seen, since=NOW - HORIZON, ends=MANY_ENDS))) == 2
+
+
+def test_what_a_limit_leaves_to_later_cycles_is_missing_too() -> None:
+    """More end by themselves than may be ordered now, and fewer than are wanted."""
+    seen = snapshot(*(busy(number, 60 + number) for number in range(10)), deficit=72)
+    limited = dataclasses.replace(OPEN, max_cores=16)
+    assert ordered(plan(seen, limited, ends=MANY_ENDS))
+
+
+def test_who_is_dear_to_drain_waits_as_well() -> None:
+    """Seven of its cores idle for ten minutes."""
+    drains = [busy(number, 18_000) for number in range(8)]
+    said = report(1.0, start=NOW - 18_000, first_end=NOW + 600, last_end=NOW + 600, uncommitted=0.0)
+    drains.append(pilot(8, said, cores=8))
+    [order] = plan(snapshot(*drains, deficit=8), dataclasses.replace(OPEN, policy="least-waste")).orders
+    assert order.kind == "leave"
+    assert ordered(plan(snapshot(*drains, deficit=8))) == [order.pilot.run]
+    assert ordered(plan(snapshot(*drains, deficit=8), ends=MANY_ENDS)) == []
+
+
+def test_who_has_been_spared_too_often_does_not_wait() -> None:
+    """The protection of the dearest has run out, so it goes first, and now."""
+    dear = busy(8, 19_000)
+    settings = dataclasses.replace(OPEN, trust=dataclasses.replace(OPEN.trust, spared=3))
+    for spared, orders in ((2, []), (3, [dear.run])):
+        history = History(spared={dear.run: spared}, ends=MANY_ENDS)
+        assert ordered(make_plan(snapshot(*OLD[:8], dear, deficit=8), NOW, settings, history)) == orders
+
+
 def test_in_the_last_moments_all_go_whatever_they_cost() -> None:
     for left, orders in ((HORIZON // 2, 1), (LAST_MOMENTS, 2), (0, 2), (-LAST_MOMENTS, 2)):
         assert len(ordered(plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW - HORIZON + left))) == orders
+
+
+def test_where_waiting_is_dear_all_go_at_once() -> None:
+    """A waiting core-hour counts as much as five wasted ones: two hours of it are more than any of these pilots."""
+    for cost, orders in ((0.02, 1), (5.0, 2)):
+        dear = dataclasses.replace(OPEN, waiting_cost=cost)
+        assert len(ordered(plan(snapshot(*OLD, YOUNG, deficit=16), dear))) == orders
 
 
 def test_a_need_that_could_not_be_met_opens_anew() -> None:
@@ -103,10 +155,12 @@ def test_room_of_several_pilots_is_made_as_a_whole() -> None:
     assert ordered(found) == [] and "room for 0 of 1 waiting job" in found.summary
     [part] = found.users
     assert len(part.held) == 2 and {reason.partition(" for each")[0] for reason in part.held.values()} == {
-        "not yet: killed now it would waste 2.09 core-h"
+        "not yet: now it would waste 2.09 core-h"
     }
+    assert ordered(plan(waiting(*pairs), ends=MANY_ENDS)) == []
     young = [*pairs[2:], *(on(busy(number, 60, cores=4), "n0") for number in range(2))]
     assert len(ordered(plan(waiting(*young)))) == 2
+    assert len(ordered(plan(waiting(*young), ends=MANY_ENDS))) == 2, "ends anywhere make no such room"
     assert len(ordered(plan(waiting(*pairs), since=NOW - HORIZON))) == 2
 
 

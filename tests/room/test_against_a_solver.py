@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
+
+from more_examples import more_examples
 
 from .pools import Pool, as_if_large, pools
 from .solver import solved
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@more_examples(2.5)
 @given(pools())
 def test_one_users_pilots_serve_what_the_solver_serves_at_its_cores_and_cost(pool: Pool) -> None:
     """Most jobs in the order of the kinds, then fewest cores, then least cost."""
@@ -21,7 +23,6 @@ def test_one_users_pilots_serve_what_the_solver_serves_at_its_cores_and_cost(poo
     assert alice.cost == pytest.approx(cost)
 
 
-@settings(max_examples=40, deadline=None)
 @given(pools(most_kinds=1))
 def test_also_in_a_large_pool_one_kind_gets_the_most_jobs_for_the_fewest_cores(pool: Pool) -> None:
     """Places are then left out only where enough others look as good."""
@@ -33,7 +34,6 @@ def test_also_in_a_large_pool_one_kind_gets_the_most_jobs_for_the_fewest_cores(p
     assert alice.cost >= cost - 1e-6
 
 
-@settings(max_examples=40, deadline=None)
 @given(pools())
 def test_in_a_large_pool_the_first_kind_has_the_most_jobs(pool: Pool) -> None:
     """The other kinds find room beside it; none has more than the solver finds possible."""

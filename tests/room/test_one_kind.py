@@ -6,11 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from drainwise.room.one_kind import Offers, cheapest_places
+from more_examples import more_examples
 
 Table = list[list[tuple[int, int, int]]]
 
@@ -38,7 +39,7 @@ def total(it: Offers, chosen: np.typing.NDArray[np.int64]) -> tuple[float, float
     return value.real, value.imag
 
 
-@settings(max_examples=200, deadline=None)
+@more_examples(5)
 @given(tables, st.integers(0, 14))
 def test_the_choice_is_the_best_of_all(table: Table, wanted: int) -> None:
     """Fewest cores, then least cost; None where there is no room for so many."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.made_up_room import mixed_pool
@@ -144,7 +144,6 @@ def _made(pool: Pool, size: str) -> RoomMade:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=40, deadline=None)
 @given(pools(("alice", "dave", "eve")), st.randoms(use_true_random=False))
 def test_claims_change_neither_who_loses_how_much_nor_what_others_lose(size: str, pool: Pool, dice: Random) -> None:
     """Whatever alice claims: dave and eve lose the same pilots, alice the same cores, and the same jobs have room."""
@@ -161,7 +160,6 @@ def _of(pool: Pool, user: str) -> set[str]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=40, deadline=None)
 @given(pools(("alice", "dave")), st.randoms(use_true_random=False))
 def test_the_order_in_which_places_and_pilots_are_listed_changes_nothing(size: str, pool: Pool, dice: Random) -> None:
     """The order of the kinds and of the users is theirs; all else goes by name."""
@@ -172,7 +170,6 @@ def test_the_order_in_which_places_and_pilots_are_listed_changes_nothing(size: s
 
 
 @pytest.mark.parametrize("size", SIZES)
-@settings(max_examples=40, deadline=None)
 @given(pools(("alice", "dave", "eve")))
 def test_all_room_is_there_when_the_pilots_have_left(size: str, pool: Pool) -> None:
     """Each place holds the jobs it is said to hold beside those served before; nobody loses more than the limit."""

@@ -9,7 +9,7 @@ import pytest
 
 from panda_record import HEADING, record
 from waste_table.command import main
-from waste_table.document import BEGIN, END, written
+from waste_table.document import BEGIN, END, tables, written
 from waste_table.workloads import workloads
 
 
@@ -28,7 +28,7 @@ def test_every_row_has_its_share_and_its_horizon() -> None:
     assert {(one.reclaimed, one.site.horizon) for one in rows.values()} == {
         (share, horizon) for share in (0.25, 0.05) for horizon in (7200, 21_600, 86_400)
     }
-    assert rows["mix-80/8/twentieth/2h"].mix == ((8, 1.0),) and rows["lcg/quarter/1d"].step == 1800
+    assert rows["mix-80/8/twentieth/2h"].mix == ((8, 1.0),) and rows["lcg/quarter/1d"].step == 3600
 
 
 @pytest.mark.daemons  # whole simulations take their time
@@ -50,6 +50,21 @@ def test_rows_are_measured_in_parts_and_written(logs: Path, capsys: pytest.Captu
     assert "1 moments in each of 2 replications" in text and "predicted to wasted" in text
     assert main([*words, "least-waste", "--only", "none", "--write", str(page)]) == 0
     assert page.read_text() == text
+
+
+def test_a_ratio_is_of_the_same_states() -> None:
+    """With an interval over the replications; nothing where one of both was not measured."""
+    row = {"wasted": [1.0, 0.5, 1.5], "given": 1.0}
+    policies = {
+        "least-waste": {**row, "sums": [[2.0, 1.0], [4.0, 5.0]]},
+        "least-kill": {**row, "sums": [[4.0, 4.0], [8.0, 8.0]]},
+        "wait-then-kill": {**row, "sums": [[0.0, 0.0], [0.0, 0.0]]},
+        "open-need": row,
+    }
+    made = tables({"lcg/quarter/2h": {"moments": 1, "replications": 2, "policies": policies}}, workloads())
+    assert "| least-waste to least-kill | 0.5 ± 0 |" in made
+    assert "| least-waste: predicted to wasted | 1 ± 4.2 |" in made
+    assert "to wait-then-kill" not in made and "open-need:" not in made
 
 
 def test_a_document_without_marks_is_left_alone() -> None:

@@ -83,6 +83,8 @@ class AgentHost:
         """
         fields = {name: more.pop(name) for name in ("work_dir", "restarts", "start_known", "ends") if name in more}
         start = self.now - 100
+        if "work_dir" in fields:
+            more.setdefault("WorkDir", os.fsdecode(fields["work_dir"]))  # type: ignore[arg-type]
         lease = SlurmLease(job=str(number), uid=uid, gid=uid, started=start, cores=cores, **fields)  # type: ignore[arg-type]
         node = open_node(self.runtime, NODE, create=True)
         assert node is not None

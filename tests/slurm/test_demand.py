@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.slurm.cluster.node_line import SlurmNode
@@ -15,6 +15,7 @@ from drainwise.slurm.cluster.rules import ClusterRules, Selection
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.demand import SlurmDemand, Wanted
 from drainwise.slurm.pool.node_classes import MOST_LISTS, NodeClasses, lists_of
+from more_examples import more_examples
 
 NOW = 1795270000
 GIB = 1 << 30
@@ -97,7 +98,7 @@ def would_do(node: SlurmNode, job: SlurmJob) -> bool:
     )
 
 
-@settings(max_examples=60)
+@more_examples(1.5)
 @given(clusters(), jobs)
 def test_a_kinds_classes_are_the_nodes_that_would_do(nodes: list[SlurmNode], job: SlurmJob) -> None:
     """Whatever the nodes have and the job asks: no node too many, none too few."""

@@ -12,6 +12,7 @@ from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.install.defaults import without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
 from drainwise.install.package import command_text, put_in_place, take_away
+from drainwise.install.prolog_scripts import PLACE, prolog_scripts
 from drainwise.install.removal import live_configuration, removal_of
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
@@ -42,6 +43,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--python", metavar="FILE", help=f"what runs it (default: as the tree says, else {_PYTHON})")
     parser.add_argument("--command", metavar="FILE", dest="program", default=COMMAND, help="default: %(default)s")
+    text = f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
+    parser.add_argument("--prologs", action="store_true", help=text)
     parser.set_defaults(run=run)
 
 
@@ -53,9 +56,10 @@ def run(args: argparse.Namespace) -> int:
     if args.remove:
         return _remove((*files, *(read_tree(args.defaults) if args.defaults else ())), library, args)
     open_to_users(files, "/")
-    if not args.files_only:
-        _put_package(library, python, os.path.abspath(args.program))
-    written, kept = sparing_edited(files, "/")
+    release = library if args.files_only else _put_package(library, python, os.path.abspath(args.program))
+    scripts = prolog_scripts(release, library, python) if args.prologs else ()
+    open_to_users(scripts, "/")
+    written, kept = sparing_edited((*scripts, *files), "/")
     written += without_the_sites(read_tree(args.defaults) if args.defaults else (), "/")
     write_tree(written, "/")
     for file in written:
@@ -83,13 +87,16 @@ def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespac
     return 1 if removal.stubs or removal.edited else 0
 
 
-def _put_package(library: str, python: str, program: str) -> None:
-    print(f"{library}/drainwise is {put_in_place(library, python)}")
+def _put_package(library: str, python: str, program: str) -> str:
+    """Put the package and its command in place; the directory of the release."""
+    release = put_in_place(library, python)
+    print(f"{library}/drainwise is {release}")
     if _is_anothers(program):
         print(f"kept {program}, which is another program")
     else:
         write_tree([RenderedFile(program, command_text(library, python), 0o755)], "/")
         print(f"wrote {program}")
+    return release
 
 
 def places_in(files: Iterable[RenderedFile]) -> tuple[str, str]:

@@ -103,7 +103,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
     console = Console(sys.stderr)
     tag = state.state_of(store)
     store.commit()
-    place = LaunchPlace(args.file, _key(args.file), state.path, tag)
+    place = LaunchPlace(args.file, _key(args.file), state.path, tag, console.say)
     routes = Routes(_openers(launch, args.backend_options, place), console.say, only_here=args.backend == LOCAL)
     try:
         _open_again(routes, store.open_starts())

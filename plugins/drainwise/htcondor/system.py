@@ -61,7 +61,7 @@ class HTCondor(System):
         """See `System`."""
         from drainwise.htcondor.pool.pool import HTCondorPool
 
-        return HTCondorPool()
+        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules())
 
     def require(self, pool: Pool) -> None:
         """See `System`."""
@@ -100,12 +100,14 @@ class HTCondor(System):
         """See `System`."""
         from drainwise.htcondor.setup.check import judge
         from drainwise.htcondor.setup.collect_facts import collect
+        from drainwise.install.features_probe import features_findings
 
         roles = _ROLES if args.role == "all" else (args.role,)
         facts = collect(site, roles, args.node, progress)
         here = any(one.role == "central" and one.machine == facts.here for one in facts.daemons)
         of_agent = agent(here, _master_service(), facts.here) if "central" in roles else ()
-        return [*judge(facts, site, roles), *of_agent]
+        nodes = sorted({one.machine for one in facts.daemons if one.role == "execute"})
+        return [*judge(facts, site, roles), *of_agent, *features_findings(site, nodes, facts.here)]
 
     def validation_tables(
         self,

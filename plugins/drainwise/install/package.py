@@ -34,7 +34,8 @@ _COMMAND = '''\
 """The command drainwise of this machine; written by `drainwise install`."""
 import sys
 
-sys.path.insert(0, "{library}")
+# In the second: what the distribution does not have, or too old, such as HTCondor's bindings.
+sys.path[:0] = ["{library}", "/usr/local/lib/drainwise"]
 from drainwise.cli.main import main
 
 sys.exit(main())

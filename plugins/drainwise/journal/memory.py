@@ -21,6 +21,8 @@ from drainwise.journal.event import (
     NEED,
     NOT_DONE,
     ORDER,
+    PAYLOADS,
+    PILOTS,
     REFUSED,
     SKIPPED,
     UNANSWERED,
@@ -36,18 +38,21 @@ from drainwise.journal.event import (
 )
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, open_order_of, outcome_of
+from drainwise.journal.payloads import SeenPayloads
+from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
+from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -67,6 +72,8 @@ class Memory:
         self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
         self._withdrawn: dict[str, int] = {}  # by run: when its last order was
         self._since: dict[str, int] = {}  # by account: when its need opened
+        self._payloads = SeenPayloads()
+        self._pilots = PilotsSeen()
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -116,19 +123,7 @@ class Memory:
         if kind == DECISION:
             self._decided(event)
         elif kind == ORDER:
-            run = text(event, "run")
-            order, request = open_order_of(event), _request_of(event)
-            self._doubts.note(event)
-            if event.get("outcome") == DONE:
-                self._open[run] = order
-                if not request:  # the limits of a cycle and an hour are the agent's own
-                    self._orders[run] = PastOrder(order.ordered, order.user, order.cores)
-            if event.get("outcome") in (DONE, UNANSWERED) and request:
-                self._requested[run] = request, order.cores, order.deadline
-            elif event.get("outcome") in _NOT_GIVEN:
-                self._requested.pop(run, None)
-                self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
-            self._unwritten.pop(run, None)
+            self._ordered(event)
         elif kind == WITHDRAWAL and event.get("outcome") == DONE:
             self._open.pop(text(event, "run"), None)
             self._requested.pop(text(event, "run"), None)
@@ -138,13 +133,38 @@ class Memory:
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
                 self._outcomes[outcome.run] = outcome
-        elif kind == NEED:
+        else:
+            self._note_demand(kind, event)
+
+    def _note_demand(self, kind: object, event: Event) -> None:
+        if kind == NEED:
             self._since = {text(one, "account"): moment(one, "since") for one in objects(event, "since")}
+        elif kind == PAYLOADS:
+            self._payloads.note(event)
+        elif kind == PILOTS:
+            self._pilots.note(event)
         elif kind == DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
             if unmet == UnmetDemand(unmet.account, kind=unmet.kind):
                 del self._unmet[unmet.key]
+
+    def _ordered(self, event: Event) -> None:
+        run = text(event, "run")
+        order, request = open_order_of(event), _request_of(event)
+        self._doubts.note(event)
+        if event.get("outcome") == DONE:
+            self._open[run] = order
+            if not request:  # the limits of a cycle and an hour are the agent's own
+                self._orders[run] = PastOrder(order.ordered, order.user, order.cores)
+        if event.get("outcome") in (DONE, UNANSWERED):
+            self._pilots.ordered(order)
+        if event.get("outcome") in (DONE, UNANSWERED) and request:
+            self._requested[run] = request, order.cores, order.deadline
+        elif event.get("outcome") in _NOT_GIVEN:
+            self._requested.pop(run, None)
+            self._unmet = {name: one.without(run) for name, one in self._unmet.items()}
+        self._unwritten.pop(run, None)
 
     def _decided(self, event: Event) -> None:
         chosen = objects(event, "chosen") if truth(event, "acting") else []
@@ -174,7 +194,7 @@ class Memory:
         Cores of an order of which it is not known whether it was given or carried out count as ordered.
         """
         # What lies ahead was given by a clock that was set back since: it counts from now, not until then.
-        self._orders = {run: replace(one, time=min(one.time, now)) for run, one in self._orders.items()}
+        self._orders = {run: replace(one, time=now) if one.time > now else one for run, one in self._orders.items()}
         doubtful = {run: one for run, one in self._doubts.orders().items() if run not in self._requested}
         known = {**self._orders, **self._maybe_given(), **doubtful}
         oldest = min(now - DAY + 1, max((one.time for one in known.values()), default=0))
@@ -201,7 +221,13 @@ class Memory:
             {run: (request, cores) for run, (request, cores, _) in self._requested.items()},
             withdrawn=dict(self._withdrawn),
             since=dict(self._since),
+            run_times=self._payloads.learned,
+            ends=self._pilots.ends(now),
         )
+
+    def looked(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
+        """Return the event of a look at the pilots that may end by themselves; by another policy nobody asks."""
+        return self._pilots.looked(snapshot, now) if settings.policy == OPEN_NEED else []
 
     def opened(self, plan: Plan, now: int) -> list[dict[str, object]]:
         """Return the event to write where the needs that stay open are others than those remembered."""
@@ -218,6 +244,10 @@ class Memory:
             for run, one in self._unwritten.items()
             if not _request_of(one)
         }
+
+    def payloads_seen(self, snapshot: Snapshot) -> list[dict[str, object]]:
+        """Take in which payloads the nodes see; those that have ended, as events to write."""
+        return self._payloads.seen(snapshot)
 
     def watched(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -159,10 +159,11 @@ class LaunchPlace:
     """The place that a backend is opened for. file: of its settings. key: put before its names ([A-Za-z0-9_.-]+).
 
     directory: absolute, of this user alone, for what the backend must keep (event logs, scripts). state: what every tag
-    from here begins with, now and when the same launch goes on later.
+    from here begins with, now and when the same launch goes on later. say: tells the user a line.
     """
 
     file: str
     key: str
     directory: str
     state: str = ""
+    say: Callable[[str], object] = field(default=lambda _: None, compare=False)

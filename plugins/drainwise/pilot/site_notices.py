@@ -1,7 +1,8 @@
 """Site notices, read from their three channels: `.site.ad`, `shutdowntime_job` and `shutdowntime`.
 
 `.site.ad` may lie in the startup directory and in $JOBSTATUS: a site whose jobs may share a startup directory writes it
-there. Where both are, the stricter counts: one that asks to leave, and the earlier deadline.
+there. Where both are, the stricter counts: one that asks to leave, and the earlier deadline. One that names the run
+of another job (SITE_AD_RUN) counts as none.
 
 A notice that cannot be read or makes no sense is one log line, and the last sound one holds: only a file that says
 otherwise, or has vanished, withdraws an order.
@@ -38,7 +39,7 @@ class SiteNoticeReader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._faults, self._clock = Faults(log), clock
-        self._directories = {SITE_AD: startup_directory}
+        self._directories, self._job = {SITE_AD: startup_directory}, environment.get("SLURM_JOB_ID", "")
         if environment.get("JOBSTATUS"):
             self._directories[f"{JOBSTATUS}/{SITE_AD}"] = environment["JOBSTATUS"].rstrip("/")
         self._site_ads: dict[str, SiteAd | None] = {}
@@ -64,6 +65,8 @@ class SiteNoticeReader:
 
     def _read_site_ad(self, place: str, directory: str) -> SiteAd | None:
         found, reason = read_site_ad(directory)
+        if found is not None and self._job and found.run and found.run.partition("@")[0] != self._job:
+            found, reason = None, "absent"  # another job's, which had the same startup directory
         if reason == "absent":
             reason = ""
         elif found is None:

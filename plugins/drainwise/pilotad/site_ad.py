@@ -7,7 +7,7 @@ import posix
 from drainwise.common.local_file import replace_file
 from drainwise.facts import fact
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import PAYLOAD_DEADLINE, SITE_AD, VACATE_DESIRED
+from drainwise.pilotad.attributes import PAYLOAD_DEADLINE, SITE_AD, SITE_AD_RUN, VACATE_DESIRED
 from drainwise.pilotad.pilot_ad import known_values
 from drainwise.pilotad.safe_open import JobDirectory, not_written, open_dir, read_file
 from drainwise.pilotad.values import flag, unix_time
@@ -15,15 +15,44 @@ from drainwise.pilotad.values import flag, unix_time
 SITE_AD_LIMIT = 4096
 """Bytes the file may hold."""
 
-_ROWS = {VACATE_DESIRED.encode(): (VACATE_DESIRED, flag), PAYLOAD_DEADLINE.encode(): (PAYLOAD_DEADLINE, unix_time)}
+_RUN_SIGNS = b"0123456789@"
+_LONGEST_RUN = 32
+
+
+def _run(text: bytes) -> str | None:
+    """Read the name of a run of a job, in quotes; None for anything else."""
+    name = text[1:-1]
+    quoted = len(text) > 2 and text[:1] == text[-1:] == b'"'
+    return name.decode("ascii") if quoted and len(name) <= _LONGEST_RUN and not name.strip(_RUN_SIGNS) else None
+
+
+_ROWS = {
+    VACATE_DESIRED.encode(): (VACATE_DESIRED, flag),
+    PAYLOAD_DEADLINE.encode(): (PAYLOAD_DEADLINE, unix_time),
+    SITE_AD_RUN.encode(): (SITE_AD_RUN, _run),
+}
 
 
 @fact
 class SiteAd:
-    """The paper's table 2. vacate_desired: start draining. payload_deadline: the lease's new end, UNIX s, or None."""
+    """The paper's table 2. vacate_desired: start draining. payload_deadline: the lease's new end, UNIX s, or None.
+
+    run: the run of a job that it is for, job and start (`17@1795248000`), "" where it lies in a place of that job's.
+    """
 
     vacate_desired: bool
     payload_deadline: int | None = None
+    run: str = ""
+
+
+def site_ad_text(ad: SiteAd) -> bytes:
+    """Write the file's content."""
+    content = f"{VACATE_DESIRED} = {ad.vacate_desired}\n"
+    if ad.payload_deadline is not None:
+        content += f"{PAYLOAD_DEADLINE} = {ad.payload_deadline}\n"
+    if ad.run:
+        content += f'{SITE_AD_RUN} = "{ad.run}"\n'
+    return content.encode("ascii")
 
 
 def write_site_ad(directory: int | str, vacate_desired: bool, payload_deadline: int | None = None) -> bool:
@@ -32,10 +61,7 @@ def write_site_ad(directory: int | str, vacate_desired: bool, payload_deadline: 
     payload_deadline: UNIX s. A file that says it already is left alone, so its mtime is the time of the order; one that
     the user deleted, changed or replaced by something else is written again. Raises FeatureError.
     """
-    content = f"{VACATE_DESIRED} = {vacate_desired}\n"
-    if payload_deadline is not None:
-        content += f"{PAYLOAD_DEADLINE} = {payload_deadline}\n"
-    wanted = content.encode("ascii")
+    wanted = site_ad_text(SiteAd(vacate_desired, payload_deadline))
     with JobDirectory(directory) as dir_fd:
         try:
             if read_file(dir_fd, SITE_AD, posix.geteuid(), SITE_AD_LIMIT)[0] == wanted:
@@ -86,5 +112,5 @@ def parse_site_ad(data: bytes) -> tuple[SiteAd | None, str]:
     if vacate is None:
         return None, f"no sound {VACATE_DESIRED}"
     deadline = values.get(PAYLOAD_DEADLINE, 0)
-    ad = SiteAd(bool(vacate), int(deadline) if deadline else None)
+    ad = SiteAd(bool(vacate), int(deadline) if deadline else None, str(values.get(SITE_AD_RUN) or ""))
     return ad, f"no sound {PAYLOAD_DEADLINE}" if deadline is None else ""

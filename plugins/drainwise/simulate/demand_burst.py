@@ -148,9 +148,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     if policy == SITE_DEFAULT:
         margin, least = ReclaimSettings.margin, burst.scenario.min_grace
         settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=margin, min_grace=least)
-    # Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
-    history = History(broken={HOLDER: 0.0}) if burst.scenario.estimates == EXACT else None
-    plan = make_plan(snapshot, now, settings, history)
+    plan = make_plan(snapshot, now, settings, history_of(site, burst))
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
     if is_policy(policy) or policy == SITE_DEFAULT:
@@ -169,6 +167,15 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
         sum(waste for _, _, waste in found),
         tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
     )
+
+
+def history_of(site: Site, burst: Burst) -> History:
+    """Return what the agent knows of earlier: the pilots that ended by themselves.
+
+    Who knows every end keeps each promise; else the agent starts without a memory of those that were kept.
+    """
+    broken = {HOLDER: 0.0} if burst.scenario.estimates == EXACT else {}
+    return History(broken=broken, ends={HOLDER: site.ends_seen()})
 
 
 def latest(snapshot: Snapshot, burst: Burst) -> int:

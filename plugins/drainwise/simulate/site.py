@@ -7,6 +7,7 @@ from different decisions on the same state can be compared.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from math import inf
@@ -14,6 +15,7 @@ from math import inf
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.workload import RunningPayload
+from drainwise.reclaim.open_need.ends_seen import WINDOW, EndsSeen
 from drainwise.simulate.policies.clairvoyant import Truth
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.waiting import WaitingPayloads
@@ -53,6 +55,8 @@ class Site:
         self._vacant = dict.fromkeys(range(len(workload.sizes)), True)  # by place: whether no pilot was ever there
         self._room: dict[int, int] = {}  # place → run of a pilot with free cores
         self._ahead: list[tuple[float, int, int, str]] = []
+        # By themselves: start, end (UNIX s), cores, whether before the lease ended.
+        self._gone_alone: deque[tuple[float, float, int, bool]] = deque()
 
     def copy(self, estimates: SimulatedEstimates | None = None) -> Site:
         """Return the same state, to go on by itself; without its own `estimates` it learns no more run times."""
@@ -65,6 +69,7 @@ class Site:
         other.pilots = {run: pilot.copy() for run, pilot in self.pilots.items()}
         other.ordered, other.gone, other.freed = self.ordered.copy(), self.gone[:], self.freed[:]
         other._vacant, other._room, other._ahead = self._vacant.copy(), self._room.copy(), self._ahead[:]
+        other._gone_alone = self._gone_alone.copy()
         return other
 
     def advance(self, until: float) -> None:
@@ -179,6 +184,21 @@ class Site:
             if self.workload.sizes[place] >= cores and self._settle_in(place):
                 return
 
+    def ends_seen(self) -> EndsSeen:
+        """Return what was seen of pilots that ended by themselves, or have not ended, until now."""
+        begin = self.now - WINDOW
+        gone = [(start, end, cores) for start, end, cores, _ in self._gone_alone if end > begin]
+        there = [(one.lease.start, self.now, one.lease.cores) for one in self.pilots.values()]
+        seen = sum(cores * (end - max(start, begin)) for start, end, cores in (*gone, *there))
+        early = sum(cores for _, end, cores, is_early in self._gone_alone if is_early and end > begin)
+        return EndsSeen(early, seen)
+
+    def _note_end(self, lease: Lease) -> None:
+        while self._gone_alone and self._gone_alone[0][1] <= self.now - WINDOW:
+            self._gone_alone.popleft()
+        is_early = lease.end is None or self.now < lease.end
+        self._gone_alone.append((lease.start, self.now, lease.cores, is_early))
+
     def _offer(self, pilot: SimPilot) -> None:
         """Let a pilot decide what to start, and whether to go."""
         workload, now = self.workload, self.now
@@ -282,6 +302,8 @@ class Site:
         self._room.pop(pilot.place, None)
         if self._left is not None:
             self._left(pilot.run, self.now)
+        if pilot.run not in self.ordered:
+            self._note_end(pilot.lease)
         if self._serves(pilot):
             self.freed.append(pilot.place)
         else:

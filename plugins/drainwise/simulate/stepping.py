@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Account, Snapshot
-from drainwise.simulate.demand_burst import CLAIMANT, HOLDER, Burst, pilots_of, run_name, truth_of_pilot
+from drainwise.simulate.demand_burst import CLAIMANT, HOLDER, Burst, history_of, pilots_of, run_name, truth_of_pilot
 from drainwise.simulate.policies.clairvoyant import Truth
 from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView, StepwisePolicy
 from drainwise.simulate.site import Site
@@ -55,6 +55,7 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
             burst.scenario.site,
             usual,
             lambda: _snapshot(site, held, wanted),
+            lambda: history_of(site, burst),
             lambda until: future_of(site, until),
             lambda other: _trial(site.copy(), burst, other, wanted),
         )

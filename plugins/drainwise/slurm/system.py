@@ -38,7 +38,8 @@ class Slurm(System):
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
 
-        return SlurmPool(site.slurm, site.reclaim.max_grace)
+        rules, sent = site.clients.rules, site.identity.rules()
+        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent)
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""
@@ -77,8 +78,9 @@ class Slurm(System):
         progress: Callable[[int, int], None],  # noqa: ARG002
     ) -> Sequence[Finding]:
         """See `System`."""
+        from drainwise.install.features_probe import features_findings
         from drainwise.slurm.setup.check import judge
-        from drainwise.slurm.setup.check_facts import collect
+        from drainwise.slurm.setup.check_facts import collect, nodes_of
         from drainwise.slurm.setup.check_node import hook_files, judge_hooks, judge_space, space_of
         from drainwise.slurm.setup.check_orders import caller_of, is_controller, judge_orders
 
@@ -88,7 +90,8 @@ class Slurm(System):
         findings = [*judge(facts, site, now), *judge_orders(facts, caller, site, now)]
         findings += agent(is_controller(facts, host), None, host)
         space = judge_space(space_of(site.slurm.runtime_dir), host)
-        return [*findings, *judge_hooks(hook_files(facts, site), host), *space]
+        features = features_findings(site, nodes_of(site) if site.features.url else (), host)
+        return [*findings, *judge_hooks(hook_files(facts, site), host), *space, *features]
 
     def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
         """See `System`."""

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.values import LARGEST_POOL, Ad, moment, named, number, shown, text
-from drainwise.htcondor.pool.shares import AccountingRecord
 from drainwise.htcondor.pool.slots import SILENT_AFTER, Slot, heard_lately
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.htcondor.shares.accounting import AccountingRecord
 from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 
 

@@ -10,7 +10,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, odd_number
 from drainwise.htcondor.demand.demand import DemandLimits, demand_of
 from drainwise.htcondor.demand.resources import resources_of
@@ -18,24 +20,15 @@ from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.complete_answer import notices_of, require_refilled, require_whole
 from drainwise.htcondor.pool.places import places_of
-from drainwise.htcondor.pool.shares import (
-    NO_GROUP,
-    AccountingRecord,
-    Accounts,
-    Use,
-    accounting_record,
-    endless,
-    fair_shares,
-    groups,
-    new_user_priority,
-    owed_in_trees,
-    rooms,
-)
-from drainwise.htcondor.pool.slots import Slot, given_back, heard_lately, pilot_of, slot_of
+from drainwise.htcondor.pool.slots import Slot, client_of, given_back, heard_lately, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.htcondor.shares.accounting import Accounts, Use, accounting_record, groups, rooms
+from drainwise.htcondor.shares.owed import accounts_of, user_priorities, uses_of
+from drainwise.identity.identity import PilotIdentity
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.pool.job_kinds import JobKind
 
 _CLOSE = 100.0
 """A slot whose cores per weight differ by more than this from the pool's middle one does not weigh the pool."""
@@ -47,10 +40,13 @@ def snapshot_of(
     now: int,
     before: Collection[str] = (),
     told: Callable[[], Told | str] | None = None,
+    clients: ClientRules | None = None,
+    sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
 ) -> Snapshot:
     """Read the facts in the ads at `now` (UNIX s); before: the nodes of the last whole answer, see `require_refilled`.
 
     told: gives which jobs wait and where they could run, or why that was not told; called when the ads have been read.
+    clients: which pilots are of which kind of client. sent: who sent jobs, by GlobalJobId.
 
     What cannot be so (a slot of a node that has gone, a number that no pool has) is left out, and the notices say so.
     Raises PoolUnreachable when the ads cannot be a whole and recent answer: no slots, most of them long unheard of, a
@@ -59,7 +55,7 @@ def snapshot_of(
     """
     records = [record for record in map(accounting_record, others.accounting) if record is not None]
     known, startds, names = groups(records), Startds(others.startds), Accounts(records)
-    seen = _seen(slot_ads, startds, names, now, resources_of(others.startds))
+    seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients, sent)
     slots = seen.slots
     claimed = [slot for slot in slots if slot.submitter is not None]
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now)
@@ -67,49 +63,47 @@ def snapshot_of(
     ratio, strange = _cores_per_weight(slots)
     back = given_back(slots, now)
     held = [slot for slot in claimed if slot.name not in back]
-    running = Counter(slot.submitter for slot in held if not slot.idle)
-    submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
-    largest = None if startds.cores is None else max(startds.cores, *(slot.cores for slot in slots))
-    limits = DemandLimits(
-        running,
-        ratio,
-        largest if ratio == 1.0 else None,
-        {name: room * ratio for name, room in rooms(records).items()},
-        _idle_claims(held),
-    )
     answer = told() if told is not None else None
     jobs = answer if isinstance(answer, Told) else None
+    submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
+    limits = _limits(slots, held, startds, {name: room * ratio for name, room in rooms(records).items()}, ratio)
     demand = demand_of(submitters, others.schedds, limits, jobs, names.__getitem__)
-    uses = _uses(held, demand.waiting, records, known, names, ratio)
+    in_use = [(slot.submitter or "", slot.cores) for slot in held]
+    uses = uses_of(in_use, demand.waiting, records, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
     places = () if jobs is None else places_of(jobs.places, claimed, back, startds, now)
     cores = sum(slot.cores for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
-    owed = _owed(uses, records, known, ratio, cores)
-    shares = _owed(endless(uses), records, known, ratio, cores)
-    unsure = _unsure(uses, records, known)
-    accounts = tuple(
-        _account(name, use, owed[name], shares[name], name in unsure) for name, use in sorted(uses.items())
-    )
-    kinds = None
-    if demand.kinds is not None:
-        turn = {name: use.priority for name, use in uses.items()}  # what can run nowhere may be all that an account has
-        kinds = tuple(sorted(demand.kinds, key=lambda one: (turn.get(one.account, math.inf), one.account)))
+    accounts = accounts_of(uses, records, known, ratio, cores)
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     return Snapshot(
         taken=now,
         pilots=tuple(closed_pilots(seen.pilots(), slots)),
         accounts=accounts,
         free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
-        user_priorities=_user_priorities(claimed, records),
+        user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in claimed), records),
         notices=(
             *closed_notices(slots),
             *notices_of(slots, seen.gone, seen.odd, strange, records),
             *((f"demand counts by cores alone: {answer}",) if isinstance(answer, str) else ()),
             *demand.notices,
         ),
-        kinds=kinds,
+        kinds=None if demand.kinds is None else _in_turn(demand.kinds, uses),
         places=places,
     )
+
+
+def _limits(
+    slots: Iterable[Slot], held: Sequence[Slot], startds: Startds, rooms_left: Mapping[str, float], ratio: float
+) -> DemandLimits:
+    largest = None if startds.cores is None else max(startds.cores, *(slot.cores for slot in slots))
+    running = Counter(slot.submitter for slot in held if not slot.idle)
+    return DemandLimits(running, ratio, largest if ratio == 1.0 else None, rooms_left, _idle_claims(held))
+
+
+def _in_turn(kinds: Iterable[JobKind], uses: Mapping[str, Use]) -> tuple[JobKind, ...]:
+    """Sort the kinds by their accounts' priorities; of an account whose jobs can run nowhere, none is known."""
+    turn = {name: use.priority for name, use in uses.items()}
+    return tuple(sorted(kinds, key=lambda one: (turn.get(one.account, math.inf), one.account)))
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,15 @@ class _Seen:
             yield pilots[0] if len(pilots) == 1 else _in_several_slots(pilots)
 
 
-def _seen(slot_ads: Iterable[Ad], startds: Startds, names: Accounts, now: int, resources: Sequence[str]) -> _Seen:
+def _seen(
+    slot_ads: Iterable[Ad],
+    startds: Startds,
+    names: Accounts,
+    now: int,
+    resources: Sequence[str],
+    clients: ClientRules | None,
+    sent: Mapping[str, PilotIdentity | None],
+) -> _Seen:
     """Sort the ads, as they come in, in one go."""
     seen = _Seen([], [], [], defaultdict(list))
     since = startds.hooks_since
@@ -141,8 +143,11 @@ def _seen(slot_ads: Iterable[Ad], startds: Startds, names: Accounts, now: int, r
         else:
             seen.slots.append(slot)
             if slot.submitter is not None:
-                pilot = pilot_of(slot, names[slot.submitter], now, since.get(slot.machine), startds.place_of(slot.name))
+                hooks, place = since.get(slot.machine), startds.place_of(slot.name)
+                pilot = pilot_of(slot, names[slot.submitter], now, hooks, place, sent)
                 if pilot is not None:
+                    client = client_of(slot, pilot.account, clients).name
+                    pilot = pilot if client == pilot.client else replace(pilot, client=client)
                     seen.runs[pilot.run].append(pilot)
     return seen
 
@@ -185,102 +190,3 @@ def _cores_per_weight(slots: Sequence[Slot]) -> tuple[float, list[Slot]]:
     if not sound:
         return 1.0, strange
     return sum(slot.cores for slot in sound) / math.fsum(slot.weight for slot in sound), strange
-
-
-def _uses(
-    claimed: Sequence[Slot],
-    waiting: Mapping[str, tuple[float, float]],
-    records: Sequence[AccountingRecord],
-    known: Mapping[str, AccountingRecord],
-    names: Accounts,
-    ratio: float,
-) -> dict[str, Use]:
-    """Return use and demand by account; a group that has a quota is there even when it uses nothing."""
-    in_use: dict[str, float] = defaultdict(float)
-    wanted: dict[str, float] = defaultdict(float)
-    jobs: dict[str, float] = defaultdict(float)
-    for slot in claimed:
-        in_use[names[slot.submitter or ""]] += slot.cores
-    for submitter, (number_of_jobs, cores) in waiting.items():
-        account = names[submitter]
-        jobs[account] += number_of_jobs
-        wanted[account] += cores
-    by_name = {record.name: record for record in records}
-    accounts = {*in_use, *wanted, *(record.name for record in known.values() if record.quota > 0)}
-    newcomer = new_user_priority(records)
-    return {
-        name: Use(
-            in_use[name],
-            wanted[name],
-            jobs[name],
-            accounted=by_name[name].used * ratio if name in by_name else 0.0,
-            priority=by_name[name].priority if name in by_name else newcomer,
-        )
-        for name in accounts
-    }
-
-
-def _owed(
-    uses: Mapping[str, Use],
-    records: Sequence[AccountingRecord],
-    known: Mapping[str, AccountingRecord],
-    ratio: float,
-    cores: int,
-) -> dict[str, float]:
-    """Return the cores owed to each account: a group's part of its quota; for others, a fair share of the rest."""
-    quotas = owed_in_trees(
-        {record.name: record.quota * ratio for record in known.values()},
-        {name: use.in_use + use.wanted for name, use in uses.items()},
-        frozenset(record.name for record in known.values() if not record.surplus),
-    )
-    outside = {name: use for name, use in uses.items() if name not in quotas}
-    left = float(cores)
-    if known:
-        left = next((record.quota * ratio for record in records if record.name == NO_GROUP), 0.0)
-    return {**quotas, **fair_shares(left, outside)}
-
-
-def _unsure(
-    uses: Iterable[str], records: Iterable[AccountingRecord], known: Mapping[str, AccountingRecord]
-) -> frozenset[str]:
-    """Return the accounts whose share is unknown: their record is odd, or one in their tree."""
-    unsure = {record.name for record in records if record.unsure}
-    if not unsure:
-        return frozenset()
-    in_groups = {group.name for group in known.values()}
-    roots = {_root(name) for name in unsure if name in in_groups}
-    return frozenset(
-        name for name in uses if (_root(name) in roots if name in in_groups else unsure.intersection((name, NO_GROUP)))
-    )
-
-
-def _root(group: str) -> str:
-    return group.lower().partition(".")[0]
-
-
-def _account(name: str, use: Use, owed: float, share: float, unsure: bool) -> Account:
-    """Make the account; one that waits is not counted poorer where fewer slots report than the accountant charges.
-
-    unsure: what it is owed cannot be said, so it is owed what it has.
-    """
-    in_use = max(use.in_use, min(use.accounted, owed))
-    return Account(
-        name,
-        cores_in_use=in_use,
-        cores_owed=in_use if unsure else owed,
-        cores_wanted=0.0 if unsure else use.wanted,
-        priority=use.priority,
-        cores_per_job=max(1.0, use.wanted / use.jobs) if use.jobs > 0 and not unsure else 1.0,
-        cores_share=in_use if unsure else share,
-        cores_running=use.in_use,
-    )
-
-
-def _user_priorities(claimed: Iterable[Slot], records: Iterable[AccountingRecord]) -> dict[str, float]:
-    """Return the effective priority by owner; the worst, where one runs under several accounting names."""
-    by_submitter = {record.name: record.priority for record in records if not record.is_group}
-    priorities: dict[str, float] = {}
-    for slot in claimed:
-        owner, priority = slot.owner, by_submitter.get(slot.submitter or "", 0.0)
-        priorities[owner] = max(priorities.get(owner, 0.0), priority)
-    return priorities

@@ -7,6 +7,7 @@ import os
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import drain_price_expression
 from drainwise.htcondor.node.order_list import ENDLESS
+from drainwise.install.features_unit import features_unit
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
@@ -55,6 +56,7 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
             text = render_text("libexec.py.j2", **values)
             files.append(RenderedFile(f"{site.htcondor.libexec_dir}/{name}", text, 0o755))
         files.append(RenderedFile(hooks_file, render_text("hooks.conf.j2")))
+        files += features_unit(site, "$(condor_config_val EXECUTE)", "condor.service")
     if "access" in roles or "central" in roles:
         names = _PRINT_FORMATS + (_DEFRAG_FORMATS if site.htcondor.defrag == "yes" else ())
         files += [RenderedFile(f"{settings_dir}/{name}", render_text(name)) for name in names]

@@ -1,13 +1,12 @@
 """This machine as a backend: a pool of what there is, never overshot, and jobs held to what they asked for.
 
-Enforced: CPUs (by affinity, each job on its own), memory (what each process of a job may allocate), scratch (a TMPDIR
-of the job's own, looked at every few seconds), the wall limit, and that nothing of a job outlives it: its process group
-goes with it, what has left that goes within seconds.
+Enforced: CPUs (by affinity, each job on its own), memory (what each process of a job may allocate and, where control
+groups are delegated, what all of them use), scratch (a TMPDIR of the job's own, looked at every few seconds), the wall
+limit, and that nothing of a job outlives it: its process group goes with it, what has left that goes within seconds.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import time
@@ -15,11 +14,20 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from drainwise.common.bounded_command import keep_exit_codes
-from drainwise.facts.errors import ActionRefused, PoolError, PoolFull, PoolUnreachable, UsageError
+from drainwise.facts.errors import ActionRefused, PoolFull, PoolUnreachable, UsageError
 from drainwise.launch import backend
 from drainwise.launch.backend import RUNNING, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import CPU, Resources
-from drainwise.launch.this_machine.process import TAG, LocalProcess, command_of, end_escaped, opened_output
+from drainwise.launch.this_machine.memory_groups import MemoryGroup, MemoryGroups, memory_groups
+from drainwise.launch.this_machine.process import (
+    TAG,
+    LocalProcess,
+    command_of,
+    complaint,
+    end_escaped,
+    opened_output,
+    program_of,
+)
 from drainwise.launch.this_machine.scratch import ScratchSpace
 from drainwise.launch.this_machine.slots import enough, misfit, pool_of
 from drainwise.launch.this_machine.supervised import UNSEEN, Supervisor
@@ -33,28 +41,34 @@ _SWEEPS = 2
 """Looks after a job has ended, the last one some time later: what it had just started may hide from the first."""
 _PATIENCE = 5.0
 """Seconds in which what was killed has to go when the backend is closed."""
-_PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ETXTBSY}
-_PASSING |= {errno.ECONNRESET, errno.EPIPE}  # the supervisor was killed: the next one starts it
 _LOST = "the process that had started it was killed, and it was ended"
 
 
 class LocalBackend:
     """`pool`: what there is, by name. scratch: the directory of the jobs' TMPDIRs, this launch's alone.
 
-    state: what all tags begin with; by it what fled from its job is found. record: see `Supervisor`.
-    Raises OSError: no scratch can be made.
+    state: what all tags begin with; by it what fled from its job is found. record: see `Supervisor`. groups: where the
+    memory of a whole job is limited. Raises OSError: no scratch can be made.
     """
 
     name = NAME
     max_queued = None
 
-    def __init__(self, pool: Mapping[str, int], scratch: str, state: str = "", record: str = "") -> None:
+    def __init__(
+        self,
+        pool: Mapping[str, int],
+        scratch: str,
+        state: str = "",
+        record: str = "",
+        groups: MemoryGroups | None = None,
+    ) -> None:
         keep_exit_codes()
-        self._record = record
+        self._record, self._groups = record, groups
         self._supervisor: Supervisor | None = None
         self.pool = dict(pool)
         self._free = dict(pool)
         self._scratch, self._state_name = ScratchSpace(scratch), state
+        self._kept: list[ScratchSpace | MemoryGroups] = [self._scratch, *([groups] if groups else [])]
         usable = sorted(os.sched_getaffinity(0))
         # More CPUs than there are can only be counted.
         self._cpus = usable if self.pool[CPU] <= len(usable) else []
@@ -79,21 +93,29 @@ class LocalBackend:
             raise ActionRefused(f"{job.name}: {never}")
         if not enough(job.resources, self._free):
             raise PoolFull(f"{job.name}: what it needs is not free now")
-        scratch = ""
+        scratch, group, mem = "", None, job.resources.mem
         cpus = self._cpus[: job.resources.cpu]
         try:
-            argv = command_of(job)
+            program = program_of(job)
             scratch = self._scratch.make()
+            group = self._groups.make(job.tag, mem) if self._groups and mem else None
+            argv = command_of(job, program, group)
             began = time.monotonic()
             supervisor, pid = self._spawn(job, argv, self._environment_of(job, scratch), cpus)
         except (OSError, ValueError, ActionRefused) as fault:
-            if scratch:
-                self._scratch.remove(scratch)
-            raise _complaint(job, fault) from None
+            self._give_back(scratch, group)
+            raise complaint(job, fault) from None
         del self._cpus[: job.resources.cpu]
         self._reserve(job.resources, -1)
-        self._running[job.tag] = LocalProcess(job, supervisor, pid, began, cpus, scratch)
+        self._running[job.tag] = LocalProcess(job, supervisor, pid, began, cpus, scratch, group)
         return job.tag
+
+    def _give_back(self, scratch: str, group: MemoryGroup | None) -> None:
+        """Take away what a job had for itself."""
+        if scratch:
+            self._scratch.remove(scratch)
+        if self._groups and group:
+            self._groups.remove(group)
 
     def _environment_of(self, job: Start, scratch: str) -> dict[bytes, bytes]:
         """Return the job's variables as bytes: what most jobs share has been encoded before, which is most of it."""
@@ -139,7 +161,8 @@ class LocalBackend:
         """See `Backend`."""
         now = time.monotonic()
         states = {each: self._state(each, now) for each in ids}
-        self._scratch.tidy()
+        for each in self._kept:
+            each.tidy()
         if self._sweeps and now >= self._sweep_at:
             self._sweep(now)
         return states
@@ -156,7 +179,7 @@ class LocalBackend:
         except ConnectionError:
             self._lost(running.supervisor)
             state = JobState(backend.VANISHED, why=_LOST)
-        self._scratch.remove(running.scratch)
+        self._give_back(running.scratch, running.group)
         self._cpus += running.cpus
         self._reserve(running.job.resources, 1)
         del self._running[tag]
@@ -205,17 +228,8 @@ class LocalBackend:
         self._dismiss()
         if self._state_name:
             end_escaped(self._state_name)
-        self._scratch.close()
-
-
-def _complaint(job: Start, fault: OSError | ValueError | ActionRefused) -> PoolError:
-    """Return why a job could not be started, and whether that may pass. ValueError: there is a NUL in an argument."""
-    if isinstance(fault, ActionRefused):
-        return fault
-    if isinstance(fault, ValueError):
-        return ActionRefused(f"{job.name}: {fault}")
-    what = f"{fault.filename or job.argv[0]}: {fault.strerror}"
-    return PoolFull(what) if fault.errno in _PASSING else ActionRefused(what)
+        for each in self._kept:
+            each.close()
 
 
 def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlace) -> LocalBackend:
@@ -225,12 +239,14 @@ def open_backend(settings: Mapping[str, object], options: str, place: LaunchPlac
     """
     if options.strip():
         raise UsageError("--backend-options: the local backend has none")
+    keep_exit_codes()
     if place.state:
         end_escaped(place.state)
     scratch = os.path.join(place.directory, "scratch")
     try:
         ScratchSpace(scratch).close()  # what an earlier launch used is free before that is counted
         pool = pool_of(settings, scratch, place.file)
-        return LocalBackend(pool, scratch, place.state, os.path.join(place.directory, UNSEEN))
+        groups = memory_groups(place.directory, place.state, place.say) if place.state else None
+        return LocalBackend(pool, scratch, place.state, os.path.join(place.directory, UNSEEN), groups)
     except OSError as fault:
         raise PoolUnreachable(f"{fault.filename}: {fault.strerror}") from None

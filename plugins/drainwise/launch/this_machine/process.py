@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -9,14 +10,18 @@ import stat
 from collections.abc import Container
 
 from drainwise.common.processes import each_bearer, send
-from drainwise.facts.errors import ActionRefused
+from drainwise.facts.errors import ActionRefused, PoolError, PoolFull
 from drainwise.launch.backend import DONE, SIGNALLED, JobState, Start
+from drainwise.launch.this_machine.memory_groups import MemoryGroup
 from drainwise.launch.this_machine.scratch import Usage
 from drainwise.launch.this_machine.supervised import Supervisor
 
 _LIMITED = 'ulimit -d "$1" || exit 126; shift; exec "$@"'
+_GROUPED = f'echo 0 > "$1" || exit 126; shift; {_LIMITED}'
 _UNLIMITED = 1 << 62
 _OUTPUT = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ETXTBSY}
+_PASSING |= {errno.ECONNRESET, errno.EPIPE}  # the supervisor was killed: the next one starts it
 
 KILL_WAIT = 5.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -25,13 +30,21 @@ KILL_WAIT = 5.0
 class LocalProcess:
     """The process `pid` was started by `supervisor` at `began` (monotonic clock, s) and leads a session.
 
-    cpus: those it has for itself. scratch: its TMPDIR. The methods raise ConnectionError: its supervisor was killed.
+    cpus: those it has for itself. scratch: its TMPDIR. group: what limits its memory as a whole. The methods raise
+    ConnectionError: its supervisor was killed.
     """
 
     def __init__(
-        self, job: Start, supervisor: Supervisor, pid: int, began: float, cpus: list[int], scratch: str
+        self,
+        job: Start,
+        supervisor: Supervisor,
+        pid: int,
+        began: float,
+        cpus: list[int],
+        scratch: str,
+        group: MemoryGroup | None = None,
     ) -> None:
-        self.job, self.began, self.cpus, self.scratch = job, began, cpus, scratch
+        self.job, self.began, self.cpus, self.scratch, self.group = job, began, cpus, scratch, group
         self.supervisor, self._pid = supervisor, pid
         self._usage = Usage(scratch) if job.resources.tmp else None
         self._why = ""
@@ -47,6 +60,7 @@ class LocalProcess:
         if end is None:
             return None
         self.supervisor.forget(self._pid)
+        self._look_at_memory()
         status, wall, cpu = end
         signalled = os.WIFSIGNALED(status)
         code = SIGNALLED + os.WTERMSIG(status) if signalled else os.WEXITSTATUS(status)
@@ -54,9 +68,16 @@ class LocalProcess:
         # What was ended for a reason has not succeeded, whatever it made of the signal.
         return JobState(DONE, code or (SIGNALLED + signal.SIGTERM if self._why else 0), wall, cpu, why)
 
+    def _look_at_memory(self) -> None:
+        """Find out whether the kernel has killed any of it for its memory."""
+        if self.group is not None and not self._why and self.group.kills():
+            self._why = f"used more than its memory of {self.job.resources.mem} MB"
+
     def kill(self) -> None:
-        """Send SIGKILL to all of its session that has not left its group."""
+        """Send SIGKILL to all of it: its process group, and what is in its memory group."""
         self.supervisor.signal(self._pid, signal.SIGKILL)
+        if self.group is not None:
+            self.group.kill()
 
     def end(self, now: float, why: str) -> None:
         """Send SIGTERM now, SIGKILL KILL_WAIT later; a job that has ended by itself has not been ended."""
@@ -68,6 +89,9 @@ class LocalProcess:
     def enforce(self, now: float) -> None:
         """End it where it passes a limit."""
         limit = self.job.wall_limit
+        self._look_at_memory()
+        if self._why and self._kill_at is None:
+            self._kill_at = now  # the kernel has killed some of it already
         if self._kill_at is not None:
             if now >= self._kill_at:
                 self.kill()
@@ -79,18 +103,24 @@ class LocalProcess:
                 self.end(now, f"used {used} MB of scratch, and had asked for {self.job.resources.tmp}")
 
 
-def command_of(job: Start) -> tuple[str, ...]:
-    """Return program and arguments, with any memory limit. Raises ActionRefused: there is no such program."""
+def program_of(job: Start) -> str:
+    """Return the path of its program. Raises ActionRefused: there is no such program."""
     program = _path_of(job.argv[0], job.cwd, job.environment.get("PATH", os.defpath))
     if not program:
         raise ActionRefused(f"{job.argv[0][:100]}: there is no such program")
+    return program
+
+
+def command_of(job: Start, program: str, group: MemoryGroup | None) -> tuple[str, ...]:
+    """Return program and arguments, with any memory limit: of each process, and of the group that it enters."""
     if not job.resources.mem:
         return job.argv
     # A limit that holds already can only be lowered.
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     kilobytes = min(job.resources.mem << 10, (_UNLIMITED if most == resource.RLIM_INFINITY else most) >> 10)
     # By its path, as a name may be an option of `exec`.
-    return ("/bin/sh", "-c", _LIMITED, job.argv[0], str(kilobytes), program, *job.argv[1:])
+    limited = (job.argv[0], str(kilobytes)) if group is None else (job.argv[0], group.entry, str(kilobytes))
+    return ("/bin/sh", "-c", _GROUPED if group else _LIMITED, *limited, program, *job.argv[1:])
 
 
 def _path_of(program: str, cwd: str, path: str) -> str:
@@ -111,6 +141,16 @@ def opened_output(path: str) -> int:
         raise ActionRefused(f"{path}: not a regular file")
     os.set_blocking(output, True)
     return output
+
+
+def complaint(job: Start, fault: OSError | ValueError | ActionRefused) -> PoolError:
+    """Return why a job could not be started, and whether that may pass. ValueError: there is a NUL in an argument."""
+    if isinstance(fault, ActionRefused):
+        return fault
+    if isinstance(fault, ValueError):
+        return ActionRefused(f"{job.name}: {fault}")
+    what = f"{fault.filename or job.argv[0]}: {fault.strerror}"
+    return PoolFull(what) if fault.errno in _PASSING else ActionRefused(what)
 
 
 TAG = "DRAINWISE_LAUNCH_TAG"

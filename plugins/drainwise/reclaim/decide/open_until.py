@@ -1,10 +1,9 @@
-"""Let a need stay open until its moment: what comes by itself counts, and a dear kill waits for a cheaper one.
+"""Let a need stay open until its moment: what comes by itself counts, and who is dear now waits for a cheaper one.
 
 The need of an account is open since it first was owed cores that it waits for, until `horizon` later. The journal
-remembers since when; without it that is now. Leases that end by then give their cores back by themselves. Who is to be
-drained is ordered at once, since that takes time; who is to be killed is ordered when that is cheap now, as
-`open_need.threshold_of` says, and at the last moment whatever it costs. Who goes, and how many, is decided as ever:
-claims have a part only in when a user's own pilots go.
+remembers since when; without it that is now. Leases that end by then give their cores back by themselves, and other
+pilots end, too. Who goes, and how many, is decided as ever; each of them is ordered when ending it is cheap now, as
+`threshold_of` says, and at the last moment whatever it costs. Claims have a part only in when a user's own pilots go.
 """
 
 from __future__ import annotations
@@ -13,18 +12,19 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
-from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.history import History
-from drainwise.reclaim.open_need import LAST_MOMENTS, open_since, others_that_end, threshold_of
+from drainwise.reclaim.open_need.ends_seen import EndsSeen
+from drainwise.reclaim.open_need.natural_ends import cores_that_end, likely
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS, open_since, threshold_of
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import PlaceRoom, RoomMade
+
+_FIRST_PAYLOADS = 600  # seconds of a pilot's run within which its first payloads start
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def within(settings: ReclaimSettings, need: OpenUntil | None, now: int) -> Recla
 
 
 def waits_for_cheaper(
-    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings
+    users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings, history: History
 ) -> list[UserPlan]:
     """Return each user's part at `now` (UNIX s) without the orders that are better given later."""
     if need is None or settings.drain_only or need.due - now <= LAST_MOMENTS:
@@ -94,7 +94,7 @@ def waits_for_cheaper(
         for order in part.orders:
             users_of[_unit(order)].add((part.account, part.user))
     shared = {unit for unit, whose in users_of.items() if len(whose) > 1}
-    return [_of_user(part, shared, need.due, now, settings) for part in users]
+    return [_of_user(part, shared, need.due, now, settings, history) for part in users]
 
 
 def _unit(order: Order) -> str:
@@ -102,25 +102,28 @@ def _unit(order: Order) -> str:
     return order.pilot.run if order.room is None else f"place {order.room.place}"
 
 
-def _of_user(part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings) -> UserPlan:
-    able = part.open
-    others = others_that_end(able.figures, np.zeros(len(able), dtype=bool), due - now)
-    every = np.arange(len(able))
-    price = threshold_of(able.figures, able.sizes, every, part.cores_given - others, due - now, LAST_MOMENTS)
-    price += settings.waiting_cost * (due - now) / 2
-    waste, cores, drained = Counter[str](), Counter[str](), set(shared)
+def _of_user(
+    part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings, history: History
+) -> UserPlan:
+    waste, cores, pilots = Counter[str](), Counter[str](), Counter[str]()
     for order in part.orders:
         unit = _unit(order)
         waste[unit] += order.waste
         cores[unit] += order.pilot.cores
-        if order.kind != KILL:
-            drained.add(unit)
-    held = {unit for unit in cores if unit not in drained and waste[unit] > price * cores[unit]}
+        pilots[unit] += 1
+    it = part.open.figures.columns
+    ends = cores_that_end(it.cores, it.started, now, due - now, history.ends.get(part.user, EndsSeen()))
+    # Pilots that end anywhere make no room that needs several pilots of one place.
+    alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
+    prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
+    first = {one.run for one, is_first in zip(part.open.pilots, part.open.figures.unprotected) if is_first}
+    not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in first}
+    held = {unit for unit in cores if unit not in not_later and waste[unit] > prices[unit] * cores[unit]}
     if not held:
         return part
     reasons = {
-        order.pilot.run: f"not yet: killed now it would waste {core_hours(int(waste[unit] / cores[unit]))} for each"
-        f" core, and {core_hours(int(price))} is worth it; decided again until {clock(due)}"
+        order.pilot.run: f"not yet: now it would waste {core_hours(int(waste[unit] / cores[unit]))} for each core, and"
+        f" {core_hours(int(prices[unit]))} is worth it; decided again until {clock(due)}"
         for order in part.orders
         if (unit := _unit(order)) in held
     }
@@ -128,6 +131,19 @@ def _of_user(part: UserPlan, shared: set[str], due: int, now: int, settings: Rec
     limit = part.limit or f"waits for pilots that cost less, until {clock(due)} at most"
     orders = tuple(order for order in part.orders if order.pilot.run not in reasons)
     return replace(part, orders=orders, later=later, limit=limit, held=reasons)
+
+
+def _price(part: UserPlan, ends: tuple[float, float], left: int, settings: ReclaimSettings) -> float:
+    """Return the core-seconds a core that ending a pilot now is worth, with what waiting for another one is worth.
+
+    ends: cores that should come by themselves within the `left` seconds, and the standard deviation. Where more come
+    than are missing, nobody waits for all of that time.
+    """
+    it, missing = part.open.figures.columns, part.cores_given + part.later
+    again = it.believed & (it.last_job_start > it.started + _FIRST_PAYLOADS)
+    kill = part.open.figures.kill_waste
+    price = sum(share * threshold_of(kill, it.cores, again, missing, others, left) for others, share in likely(*ends))
+    return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, ends[0]))
 
 
 def held_cores(users: Sequence[UserPlan]) -> int:

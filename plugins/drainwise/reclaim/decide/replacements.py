@@ -19,7 +19,7 @@ from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed
-from drainwise.reclaim.open_need import worth_replacing
+from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.policy import Need
@@ -125,7 +125,7 @@ def parts_of(orders: Sequence[Order], unmet: Mapping[str, UnmetDemand]) -> dict[
         for name, known in unmet.items():
             cores = sum(known.runs[run].cores for run in order.instead_of if run in known.runs)
             if cores:
-                part = AccountPart(order.pilot.node, order.pilot.cores, min(cores, float(order.pilot.cores)))
+                part = AccountPart(" ".join(order.pilot.nodes), order.pilot.cores, min(cores, float(order.pilot.cores)))
                 found.setdefault(name, {})[order.pilot.run] = part
     return found
 

@@ -18,7 +18,7 @@ from drainwise.reclaim.decide.replacements import Replacement, replacement
 from drainwise.reclaim.decide.room_plans import why_closed_for_room, with_kept_rooms, with_rooms
 from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.history import History, cores_allowed
-from drainwise.reclaim.open_need import worth_replacing
+from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import CLOSED, PlaceRoom
 from drainwise.room.facts import Real, RoomFacts
@@ -47,13 +47,15 @@ def room_replacements(
 def _jobs_by_place(kinds: KindsLeft, snapshot: Snapshot) -> dict[str, dict[int, int]]:
     """Return by place the jobs of each kind, by its row, that pilots on their way out make room for, several at a time.
 
-    Not the places that one job has for itself, nor what is for jobs that need several places at once.
+    Not the places that one job has for itself, nor what is for jobs that need several places at once, nor those of
+    pilots on several places.
     """
     facts, found = kinds.facts, defaultdict[str, dict[int, int]](dict)
     rows = {kind.name: row for row, kind in enumerate(facts.kinds)}
     others = {
         one.place for one in snapshot.pilots if (one.leaving and one.deadline is None) or one.unanswered is not None
     }
+    others |= {place for one in snapshot.pilots if one.pieces for place, _ in one.returns()}
     for one in kinds.left.served:
         if any(one.returning.named()):
             row = rows[one.kind]

@@ -1,25 +1,30 @@
-"""A need that stays open, decided again at each step by the agent's own rule: see `reclaim.open_need`."""
+"""A need that stays open, decided again at each step by the agent's own plan with `policy = open-need`."""
 
 from __future__ import annotations
 
-from drainwise.reclaim.history import PAUSE, History
-from drainwise.reclaim.open_need import OpenNeed, need_step
+from dataclasses import replace
+
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import PAUSE
+from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
+
+WAITING_COST = 0.02
+"""`[reclaim] waiting_cost` of a site that sets nothing."""
 
 
 class OpenNeedPolicy:
-    """Takes whom it is cheap to end now, lets others go on, and withdraws what has become the worse choice."""
+    """The agent: each step is a cycle, what it decided before is its history."""
 
     def step(self, view: StepView) -> StepDecision:
         """See `StepwisePolicy`."""
-        paused = {run for moment, made in view.earlier if view.now - moment < PAUSE for run in made.withdrawn}
-        pilots = view.snapshot().pilots
-        need = OpenNeed(view.open, view.due, view.usual)
-        found = need_step(pilots, need, view.now, view.settings, History(), paused)
-        orders = []
-        for row in found.rows:
-            way = found.candidates[row].best
-            orders.append(
-                StepOrder(found.candidates.pilots[row].run, max(view.now, min(way.deadline, view.due)), way.waste)
-            )
-        return StepDecision(tuple(orders), found.withdrawn)
+        snapshot = view.snapshot()
+        settings = replace(view.settings, policy=OPEN_NEED, waiting_cost=WAITING_COST)
+        history = replace(
+            view.history(),
+            withdrawn={run: time for time, made in view.earlier if view.now - time < PAUSE for run in made.withdrawn},
+            since=dict.fromkeys((one.name for one in snapshot.accounts), view.begun),
+        )
+        plan = make_plan(snapshot, view.now, settings, history)
+        orders = tuple(StepOrder(one.pilot.run, one.deadline, one.waste) for one in plan.orders)
+        return StepDecision(orders, tuple(one.pilot.run for one in plan.withdrawals))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.history import History
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.simulate.policies.clairvoyant import Truth
 
@@ -60,7 +61,7 @@ class StepView:
     demand wants in all. back: those of them that it has: a pilot that ends by itself before `due` gives it its cores
     when they fit in what is still wanted, and so does one that was ordered to end. earlier: when each earlier step was,
     and what it decided. settings: the agent's, the horizon as at `begun`. usual: s between two steps.
-    look: makes `snapshot`, which costs time. future: see `foreseen`. trial: see `tried`.
+    look: makes `snapshot`, which costs time. past: makes `history`. future: see `foreseen`. trial: see `tried`.
     """
 
     now: int
@@ -72,6 +73,7 @@ class StepView:
     settings: ReclaimSettings
     usual: int
     look: Callable[[], Snapshot]
+    past: Callable[[], History]
     future: Callable[[int], Mapping[str, Foreseen]]
     trial: Callable[[StepwisePolicy], tuple[int, float]]
 
@@ -81,6 +83,10 @@ class StepView:
         The demand's account wants what it does not have yet.
         """
         return self.look()
+
+    def history(self) -> History:
+        """Return what an agent knows that has been there before the demand came."""
+        return self.past()
 
     def foreseen(self, moment: int) -> Mapping[str, Foreseen]:
         """Return by run what each pilot of now will really do until `moment` (UNIX s). Only a clairvoyant may ask."""

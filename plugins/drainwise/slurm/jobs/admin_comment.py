@@ -20,9 +20,10 @@ from __future__ import annotations
 import math
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD, PROCESSES
 from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, STALE, PilotReport
+from drainwise.pilotad.observation import Observation, observation_in, observation_text
+from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, OBSERVED, STALE, PilotReport
 from drainwise.pilotad.values import decimal_text
 
 TYPE_CHECKING = False
@@ -36,7 +37,8 @@ LONGEST = 1024
 _MARK = '{"drainwise":'
 MARKED = f"{_MARK}{VERSION}}}"
 """A comment of ours that says nothing."""
-_STANDINGS = (FRESH, GLIDEIN, STALE, CONTRADICTORY, INCOMPLETE)
+_STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, CONTRADICTORY, INCOMPLETE)
+_SEEN = "observed"
 _LARGEST_JOB = 2**32 - 1
 _LONGEST_NODE = 64
 _NODE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -47,6 +49,7 @@ class Published:
     """A node's publication of one run: the run (`job`, `start` in UNIX s), the node, and the pilot's report.
 
     standing: how far the node believed it (see `pilotad.report`), "" when it did not say. The report is a user's claim.
+    seen: the payloads that the node saw, where it published that.
     """
 
     job: int
@@ -54,6 +57,7 @@ class Published:
     node: str
     report: PilotReport
     standing: str = ""
+    seen: Observation | None = None
 
 
 def comment_text(published: Published) -> str:
@@ -78,6 +82,8 @@ def comment_text(published: Published) -> str:
         value = BELIEVED[row.kind](getattr(report, row.field))
         if value is not None:
             parts.append(f'"{row.field}":{_text(value)}')
+    if published.seen is not None:
+        parts.append(f'"{_SEEN}":"{observation_text(published.seen)}"')
     return ",".join(parts) + "}"
 
 
@@ -122,10 +128,11 @@ def published_in(comment: str) -> Published | None:
         return None
     said = keys.get("standing")
     standing = said if isinstance(said, str) and said in _STANDINGS else ""
-    source = GLIDEIN_AD if standing == GLIDEIN else PILOT_AD
+    source = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}.get(standing, PILOT_AD)
     rows = ATTRIBUTES if standing != CONTRADICTORY else ()
     values = {row.field: BELIEVED[row.kind](keys.get(row.field)) for row in rows}
-    return Published(job, start, node, PilotReport.from_values(seen, source, values), standing)
+    report = PilotReport.from_values(seen, source, values)
+    return Published(job, start, node, report, standing, observation_in(keys.get(_SEEN)))
 
 
 def _object(text: str) -> Mapping[str, object] | None:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
-from drainwise.pilotad.report import PilotReport, bounded, standing
+from drainwise.pilotad.observation import Observation, observed_report
+from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
 from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, is_ours
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
@@ -32,14 +33,32 @@ def is_publishable(facts: SlurmJob) -> bool:
 
 
 def wanted_comment(
-    facts: SlurmJob, node: str, cores: int, report: PilotReport, now: int, heartbeat_limit: int
+    facts: SlurmJob,
+    node: str,
+    cores: int,
+    report: PilotReport | None,
+    now: int,
+    heartbeat_limit: int,
+    seen: Observation | None = None,
+    refuted: bool = False,
 ) -> str | None:
-    """Return the comment that this report makes; None when it cannot be published. Pure."""
-    how = standing(report, now, heartbeat_limit, facts.start, cores)
+    """Return the comment that this report makes; None when it cannot be published. Pure.
+
+    seen: what the node saw of its payloads; without a report, and for one that is old or lacks a figure, that counts.
+    refuted: whether the report contradicts what the node sees.
+    """
+    if seen is not None and report is not None:
+        is_weak = standing(report, now, heartbeat_limit, facts.start, cores) in {STALE, INCOMPLETE}
+        seen = seen if is_weak else None
+    if seen is not None:
+        report = observed_report(seen)
+    if report is None:
+        return None
+    how = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, facts.start, cores)
     # The run's age and lease bound what readers compute: here they would make every round a change.
     known = bounded(report, cores, 0, None, now)
     try:
-        return comment_text(Published(facts.number, facts.start or 0, node, known, how))
+        return comment_text(Published(facts.number, facts.start or 0, node, known, how, seen))
     except ValueError:
         return None
 

@@ -10,8 +10,10 @@ import posix
 import time
 
 from drainwise.common.foreign_tree import Removal
+from drainwise.common.wake import wake
 from drainwise.facts.errors import FeatureError
 from drainwise.node.hook import run_to_end, say, settings_or_defaults
+from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node.environment import job_id, node_name, own_environment
 from drainwise.slurm.node.job_tree import leftovers, open_node, set_aside
 from drainwise.slurm.node.status_mount import unmount
@@ -32,6 +34,7 @@ def clean(settings_path: str) -> None:
     if node is None:
         return  # no prolog of ours has ever run here
     set_aside(node, job)
+    wake(f"{settings.runtime_dir}/{AGENT_FIFO}")  # it may have put something elsewhere for this job
     place = posix.readlink(f"/proc/self/fd/{node}")
     removal = Removal(time.monotonic() + REMOVAL_LIMIT)
     fault = ""

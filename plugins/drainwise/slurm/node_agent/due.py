@@ -2,7 +2,7 @@
 
 The mark of orders on a node (see `order_mark`), carried by one of its jobs, says whose lease was changed; one that was
 changed without a mark is found because the jobs take turns. New jobs are asked for until they run, and where no job can
-carry a mark all are asked for: pilots each round, and others now and then.
+carry a mark all are asked for: pilots and jobs of several nodes each round, and others now and then.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Due:
         for key, job in jobs.items():
             carrier = carriers.get(job.node)
             if carrier is None:
-                is_due = job.reports or self._round % SILENT_ROUNDS == 0
+                is_wide = job.facts is not None and job.facts.node_count > 1
+                is_due = job.reports or is_wide or self._round % SILENT_ROUNDS == 0
                 if job.facts is not None and is_due and not self.was_asked(job):
                     changed[key] = job
         for carrier in carriers.values():

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from drainwise.facts.errors import FeatureError
+from drainwise.node import JOB_STATUS
 from drainwise.slurm import LEASE
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.environment import is_node_name
 from drainwise.slurm.node.host_list import first_host
 from drainwise.slurm.node.job_tree import jobs, open_node, open_tree
 from drainwise.slurm.node.lease import SlurmLease, read_lease
-from drainwise.slurm.node.status_mount import foreign_mounts
+from drainwise.slurm.node.status_mount import foreign_mounts, is_full
 
 Key = tuple[str, str]
 """A node and a job on it."""
@@ -38,7 +39,10 @@ class NodeJob:
       not wait for that.
     * notice: what its shutdown files say.
     * reports: whether it ever reported; refused: why its report was not read, or not in whole; look_again: when its
-      WorkDir is looked at next, UNIX s; look_inside: when a glidein is looked for in it next.
+      WorkDir is looked at next, UNIX s; look_inside: when a glidein is looked for in it next; apart: of which heartbeat
+      in its WorkDir was asked whether another job has that directory, and whether none has.
+    * placed: what the `.site.ad` in its WorkDir was to say last; place_again: when that is looked after next, UNIX s;
+      in_the_way: why it does not stand there, "" for nothing.
     """
 
     node: str
@@ -59,6 +63,10 @@ class NodeJob:
     refused: str = ""
     look_again: float = 0.0
     look_inside: float = 0.0
+    apart: tuple[int, bool] | None = None
+    placed: object = None
+    place_again: float = 0.0
+    in_the_way: str = ""
     marked: bool = False
 
     @property
@@ -98,6 +106,16 @@ class NodeJob:
     def place(self) -> str:
         """A path to its tree that leads to no other, whatever has its name by now."""
         return f"/proc/self/fd/{self.tree}"
+
+    @property
+    def is_without_room(self) -> bool:
+        """Whether the job has filled its own $JOBSTATUS; False where it has none of its own."""
+        status = f"{self.place}/{JOB_STATUS}"
+        try:
+            is_own = os.stat(status, follow_symlinks=False).st_dev != os.fstat(self.tree).st_dev
+            return is_own and is_full(status)
+        except OSError:
+            return False
 
 
 class HostJobs:

@@ -25,9 +25,11 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import Patience, open_dir, reason_of
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.node_agent.glideins import report_of_startds, startds
+from drainwise.slurm.node_agent.work_dir_ad import remove_left_over
 
 PATIENCE = 1.0
 """Seconds that all jobs of a user together may make a round wait for locks and for files that are being written."""
+SHARED = f"WorkDir: {PILOT_AD}: another job has the same directory"
 _AS_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _LINES = 16
 """Results that are sent at a time: what is not sent is lost with the child."""
@@ -124,12 +126,14 @@ def _in_work_dir(task: UserTask, before: UserTaskResult, patience: Patience) -> 
         )
     try:
         report, refused = read_report(directory, task.uid, task.cores or 1, None, patience)
+        if not task.shared:
+            remove_left_over(directory, task.uid, int(time.time()))
     finally:
         os.close(directory)
     if report is not None and report.heartbeat < task.started:
         return before
     if task.shared:
-        said = f"WorkDir: {PILOT_AD}: another job has the same directory" if report is not None else ""
+        said = SHARED if report is not None else ""
         return UserTaskResult(None, before.refused or said, before.fault)
     return UserTaskResult(report, before.refused or reasons_line(refused), before.fault, in_work_dir=True)
 

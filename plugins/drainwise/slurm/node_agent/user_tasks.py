@@ -88,6 +88,10 @@ class UserTasks:
                 self._take_in(by_name[task.key], task, result, not outcomes[who].fault, now)
         return {by_name[name].key: result for name, result in found.items()}
 
+    def is_slow(self, uid: int, now: int) -> bool:
+        """Decide whether a user's files did not answer in the round of `now` (UNIX s)."""
+        return now + SLOW_PERIOD == self._slow_until.get(uid)
+
     def _judge_users(self, outcomes: Mapping[Identity, ChildOutcome], now: int) -> None:
         faults: dict[int, str] = {}
         for who, outcome in outcomes.items():

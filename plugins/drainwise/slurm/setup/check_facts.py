@@ -100,6 +100,12 @@ def collect(site: SiteConfig) -> ClusterFacts:
     return ClusterFacts(settings, over_time, qos, tuple(jobs), choice, history_of(site, config))
 
 
+def nodes_of(site: SiteConfig) -> list[str]:
+    """Return the names by which the cluster's nodes know themselves. Raises PoolUnreachable."""
+    answer = SlurmCommands(site.slurm.bin_dir, site.slurm.command_timeout).ask("sinfo", "-h", "-N", "-o", "%n")
+    return sorted(set(answer.split()))
+
+
 def qos_in(answer: str) -> tuple[Qos, ...]:
     """Return the qualities of service in the output of QOS_COMMAND."""
     rows = [line.split("|") for line in answer.splitlines()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drainwise.common.printable import printable_ascii
 from drainwise.facts.errors import UsageError
+from drainwise.install.features_unit import features_unit
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
@@ -59,6 +60,7 @@ def render(site: SiteConfig, role: str, own: OwnSettings | None = None) -> tuple
         files += [_hook_file(text, hook) for hook in hooks_of(site, own).values()]
         files.append(RenderedFile(agent_path(site), text("agent.py.j2"), 0o755))
         files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2")))
+        files += features_unit(site, site.slurm.runtime_dir, "drainwise-slurm-agent.service")
     if role in {"controller", "all"}:
         files.append(agent_unit(site, "slurm", "slurmctld.service"))
     files.append(RenderedFile(fragment_path(site), _fragment(text, site, own)))
