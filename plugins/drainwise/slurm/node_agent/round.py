@@ -236,7 +236,8 @@ class NodeAgent:
             if facts is None or report is None or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
-            comment = wanted_comment(facts, job.node, cores, report, now, limit)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, job.is_first, job.lease.cores)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
-                news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
+                mark = entries_in(facts.comments[0]) if facts.comments else {}
+                news[key] = marked(comment, mark) if facts.single else comment
         return news

@@ -24,6 +24,7 @@ from drainwise.slurm.cluster.rules import ClusterRules
 from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
 from drainwise.slurm.jobs.job import SlurmJob, run_name
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
+from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
@@ -235,7 +236,9 @@ def _pilot(
         cores=job.cores,
         started=min(job.start, now) if completing else job.start,
         lease_end=now if completing else end,
-        report=None if published is None else published.report,
+        report=None
+        if published is None
+        else whole_report(published, {one.node: one.holds.cores for one in pieces.get(job.number, ())}),
         contradictory=published is not None and published.standing == CONTRADICTORY,
         deadline=end if has_order else None,
         leaving=completing or job.priority in exposed,
