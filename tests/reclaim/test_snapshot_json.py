@@ -107,17 +107,31 @@ def version_2(seen: Snapshot) -> Any:
 
 def version_3(seen: Snapshot) -> Any:
     """The snapshot as version 3 had it."""
-    old: Any = {**snapshot_as_json(seen), "version": 3}
+    old: Any = {**version_5(seen), "version": 3}
     del old["kinds"], old["places"], old["closures"]
     for one in old["pilots"]:
         del one["place"], one["holds"], one["pieces"]
     return old
 
 
+def version_5(seen: Snapshot) -> Any:
+    """The snapshot as version 5 had it."""
+    old: Any = {**snapshot_as_json(seen), "version": 5}
+    for one in old["pilots"]:
+        del one["client"]
+    return old
+
+
+def test_a_snapshot_of_version_5_is_still_read() -> None:
+    """It knows no kinds of client."""
+    seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
+    assert snapshot_from_json(version_5(seen)) == seen
+
+
 def test_a_snapshot_of_version_4_is_still_read() -> None:
     """Its pilots have one node each."""
     seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
-    old: Any = {**snapshot_as_json(seen), "version": 4}
+    old: Any = {**version_5(seen), "version": 4}
     for one in old["pilots"]:
         del one["pieces"]
     assert snapshot_from_json(old) == seen
@@ -173,7 +187,8 @@ def changed(*path: Any, to: Any) -> Any:
         (None, "not a snapshot"),
         ([], "not a snapshot"),
         ({}, "not a snapshot"),
-        (changed("version", to=6), "version 6: this drainwise reads versions 1 to 5"),
+        (changed("version", to=7), "version 7: this drainwise reads versions 1 to 6"),
+        (changed("pilots", 0, "client", to="pand"), "pilot 1, client: expected one of none, alice, panda"),
         (changed("version", to=True), "version True"),
         (changed("version", to=[1]), "version [1]"),
         (changed("notices", to=[1]), "notice 1: expected text"),

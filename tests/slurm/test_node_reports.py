@@ -37,7 +37,7 @@ CORES = {"n1": 8, "n2": 4}
 
 
 def of(*others: NodeReport, report: PilotReport = ONE, how: str = "fresh") -> Published:
-    return Published(17, NOW - 5000, "n1", report, how, others)
+    return Published(17, NOW - 5000, "n1", report, how, others=others)
 
 
 def test_the_first_nodes_report_alone_stands_for_all() -> None:

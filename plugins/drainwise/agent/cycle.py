@@ -138,6 +138,8 @@ class _Work:
         noted = Noted(self.journal or NullJournal(), self.memory)
         snapshot, now = self._look()
         fault = self._learn(snapshot, now, noted)
+        for event in self.memory.payloads_seen(snapshot):
+            noted.write(event)
         for event in self.memory.watched(snapshot, now, self.settings):
             noted.write(event)
             self.unused += number(event, "unused")

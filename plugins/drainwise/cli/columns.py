@@ -121,6 +121,7 @@ COLUMNS = (
     Column("account", "account", "whose quota it uses", lambda row: row.one.pilot.account),
     Column("node", "node", "where it runs", lambda row: row.one.pilot.node),
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
+    Column("client", "client", "its kind of client by [clients]", lambda row: row.one.pilot.client),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
     _number("used", "used", "cores that its payloads use", _used),
     Column(
@@ -146,8 +147,20 @@ COLUMNS = (
     _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),
 )
 BY_NAME = {column.name: column for column in COLUMNS}
-DEFAULT = ("name", "user", "cores", "used", "report", "remaining", "drainwaste", "killwaste", "priority", "status")
-"""The table without --format."""
+DEFAULT = (
+    "name",
+    "user",
+    "client",
+    "cores",
+    "used",
+    "report",
+    "remaining",
+    "drainwaste",
+    "killwaste",
+    "priority",
+    "status",
+)
+"""The table without --format; `client` only where a pilot is of another kind than the paper's."""
 
 
 def columns_called(names: str) -> tuple[Column, ...]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from drainwise.facts.clients import PAPER
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import (
     DECISION,
@@ -133,7 +134,7 @@ def in_words(one: Explained) -> list[str]:
     lines = [
         f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'account')},"
         f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(moment(known, 'started'))}",
-        f"  run {one.run}",
+        f"  run {one.run}{_client(known)}",
     ]
     for one_order in one.orders:
         lines += _order_in_words(one_order)
@@ -141,6 +142,12 @@ def in_words(one: Explained) -> list[str]:
         times = "once" if one.spared_count == 1 else f"{one.spared_count} times"
         lines.append(f"  {clock(one.spared_at)}  spared ({times} in all): {text(one.spared, 'reason')}")
     return lines
+
+
+def _client(event: Event) -> str:
+    """Name the kind of client, where it is another one than the paper's; earlier journals do not tell."""
+    name = text(event, "client") if "client" in event else PAPER.name
+    return "" if name == PAPER.name else f", client {name}"
 
 
 def _order_in_words(one: ExplainedOrder) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from drainwise.facts.clients import PAPER
+from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
@@ -38,7 +40,9 @@ class Pilot:
     when the batch system last heard from its node, None where that was at the snapshot. `unanswered` is the agent's
     own: the deadline of an order to it that nobody answered and that may still be carried out. `place` names the place
     that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
+    `seen` is what its node saw of its payloads, None where it does not tell.
     `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
+    `client` is its profile in `facts.clients`, by the site's rows.
     `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
     """
 
@@ -61,6 +65,8 @@ class Pilot:
     place: str = ""
     holds: Amounts | None = None
     reserved: bool = False
+    seen: Observation | None = None
+    client: str = PAPER.name
     pieces: tuple[Piece, ...] = ()
 
     @property

@@ -1,9 +1,9 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 5. Versions 1 to 4 are read too: none knows a pilot's `pieces`; 1 to 3 have no `kinds`, `places`, `closures`,
-nor a pilot's `place` and what it `holds`; 1 and 2 say principal for account, and 1 has no `cannot`, `vacate`,
-`notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the batch system gave them, memory and disk in
-MiB, null where not known. What is not exactly a snapshot is refused with the place of the fault.
+Version 6. Versions 1 to 5 are read too: none knows a pilot's `client`; 1 to 4 no `pieces`; 1 to 3 have no `kinds`,
+`places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say principal for account, and 1 has no
+`cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the batch system gave them,
+memory and disk in MiB, null where not known. What is not exactly a snapshot is refused with the place of the fault.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
+from drainwise.pilotad.observation import observation_in, observation_text
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.checked_json import checked, checked_object
 from drainwise.pool.closures import closure_as_json, closure_from_json
@@ -31,7 +33,7 @@ from drainwise.pool.job_kinds_json import (
     without_names,
 )
 
-FORMAT, VERSION = "drainwise snapshot", 5
+FORMAT, VERSION = "drainwise snapshot", 6
 
 _SINCE_NINE = {"exp_waste_curve": None}
 """What reports in earlier snapshots have not got."""
@@ -55,7 +57,10 @@ _PILOT = {
     "place": "text",
     "holds": "object?",
     "pieces": "list",
+    "client": "text",
 }
+_SEEN = {"seen": "text?"}
+"""What a pilot has where its node told of its payloads: there alone, so that other snapshots are as they were."""
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
 _MADE_OF_OTHERS = {"report", "holds", "pieces"}
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
@@ -73,7 +78,8 @@ _SNAPSHOT = {
     "places": "list",
     "closures": "list",
 }
-_SINCE_5: dict[str, object] = {"pieces": []}
+_SINCE_6: dict[str, object] = {"client": PAPER.name}
+_SINCE_5: dict[str, object] = {"pieces": [], **_SINCE_6}
 _SINCE_4: dict[str, object] = {"place": "", "holds": None, **_SINCE_5}
 _NO_KINDS: dict[str, object] = {"kinds": None, "places": [], "closures": []}
 _ADDED: dict[int, tuple[dict[str, object], ...]] = {
@@ -81,6 +87,7 @@ _ADDED: dict[int, tuple[dict[str, object], ...]] = {
     2: (_NO_KINDS, _SINCE_4, {}),
     3: (_NO_KINDS, _SINCE_4, {}),
     4: ({}, _SINCE_5, {}),
+    5: ({}, _SINCE_6, {}),
     VERSION: ({}, {}, {}),
 }
 """What a version has not got: the snapshot, each pilot, each account."""
@@ -112,6 +119,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
     pilots = [
         (
             *(facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds)),
+            *(() if one.seen is None else (observation_text(one.seen),)),
             [(it.node, it.place, without_names(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots
@@ -135,6 +143,8 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
     report = pilot.report
     plain["report"] = None if report is None else as_plain(report)
     plain["holds"] = None if pilot.holds is None else amounts_as_json(pilot.holds)
+    if pilot.seen is not None:
+        plain["seen"] = observation_text(pilot.seen)
     plain["pieces"] = [
         {"node": one.node, "place": one.place, "holds": amounts_as_json(one.holds)} for one in pilot.pieces
     ]
@@ -192,11 +202,17 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 
 
 def _pilot(value: object, where: str) -> Pilot:
-    values = checked_object(value, _PILOT, where)
+    if isinstance(value, dict):
+        value = {"seen": None, **value}
+    values = checked_object(value, _PILOT | _SEEN, where)
+    if values["seen"] is not None:
+        values["seen"] = observation_in(values["seen"])
     if values["report"] is not None:
         values["report"] = _report(values["report"], f"the report of {where}")
     if values["holds"] is not None:
         values["holds"] = amounts_from_json(values["holds"], f"{where}, holds")
+    if values["client"] not in PROFILES:
+        raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
     values["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(values["pieces"], 1))
     return Pilot(**values)
 

@@ -104,6 +104,7 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "started": pilot.started,
         "lease_end": pilot.lease_end,
         "heartbeat": None if report is None else report.heartbeat,
+        "client": pilot.client,
         "standing": one.standing,
         "rule": one.rule,
         "remaining": one.remaining,

@@ -38,7 +38,7 @@ class Slurm(System):
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
 
-        return SlurmPool(site.slurm, site.reclaim.max_grace)
+        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=site.clients.rules)
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""

@@ -21,9 +21,10 @@ from __future__ import annotations
 import math
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, PILOT_AD, PROCESSES
 from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, STALE, PilotReport
+from drainwise.pilotad.observation import Observation, observation_in, observation_text
+from drainwise.pilotad.report import CONTRADICTORY, FRESH, GLIDEIN, INCOMPLETE, OBSERVED, STALE, PilotReport
 from drainwise.pilotad.values import decimal_text
 
 TYPE_CHECKING = False
@@ -42,7 +43,8 @@ OTHERS = ',"others":{'
 _MARK = '{"drainwise":'
 MARKED = f"{_MARK}{VERSION}}}"
 """A comment of ours that says nothing."""
-_STANDINGS = (FRESH, GLIDEIN, STALE, CONTRADICTORY, INCOMPLETE)
+_STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, CONTRADICTORY, INCOMPLETE)
+_SEEN = "observed"
 _LARGEST_JOB = 2**32 - 1
 _LONGEST_NODE = 64
 _NODE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -62,7 +64,7 @@ class Published:
     """A node's publication of one run: the run (`job`, `start` in UNIX s), the node, and the pilot's report.
 
     standing: how far the node believed it (see `pilotad.report`), "" when it did not say. The report is a user's claim.
-    others: of the run's other nodes, where they have one.
+    seen: the payloads that the node saw, where it published that. others: of the run's other nodes, where they report.
     """
 
     job: int
@@ -70,6 +72,7 @@ class Published:
     node: str
     report: PilotReport
     standing: str = ""
+    seen: Observation | None = None
     others: tuple[NodeReport, ...] = ()
 
 
@@ -91,6 +94,8 @@ def comment_text(published: Published) -> str:
         raise ValueError("no report of a run: job, start, node, heartbeat or standing is none")
     parts = [f'{_MARK}{VERSION},"job":{published.job},"start":{published.start},"node":"{node}"']
     parts += _parts(report, published.standing)
+    if published.seen is not None:
+        parts.append(f'"{_SEEN}":"{observation_text(published.seen)}"')
     others = [f'"{one.node}":{{{",".join(_parts(one.report, one.standing))}}}' for one in published.others]
     if others:
         parts.append(f'"others":{{{",".join(others)}}}')
@@ -151,7 +156,8 @@ def published_in(comment: str) -> Published | None:
     if first is None or any(one is None or not _is_node(name) for name, one in found):
         return None
     parts = tuple(NodeReport(name, *one) for name, one in found if one is not None)
-    return Published(job, start, node, *first, parts) if len(parts) <= MOST_OTHERS else None
+    known = observation_in(keys.get(_SEEN))
+    return Published(job, start, node, *first, known, parts) if len(parts) <= MOST_OTHERS else None
 
 
 def _report_in(keys: object) -> tuple[PilotReport, str] | None:
@@ -161,7 +167,7 @@ def _report_in(keys: object) -> tuple[PilotReport, str] | None:
         return None
     said = keys.get("standing")
     standing = said if isinstance(said, str) and said in _STANDINGS else ""
-    source = GLIDEIN_AD if standing == GLIDEIN else PILOT_AD
+    source = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}.get(standing, PILOT_AD)
     rows = ATTRIBUTES if standing != CONTRADICTORY else ()
     values = {row.field: BELIEVED[row.kind](keys.get(row.field)) for row in rows}
     return PilotReport.from_values(seen, source, values), standing

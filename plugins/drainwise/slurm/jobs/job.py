@@ -6,7 +6,7 @@
     pyslurm_record    all facts of all jobs, where pyslurm is installed
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
-features that a waiting job asks for.
+features that a waiting job asks for, and a job's name and comment, by which its site may tell what client it is.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class SlurmJob:
     * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
     * reservation: in which it runs.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
+    * name, comment: as the user wrote them, "" where not asked for or not sure.
     * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
     """
 
@@ -84,6 +85,8 @@ class SlurmJob:
     ranks: int = 1
     reservation: str = ""
     odd: str = ""
+    name: str = ""
+    comment: str = ""
 
     @property
     def label(self) -> str:

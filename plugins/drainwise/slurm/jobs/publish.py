@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
-from drainwise.pilotad.report import PilotReport, bounded, standing
+from drainwise.pilotad.observation import Observation, observed_report
+from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
 from drainwise.slurm.jobs.admin_comment import (
     LONGEST,
     LONGEST_OF_ALL,
@@ -44,28 +45,39 @@ def wanted_comment(
     facts: SlurmJob,
     node: str,
     cores: int,
-    report: PilotReport,
+    report: PilotReport | None,
     now: int,
     heartbeat_limit: int,
+    seen: Observation | None = None,
+    refuted: bool = False,
     is_first: bool = True,
     own_cores: int | None = None,
 ) -> str | None:
     """Return the comment that this report makes; None when it cannot be published. Pure.
 
-    cores: of the run, or of it on a node that is not the first one. is_first: whether the node is the run's only or
-    first one. Another node's report stands behind the first one's, and waits for that. own_cores: of the run on this
-    node; the first one's report is about these where others report, too.
+    seen: what the node saw of its payloads; without a report, and for one that is old or lacks a figure, that counts.
+    refuted: whether the report contradicts what the node sees. cores: of the run, or of it on a node that is not the
+    first one. is_first: whether the node is the run's only or first one. Another node's report stands behind the first
+    one's, and waits for that. own_cores: of the run on this node; the first one's report is about these where others
+    report, too.
     """
     stands = None if facts.single else _stands(facts)
     if stands is not None and stands.others and is_first and own_cores:
         cores = own_cores
-    how = standing(report, now, heartbeat_limit, facts.start, cores)
+    if seen is not None and report is not None:
+        is_weak = standing(report, now, heartbeat_limit, facts.start, cores) in {STALE, INCOMPLETE}
+        seen = seen if is_weak else None
+    if seen is not None:
+        report = observed_report(seen)
+    if report is None:
+        return None
+    how = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, facts.start, cores)
     # The run's age and lease bound what readers compute: here they would make every round a change.
     known = bounded(report, cores, 0, None, now)
     if not is_first:
         return None if stands is None else _with_part(stands, facts, NodeReport(node, known, how), heartbeat_limit)
     others = stands.others if stands is not None else ()
-    return _text(Published(facts.number, facts.start or 0, node, known, how, others))
+    return _text(Published(facts.number, facts.start or 0, node, known, how, seen, others))
 
 
 def _text(published: Published) -> str | None:
@@ -86,13 +98,13 @@ def _with_part(stands: Published, facts: SlurmJob, part: NodeReport, heartbeat_l
 
     As it stands where this node's says nothing new and is not old.
     """
-    others = {one.node: one for one in stands.others}
+    others, first = {one.node: one for one in stands.others}, (stands.job, stands.start, stands.node)
     old = others.get(part.node)
 
     def with_it(report: PilotReport) -> str | None:
         every = {**others, part.node: NodeReport(part.node, report, part.standing)}
         behind = tuple(one for _, one in sorted(every.items()))
-        return _text(Published(stands.job, stands.start, stands.node, stands.report, stands.standing, behind))
+        return _text(Published(*first, stands.report, stands.standing, stands.seen, behind))
 
     if old is not None and part.report.heartbeat - old.report.heartbeat < heartbeat_limit / 2:
         values = [getattr(part.report, name) for name in PilotReport.__match_args__[1:]]

@@ -25,10 +25,10 @@ slow, a node with many jobs would never get an answer to all of them."""
 _FACTS = frozenset(
     (
         *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId", "NodeList"),
-        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES"),
+        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES", "Account", "Partition"),
     )
 )
-_USER = re.compile(r"[^\s()]*\((\d{1,10})\)")
+_USER = re.compile(r"([^\s()]*)\((\d{1,10})\)")
 _FEATURES = re.compile(r" ActiveFeatures=([A-Za-z0-9_.:,=-]{1,4000}) ")
 _CPUS = (re.compile(r" CPUEfctv=(\d{1,6}) "), re.compile(r" CPUTot=(\d{1,6}) "))
 
@@ -164,7 +164,12 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         return None
     return replace(
         names,
-        uid=int(user[1]),
+        user=user[1],
+        uid=int(user[2]),
+        account=found.get("Account", ""),
+        partitions=tuple(filter(None, found.get("Partition", "").split(","))),
+        name=_text_between(block, "JobName=", " UserId="),
+        comment=_text_between(block, " Comment=", " "),
         states=states_of(found["JobState"]),
         cores=whole(found.get("NumCPUs")) or 0,
         node_count=nodes,
@@ -179,6 +184,11 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         disk=mebibytes_in(found.get("MinTmpDiskNode", "")),
     )
+
+
+def _text_between(block: str, begin: str, end: str) -> str:
+    """Return a text that the user chose; "" where its mark stands there more than once."""
+    return block.partition(begin)[2].partition(end)[0].strip() if block.count(begin) == 1 else ""
 
 
 def _comments(block: str) -> tuple[str, ...]:

@@ -122,6 +122,8 @@ def _job(record: object, read: Callable[[object], int | None]) -> SlurmJob:
         ranks=ranks,
         reservation=text_in(record, "resv_name"),
         odd=odd_fields(cores, nodes, tasks, () if PENDING in states else (start, end)),
+        name=text_in(record, "name"),
+        comment=text_in(record, "comment"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -35,6 +36,7 @@ class SlurmPool:
 
     settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
     transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
+    clients: which pilots are of which kind of client.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class SlurmPool:
         grace: int = 86_400,
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
+        clients: ClientRules | None = None,
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
@@ -51,7 +54,7 @@ class SlurmPool:
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock = grace, clock
+        self._grace, self._clock, self._clients = grace, clock, clients
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -61,7 +64,7 @@ class SlurmPool:
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        return snapshot_of(*asked, several)
+        return snapshot_of(*asked, several, self._clients)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.

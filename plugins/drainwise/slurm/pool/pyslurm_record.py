@@ -75,6 +75,8 @@ def _job(record: object) -> SlurmJob:
         ranks=_number(record, "ntasks") or 1,
         reservation=text_in(record, "reservation"),
         odd=odd_fields(cores, _number(record, "num_nodes"), tasks, () if state == PENDING else times),
+        name=text_in(record, "name"),
+        comment=text_in(record, "comment"),
     )
 
 

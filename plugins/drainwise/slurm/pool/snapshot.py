@@ -1,9 +1,8 @@
 """Turns Slurm's answers into the facts that the reclaim agent decides on. Pure: answers and a time in, a snapshot out.
 
 Every job that runs counts as a pilot, as every claimed slot does on HTCondor; one without a report is silent. A job of
-several nodes is one pilot with a piece on each. One of these that never reported may be no pilot; it, heterogeneous
-ones, those on draining nodes and those without directories of ours are named with the reason why they cannot get an
-order. Cores are Slurm's CPUs.
+several nodes is one pilot with a piece on each. Those that cannot get an order are named with the reason. Cores are
+Slurm's CPUs.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
@@ -23,12 +23,13 @@ from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
 from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
 from drainwise.slurm.jobs.job import SlurmJob, run_name
+from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
-from drainwise.slurm.pool.places import closures_of, holdings, pieces_of, places_of
+from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, pieces_of, places_of
 from drainwise.slurm.pool.shares import Shares
 from drainwise.slurm.pool.waiting_kinds import WaitingTasks, kinds_in
 
@@ -60,12 +61,14 @@ def snapshot_of(
     exposed: Collection[int] = (),
     rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
     allocations: Mapping[int, Allocation] = MappingProxyType({}),
+    clients: ClientRules | None = None,
 ) -> Snapshot:
     """Return the snapshot that the answers make at `now` (UNIX s).
 
     grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
     it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
     rules: how nodes are shared, and with whom. allocations: what jobs of several nodes have on each, by number.
+    clients: which pilots are of which kind of client.
     Raises PoolUnreachable when the answers cannot be whole.
     """
     odd = [job for job in jobs if job.odd]
@@ -79,7 +82,7 @@ def snapshot_of(
     pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
     on_nodes = (job for job in jobs if job.node)
     runs = (
-        _pilot(job, shares, now, grace, exposed, _why_not(job, draining, pieces), classes, holds, pieces)
+        _pilot(job, shares, now, grace, exposed, _why_not(job, draining, pieces), classes, holds, pieces, clients)
         for job in on_nodes
     )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
@@ -213,6 +216,7 @@ def _pilot(
     classes: NodeClasses,
     holds: Mapping[int, Amounts],
     pieces: Mapping[int, tuple[Piece, ...]],
+    clients: ClientRules | None,
 ) -> Pilot | None:
     """Return the run of a job; None for one that does not run, or that is only about to."""
     completing = COMPLETING in job.states
@@ -236,9 +240,8 @@ def _pilot(
         cores=job.cores,
         started=min(job.start, now) if completing else job.start,
         lease_end=now if completing else end,
-        report=None
-        if published is None
-        else whole_report(published, {one.node: one.holds.cores for one in pieces.get(job.number, ())}),
+        report=None if published is None else whole_report(published, cores_by_node(pieces.get(job.number, ()))),
+        seen=None if published is None else published.seen,
         contradictory=published is not None and published.standing == CONTRADICTORY,
         deadline=end if has_order else None,
         leaving=completing or job.priority in exposed,
@@ -246,4 +249,5 @@ def _pilot(
         place=job.node if job.node in classes.class_of and job.number in holds else "",
         holds=holds.get(job.number),
         pieces=pieces.get(job.number, ()),
+        client=client_of(job, clients).name,
     )
