@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +59,9 @@ def suite(place: Path, fast: int, slow: int) -> subprocess.CompletedProcess[str]
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text)
         (place / name).chmod(0o755)
-    shutil.copy(SCRIPT, place / "scripts" / "test")
+    # One worker says as much as six about the last lines.
+    (place / "scripts" / "test").write_text(re.sub(r" -n \d ", " -n 1 ", SCRIPT.read_text()))
+    (place / "scripts" / "test").chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         [str(place / "scripts" / "test")], env=kept, capture_output=True, text=True, check=False, timeout=120

@@ -61,9 +61,11 @@ def pool(count: int) -> Columns:
         doubt=np.zeros(count),
         unprotected=np.zeros(count, dtype=bool),
         vacate=np.full(count, float(SITE.vacate)),
+        drains=np.ones(count, dtype=bool),
         broken=np.full(count, BROKEN_PROMISES),
         heartbeat=np.full(count, NOW - 60.0),
         silent=np.zeros(count, dtype=bool),
+        seen=np.zeros(count, dtype=bool),
         curve=np.full((count, 3 * MOST_POINTS), np.nan),
     )
 

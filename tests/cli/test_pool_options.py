@@ -15,6 +15,7 @@ from drainwise.htcondor import system as htcondor
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.local.pool import LocalPool
 from drainwise.pool.facts import Pool
+from drainwise.reclaim.seen.stuck import StuckRules
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.pool.pool import SlurmPool
@@ -97,6 +98,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
         retry_after=180,
         drain_only=False,
         trust=Trust(172_800, 7, 10, 500),
+        stuck=StuckRules(heartbeat_limit=2400),
     )
     assert settings("--site", str(file), "--policy", "least-waste").policy == "least-waste"
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(file))

@@ -19,7 +19,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 # Without this one the suite has not shown anything; the others come and go with the archive.
 _NEEDED = "trixie"
 # About how many seconds a group takes of each release, where that is more than a minute: what takes longest begins
-# first, so that no worker is left alone with it in the end.
+# first, so that no worker is left alone with it in the end. Of a file of this folder that is not named it is not known.
 _SECONDS = {
     "test_orders_on_pool": 540,
     "test_scenario": 420,
@@ -40,6 +40,7 @@ _SECONDS = {
     "test_condor_view": 120,
     "test_installing": 120,
     "test_policies": 110,
+    "test_validation_condor": 110,
     "test_installing_on_pool": 100,
     "test_slurm_agent": 100,
     "sge": 100,
@@ -54,6 +55,7 @@ _SECONDS = {
 }
 # The demonstration's promises are of seconds: it has its turn when the pools have gone.
 _QUIET = "test_local_demo"
+_UNKNOWN = 100  # seconds
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -64,20 +66,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     a parameter.
     """
     for item in items:
-        of_ours = str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function)
-        if of_ours:
+        if _is_here(item):
             item.add_marker(pytest.mark.daemons)
         if item.get_closest_marker("daemons") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(_group(item) if of_ours else item.path.stem))
+            item.add_marker(pytest.mark.xdist_group(_group(item) if _is_here(item) else item.path.stem))
     yield
     items.sort(key=_turn)
+
+
+def _is_here(item: pytest.Item) -> bool:
+    """Whether the test stands in this folder."""
+    return str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function)
 
 
 def _turn(item: pytest.Item) -> tuple[bool, int, str, str]:
     """When the item's group has its turn; those of one release follow each other."""
     found = item.get_closest_marker("xdist_group")
     name, _, release = str(found.args[0] if found else "").partition("-")
-    return name == _QUIET, -_SECONDS.get(name, 0), release, name
+    seconds = _SECONDS.get(name, _UNKNOWN if _is_here(item) else 0)
+    return name == _QUIET, -seconds, release, name
 
 
 def _group(item: pytest.Item) -> str:

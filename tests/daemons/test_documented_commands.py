@@ -127,7 +127,11 @@ ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/c
     "drainwise drain --cancel 20261121-081640",
 }
 A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
-THE_JOURNAL = {  # tests/cli/test_journal_commands.py
+THE_JOURNAL = {  # tests/cli/test_journal_commands.py, tests/cli/test_identity.py
+    "drainwise explain --vo atlas",
+    "drainwise explain --ce-job 4711.0",
+    "drainwise report --vo atlas",
+    "drainwise status --format name,vo,cejob,factory --sort vo",
     "drainwise explain 1234.0",
     "drainwise explain slot1_2@node1",
     "drainwise explain 1234.0 --json",
@@ -181,8 +185,7 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
     "scripts/waste_tables --logs . --results waste.json --write docs/simulate.md",
     "scripts/waste_tables --logs . --results waste.json --only mix-80/8/twentieth --moments 4",
-    "scripts/waste_tables --logs . --results waste.json --only metacentrum --moments 3 --replications 8",
-    "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 10 --replications 8"
+    "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 8 --replications 8"
     " --policies least-waste",
     "scripts/waste_tables --logs . --results points.json --only metacentrum --moments 4"
     " --policies site-default,least-waste",

@@ -167,16 +167,20 @@ def test_a_script_with_everything_closed_stops_no_job(name: str, tmp_path: Path)
     assert closed.returncode == 0
 
 
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package."""
+    made = tmp_path_factory.mktemp("library")
+    shutil.copytree(PLUGINS / "drainwise", made / "drainwise", ignore=shutil.ignore_patterns("__pycache__"))
+    return made
+
+
 @pytest.mark.parametrize("name", ["prepare-hook", "update-hook", "pilot-cron"])
-def test_a_script_finds_the_package_and_its_settings(name: str, tmp_path: Path) -> None:
+def test_a_script_finds_the_package_and_its_settings(name: str, library: Path, tmp_path: Path) -> None:
     """The scripts call the code that is there, and end with 0 whatever it meets."""
-    (tmp_path / "library").mkdir()
-    shutil.copytree(
-        PLUGINS / "drainwise", tmp_path / "library" / "drainwise", ignore=shutil.ignore_patterns("__pycache__")
-    )
     settings = tmp_path / "node.conf"
     settings.write_text("nonsense = 1\n")
-    site = replace(SITE, htcondor=HTCondorSection(library_dir=str(tmp_path / "library"), node_file=str(settings)))
+    site = replace(SITE, htcondor=HTCondorSection(library_dir=str(library), node_file=str(settings)))
     arguments = ("--execute", str(tmp_path), "--state", str(tmp_path / "state"), "--settings", str(settings))
     ran = run_script(text_of(site, "execute", name), tmp_path, *(arguments if name == "pilot-cron" else ()))
     assert ran.returncode == 0

@@ -7,8 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Snapshot
+from drainwise.pool.facts import Piece, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
@@ -154,3 +155,13 @@ def test_what_goes_for_a_request_serves_nobody_who_waits_and_makes_no_account_gi
     ordered_now = replace(waits, pilots=tuple(replace(one, deadline=deadlines.get(one.run)) for one in waits.pilots))
     after = plan_for(NODES, pool=ordered_now, history=History(requested=dict.fromkeys(runs(1, 2), ("r1", 8))))
     assert (after.orders, after.withdrawals) == ((), ()), "and so it stays"
+
+
+def test_a_pilot_of_several_nodes_leaves_all_of_them_when_one_closes() -> None:
+    """By the time of the one that closes first."""
+    pieces = tuple(Piece(node, node, Amounts(4)) for node in ("n1", "n9"))
+    pool = replace(POOL, pilots=(replace(POOL.pilots[0], node="n[1,9]", pieces=pieces), *POOL.pilots[2:]))
+    later = replace(NODES, name="r9", nodes=("n9",), by=SOON + 600)
+    plan = plan_for(later, NODES, pool=pool)
+    assert [(order.pilot.run, order.deadline, order.request) for order in plan.orders] == [(*runs(1), SOON, "r1")]
+    assert ordered(plan_for(later, pool=pool)) == runs(1)

@@ -9,6 +9,7 @@ import random
 from collections import Counter
 
 import pytest
+from hypothesis import settings
 
 from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.facts import Account, Pilot, Snapshot
@@ -101,7 +102,10 @@ class SmallPool:
         )
 
 
-@pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(0, 80, 10)], ids=str)
+POOLS = 2 * settings().max_examples
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(0, POOLS, 10)], ids=str)
 def test_orders_stand_while_their_pilots_leave(seeds: range) -> None:
     ordered = 0
     for seed in seeds:

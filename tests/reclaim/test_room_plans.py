@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
@@ -238,3 +238,74 @@ def test_where_cores_are_counted_nothing_is_kept() -> None:
     found = plan(replace(seen, kinds=None))
     assert found.orders
     assert not kept(found)
+
+
+def wide(number: int, nodes: str, cores: int = 8, final: float = 0.0) -> Pilot:
+    """A pilot of alice's with as many cores on each of several nodes."""
+    one = pilot(number, report(float(cores * len(nodes)), final=final), cores=cores * len(nodes))
+    pieces = tuple(Piece(f"n{node}", f"n{node}", Amounts(cores, 16 * GIB)) for node in nodes)
+    return replace(one, node=f"n[{nodes[0]}-{nodes[-1]}]", pieces=pieces)
+
+
+def test_a_pilot_of_several_nodes_goes_where_it_is_as_good_and_cheaper() -> None:
+    """Two jobs of 8 cores: 16 cores go in any case; on n0 and n1 it costs next to nothing, elsewhere it costs a lot."""
+    jobs = [kind(2, Amounts(8))]
+    found = plan(pool([wide(0, "01"), wide(30, "01", final=9000.0), *FOUR_NODES[8:]], jobs, PLACES))
+    assert numbers(found) == [0]
+    (order,) = found.orders
+    assert order.room is not None and (order.room.place, [number for _, number in order.room.jobs]) == ("n0, n1", [2])
+    assert "makes room on n0, n1 for 2 of bob (8 cores)" in order.reason
+    assert "room for 2 of 2 waiting jobs" in found.summary
+    dear = plan(pool([wide(0, "01", final=90_000.0), *FOUR_NODES[8:]], jobs, PLACES))
+    assert numbers(dear) == [8, 9]
+
+
+def test_a_pilot_of_several_nodes_is_not_taken_for_less_than_all_of_it() -> None:
+    """One job of 8 cores: a pilot of one node gives back fewer cores, whatever they claim."""
+    jobs = [kind(1, Amounts(8))]
+    alone = numbers(plan(pool(FOUR_NODES[12:], jobs, PLACES)))
+    assert len(alone) == 1
+    assert numbers(plan(pool([wide(0, "01"), *FOUR_NODES[12:]], jobs, PLACES))) == alone
+    assert numbers(plan(pool([wide(0, "01")], jobs, PLACES))) == [0]
+
+
+def test_a_pilot_of_several_nodes_and_one_of_one_node_make_room_together() -> None:
+    """16 cores on n0: 8 of each. And a job that needs two nodes at once gets them from one pilot."""
+    both = pool([wide(0, "01"), alices(7, "n0")], [kind(1, Amounts(16))], [place("n0", 16), place("n1", 16)])
+    assert numbers(plan(both)) == [0, 7]
+    spread = pool([wide(0, "01"), wide(5, "01", final=9000.0)], [kind(1, Amounts(8), places=2)], PLACES[:2])
+    assert numbers(plan(spread)) == [0]
+
+
+def test_a_pilot_of_several_nodes_keeps_to_the_limits() -> None:
+    """Of a cycle, and of its account."""
+    jobs = [kind(2, Amounts(8))]
+    seen = pool([wide(0, "01")], jobs, PLACES)
+    assert numbers(plan(seen, replace(SETTINGS, max_cores=15))) == []
+    assert numbers(plan(seen, replace(SETTINGS, max_cores=16))) == [0]
+    mixed = pool([wide(0, "01"), *FOUR_NODES[8:]], jobs, PLACES)
+    assert numbers(plan(mixed, replace(SETTINGS, max_cores=8))) == [8]
+
+
+def test_what_a_pilot_of_several_nodes_gives_back_counts_on_each() -> None:
+    """Its order stands while a job uses one of its pieces, no second one is given, and it is withdrawn without one."""
+    goes = replace(wide(0, "01"), deadline=NOW + 600)
+    assert plan(pool([goes, *FOUR_NODES[8:]], [kind(2, Amounts(8))], PLACES)).orders == ()
+    stands = plan(pool([goes, *FOUR_NODES[8:]], [kind(1, Amounts(8))], PLACES))
+    assert (stands.orders, stands.withdrawals) == ((), ())
+    away = [*PLACES[:2], place("n2", of="other"), place("n3", of="other")]
+    idle = plan(pool([goes, *FOUR_NODES[8:]], [kind(1, Amounts(8), "other")], away))
+    assert [one.pilot.run for one in idle.withdrawals] == [goes.run] and numbers(idle) == [8]
+
+
+def test_the_round_of_a_pilot_of_several_nodes_is_watched_on_all_of_them() -> None:
+    """What starts on its second node was served."""
+    seen = pool([wide(0, "01")], [kind(2, Amounts(8))], PLACES)
+    decided = plan(seen)
+    known = {one.key: one for one in with_orders({}, seen, decided.parts, NOW)}
+    started = [
+        replace(alices(20 + row, f"n{row}"), account="bob", user="bob", started=NOW + 60, report=None) for row in (0, 1)
+    ]
+    after = replace(pool(started, [], PLACES), taken=NOW + 70)
+    watched_now = watched(known, after, NOW + 70, SETTINGS)
+    assert not watched_now or all(one.failed == 0 and one.gained >= 16 for one in watched_now.values())

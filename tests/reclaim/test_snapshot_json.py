@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import UsageError
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
-from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place
-from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json
+from drainwise.pool.snapshot_json import snapshot_as_json, snapshot_from_json, snapshot_hash
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan_json import as_json
 
@@ -107,11 +107,43 @@ def version_2(seen: Snapshot) -> Any:
 
 def version_3(seen: Snapshot) -> Any:
     """The snapshot as version 3 had it."""
-    old: Any = {**snapshot_as_json(seen), "version": 3}
+    old: Any = {**version_5(seen), "version": 3}
     del old["kinds"], old["places"], old["closures"]
     for one in old["pilots"]:
-        del one["place"], one["holds"]
+        del one["place"], one["holds"], one["pieces"]
     return old
+
+
+def version_5(seen: Snapshot) -> Any:
+    """The snapshot as version 5 had it."""
+    old: Any = {**snapshot_as_json(seen), "version": 5}
+    for one in old["pilots"]:
+        del one["client"]
+    return old
+
+
+def test_a_snapshot_of_version_5_is_still_read() -> None:
+    """It knows no kinds of client."""
+    seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
+    assert snapshot_from_json(version_5(seen)) == seen
+
+
+def test_a_snapshot_of_version_4_is_still_read() -> None:
+    """Its pilots have one node each."""
+    seen = snapshot(pilot(1, report()), pilot(2), deficit=8)
+    old: Any = {**version_5(seen), "version": 4}
+    for one in old["pilots"]:
+        del one["pieces"]
+    assert snapshot_from_json(old) == seen
+
+
+def test_the_pieces_of_a_pilot_of_several_nodes_come_back() -> None:
+    """And are part of the hash."""
+    pieces = (Piece("n1", "n1", Amounts(4, 1024)), Piece("n2", "", Amounts(4, 0, 2)))
+    seen = snapshot(replace(pilot(1, report()), pieces=pieces), pilot(2), deficit=8)
+    again = snapshot_from_json(json.loads(json.dumps(snapshot_as_json(seen))))
+    assert again == seen and snapshot_hash(again) == snapshot_hash(seen)
+    assert snapshot_hash(seen) != snapshot_hash(snapshot(pilot(1, report()), pilot(2), deficit=8))
 
 
 def test_a_snapshot_of_version_3_is_still_read() -> None:
@@ -155,7 +187,8 @@ def changed(*path: Any, to: Any) -> Any:
         (None, "not a snapshot"),
         ([], "not a snapshot"),
         ({}, "not a snapshot"),
-        (changed("version", to=5), "version 5: this drainwise reads versions 1 to 4"),
+        (changed("version", to=7), "version 7: this drainwise reads versions 1 to 6"),
+        (changed("pilots", 0, "client", to="pand"), "pilot 1, client: expected one of none, alice, panda"),
         (changed("version", to=True), "version True"),
         (changed("version", to=[1]), "version [1]"),
         (changed("notices", to=[1]), "notice 1: expected text"),

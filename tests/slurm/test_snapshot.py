@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -12,13 +13,21 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY, FRESH, PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.quota import require_whole
+from drainwise.slurm.cluster.allocations import NodeShare
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules, Selection, selection_in
 from drainwise.slurm.jobs.admin_comment import Published, comment_text, without_directories_text
 from drainwise.slurm.jobs.job import SlurmJob, odd_fields
 from drainwise.slurm.jobs.states import ALIVE, SUSPENDED
 from drainwise.slurm.pool.shares import shares_in
-from drainwise.slurm.pool.snapshot import DRAINING_NODE, NO_DIRECTORIES, SEVERAL_NODES, snapshot_of
+from drainwise.slurm.pool.snapshot import (
+    DRAINING_NODE,
+    HETEROGENEOUS,
+    NO_DIRECTORIES,
+    SEVERAL_NODES,
+    UNKNOWN_PIECES,
+    snapshot_of,
+)
 
 from .recorded_cluster import NOW, START, VERSIONS, jobs, nodes, shares
 
@@ -338,11 +347,45 @@ def test_a_suspended_run_is_on_its_node_and_has_no_cores() -> None:
     assert (seen.pilots, [one for one in seen.accounts if one.cores_in_use]) == ((), [])
 
 
-@pytest.mark.parametrize("change", [{"node_count": 2, "node": "n[1-2]"}, {"het": 17}])
-def test_a_job_that_no_order_can_reach_alone_is_named(change: dict[str, int | str]) -> None:
+@pytest.mark.parametrize(
+    ("change", "why"), [({"node_count": 2, "node": "n[1-2]"}, SEVERAL_NODES), ({"het": 17}, HETEROGENEOUS)]
+)
+def test_a_job_that_may_be_no_pilot_or_is_a_part_of_one_is_named(change: dict[str, int | str], why: str) -> None:
     """Also when its lease was shortened: that is no order of ours."""
     (one,) = view(replace(RUNNING, end=T0 + 4001, limit=67, **change)).pilots  # type: ignore[arg-type]
-    assert (one.cannot, one.deadline) == (SEVERAL_NODES, None)
+    assert (one.cannot, one.deadline) == (why, None)
+
+
+SAID = PilotReport(T0 + 900, used_cpu=5.0)
+TWO = replace(RUNNING, node_count=2, node="n[1-2]", comments=(comment_text(Published(17, T0, "n1", SAID)),))
+SHARES = {17: (NodeShare("n1", 6, 600), NodeShare("n2", 2, 200))}
+
+
+def test_a_pilot_of_two_nodes_has_a_piece_on_each() -> None:
+    """It can be asked once it has reported; its deadline is seen, and its cores count on both nodes."""
+    at = [machine("n1", 6, 8, 2, False, MAIN), machine("n2", 2, 8, 6, False, MAIN)]
+    at = [replace(node, unused=node.idle) for node in at]
+    job = replace(TWO, end=T0 + 4001, limit=67)
+    seen = snapshot_of([job, WAITING], at, TREE, T0 + 1000, GRACE, (), ClusterRules(Selection(memory=True)), SHARES)
+    (one,) = seen.pilots
+    assert (one.cannot, one.deadline, one.cores, one.report) == ("", T0 + 4001, 8, SAID)
+    pieces = [(it.node, it.place, it.holds.cores, it.holds.memory) for it in one.pieces]
+    assert (pieces, one.nodes) == ([("n1", "n1", 6, 600), ("n2", "n2", 2, 200)], ("n1", "n2"))
+    assert [(it.name, it.free.cores, it.unseen.cores) for it in seen.places] == [("n1", 2, 0), ("n2", 6, 0)]
+    assert seen.accounts[0].cores_in_use == 8
+
+
+def test_a_pilot_of_two_nodes_cannot_be_asked_without_its_pieces_or_when_all_its_nodes_drain() -> None:
+    """One that drains is not enough: the other node gets its cores back."""
+    at = [machine("n1", 6, 8, 2, False, MAIN), machine("n2", 2, 8, 6, True, MAIN)]
+
+    def why(shares: Mapping[int, tuple[NodeShare, ...]], nodes: list[SlurmNode]) -> str:
+        (one,) = snapshot_of([TWO], nodes, TREE, T0 + 1000, GRACE, allocations=shares).pilots
+        return one.cannot
+
+    assert why({}, at) == UNKNOWN_PIECES
+    assert why(SHARES, at) == ""
+    assert why(SHARES, [replace(node, draining=True) for node in at]) == DRAINING_NODE
 
 
 def test_a_pilot_on_a_draining_node_is_not_ordered() -> None:

@@ -29,6 +29,7 @@ HOUSE = {
     "features.serve": Room(NODE, "job's user, root", "common facts features"),
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
+    "node.payloads": Room(NODE, "HTCondor's user, root", "pilotad"),
     "systems": Room(EVERYWHERE, "anybody", "common facts"),
     "htcondor": Room(
         EVERYWHERE,
@@ -36,19 +37,24 @@ HOUSE = {
         "agent facts htcondor.ads htcondor.launch htcondor.pool htcondor.setup install systems",
         plain=False,
     ),
-    "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node pilotad"),
+    "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
+    "htcondor.identity": Room(EVERYWHERE, "anybody", "common facts htcondor.ads identity pool", plain=False),
     "htcondor.shares": Room(POOL, "agent", "htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.node htcondor.shares pilotad pool",
+        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node htcondor.shares identity pilotad "
+        "pool",
         plain=False,
     ),
     "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice", plain=False),
     "htcondor.setup": Room(
-        ADMIN, "root", "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig", plain=False
+        ADMIN,
+        "root",
+        "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig",
+        plain=False,
     ),
     "slurm": Room(
         EVERYWHERE, "who types the command", "install slurm.launch slurm.pool slurm.setup systems", plain=False
@@ -56,9 +62,9 @@ HOUSE = {
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
-    "slurm.node_agent": Room(NODE, "root", "common facts features node pilotad slurm.jobs slurm.node"),
+    "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
     "slurm.pool": Room(
-        POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
+        POOL, "agent", "common facts identity pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
     "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs"),
     "slurm.setup": Room(
@@ -83,18 +89,30 @@ HOUSE = {
     "launch.files": Room(USER, "user", "common facts launch.choice"),
     "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
-    "siteconfig": Room(ADMIN, "root", "common facts reclaim systems"),
+    "siteconfig": Room(ADMIN, "root", "common facts identity reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
-    "pool": Room(POOL, "agent", "facts pilotad"),
+    "identity": Room(EVERYWHERE, "anybody", "common"),
+    "pool": Room(POOL, "agent", "facts identity pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
-    "reclaim": Room(POOL, "agent", "common facts pilotad pool reclaim.open_need reclaim.totals requests", plain=False),
+    "reclaim": Room(
+        POOL,
+        "agent",
+        "common estimate facts identity pilotad pool reclaim.open_need reclaim.seen reclaim.totals requests",
+        plain=False,
+    ),
     "reclaim.decide": Room(
-        POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals requests room", plain=False
+        POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.seen reclaim.totals requests room", plain=False
     ),
     "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
+    "reclaim.seen": Room(POOL, "agent", "estimate facts pilotad pool"),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
-    "journal": Room(POOL, "agent", "common facts page pilotad pool reclaim reclaim.open_need requests", plain=False),
+    "journal": Room(
+        POOL,
+        "agent",
+        "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
+        plain=False,
+    ),
     "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
     "simulate": Room(
         USER,
@@ -117,9 +135,10 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.feature_commands common estimate estimate.records facts features install "
+        "agent cli.feature_commands common estimate estimate.records facts features identity install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim reclaim.decide requests simulate simulate.policies siteconfig systems validate",
+        "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
+        "systems validate",
         plain=False,
     ),
 }

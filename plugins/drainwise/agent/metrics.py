@@ -12,7 +12,7 @@ import re
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from drainwise import __version__
-from drainwise.agent.act import Act, CycleOutcome
+from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
 from drainwise.reclaim.plan import Plan
@@ -66,6 +66,7 @@ class Metrics:
         self._paused = gauge("paused_accounts", "Accounts of whose demand some does not count for now.")
         self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
         self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be given an order.")
+        self._stuck = gauge("stuck_pilots", "Pilots in which their nodes have seen no payload for long.")
         self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
         self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
@@ -105,6 +106,7 @@ class Metrics:
         self._paused.set(len(plan.paused))
         self._paused_cores.set(sum(one.cores for one in plan.paused))
         self._closed.set(plan.closed_nodes)
+        self._stuck.set(plan.stuck)
 
     def _done(self, outcome: CycleOutcome, policy: str) -> None:
         for act in outcome.acts:

@@ -115,12 +115,20 @@ def _time_left(row: Row) -> int | None:
     return min(ends) - row.now if ends else None
 
 
+def _identity(name: str, heading: str, meaning: str) -> Column:
+    def value(row: Row) -> str | None:
+        return getattr(row.one.pilot.identity, name, "") or None
+
+    return Column(name.replace("_", ""), heading, meaning, value)
+
+
 COLUMNS = (
     Column("name", "pilot", "what an administrator types to find the pilot", lambda row: row.one.pilot.name),
     Column("user", "user", "its owner", lambda row: row.one.pilot.user),
     Column("account", "account", "whose quota it uses", lambda row: row.one.pilot.account),
     Column("node", "node", "where it runs", lambda row: row.one.pilot.node),
     Column("run", "run", "this run and no other", lambda row: row.one.pilot.run),
+    Column("client", "client", "its kind of client by [clients]", lambda row: row.one.pilot.client),
     _number("cores", "cores", "cores of the lease", lambda row: row.one.pilot.cores),
     _number("used", "used", "cores that its payloads use", _used),
     Column(
@@ -144,10 +152,29 @@ COLUMNS = (
     _seconds("timeleft", "time left", "time until its deadline or the end of its lease", _time_left),
     _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
     _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),
+    _identity("vo", "VO", "the virtual organisation that sent it"),
+    _identity("fqan", "FQAN", "group and role in it"),
+    _identity("subject", "subject", "the subject of its credential"),
+    _identity("issuer", "issuer", "the issuer of its token"),
+    _identity("ce_job", "CE job", "its job id at the computing element"),
+    _identity("factory", "factory", "the pilot factory that submitted it"),
+    _identity("entry", "entry", "the name that the factory has for it"),
 )
 BY_NAME = {column.name: column for column in COLUMNS}
-DEFAULT = ("name", "user", "cores", "used", "report", "remaining", "drainwaste", "killwaste", "priority", "status")
-"""The table without --format."""
+DEFAULT = (
+    "name",
+    "user",
+    "client",
+    "cores",
+    "used",
+    "report",
+    "remaining",
+    "drainwaste",
+    "killwaste",
+    "priority",
+    "status",
+)
+"""The table without --format; `client` only where a pilot is of another kind than the paper's."""
 
 
 def columns_called(names: str) -> tuple[Column, ...]:

@@ -180,4 +180,4 @@ def _say(args: argparse.Namespace, lines: list[str], request: AdminRequest) -> N
 
 def nodes_in(snapshot: Snapshot) -> set[str]:
     """Return the nodes that a snapshot knows: those with pilots, and those where jobs can start."""
-    return {one.node for one in snapshot.pilots} | {one.node for one in snapshot.places}
+    return {node for one in snapshot.pilots for node in one.nodes} | {one.node for one in snapshot.places}

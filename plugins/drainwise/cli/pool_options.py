@@ -13,6 +13,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.local.system import add_directory
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy, policy_names
+from drainwise.reclaim.seen.stuck import StuckRules
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
 from drainwise.systems.find import FALLBACK, named, offering, own, tried
@@ -116,5 +117,6 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         priority_first=reclaim.priority_first == "yes",
         priority_weight=reclaim.priority_weight,
         waiting_cost=float(reclaim.waiting_cost) if (args.policy or reclaim.policy) == OPEN_NEED else 0.0,
+        stuck=StuckRules(reclaim.stuck_after, reclaim.stuck_first == "yes", site.pilot.stale_after),
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )

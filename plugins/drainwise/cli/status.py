@@ -14,6 +14,7 @@ from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_out
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
+from drainwise.facts.clients import PAPER
 from drainwise.facts.errors import UsageError
 from drainwise.journal.file import journal_line
 from drainwise.journal.read import files_of
@@ -23,6 +24,7 @@ from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.summary import notices_of
 from drainwise.reclaim.paused_demand import Paused, paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
+from drainwise.reclaim.seen.stuck import with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand
 
@@ -35,7 +37,7 @@ known or not believed. Without it a name that is too long for the window ends wi
 """
 _ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "priority")
 _CUTTABLE = {"name", "user", "account", "node", "run"}
-_SPARE = {"priority": 3, "report": 2, "remaining": 1}
+_SPARE = {"client": 4, "priority": 3, "report": 2, "remaining": 1}
 _WATCH = 5.0  # seconds
 
 
@@ -85,7 +87,7 @@ class Status:
         if self._pool is None:
             self._pool = open_pool(self._args)
         now = int(time.time())
-        snapshot = self._pool.snapshot(now)
+        snapshot = with_stuck(self._pool.snapshot(now), now, self._settings.stuck)
         wanted = candidates_of((one for one in snapshot.pilots if self._is_wanted(one.user)), now, self._settings)
         pauses = paused(snapshot, self._unmet(), now)
         rows = sorted_rows((Row(one, now) for one in wanted), self._args.sort)
@@ -147,7 +149,8 @@ def _account(one: Account) -> list[str]:
 
 
 def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
-    columns = [BY_NAME[name] for name in DEFAULT]
+    others = any(row.one.pilot.client != PAPER.name for row in rows)
+    columns = [BY_NAME[name] for name in DEFAULT if others or name != "client"]
     headings = [
         Heading(column.heading, column.number, column.name in _CUTTABLE, _SPARE.get(column.name, 0))
         for column in columns

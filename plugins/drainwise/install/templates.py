@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.siteconfig.schema import CONDITIONS, SECTIONS, NodeFacts, SiteConfig
 
@@ -62,8 +63,14 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("grace_secs", features.grace),
         ("grace_secs_job", features.grace_job),
         ("heartbeat_limit_secs", site.pilot.stale_after),
+        ("observe", 0 if site.observer.enabled == "no" else None),
+        ("payload_patterns", site.observer.payloads),
     )
-    return (*_facts(features), *((key, value) for key, value in more if value is not None))
+    clients = site.clients
+    rows = tuple((f"client_{name}", row) for name in PROFILES if (row := getattr(clients, name)) is not None)
+    if clients.default != PAPER.name:
+        rows += (("client_default", clients.default),)
+    return (*_facts(features), *((key, value) for key, value in more if value is not None), *rows)
 
 
 def site_kinds(site: SiteConfig) -> tuple[tuple[str, tuple[tuple[str, object], ...]], ...]:

@@ -23,7 +23,6 @@ from drainwise.journal.event import (
     Event,
 )
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
-from drainwise.pilotad.report import BELIEVED_STANDINGS
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
@@ -129,7 +128,7 @@ def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
 
 
 def _order(order: Order, taken: int) -> dict[str, object]:
-    claims = claimed_values(order.pilot, taken, EVER) if order.candidate.standing in BELIEVED_STANDINGS else None
+    claims = claimed_values(order.pilot, taken, EVER) if order.candidate.remaining is not None else None
     return {**order_as_json(order), "promised": order.promised, "claims": None if claims is None else claims._asdict()}
 
 

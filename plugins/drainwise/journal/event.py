@@ -15,6 +15,7 @@ VERSION = 2
 DECISION, ORDER, WITHDRAWAL, FOLLOWUP, ENDED, STATE = "decision", "order", "withdrawal", "followup", "ended", "state"
 DEMAND = "demand"
 NEED = "need"
+PAYLOADS = "payloads"
 PILOTS = "pilots"
 OK, DRY_RUN, PAUSED, BACKING_OFF = "ok", "dry run", "paused by kill switch", "backing off"
 """The states of the agent."""

@@ -21,6 +21,7 @@ from drainwise.journal.event import (
     NEED,
     NOT_DONE,
     ORDER,
+    PAYLOADS,
     PILOTS,
     REFUSED,
     SKIPPED,
@@ -37,6 +38,7 @@ from drainwise.journal.event import (
 )
 from drainwise.journal.file import Journal
 from drainwise.journal.outcomes import OpenOrder, open_order_of, outcome_of
+from drainwise.journal.payloads import SeenPayloads
 from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
@@ -50,7 +52,7 @@ from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PILOTS)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -70,6 +72,7 @@ class Memory:
         self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
         self._withdrawn: dict[str, int] = {}  # by run: when its last order was
         self._since: dict[str, int] = {}  # by account: when its need opened
+        self._payloads = SeenPayloads()
         self._pilots = PilotsSeen()
 
     @classmethod
@@ -130,8 +133,14 @@ class Memory:
             self._open.pop(outcome.run, None)
             if truth(event, "believed") and event.get("by_others") is not True:
                 self._outcomes[outcome.run] = outcome
-        elif kind == NEED:
+        else:
+            self._note_demand(kind, event)
+
+    def _note_demand(self, kind: object, event: Event) -> None:
+        if kind == NEED:
             self._since = {text(one, "account"): moment(one, "since") for one in objects(event, "since")}
+        elif kind == PAYLOADS:
+            self._payloads.note(event)
         elif kind == PILOTS:
             self._pilots.note(event)
         elif kind == DEMAND:
@@ -212,6 +221,7 @@ class Memory:
             {run: (request, cores) for run, (request, cores, _) in self._requested.items()},
             withdrawn=dict(self._withdrawn),
             since=dict(self._since),
+            run_times=self._payloads.learned,
             ends=self._pilots.ends(now),
         )
 
@@ -234,6 +244,10 @@ class Memory:
             for run, one in self._unwritten.items()
             if not _request_of(one)
         }
+
+    def payloads_seen(self, snapshot: Snapshot) -> list[dict[str, object]]:
+        """Take in which payloads the nodes see; those that have ended, as events to write."""
+        return self._payloads.seen(snapshot)
 
     def watched(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.

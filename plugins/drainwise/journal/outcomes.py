@@ -14,6 +14,8 @@ batch system ended it:
            not count: at least that much. A pilot that should have left by itself before, by its report at the order,
            broke its promise: then the payloads of that report count as lost, whatever it says later.
 
+A client that stops by itself before its deadline and drops what runs (`facts.clients`) counts as ended then.
+
 Where the batch system has no CPU time (none could be measured, or it keeps no accounting) the reports alone count.
 A pilot that was not believed at its order promised nothing and says nothing: ended, it lost cores × run time;
 left by itself, its cores idled as much as they did over its whole run. No waste is above cores × run time.
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, whole
@@ -60,6 +63,7 @@ class OpenOrder:
     since: int
     idle: float = 0.0
     promised: ClaimedValues | None = None
+    client: str = PAPER.name
 
     def with_report_of(self, pilot: Pilot, now: int) -> OpenOrder:
         """Return the order with its pilot's report at `now` (UNIX s) in place of an older one."""
@@ -95,7 +99,7 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
     ended = max(order.ordered, ending.ended)
     possible = order.cores * max(0, ended - order.started)
     if order.claims is None:
-        waste = float(possible) if ending.vacated else _idle_on_average(order, ended, ending.cpu_seconds)
+        waste = float(possible) if was_stopped(order, ending) else _idle_on_average(order, ended, ending.cpu_seconds)
     else:
         idle, lost = _idle_and_lost(order.cores, order.claims, order.since, ended)
         if order.kind == KILL:  # it was not ordered to drain: what ran went on running
@@ -108,8 +112,14 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
             lost = max(lost, _killed(order.promised, ended) - idle)  # nothing idled while they ran
         if ending.cpu_seconds is not None:
             lost = min(lost, ending.cpu_seconds)
-        waste = idle + (lost if ending.vacated else 0.0)
+        waste = idle + (lost if was_stopped(order, ending) else 0.0)
     return round(min(max(0.0, waste), possible)), possible
+
+
+def was_stopped(order: OpenOrder, ending: Ending) -> bool:
+    """Return whether its payloads were ended: by the batch system, or by its client's own stop before the deadline."""
+    early = PROFILES.get(order.client, PAPER).stops_before
+    return ending.vacated or (early > 0 and ending.ended >= max(order.ordered, order.deadline - early))
 
 
 def is_broken(order: OpenOrder, ending: Ending) -> bool:
@@ -162,6 +172,7 @@ def open_order_of(event: Event) -> OpenOrder:
         claims=said,
         since=time,
         promised=said,
+        client=text(event, "client") if "client" in event else PAPER.name,
     )
 
 

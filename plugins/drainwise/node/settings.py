@@ -9,6 +9,10 @@ import posix
 
 from drainwise.facts.errors import ConfigurationError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from drainwise.facts.client_rules import ClientRules
+
 _WHOLE = (
     "wall_limit_secs",
     "cpu_limit_secs_per_core",
@@ -22,10 +26,15 @@ _WHOLE = (
     "agent_period_secs",
     "command_timeout_secs",
     "container_bind",
+    "observe",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
 _URL = ("features_url",)
+_TEXT = ("payload_patterns",)
+
+_CLIENT = "client_"
+"""Begins a key with a row of `[clients]`, by its client; `client_default`: what a pilot is that none fits."""
 
 OF_A_KIND = frozenset(
     (
@@ -55,7 +64,7 @@ class NodeSettings:
     kinds: the kinds of nodes, each with its name and with its conditions and values by key, in the site's order.
     """
 
-    __slots__ = ("_chosen", "_values", "kind", "kinds")
+    __slots__ = ("_chosen", "_clients", "_values", "kind", "kinds")
 
     def __init__(
         self,
@@ -65,6 +74,7 @@ class NodeSettings:
     ) -> None:
         self._values, self.kinds, self.kind = values or {}, kinds, kind
         self._chosen: dict[tuple[str, tuple[str, ...]], NodeSettings] = {}
+        self._clients: ClientRules | None = None
 
     def of_node(self, name: str, features: tuple[str, ...] = ()) -> NodeSettings:
         """Return the settings of one node: the values of the first kind whose conditions hold before all others.
@@ -106,6 +116,16 @@ class NodeSettings:
         """Return a path or a URL, as written."""
         return self._values.get(key)
 
+    @property
+    def clients(self) -> ClientRules | None:
+        """Return the rules that say which kind of client a job is; None where the site says nothing of them."""
+        if self._clients is None and any(key.startswith(_CLIENT) for key in self._values):
+            from drainwise.facts.client_rules import ClientRules  # noqa: PLC0415 - only where the site has any
+
+            rows = {key[len(_CLIENT) :]: row for key, row in self._values.items() if key.startswith(_CLIENT)}
+            self._clients = ClientRules(rows, rows.get("default", "paper"))
+        return self._clients
+
     def job_slots(self, total: int | None) -> int | None:
         """Return the host's job slots: as the site says, else its `total` of CPUs for jobs; None for neither."""
         return self.whole("jobslots") or total
@@ -118,6 +138,11 @@ class NodeSettings:
     def heartbeat_limit(self) -> int:
         """Return the seconds after which a pilot's report is stale."""
         return self._or_default("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
+
+    @property
+    def is_observing(self) -> bool:
+        """Return whether the node looks at the processes of its jobs."""
+        return self.whole("observe") != 0
 
     @property
     def shutdown_file(self) -> str:
@@ -190,6 +215,8 @@ def _fault(key: str, value: str, in_kind: bool) -> str | None:
         return None if value.isascii() and value.isprintable() and value else "patterns"
     if in_kind and key not in OF_A_KIND:
         return "a key that a kind of nodes may set"
+    if key.startswith(_CLIENT):
+        return _client_fault(key[len(_CLIENT) :], value)
     digits = value.isascii() and value.isdigit() and len(value) <= 18
     if key in _WHOLE:
         return None if digits else "a whole number"
@@ -199,10 +226,27 @@ def _fault(key: str, value: str, in_kind: bool) -> str | None:
         return None if plain else "a decimal number"
     if key in _PATH:
         return None if value.startswith("/") and value.isascii() and value.isprintable() else "an absolute path"
+    if key in _TEXT:
+        return None if value.isascii() and value.isprintable() and value else "printable text"
     if key in _URL:
         plain = value.isascii() and value.isprintable() and not set(" \"'\\$`") & set(value)
         return None if plain and value.startswith(("http://", "https://")) else "a URL with http:// or https://"
     return "a key that this version knows; render the file again with `drainwise config`"
+
+
+def _client_fault(name: str, value: str) -> str | None:
+    from drainwise.facts.client_rules import alternatives  # noqa: PLC0415 - as above
+    from drainwise.facts.clients import PROFILES  # noqa: PLC0415
+
+    if name == "default":
+        return None if value in PROFILES else "the name of a client"
+    if name not in PROFILES:
+        return "a client that this version knows; render the file again with `drainwise config`"
+    try:
+        alternatives(value)
+    except ValueError:
+        return "conditions on a job"
+    return None
 
 
 def load(path: str) -> NodeSettings:

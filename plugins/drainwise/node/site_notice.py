@@ -4,12 +4,15 @@ They cannot be written in one moment, and a shutdown file without `.site.ad` mea
 is shorter, so it drains, but may start what ends in time; and a shutdown that is planned for the machine looks like an
 order. So `.site.ad` is written first and withdrawn last. In between, and where a round was cut short there, the pilot
 finds the old notice or the new one, with a deadline of theirs; the next round writes what is missing.
+
+What a client must not see (`facts.clients`) is never written, and removed where it stands.
 """
 
 from __future__ import annotations
 
 import posix
 
+from drainwise.facts.clients import PAPER
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, deadline_values, earlier_deadline, machine_values
 from drainwise.features.write import update_directory
@@ -19,6 +22,9 @@ from drainwise.pilotad.site_ad import SiteAd, remove_site_ad, write_site_ad
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from drainwise.facts.clients import ClientProfile
+    from drainwise.features.facts import Values
 
 
 def exists(path: str) -> bool:
@@ -30,20 +36,33 @@ def exists(path: str) -> bool:
     return True
 
 
-def site_notice(deadline: int | None, planned: int | None, now: int) -> SiteAd | None:
+def site_notice(deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER) -> SiteAd | None:
     """Return the content of `.site.ad`; None when there must not be one. Parameters as for `give_notice`. Pure."""
+    if not client.site_ad:
+        return None
     overdue = deadline is not None and deadline <= now
     lease_end = deadline if overdue else earlier_deadline(planned, deadline, now)
     return None if lease_end is None else SiteAd(deadline is not None, lease_end)
 
 
-def write_shutdown_files(place: str, deadline: int | None, planned: int | None, now: int) -> None:
+def shutdown_values(
+    deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
+) -> tuple[Values, Values]:
+    """Return the machine's and the job's shutdown key as the client is to see them. Pure; see `give_notice`."""
+    if not client.shutdown_files:
+        return deadline_values(None, None, now)
+    return deadline_values(planned, None if deadline is None else deadline + client.shown_later, now)
+
+
+def write_shutdown_files(
+    place: str, deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
+) -> None:
     """Bring the shutdown files of the features directories below `place` up to date. Parameters as for `give_notice`.
 
     A directory that is not there is passed over. Raises FeatureError after having tried both.
     """
     faults: list[str] = []
-    machine_values, job_values = deadline_values(planned, deadline, now)
+    machine_values, job_values = shutdown_values(deadline, planned, now, client)
     for directory, values in ((MACHINE_FEATURES, machine_values), (JOB_FEATURES, job_values)):
         path = f"{place}/{directory}"
         try:
@@ -74,18 +93,20 @@ def bring_site_ad(directory: int | str, notice: SiteAd | None) -> None:
         write_site_ad(directory, notice.vacate_desired, notice.payload_deadline)
 
 
-def give_notice(scratch: str, deadline: int | None, planned: int | None, now: int) -> None:
+def give_notice(
+    scratch: str, deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
+) -> None:
     """Bring `.site.ad` and the shutdown files of one job up to date; raises FeatureError after having tried all three.
 
     `deadline` is the job's own, `planned` the machine's, `now` the time, all UNIX s. A planned shutdown of the machine
     shortens the lease without asking to drain now: VACATE_DESIRED stays False. A features directory that is not there
-    (the prepare hook has not run yet, or the job removed it) is passed over.
+    (the prepare hook has not run yet, or the job removed it) is passed over. client: what it may see, and which times.
     """
-    notice = site_notice(deadline, planned, now)
+    notice = site_notice(deadline, planned, now, client)
     faults: list[str] = []
     steps: list[Callable[[], None]] = [
         lambda: bring_site_ad(scratch, notice),
-        lambda: write_shutdown_files(scratch, deadline, planned, now),
+        lambda: write_shutdown_files(scratch, deadline, planned, now, client),
     ]
     if notice is None:
         steps.reverse()

@@ -6,7 +6,7 @@ Pure: time is an argument. Unknown is None and never zero.
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD, SCALE
+from drainwise.pilotad.attributes import GLIDEIN_AD, PILOT_AD, PROCESSES, SCALE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,13 @@ CONTRADICTORY = "contradictory"
 INCOMPLETE = "incomplete"
 GLIDEIN = "glidein"
 """As good as fresh: the pilot says nothing, and its node read the figures from the files of its glidein."""
+OBSERVED = "observed"
+"""The pilot says nothing, and its node saw its processes: what a kill loses is known. How long its payloads run the
+agent learns from what it saw begin and end; until then no end is known.
+"""
 
 BELIEVED_STANDINGS = frozenset({FRESH, GLIDEIN})
+"""Standings of reports that have all that the metrics need; an observed one has it once its ends are learned."""
 
 ROUNDED = 2
 """Seconds by which the time between two ends may differ that were rounded, each to whole seconds."""
@@ -64,7 +69,8 @@ class PilotReport:
 def standing(
     report: PilotReport, now: int, heartbeat_limit: int, job_start: int | None = None, cores: int | None = None
 ) -> str:
-    """Return how far `report` can be used at `now`: "fresh", "glidein", "stale", "contradictory" or "incomplete".
+    """Return how far `report` can be used at `now`: "fresh", "glidein", "observed", "stale", "contradictory" or
+    "incomplete".
 
     now, job_start: UNIX s. heartbeat_limit: s a heartbeat may be old (SPEC §2: 3600 by default). cores: of the lease.
     With `job_start`, a heartbeat from before it is stale: the file was left by an earlier job. With `cores`, sums that
@@ -84,6 +90,8 @@ def standing_and_rule(
         return STALE, "heartbeat is older than the limit"
     if job_start is not None and report.heartbeat < job_start - FUTURE_ALLOWANCE:
         return STALE, "heartbeat is older than the job"
+    if report.source == PROCESSES:
+        return OBSERVED, _gap(report)
     rule = _contradiction(report, latest) or ("" if cores is None else _impossible(report, cores, job_start))
     if rule:
         return CONTRADICTORY, rule

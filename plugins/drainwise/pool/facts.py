@@ -5,10 +5,13 @@ Every batch system's pool side gives these facts; `reclaim` decides on them and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from drainwise.facts.clients import PAPER
+from drainwise.identity.identity import PilotIdentity
+from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.closures import Closure
@@ -16,8 +19,17 @@ from drainwise.pool.job_kinds import JobKind, Place
 
 
 @dataclass(frozen=True)
+class Piece:
+    """What a pilot of several nodes `holds` on one of them, its `node`; place: that gets it back, "" for none."""
+
+    node: str
+    place: str
+    holds: Amounts
+
+
+@dataclass(frozen=True)
 class Pilot:
-    """One running pilot job: a lease of cores on one node.
+    """One running pilot job: a lease of cores on one node, or on several at once, which all go together.
 
     `run` names this run of the job and no other (job id and start), so that an order can never reach the next run or
     the next job in the same place. `name` is what an admin types to find it. `account` is the account whose quota it
@@ -29,7 +41,11 @@ class Pilot:
     when the batch system last heard from its node, None where that was at the snapshot. `unanswered` is the agent's
     own: the deadline of an order to it that nobody answered and that may still be carried out. `place` names the place
     that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
+    `seen` is what its node saw of its payloads, None where it does not tell.
     `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
+    `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
+    `client` is its profile in `facts.clients`, by the site's rows.
+    `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
     """
 
     run: str
@@ -51,6 +67,29 @@ class Pilot:
     place: str = ""
     holds: Amounts | None = None
     reserved: bool = False
+    identity: PilotIdentity | None = None
+    seen: Observation | None = None
+    client: str = PAPER.name
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All nodes on which it runs, as far as they are known."""
+        return tuple(one.node for one in self.pieces) or (self.node,)
+
+    def cores_on(self, nodes: Collection[str]) -> int:
+        """Return the cores that it has on these nodes."""
+        if self.pieces:
+            return sum(one.holds.cores for one in self.pieces if one.node in nodes)
+        return self.cores if self.node in nodes else 0
+
+    def returns(self) -> Iterator[tuple[str, Amounts]]:
+        """Yield the places that get something back when it goes, and what; none where that is not known."""
+        if self.place and self.holds is not None:
+            yield self.place, self.holds
+        for one in self.pieces:
+            if one.place:
+                yield one.place, one.holds
 
 
 @dataclass(frozen=True)

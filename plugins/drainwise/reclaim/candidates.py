@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
 from drainwise.facts.waste import bounded_remaining
-from drainwise.pilotad.report import BELIEVED_STANDINGS
+from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.columns import columns_of, standing_of
 from drainwise.reclaim.figures import Figures, figures_of
@@ -98,6 +99,7 @@ class Candidates:
     def __getitem__(self, row: int) -> Candidate:
         pilot, it = self.pilots[row], self.figures
         standing, rule = standing_of(pilot, it.now, self.settings.heartbeat_limit)
+        believed = bool(it.columns.believed[row])
         share = float(it.columns.doubt[row])
         if share > 0:
             rule = doubt_in_words(self.history.trust[pilot.user], share)
@@ -109,10 +111,10 @@ class Candidates:
             standing,
             rule,
             remaining=_whole(it.remaining[row]),
-            remaining_max=_remaining_max(pilot, it.now) if standing in BELIEVED_STANDINGS else None,
+            remaining_max=_remaining_max(pilot, it.now) if believed else None,
             draining_waste=_whole(it.draining_waste[row]),
             kill_waste=int(it.kill_waste[row]),
-            priority_factor=(pilot.report and standing in BELIEVED_STANDINGS and pilot.report.priority_factor) or 0,
+            priority_factor=(pilot.report and believed and pilot.report.priority_factor) or 0,
             draining=bool(it.columns.draining[row]),
             options=_options(it, row, self.settings.notice),
         )
@@ -146,14 +148,26 @@ def _whole(figure: float) -> int | None:
     return None if np.isnan(figure) else int(figure)
 
 
+def _client_in_words(name: str) -> str:
+    """Say what its client makes of an order, where that is not as the paper has it; "" where it is."""
+    client = PROFILES.get(name, PAPER)
+    if client.name == PAPER.name:
+        return ""
+    if client.stops_before:
+        return f"{client.name} stops by itself {duration(client.stops_before)} before its deadline; "
+    return f"{client.name} drains; " if client.drains else f"{client.name} goes on until SIGTERM; "
+
+
 def in_words(candidate: Candidate, option: Option, now: int) -> str:
     """Return the sentence that a plan shows: what an option does to a pilot, with the formula's figures."""
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
-    if candidate.standing not in BELIEVED_STANDINGS:
+    rule += _client_in_words(candidate.pilot.client)
+    if candidate.remaining is None and not (candidate.standing == OBSERVED and option.kind == KILL):
         run = duration(max(0, option.deadline - candidate.pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
-        return f"{rule or 'not believed; '}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"
+        unknown = "" if candidate.rule else "not believed; "
+        return f"{unknown}{rule}{candidate.pilot.cores} cores x {run} run time = {waste}, {when}"
     if option.kind == KILL:
         return f"{rule}killed: {waste} of running payloads lost"
     back = duration(option.cores_back - now)

@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drainwise.pilotad.report import BELIEVED_STANDINGS, CONTRADICTORY, PilotReport, bounded, standing_and_rule
+from drainwise.facts.clients import PAPER, PROFILES
+from drainwise.pilotad.report import (
+    BELIEVED_STANDINGS,
+    CONTRADICTORY,
+    OBSERVED,
+    PilotReport,
+    bounded,
+    standing_and_rule,
+)
 from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
@@ -48,8 +56,10 @@ class Columns:
 
     Times in UNIX s; lease_end is infinite where none is known. draining: it says itself that it takes no payload any
     more. doubt: see `trust`. unprotected: spared so often that its protection has run out. vacate: how long before its
-    deadline the batch system begins to end it, s. broken: the probability that it does not leave as it says.
-    heartbeat: of its report. silent: it reports nothing. curve: time, idle and lost core-seconds of each point of
+    deadline it begins to end, s: by the batch system, or by itself where its client does. drains: an order keeps it
+    from starting payloads. broken: the probability that it does not leave as it says.
+    heartbeat: of its report. silent: nothing says how long it needs, since it reports nothing. seen: its node saw what
+    a kill loses, and nothing else is known. curve: time, idle and lost core-seconds of each point of
     `pilotad.waste_curve`, one after the other, NaN where it states none.
     """
 
@@ -68,9 +78,11 @@ class Columns:
     doubt: Real
     unprotected: Mask
     vacate: Real
+    drains: Mask
     broken: Real
     heartbeat: Real
     silent: Mask
+    seen: Mask
     curve: Real
 
     def __len__(self) -> int:
@@ -93,11 +105,26 @@ def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]
 def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
     """Return the bounded claims of a pilot at `now` (UNIX s); None when it is not believed.
 
-    A fresh report has all that the metrics need.
+    A fresh report has all that the metrics need. One of what was seen has it once the ends are learned.
     """
-    if pilot.report is None or standing_of(pilot, now, heartbeat_limit)[0] not in BELIEVED_STANDINGS:
+    if pilot.report is None:
         return None
-    said = bounded(pilot.report, pilot.cores, pilot.started, pilot.lease_end, now)
+    standing, rule = standing_of(pilot, now, heartbeat_limit)
+    if standing not in BELIEVED_STANDINGS and (standing != OBSERVED or rule):
+        return None
+    return _values(pilot, pilot.report, now)
+
+
+def seen_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:
+    """Return what its node saw of a pilot whose ends are not known; of its ends nothing counts. None for any other."""
+    report = pilot.report
+    if report is None or standing_of(pilot, now, heartbeat_limit)[0] != OBSERVED or report.last_exp_job_end is not None:
+        return None
+    return _values(pilot, report, now)
+
+
+def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
+    said = bounded(report, pilot.cores, pilot.started, pilot.lease_end, now)
     return ClaimedValues(
         said.heartbeat,
         used_cpu=said.used_cpu or 0.0,
@@ -112,9 +139,15 @@ def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValue
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
     claims = [claimed_values(pilot, now, settings.heartbeat_limit) for pilot in pilots]
-    stated = _real(chain.from_iterable(one or _NO_CLAIMS for one in claims)).reshape(-1, len(_NO_CLAIMS))
+    seen = [
+        None if one is not None else seen_values(pilot, now, settings.heartbeat_limit)
+        for pilot, one in zip(pilots, claims)
+    ]
+    known = (one or other or _NO_CLAIMS for one, other in zip(claims, seen))
+    stated = _real(chain.from_iterable(known)).reshape(-1, len(_NO_CLAIMS))
     claimed = dict(zip(ClaimedValues._fields, stated.T))
     believed = np.array([one is not None for one in claims], dtype=bool)
+    clients = [PROFILES.get(pilot.client, PAPER) for pilot in pilots]
     reports = [one and pilot.report for pilot, one in zip(pilots, claims)]
     doubts = {user: doubt(figures, settings.trust) for user, figures in history.trust.items()}
     most = settings.trust.spared or np.inf
@@ -138,9 +171,17 @@ def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, his
         unprotected=np.array(spared, dtype=bool),
         broken=_real(history.broken.get(pilot.user, BROKEN_PROMISES) for pilot in pilots),
         heartbeat=claimed["heartbeat"],
-        silent=np.array([one.report is None and not one.contradictory for one in pilots], dtype=bool),
+        silent=np.array(
+            [other is not None or (one.report is None and not one.contradictory) for one, other in zip(pilots, seen)],
+            dtype=bool,
+        ),
+        seen=np.array([one is not None for one in seen], dtype=bool),
         curve=_curves(reports),
-        vacate=_real(settings.vacate if pilot.vacate is None else pilot.vacate for pilot in pilots),
+        vacate=_real(
+            max(settings.vacate if pilot.vacate is None else pilot.vacate, client.stops_before)
+            for pilot, client in zip(pilots, clients)
+        ),
+        drains=np.array([client.drains for client in clients], dtype=bool),
     )
 
 

@@ -7,6 +7,8 @@ Per pilot there are three ways, and the cores must be back within the horizon, e
   cut    ordered to drain, it is cut at a deadline: when so many of its payloads have ended that waiting for more is not
          worth it (`best_cut`), or where nobody is killed at once when the least grace is over, or at the limit,
          whatever should waste least.
+Who does not drain by an order (`drains`) never leaves by it. What its ended payloads leave free it fills again, and a
+cut costs that too.
 So the cheapest way of each pilot is the cheapest of these, and the cheapest set is made of pilots ended in that way.
 """
 
@@ -139,10 +141,11 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)
     if settings.drain_only:  # nothing says how long who reports nothing needs
-        earliest = np.where(it.silent, limit, earliest)
+        earliest = np.where(it.silent & it.drains, limit, earliest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
-    in_time = it.believed & (now + left <= limit) & (now + left <= latest - spare)
+    goes_on = _goes_on(it)
+    in_time = it.believed & ~goes_on & (now + left <= limit) & (now + left <= latest - spare)
     idle = np.where(it.draining, 0.0, idle)
     leave = idle + np.rint(it.broken * _killed(it, leave_deadline))
     # Its tail is never dearer than a cut right before the last end.
@@ -153,8 +156,10 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     moments = [at_most(at_least(np.ceil(best_cut(*_claims(it), now, it.broken)) + it.vacate, earliest), limit)]
     if settings.drain_only:
         moments.append(earliest)
+    if goes_on.any():  # right after its last end, with the margin that this takes
+        moments.append(at_most(at_least(now + left + settings.margin + it.vacate, earliest), limit))
     for moment in moments:
-        while_busy = ~it.believed | (at_least(moment - it.vacate, now) < now + left)
+        while_busy = ~it.believed | goes_on | (at_least(moment - it.vacate, now) < now + left)
         sooner = np.where(while_busy, _cut_at(it, now, moment, settings.margin), np.inf)
         cut, cut_deadline = np.minimum(cut, sooner), np.where(sooner < cut, moment, cut_deadline)
     if (stated := _stated(it)).any():
@@ -240,7 +245,13 @@ def _known(it: Columns, until: Real | int) -> Real:
 def _killed(it: Columns, end: Real | int) -> Real:
     """Return the kill waste when the pilot ends at `end` (UNIX s)."""
     claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
-    return np.rint(np.where(it.believed, claimed, _known(it, end)))
+    return np.rint(np.where(it.believed | it.seen, claimed, _known(it, end)))
+
+
+def _goes_on(it: Columns) -> Mask:
+    """Return who starts payloads although it has an order, until it is stopped."""
+    found: Mask = ~it.drains & ~it.draining
+    return found
 
 
 def _claims(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
@@ -253,16 +264,26 @@ def _cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Real:
     """Return what a cut at the deadline wastes without a curve.
 
     Who is to have ended by then, but not with the whole margin before that, does so with a probability: of the margin
-    the part that it has. It is never dearer than a cut right before its end.
+    the part that it has. It is never dearer than a cut right before its end; who goes on loses what it began since.
     """
     stopped: Real = at_least(deadline - it.vacate, now)
+    found = _cut_when_stopped(it, now, stopped, margin)
+    if not (goes_on := _goes_on(it)).any():
+        return found
+    last: Real = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
+    begun_since = np.where(it.believed, it.cores * at_least(stopped - last, 0), 0.0)
+    return np.where(goes_on, at_most(found + begun_since, _known(it, stopped)), found)
+
+
+def _cut_when_stopped(it: Columns, now: int, stopped: Real, margin: int) -> Real:
     last: Real = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
     busy_still: Real = at_most(stopped, at_least(last - 1, now))
     found = _cut(it, now, np.where(it.believed, busy_still, stopped))
     ended = it.believed & (stopped >= last)
     if not ended.any():
         return found
-    late = at_least(1 - (stopped - last) / at_least(it.vacate, max(1, margin)), it.broken) - it.broken
+    span = at_least(np.where(_goes_on(it), 0.0, it.vacate), max(1, margin))  # who goes on is stopped at once
+    late = at_least(1 - (stopped - last) / span, it.broken) - it.broken
     return np.where(ended, at_most(found, _cut(it, now, last) + np.rint(late * _killed(it, last))), found)
 
 

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from drainwise.estimate.run_times import RunTimes
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
@@ -57,8 +58,9 @@ class History:
     answered and that may still be carried out, UNIX s, by run. nodes: those that took no order when they were last
     sent one, by name. unmet: by account that orders were given for. requested: the request that an order to a run is
     for, and the run's cores, by run. requests: those that stand. withdrawn: when the last order to a run was withdrawn
-    within `PAUSE`, UNIX s, by run. since: when the need of an account that waits opened, UNIX s.
-    ends: what was seen of pilots that ended by themselves, by user.
+    within `PAUSE`, UNIX s, by run. since: when the need of an account that waits opened, UNIX s. run_times: how
+    long payloads ran that nodes saw, by user and client; None: nothing is known. ends: what was seen of
+    pilots that ended by themselves, by user.
     """
 
     orders: tuple[PastOrder, ...] = ()
@@ -73,6 +75,7 @@ class History:
     requests: tuple[AdminRequest, ...] = ()
     withdrawn: Mapping[str, int] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
+    run_times: RunTimes | None = None
     ends: Mapping[str, EndsSeen] = field(default_factory=dict)
 
 

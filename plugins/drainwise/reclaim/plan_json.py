@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from drainwise.identity.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
@@ -104,6 +105,7 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "started": pilot.started,
         "lease_end": pilot.lease_end,
         "heartbeat": None if report is None else report.heartbeat,
+        "client": pilot.client,
         "standing": one.standing,
         "rule": one.rule,
         "remaining": one.remaining,
@@ -120,4 +122,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "ordered_deadline": pilot.deadline,
         "leaving": pilot.leaving,
         "cannot": pilot.cannot,
+        "identity": as_values(pilot.identity),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from drainwise.reclaim.seen.stuck import StuckRules
+
 BROKEN_PROMISES = 0.10
 """The probability that a pilot does not leave as it says, before anything is known of its user's pilots."""
 
@@ -43,7 +45,8 @@ class ReclaimSettings:
     whole job lease. time_to_start: so long after cores came back the jobs that they were for are given to start.
     demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
     priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
-    waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth.
+    waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth. stuck: what of pilots in which
+    nothing works.
     """
 
     policy: str
@@ -68,4 +71,5 @@ class ReclaimSettings:
     priority_first: bool = False
     priority_weight: int = 600
     waiting_cost: float = 0.0
+    stuck: StuckRules = field(default_factory=StuckRules)
     trust: Trust = field(default_factory=Trust)

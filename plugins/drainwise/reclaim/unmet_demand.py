@@ -37,7 +37,10 @@ _ROUNDING = 1e-3  # cores
 
 @dataclass(frozen=True)
 class AccountPart:
-    """Of one pilot that got an order, with `whole` cores on `node`, the cores that are for one account."""
+    """Of one pilot that got an order, with `whole` cores on `node`, the cores that are for one account.
+
+    node: several, one after the other with a blank between them, where the pilot has several.
+    """
 
     node: str
     whole: int
@@ -147,7 +150,7 @@ def for_whom(
         return {}
     part = min(1.0, deficit / given)
     return {
-        name: {one.run: AccountPart(one.node, one.cores, one.cores * part * cores / total) for one in pilots}
+        name: {one.run: AccountPart(" ".join(one.nodes), one.cores, one.cores * part * cores / total) for one in pilots}
         for name, cores in waiting.items()
     }
 
@@ -223,7 +226,7 @@ def _come_back(one: UnmetDemand, use: float, snapshot: Snapshot, now: int, setti
     if gone and not one.back:
         one = replace(one, base=one.use, left=min(one.looked, now), first=now)
     if gone:
-        nodes = tuple(sorted({*one.nodes, *(part.node for part in gone)}))
+        nodes = tuple(sorted({*one.nodes, *(node for part in gone for node in part.node.split())}))
         one = replace(one, whole=one.whole + sum(part.whole for part in gone), nodes=nodes, last=now)
         one = replace(one, back=one.back + sum(part.cores for part in gone))
     if one.back:
@@ -235,9 +238,9 @@ def _come_back(one: UnmetDemand, use: float, snapshot: Snapshot, now: int, setti
 def _started(one: UnmetDemand, snapshot: Snapshot) -> float:
     """Return the cores of the account's jobs that have started on the nodes where cores came back."""
     return sum(
-        pilot.cores
+        pilot.cores_on(one.nodes)
         for pilot in snapshot.pilots
-        if pilot.account == one.account and pilot.started >= one.left and pilot.node in one.nodes
+        if pilot.account == one.account and pilot.started >= one.left
     )
 
 
@@ -245,12 +248,9 @@ def _others(one: UnmetDemand, snapshot: Snapshot) -> float:
     """Return the cores that other accounts not over quota have taken since on the nodes where cores came back."""
     over = {account.name for account in snapshot.accounts if account.cores_in_use > account.cores_owed + _ROUNDING}
     return sum(
-        pilot.cores
+        pilot.cores_on(one.nodes)
         for pilot in snapshot.pilots
-        if pilot.started >= one.left
-        and pilot.node in one.nodes
-        and pilot.account != one.account
-        and pilot.account not in over
+        if pilot.started >= one.left and pilot.account != one.account and pilot.account not in over
     )
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Generic, TypeVar
 
+from drainwise.facts.client_rules import alternatives
+from drainwise.identity.identity import LONGEST
+from drainwise.identity.rules import Rule, rule_of
 from drainwise.siteconfig.units import format_duration, format_size, parse_duration, parse_size
 
 T = TypeVar("T")
@@ -22,6 +25,7 @@ _PATH = re.compile(r"(/[A-Za-z0-9_.+-]+)+")
 _TEXT = re.compile("[A-Za-z0-9 _.,:/@%+=-]*")
 _URL = re.compile(r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?")
 _PATTERNS = re.compile(r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}")
+_RULE = re.compile(r"[A-Za-z0-9 _.,:;/@%+=|{}()\[\]~*#-]+")
 _WORD = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
@@ -122,11 +126,55 @@ def word() -> TextKind[str]:
 
 
 def patterns() -> TextKind[str]:
-    """Return the kind of patterns that nodes' names, CPU models or features must match; see `node.node_kind`."""
+    """Return the kind of patterns that nodes' names, CPU models or features must match; see `facts.name_patterns`."""
     expected = "patterns with * ? [001-120], several with commas, of letters, digits, blanks and _ . , : / @ ( ) + = -"
     return TextKind(
         "patterns", "* ? [001-120], commas", expected, _as_it_is(lambda text: bool(_PATTERNS.fullmatch(text))), str
     )
+
+
+def rule(longest: int = 300) -> TextKind[Rule]:
+    """Return the kind of a rule for the texts that name a pilot; see `identity.rules`."""
+
+    def parse(text: str) -> Rule:
+        if _RULE.fullmatch(text) is None or len(text) > longest:
+            raise ValueError(text)
+        return rule_of(text)
+
+    names = ", ".join(f"{{{name}}}" for name in LONGEST)
+    expected = (
+        f"a text with fields such as vo={{vo}} job={{ce_job}} {{}}, at most {longest} characters; there are {names}"
+        " and {}, each once in a pattern, with a text between two of them; ` | ` stands between patterns"
+    )
+    return TextKind("rule", "{vo}, {ce_job}, …", expected, parse, lambda found: found.written)
+
+
+def payload_patterns() -> TextKind[str]:
+    """Return the kind of the site's own patterns of payloads; see `node.payloads.payload_profiles`."""
+    expected = "name=part of a command line, several with commas; a name has small letters, digits, _ and -"
+    one = re.compile(r"[a-z0-9_-]{1,16}=[A-Za-z0-9_./:+@-]{3,60}")
+
+    def is_right(written: str) -> bool:
+        rows = [row.strip() for row in written.split(",")]
+        return len(rows) <= 16 and all(one.fullmatch(row) for row in rows)
+
+    return TextKind("patterns", "name=text, commas", expected, _as_it_is(is_right), str)
+
+
+def client_conditions() -> TextKind[str]:
+    """Return the kind of a row of `[clients]`: conditions on a pilot, see `facts.client_rules`."""
+
+    def is_right(written: str) -> bool:
+        try:
+            return _PATTERNS.fullmatch(written) is not None and bool(alternatives(written))
+        except ValueError:
+            return False
+
+    expected = (
+        "conditions user=, account=, name=, comment=, partition= (Slurm) or job.ATTRIBUTE= (HTCondor) with patterns,"
+        " such as user=atlas*,usatlas* or account=group_panda.*"
+    )
+    return TextKind("conditions", "KEY=PATTERNS, or", expected, _as_it_is(is_right), str)
 
 
 def text(longest: int = 200) -> TextKind[str]:

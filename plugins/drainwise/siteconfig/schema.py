@@ -10,7 +10,20 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
-from drainwise.siteconfig.kinds import choice, decimal, duration, integer, listed, path, patterns, size, url
+from drainwise.siteconfig.client_section import ClientsSection
+from drainwise.siteconfig.identity_section import IdentitySection
+from drainwise.siteconfig.kinds import (
+    choice,
+    decimal,
+    duration,
+    integer,
+    listed,
+    path,
+    patterns,
+    payload_patterns,
+    size,
+    url,
+)
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 from drainwise.siteconfig.units import format_duration
@@ -106,6 +119,18 @@ class PilotSection:
 
 
 @dataclass(frozen=True)
+class ObserverSection:
+    """What a node sees of payloads from outside, for pilots that report nothing."""
+
+    enabled: str = key(choice("yes", "no"), "yes", "no: the nodes do not look at the processes of jobs")
+    payloads: str | None = optional(
+        payload_patterns(),
+        "cms=cmsRun",
+        "processes that are payloads: the name of a client, and a part of their command line; several with commas",
+    )
+
+
+@dataclass(frozen=True)
 class ReclaimSection:
     """Orders to pilots, and the bounds of every cycle."""
 
@@ -152,6 +177,12 @@ class ReclaimSection:
         decimal("0", "1000"),
         Decimal("0.02"),
         "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
+    )
+    stuck_after: int = key(
+        duration("10m", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
+    )
+    stuck_first: str = key(
+        choice("no", "yes"), "no", "yes: of one user's pilots those that are stuck go first, whatever they report"
     )
     min_age: int = key(duration("0s", "1d"), 60, "a pilot younger than this gets no order: its start must be over")
     min_between_acts: int = key(duration("0s", "1d"), 0, "least time between two cycles that give orders")
@@ -267,10 +298,13 @@ class SiteConfig:
     file: str = ""
     features: FeaturesSection = FeaturesSection()
     pilot: PilotSection = PilotSection()
+    observer: ObserverSection = ObserverSection()
+    clients: ClientsSection = ClientsSection()
     htcondor: HTCondorSection = HTCondorSection()
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
     trust: TrustSection = TrustSection()
+    identity: IdentitySection = IdentitySection()
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
     metrics: MetricsSection = MetricsSection()

@@ -20,9 +20,10 @@ from drainwise.htcondor.node import (
     UPDATE_INTERVAL,
     WALL_LIMIT,
 )
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, PILOT_AD, STANDING
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PILOT_AD, PROCESSES, STANDING
 from drainwise.pilotad.codec import BELIEVED, unix_time
-from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, PilotReport
+from drainwise.pilotad.observation import Observation, observation_in
+from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, OBSERVED, PilotReport
 
 Ad = Mapping[str, object]
 
@@ -59,6 +60,7 @@ SLOT_ATTRIBUTES = (
     WALL_LIMIT,
     HEARTBEAT,
     STANDING,
+    OBSERVATION,
     HOOK_RAN,
     *(attribute.published for attribute in ATTRIBUTES),
 )
@@ -185,10 +187,15 @@ def report_of(ad: Ad) -> PilotReport | None:
     heartbeat = unix_time(get(HEARTBEAT))
     if heartbeat is None:
         return None
-    source = GLIDEIN_AD if text(ad, STANDING) == GLIDEIN else PILOT_AD
+    source = _SOURCES.get(text(ad, STANDING), PILOT_AD)
     return PilotReport.from_values(
         heartbeat, source, {field: value_of(get(published)) for field, published, value_of in _REPORT}
     )
+
+
+def observed_in(ad: Ad) -> Observation | None:
+    """Read what a node published of the payloads that it saw in its slot; None when there is nothing."""
+    return observation_in(ad.get(OBSERVATION))
 
 
 def contradicts_itself(ad: Ad) -> bool:
@@ -202,4 +209,5 @@ def _amount(value: object) -> float | None:
     return None
 
 
+_SOURCES: dict[str | None, str] = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}
 _REPORT = tuple((row.field, row.published, BELIEVED[row.kind]) for row in ATTRIBUTES)

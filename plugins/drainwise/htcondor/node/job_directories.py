@@ -33,7 +33,7 @@ class JobSandbox:
     """One job's directory, open: the caller closes `descriptor`.
 
     `slot` is the slot's full name, `job` its GlobalJobId, `uid` the owner of the directory, `cores` the slot's cores,
-    `started` the start of this run in UNIX seconds or None.
+    `started` the start of this run in UNIX seconds or None, `starter` the pid that names the directory.
     """
 
     descriptor: int
@@ -42,6 +42,7 @@ class JobSandbox:
     job: str
     cores: int
     started: int | None
+    starter: int = 0
 
 
 def _made_of(text: str, letters: str) -> bool:
@@ -135,12 +136,12 @@ def _open_owned(name: str, below: int) -> tuple[int, int]:
         raise
 
 
-def _since_25_4(directory: int) -> JobSandbox | None:
+def _since_25_4(directory: int, pid: str) -> JobSandbox | None:
     found = _found(directory, f"{sandbox.ADS}/{sandbox.UPDATE_AD}")
     if found is None:
         return None
     scratch, uid = _open_owned(sandbox.SCRATCH, directory)
-    return JobSandbox(scratch, uid, *found)
+    return JobSandbox(scratch, uid, *found, int(pid))
 
 
 def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: frozenset[str]) -> JobSandbox | None:
@@ -148,21 +149,21 @@ def _before_25_4(directory: int, uid: int, pid: str, startd: int, children: froz
     found = None if served is None else _found(directory, sandbox.UPDATE_AD)
     if found is None or not found[0].startswith(f"{served}@"):
         return None
-    return JobSandbox(directory, uid, *found)
+    return JobSandbox(directory, uid, *found, int(pid))
 
 
 def open_job_directory(execute: int, name: str, startd: int, children: frozenset[str]) -> JobSandbox | None:
     """Open the job in `dir_<pid>` below the open $(EXECUTE); None without a job of ours (yet). Raises RefusedFile."""
     directory, uid = _open_owned(name, execute)
-    found = None
+    found, pid = None, name[len("dir_") :]
     try:
         if uid == posix.geteuid():  # nobody else can have put anything into it
             try:
-                return _since_25_4(directory)
+                return _since_25_4(directory, pid)
             except RefusedFile as refused:
                 if refused.reason != "absent":
                     raise  # else perhaps a pool without root, where the user's directory is the daemon's, too
-        found = _before_25_4(directory, uid, name[len("dir_") :], startd, children)
+        found = _before_25_4(directory, uid, pid, startd, children)
         return found
     finally:
         if found is None:

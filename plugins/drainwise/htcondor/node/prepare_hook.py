@@ -162,6 +162,11 @@ def prepare(settings_path: str) -> bytes:
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
     if remark:
         say(remark)
+    if planned is not None and settings.clients is not None:
+        from drainwise.htcondor.node.job_client import client_in  # noqa: PLC0415 - most nodes plan no shutdown
+
+        client = client_in(ad, settings.clients)
+        planned = planned if client is not None and client.shutdown_files else None
     variables = make_features(scratch, host_side(machine, settings), job, planned, now)
     if not variables:
         return ad

@@ -10,6 +10,8 @@ SCRATCH = "scratch"
 ADS = "htcondor"
 UPDATE_AD = ".update.ad"
 MACHINE_AD = ".machine.ad"
+JOB_AD = ".job.ad"
+"""The job's own, which lies in its directory in both."""
 
 AD_LIMIT = 4 << 20  # bytes; twice the largest environment that a process can have
 

@@ -35,9 +35,11 @@ from drainwise.htcondor.node.job_directories import children_of, job_directory_n
 from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
-from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, STANDING
+from drainwise.node.payloads.claims import contradicts
+from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PROCESSES, STANDING
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
-from drainwise.pilotad.report import CONTRADICTORY, STALE, PilotReport, bounded, standing
+from drainwise.pilotad.observation import observation_text, observed_report
+from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
 from drainwise.pilotad.safe_open import Patience
 
 TYPE_CHECKING = False
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
     from drainwise.htcondor.node.cron_record import Remembered
     from drainwise.htcondor.node.job_directories import JobSandbox
+    from drainwise.htcondor.node.observed_slots import ObservedSlots
+    from drainwise.node.settings import NodeSettings
 
     Published = dict[str, tuple[str, str]]  # slot name -> (text of its ad, what was refused in its report)
 
@@ -64,13 +68,13 @@ def literal(value: float | bool | str | None) -> str:
     return ("false", "true")[value] if isinstance(value, bool) else repr(value)
 
 
-def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: int) -> str:
+def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: int, refuted: bool = False) -> str:
     """Write the attributes of one slot as the pilot stated them, each bounded.
 
     A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
-    only: it lost its protection.
+    only: it lost its protection. refuted: whether its claim contradicts what the node sees.
     """
-    state = standing(report, now, heartbeat_limit, job.started, job.cores)
+    state = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, job.started, job.cores)
     if state in {CONTRADICTORY, STALE}:
         report = PilotReport(report.heartbeat)
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.
@@ -130,11 +134,13 @@ def collect(
     vacate: int | None = None,
     largest: int = 0,
     hooks: int = 0,
+    observed: ObservedSlots | None = None,
 ) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
     Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
-    `vacate_ad`. hooks: see `hooks_since`. Raises OSError when $(EXECUTE) itself cannot be read.
+    `vacate_ad`. hooks: see `hooks_since`. observed: None where the site
+    does not want its jobs to be looked at. Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -150,16 +156,36 @@ def collect(
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
             if report is None or standing(report, now, heartbeat_limit, job.started) == STALE:
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
-            if report is not None:
-                body = report_ad(report, job, now, heartbeat_limit) + live
-            else:
-                body = f"{HOOK_RAN} = true" if start < hooks and hook_ran(job.descriptor) else ""
+            claimed = None
+            if report is not None and report.source != GLIDEIN_AD and not _is_weak(report, job, now, heartbeat_limit):
+                claimed = report.used_cpu
+            seen = None if observed is None else observed.of(job, now, claimed)
+            told = None if seen is None else seen.told
+            if (
+                told is not None
+                and seen is not None
+                and seen.has_worked
+                and _is_weak(report, job, now, heartbeat_limit)
+            ):
+                report = observed_report(told)
+            refuted = seen is not None and contradicts(seen.wrong, now)
+            body = report_ad(report, job, now, heartbeat_limit, refuted) + live if report is not None else ""
+            says_nothing = report is None or report.source == PROCESSES
+            if says_nothing and start < hooks and hook_ran(job.descriptor):
+                body = f"{body}\n{HOOK_RAN} = true".strip()
+            if told is not None:
+                body = f'{body}\n{OBSERVATION} = "{observation_text(told)}"'.strip()
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
             if given := vacate_ad(job, vacate, largest):
                 published[f"vacate-{job.slot}"] = (given, "")
     finally:
         posix.close(descriptor)
     return published
+
+
+def _is_weak(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> bool:
+    """Decide whether what the node saw comes before a report: there is none, it is old, or it lacks a figure."""
+    return report is None or standing(report, now, heartbeat_limit, job.started, job.cores) in {STALE, INCOMPLETE}
 
 
 def checksum(text: str) -> str:
@@ -216,8 +242,9 @@ def run(knobs: dict[str, str]) -> None:
         hooks = hooks_since(knobs["state"], node_knobs.seconds(knobs.get("period", "")) or 0, now, unusable)
     except OSError:
         hooks = 0  # where nothing can be kept, one line says so of the state itself
-    largest = max(before.vacate, vacate or 0)
-    published = collect(knobs["execute"], posix.getppid(), now, settings.heartbeat_limit, vacate, largest, hooks)
+    largest, startd = max(before.vacate, vacate or 0), posix.getppid()
+    observed = _observed(knobs["state"], startd, settings)
+    published = collect(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed)
     marks = marks_of(published)
     orders = None if possible is None else since
     limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None
@@ -227,6 +254,17 @@ def run(knobs: dict[str, str]) -> None:
             say(f"{slot}: {refused}")
     if (since, largest, marks) != (before.since, before.vacate, before.marks):
         remember(knobs["state"], since, largest, marks)
+    if observed is not None:
+        observed.remember()
+
+
+def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots | None:
+    if not settings.is_observing:
+        return None
+    from drainwise.htcondor.node.observed_slots import ObservedSlots  # noqa: PLC0415 - a site without pays nothing
+    from drainwise.node.payloads.payload_profiles import site_rows  # noqa: PLC0415
+
+    return ObservedSlots(f"{state}-seen", startd, site_rows(settings.text("payload_patterns")))
 
 
 def main(arguments: list[str]) -> NoReturn:

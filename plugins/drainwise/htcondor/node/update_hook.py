@@ -12,6 +12,7 @@ import fcntl
 import posix
 import time
 
+from drainwise.facts.clients import PAPER
 from drainwise.features import planned_shutdown
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.next_hook import run_before
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+    from drainwise.facts.clients import ClientProfile
     from drainwise.node.ad_text import Literal
+    from drainwise.node.settings import NodeSettings
     from drainwise.pilotad.site_ad import SiteAd
 
 SLOT_ATTRIBUTES = (
@@ -107,6 +110,15 @@ def is_alone(scratch: str) -> bool:
     return True
 
 
+def client_of(settings: NodeSettings, scratch: str) -> ClientProfile | None:
+    """Return what the job's client may see; None while nobody knows which it is: then nothing is written."""
+    if settings.clients is None:
+        return PAPER
+    from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has any
+
+    return client_of_job(scratch, settings.clients)
+
+
 def update(settings_path: str) -> None:
     """Run one round for the job whose directory the environment names."""
     settings, now = settings_or_defaults(settings_path), int(time.time())
@@ -125,7 +137,9 @@ def update(settings_path: str) -> None:
         settings = of_slot(settings, slot)
     else:
         slot = slot_ad(scratch)
-    give_notice(scratch, job_deadline(slot, notice, now), planned, now)
+    client = client_of(settings, scratch)
+    if client is not None:
+        give_notice(scratch, job_deadline(slot, notice, now), planned, now, client)
     write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
     if has_glidein(scratch):
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, contradicts_itself, moment, number, report_of, text, whole
+from drainwise.facts.client_rules import ACCOUNT, ATTRIBUTE, USER, ClientRules, user_texts
+from drainwise.facts.clients import PAPER, ClientProfile
+from drainwise.htcondor.ads.values import (
+    LARGEST_SLOT,
+    Ad,
+    contradicts_itself,
+    moment,
+    number,
+    observed_in,
+    report_of,
+    text,
+    whole,
+)
 from drainwise.htcondor.demand.resources import slot_amounts
 from drainwise.htcondor.node import CLAIM_VACATE, HOOK_RAN, ORDERS, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
 from drainwise.htcondor.pool.orders import SETTLED_AFTER, parse_orders, run_name
-from drainwise.pilotad.attributes import HEARTBEAT
+from drainwise.identity.identity import PilotIdentity
+from drainwise.pilotad.attributes import HEARTBEAT, STANDING
+from drainwise.pilotad.report import OBSERVED
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.clocks import CLOCKS_DIFFER
@@ -131,18 +146,48 @@ def _has_update_hook(ad: Ad, start: int, hooks_since: int | None) -> bool:
 
     A node of an earlier drainwise does not tell since when it has hooks; its pilots are taken to have them.
     """
-    return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or moment(ad, HEARTBEAT) is not None
+    return hooks_since is None or start >= hooks_since or ad.get(HOOK_RAN) is True or _says_something(ad)
 
 
-def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None, place: str = "") -> Pilot | None:
+def _says_something(ad: Ad) -> bool:
+    """Decide whether the pilot, or the update hook for it, wrote something there: what its node saw proves nothing."""
+    return moment(ad, HEARTBEAT) is not None and text(ad, STANDING) != OBSERVED
+
+
+def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProfile:
+    """Return which kind of client a slot's pilot is; account: as the accountant calls it.
+
+    The startd puts the job's attributes that the rows ask for into the slot (STARTD_JOB_ATTRS of the drop-in).
+    """
+    if not rules:
+        return PAPER
+    ad, charged, user = slot.ad, text(slot.ad, "AccountingGroup"), text(slot.ad, "RemoteUser")
+    facts: dict[str, tuple[str, ...]] = {}
+    for name in rules.attributes():
+        value = ad.get(name)
+        if isinstance(value, (str, int, float)):
+            facts[ATTRIBUTE + name] = (str(value).lower() if isinstance(value, bool) else str(value),)
+    facts[USER] = user_texts((user, text(ad, "RemoteOwner")))
+    facts[ACCOUNT] = tuple(one for one in (account, charged, (charged or "").rpartition(".")[0], user) if one)
+    return rules.profile_of(facts)
+
+
+def pilot_of(
+    slot: Slot,
+    account: str,
+    now: int,
+    hooks_since: int | None = None,
+    place: str = "",
+    sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
+) -> Pilot | None:
     """Return the run in a claimed slot; None between two runs, and for a run that no order could name.
 
     That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
     of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
-    place: the name of the slot to which its cores go back.
+    place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
     """
-    start, run = moment(slot.ad, "JobStart"), slot.run
-    if run is None or start is None or start > now + CLOCKS_DIFFER:
+    start, run, job = moment(slot.ad, "JobStart"), slot.run, text(slot.ad, "GlobalJobId")
+    if run is None or job is None or start is None or start > now + CLOCKS_DIFFER:
         return None
     activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
     stands = deadline_of(run, orders) if orders and run in orders else None
@@ -165,6 +210,7 @@ def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None,
         started=start,
         lease_end=min(ends, default=None),
         report=report_of(slot.ad),
+        seen=observed_in(slot.ad),
         contradictory=contradicts_itself(slot.ad),
         deadline=deadline,
         leaving=leaving,
@@ -173,4 +219,5 @@ def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None,
         vacate=whole(slot.ad, CLAIM_VACATE),
         place=place,
         holds=slot.holds,
+        identity=sent.get(job),
     )

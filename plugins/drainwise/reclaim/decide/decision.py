@@ -41,6 +41,8 @@ from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
+from drainwise.reclaim.seen.expected_ends import with_expected_ends
+from drainwise.reclaim.seen.stuck import stuck_pilots, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.turns import with_turns
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
@@ -66,7 +68,8 @@ def make_plan(
     """
     policy_called(settings.policy)
     history = history or History()
-    snapshot = with_unanswered(snapshot, history.unanswered)
+    snapshot = with_expected_ends(with_unanswered(snapshot, history.unanswered), history.run_times, now)
+    snapshot = with_stuck(snapshot, now, settings.stuck)
     require_whole(snapshot)
     requested = requested_plans(snapshot, now, settings, history)
     if what_if is not None:
@@ -97,6 +100,7 @@ def make_plan(
             *notices_of(snapshot, pauses, [*kinds, *larger_instead([*requested.plans, *demand.users])]),
         ),
         closed_nodes=_closed_nodes(snapshot),
+        stuck=len(stuck_pilots(seen, now, settings.stuck)),
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),
         paused=pauses,
@@ -202,7 +206,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
 
 
 def _closed_nodes(snapshot: Snapshot) -> int:
-    return len({pilot.node for pilot in snapshot.pilots if pilot.cannot})
+    return len({node for pilot in snapshot.pilots if pilot.cannot for node in pilot.nodes})
 
 
 @dataclass(frozen=True)

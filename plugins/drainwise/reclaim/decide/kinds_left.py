@@ -22,13 +22,23 @@ from drainwise.room.facts import RoomFacts, room_facts
 class KindsLeft:
     """What waits by kind and finds no room yet: `jobs` of each kind, by its name.
 
-    free: cores of the jobs that what is free will serve.
+    free: cores of the jobs that what is free will serve. owed: cores by account; returning: amounts that come back by
+    place; intended: the jobs for which room was made, by kind and place.
     """
 
     facts: RoomFacts
     left: DemandLeft
     jobs: Mapping[str, int]
     free: int
+    owed: Mapping[str, float]
+    returning: Mapping[str, Amounts]
+    intended: Mapping[str, Mapping[str, int]]
+
+    def left_after(self, back: Mapping[str, Amounts]) -> DemandLeft:
+        """Return what is left when these amounts come back, too, by place."""
+        names = {*self.returning, *back}
+        every = {name: sum_of([some[name] for some in (self.returning, back) if name in some]) for name in names}
+        return demand_left(self.facts, self.owed, every, self.intended)
 
     @property
     def cores(self) -> int:
@@ -52,10 +62,11 @@ def kinds_left(
     owed = {one.name: max(0.0, min(one.cores_wanted, one.cores_owed - one.cores_in_use)) for one in snapshot.accounts}
     back = nodes_with_cores_back(unmet, now, settings)
     returning = _returning(snapshot.pilots, (one for one in snapshot.places if one.node in back), now, settings)
-    left = demand_left(facts, owed, returning, intended_room(snapshot, unmet, now, settings))
+    intended = intended_room(snapshot, unmet, now, settings)
+    left = demand_left(facts, owed, returning, intended)
     demand = OpenDemand(facts, left.jobs, left.owed)
     jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
-    return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served))
+    return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served), owed, returning, intended)
 
 
 def _returning(
@@ -67,8 +78,9 @@ def _returning(
         if place.unseen.cores:
             found[place.name].append(place.unseen)
     for one in pilots:
-        if one.holds is not None and one.place and not one.reserved and on_its_way(one, now, settings.horizon):
-            found[one.place].append(one.holds)
+        if not one.reserved and on_its_way(one, now, settings.horizon):
+            for name, holds in one.returns():
+                found[name].append(holds)
     return {place: sum_of(held) for place, held in found.items()}
 
 
@@ -81,17 +93,17 @@ def needed_runs(kinds: KindsLeft, pilots: Iterable[Pilot], now: int, settings: R
     for one in kinds.left.served:
         if any(one.returning.named()):
             wanted[one.place].append(one.returning)
-    there: dict[str, list[Pilot]] = defaultdict(list)
+    there: dict[str, list[tuple[Pilot, Amounts]]] = defaultdict(list)
     for pilot in pilots:
-        if pilot.place in wanted and not pilot.reserved and on_its_way(pilot, now, settings.horizon):
-            there[pilot.place].append(pilot)
+        if not pilot.reserved and on_its_way(pilot, now, settings.horizon):
+            for place, holds in pilot.returns():
+                there[place].append((pilot, holds))
     kept = set()
     for place, needs in wanted.items():
         open_needs = sum_of(needs)
-        for pilot in sorted(there[place], key=lambda one: (one.deadline or one.lease_end or 0, one.run)):
+        for pilot, holds in sorted(there[place], key=lambda it: (it[0].deadline or it[0].lease_end or 0, it[0].run)):
             if not any(open_needs.named()):
                 break
-            if pilot.holds is not None:
-                kept.add(pilot.run)
-                open_needs = open_needs.minus(pilot.holds)
+            kept.add(pilot.run)
+            open_needs = open_needs.minus(holds)
     return frozenset(kept)

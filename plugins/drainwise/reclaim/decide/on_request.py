@@ -56,7 +56,10 @@ def with_reserved(snapshot: Snapshot, clearings: Sequence[Clearing], runs: Colle
     nodes = frozenset(node for one in clearings for node in one.nodes)
     if not (nodes or runs):
         return snapshot
-    pilots = (replace(one, reserved=True) if one.node in nodes or one.run in runs else one for one in snapshot.pilots)
+    pilots = (
+        replace(one, reserved=True) if not nodes.isdisjoint(one.nodes) or one.run in runs else one
+        for one in snapshot.pilots
+    )
     places = tuple(one for one in snapshot.places if one.node not in nodes)
     return replace(snapshot, pilots=tuple(pilots), places=places)
 
@@ -75,7 +78,7 @@ def clearing_plans(
             soonest.setdefault(node, clearing)
     pilots: dict[tuple[str, str, str], list[Pilot]] = defaultdict(list)
     for pilot in snapshot.pilots:
-        first = soonest.get(pilot.node)
+        first = min((soonest[node] for node in pilot.nodes if node in soonest), key=lambda one: one.by, default=None)
         if first is None or (now >= first.by and pilot.started > first.by + _CLOSING):
             continue
         if _would_stay(pilot, max(first.by, now + settings.notice)):

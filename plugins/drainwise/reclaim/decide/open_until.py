@@ -116,7 +116,9 @@ def _of_user(
     # Pilots that end anywhere make no room that needs several pilots of one place.
     alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
     prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
-    held = {unit for unit in cores if unit not in shared and waste[unit] > prices[unit] * cores[unit]}
+    first = {one.run for one, is_first in zip(part.open.pilots, part.open.figures.unprotected) if is_first}
+    not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in first}
+    held = {unit for unit in cores if unit not in not_later and waste[unit] > prices[unit] * cores[unit]}
     if not held:
         return part
     reasons = {

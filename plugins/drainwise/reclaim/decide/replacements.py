@@ -125,7 +125,7 @@ def parts_of(orders: Sequence[Order], unmet: Mapping[str, UnmetDemand]) -> dict[
         for name, known in unmet.items():
             cores = sum(known.runs[run].cores for run in order.instead_of if run in known.runs)
             if cores:
-                part = AccountPart(order.pilot.node, order.pilot.cores, min(cores, float(order.pilot.cores)))
+                part = AccountPart(" ".join(order.pilot.nodes), order.pilot.cores, min(cores, float(order.pilot.cores)))
                 found.setdefault(name, {})[order.pilot.run] = part
     return found
 

@@ -31,6 +31,7 @@ from drainwise.reclaim.valued import cost_of
 from drainwise.room.choice import PlaceRoom, RoomMade, make_room
 from drainwise.room.facts import RoomFacts
 from drainwise.room.kept_rooms import kept_rooms
+from drainwise.room.several_places import WidePilot, make_room_with
 from drainwise.room.user_pilots import UserPilots, user_pilots
 
 
@@ -58,14 +59,15 @@ def room_plans(
     """Return each user's part, and the room that all make together; wait: why no order may be given yet, or ""."""
     users = _users(snapshot, balance, now, settings, history)
     rows = [_pilots(kinds.facts, one, now, settings) for one in users]
+    wide = [pilot for number, one in enumerate(users) for pilot in _wide(number, one, settings)]
     within = {f"account {one.account}": one.most for one in users}
     limits = {"cycle": 0 if wait else settings.max_cores}
     limits |= {f"user {one.name}": one.allowed for one in users}
-    made = make_room(kinds.facts, kinds.left, rows, {**within, **limits})
+    made = _room(kinds, rows, {**within, **limits}, wide)
     whole = made
     if made.missing and any(limit < sum(one.most for one in users) for limit in limits.values()):
         free = dict.fromkeys(limits, 1 << 53)
-        whole = make_room(kinds.facts, kinds.left, rows, {**within, **free})
+        whole = _room(kinds, rows, {**within, **free}, wide)
     asked = {kind.name: kind for kind in kinds.facts.kinds}
     rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
     plans = []
@@ -79,6 +81,12 @@ def room_plans(
         cores = gives.cores + later
         plans.append(UserPlan(user.account, user.name, cores, later, limit, orders, user.able, user.closed, need))
     return with_kept_rooms(plans, kinds, made.places, snapshot.pilots, settings.time_to_start), made
+
+
+def _room(kinds: KindsLeft, rows: Sequence[UserPilots], most: Mapping[str, int], wide: Sequence[WidePilot]) -> RoomMade:
+    if not wide:
+        return make_room(kinds.facts, kinds.left, rows, most)
+    return make_room_with(kinds.facts, kinds.left, rows, most, wide, kinds.left_after)
 
 
 def with_kept_rooms(
@@ -123,7 +131,7 @@ def _users(snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSett
 def why_closed_for_room(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
     """Return why a pilot may get no order where room is made, as `why_closed`; "" when it may."""
     why = why_closed(pilot, now, settings, history)
-    return why or ("" if pilot.place and pilot.holds is not None else "it is not known where its cores come back")
+    return why or ("" if any(True for _ in pilot.returns()) else "it is not known where its cores come back")
 
 
 def most_of(over: Over, balance: Balance) -> int:
@@ -137,6 +145,14 @@ def most_of(over: Over, balance: Balance) -> int:
 def _pilots(facts: RoomFacts, user: _User, now: int, settings: ReclaimSettings) -> UserPilots:
     limits = (f"account {user.account}", f"user {user.name}", "cycle")
     return user_pilots(facts, (user.account, user.name), user.able.pilots, _costs(user.able, settings), now, limits)
+
+
+def _wide(number: int, user: _User, settings: ReclaimSettings) -> list[WidePilot]:
+    """Return the pilots on several places of the user at `number`; on one place they are not."""
+    if not any(pilot.pieces for pilot in user.able.pilots):
+        return []
+    costs = zip(user.able.pilots, _costs(user.able, settings).tolist())
+    return [WidePilot(one.run, number, one.cores, cost, tuple(one.returns())) for one, cost in costs if one.pieces]
 
 
 def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
@@ -187,5 +203,7 @@ def for_kinds(orders: Iterable[Order]) -> dict[str, dict[str, AccountPart]]:
     for pilot, room in rooms:
         for kind, jobs in room.jobs:
             cores = jobs * max(1, kind.needs.cores) * pilot.cores / going[room.place]
-            parts.setdefault(kind.name, {})[pilot.run] = AccountPart(pilot.node, pilot.cores, min(cores, pilot.cores))
+            parts.setdefault(kind.name, {})[pilot.run] = AccountPart(
+                " ".join(pilot.nodes), pilot.cores, min(cores, pilot.cores)
+            )
     return parts

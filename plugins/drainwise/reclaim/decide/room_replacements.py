@@ -47,13 +47,15 @@ def room_replacements(
 def _jobs_by_place(kinds: KindsLeft, snapshot: Snapshot) -> dict[str, dict[int, int]]:
     """Return by place the jobs of each kind, by its row, that pilots on their way out make room for, several at a time.
 
-    Not the places that one job has for itself, nor what is for jobs that need several places at once.
+    Not the places that one job has for itself, nor what is for jobs that need several places at once, nor those of
+    pilots on several places.
     """
     facts, found = kinds.facts, defaultdict[str, dict[int, int]](dict)
     rows = {kind.name: row for row, kind in enumerate(facts.kinds)}
     others = {
         one.place for one in snapshot.pilots if (one.leaving and one.deadline is None) or one.unanswered is not None
     }
+    others |= {place for one in snapshot.pilots if one.pieces for place, _ in one.returns()}
     for one in kinds.left.served:
         if any(one.returning.named()):
             row = rows[one.kind]

@@ -65,7 +65,10 @@ def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
     """
     nodes: Counter[str] = Counter()
     for pilot in freed:
-        nodes[pilot.node] += pilot.cores
+        for one in pilot.pieces:
+            nodes[one.node] += one.holds.cores
+        if not pilot.pieces:
+            nodes[pilot.node] += pilot.cores
     return usable_cores([Hole(cores, divisible=True) for cores in nodes.values()], jobs)
 
 

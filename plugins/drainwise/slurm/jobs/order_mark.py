@@ -110,6 +110,10 @@ class OrderMarks:
         carriers = self._carriers.get(node)
         return entries_in(carriers[0].comment).get(str(job)) if carriers else None
 
+    def has_carrier(self, node: str) -> bool:
+        """Decide whether a job on the node can carry its mark."""
+        return bool(self._carriers.get(node))
+
     def write(self, node: str, job: int, end: int) -> str:
         """Have the agent of `node` look at `job`; why it cannot, "" when it will. It does so some time later anyhow."""
         carriers = self._carriers.get(node, [])

@@ -17,6 +17,7 @@ from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.states import states_of
 from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
+from drainwise.slurm.jobs.written import name_and_comment
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
@@ -25,10 +26,10 @@ slow, a node with many jobs would never get an answer to all of them."""
 _FACTS = frozenset(
     (
         *("JobState", "StartTime", "EndTime", "TimeLimit", "NumNodes", "NumCPUs", "Restarts", "UserId", "NodeList"),
-        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES"),
+        *("MinMemoryNode", "MinMemoryCPU", "MinTmpDiskNode", "TRES", "AllocTRES", "Account", "Partition"),
     )
 )
-_USER = re.compile(r"[^\s()]*\((\d{1,10})\)")
+_USER = re.compile(r"([^\s()]*)\((\d{1,10})\)")
 _FEATURES = re.compile(r" ActiveFeatures=([A-Za-z0-9_.:,=-]{1,4000}) ")
 _CPUS = (re.compile(r" CPUEfctv=(\d{1,6}) "), re.compile(r" CPUTot=(\d{1,6}) "))
 
@@ -65,14 +66,19 @@ def ask(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...] =
 def _run(commands: SlurmCommands, asked: dict[str, str], nodes: tuple[str, ...]) -> list[str]:
     """Return the answer to each question, the jobs' first."""
     shows = [f"show job {name}" for name in asked.values()] + [f"show node {node}" for node in nodes]
+    return answers(commands, shows)
+
+
+def answers(commands: SlurmCommands, shows: list[str], *options: str) -> list[str]:
+    """Return the answer to each line, such as `show job 17`; options: more of scontrol's. Raises PoolUnreachable."""
     parts = [shows[first : first + TOGETHER] for first in range(0, len(shows), TOGETHER)]
-    return [block for part in parts for block in _answers(commands, part)]
+    return [block for part in parts for block in _answers(commands, part, options)]
 
 
-def _answers(commands: SlurmCommands, shows: list[str]) -> list[str]:
+def _answers(commands: SlurmCommands, shows: list[str], options: tuple[str, ...]) -> list[str]:
     mark = f"m{os.urandom(12).hex()}n"
     # Without --local scontrol asks for the federation before each job: as many calls again.
-    answer = commands.start("scontrol", "--oneliner", "--local", stdin=questions(shows, mark)).answer()
+    answer = commands.start("scontrol", "--oneliner", "--local", *options, stdin=questions(shows, mark)).answer()
     blocks = between_marks(answer.text, mark, len(shows))
     if blocks is None or (not any("JobId=" in block for block in blocks) and is_no_answer(answer)):
         raise PoolUnreachable(answer.said or "incomplete answer")
@@ -153,13 +159,17 @@ def job_in(block: str, job: int) -> SlurmJob | None:
     names, user = _names(block), _USER.fullmatch(found.get("UserId", ""))
     nodes = whole(found.get("NumNodes", "").partition("-")[0])
     restarts = whole(found.get("Restarts"))
+    name, comment = name_and_comment(block)
     if names is None or names.number != job or user is None or nodes is None or restarts is None:
         return None
     if "JobState" not in found:
         return None
     return replace(
         names,
-        uid=int(user[1]),
+        user=user[1],
+        uid=int(user[2]),
+        account=found.get("Account", ""),
+        partitions=tuple(filter(None, found.get("Partition", "").split(","))),
         states=states_of(found["JobState"]),
         cores=whole(found.get("NumCPUs")) or 0,
         node_count=nodes,
@@ -173,6 +183,8 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         disk=mebibytes_in(found.get("MinTmpDiskNode", "")),
+        name=name,
+        comment=comment,
     )
 
 

@@ -92,7 +92,8 @@ def make_tree(
 
     has_own_status: its $JOBSTATUS becomes a file system of its own.
     """
-    planned = planned_shutdown(settings.shutdown_file, now)
+    # Which client it is says slurmctld: where that counts, the agent writes what this one may see.
+    planned = None if settings.clients else planned_shutdown(settings.shutdown_file, now)
     if lease.cores is None:
         say(f"job {lease.job}: its cores on this node are not known and left out of its features")
     set_aside(node, lease.job)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from drainwise.common.faults import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
-from drainwise.features.facts import deadline_values
 from drainwise.node.settings_file import SettingsFile
-from drainwise.node.site_notice import site_notice, write_shutdown_files
+from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
@@ -24,6 +24,7 @@ from drainwise.slurm.node_agent.due import Due
 from drainwise.slurm.node_agent.jobs import HostJobs, Key, NodeJob
 from drainwise.slurm.node_agent.limits import complete, is_this_run, learn_granted
 from drainwise.slurm.node_agent.node_records import NodeRecords
+from drainwise.slurm.node_agent.observed_jobs import ObservedJobs
 from drainwise.slurm.node_agent.user_task import UserTaskResult
 from drainwise.slurm.node_agent.user_tasks import UserTasks
 from drainwise.slurm.node_agent.without_tree import RunsWithoutTree
@@ -51,6 +52,7 @@ class NodeAgent:
         self._jobs = HostJobs(settings.runtime_dir, faults.set, lambda job: faults.forget(f"job {job}"))
         self._records = NodeRecords(faults.set)
         self._notes: dict[str, list[str]] = {}
+        self._observed = ObservedJobs()
         self._work_dirs = WorkDirs(commands)
         self._placed = WorkDirNotices(self._note, self._work_dirs, close)
         self._due, self._without_tree = Due(), RunsWithoutTree(commands, faults.set)
@@ -87,6 +89,8 @@ class NodeAgent:
             for job in jobs.values():
                 self._complete(job)  # the settings, or the node, may have changed
             found = self._notify(jobs, planned, now, read=silence is None)
+            reports = {key: one.report for key, one in found.items() if one.report is not None}
+            self._observed.look(jobs, reports, self._settings, now)
             try:
                 if silence is None:
                     self._publish(jobs, found, now)
@@ -181,7 +185,8 @@ class NodeAgent:
             self._note(job, UNCLEAR if job.unclear else "")
             self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
-                notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now)
+                client = client_of(job.facts, self._settings.clients)
+                notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now, client)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
@@ -193,12 +198,12 @@ class NodeAgent:
         for job in jobs.values():
             if job.facts is None:
                 continue
-            deadline = shortened_end(job.facts, job.granted)
-            wanted = deadline_values(planned, deadline, now)
+            deadline, client = shortened_end(job.facts, job.granted), client_of(job.facts, self._settings.clients)
+            wanted = shutdown_values(deadline, planned, now, client)
             if job.notice == wanted:
                 continue
             try:
-                write_shutdown_files(job.place, deadline, planned, now)
+                write_shutdown_files(job.place, deadline, planned, now, client)
                 job.notice = wanted
             except FeatureError as error:
                 self._note(job, f"features: {error}")
@@ -232,11 +237,14 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores = job.cores
-            if facts is None or report is None or not cores or not job.speaks or is_foreign(facts):
+            cores, seen = job.cores, self._observed.told.get(key) if facts is not None and facts.single else None
+            if facts is None or (report is None and seen is None) or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
-            comment = wanted_comment(facts, job.node, cores, report, now, limit)
+            refuted = key in self._observed.refuted
+            whose = (job.is_first, job.lease.cores)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen, refuted, *whose)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
-                news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
+                mark = entries_in(facts.comments[0]) if facts.comments else {}
+                news[key] = marked(comment, mark) if facts.single else comment
         return news

@@ -90,8 +90,8 @@ class SlurmPreemption:
         state = next((one for one in states if (one.label, one.start) == (label, start)), None)
         if state is None:
             raise RunEnded(f"{label}@{start} does not run any more")
-        if not state.single:
-            raise ActionRefused(f"{label}@{start} is a heterogeneous job or one of several nodes: it is no pilot")
+        if state.het is not None:
+            raise ActionRefused(f"{label}@{start} is part of a heterogeneous job: it is no pilot")
 
     def _set_priority(self, labels: Sequence[str], priority: int) -> None:
         """Set numbers, all of them ours, so they may go through scontrol's standard input: one process for all."""

@@ -136,9 +136,8 @@ class SlurmOrders:
         state = current_run(self._commands, label)
         if state is None or not state.runs or state.start != start:
             raise RunEnded(f"{run} does not run any more")
-        if not state.single:
-            kind = "part of a heterogeneous job" if state.het is not None else "a job of several nodes"
-            raise ActionRefused(f"{run} is {kind}: an order to it would reach other nodes as well")
+        if state.het is not None:
+            raise ActionRefused(f"{run} is part of a heterogeneous job: an order to it would reach other nodes as well")
         return state
 
     def _after_order(self, state: SlurmJob, end: int | None) -> SlurmJob:

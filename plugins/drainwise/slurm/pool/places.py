@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.closures import Closure
+from drainwise.pool.facts import Piece
 from drainwise.pool.job_kinds import Place
+from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.reservations import NodeReservation
 from drainwise.slurm.jobs.gres import Gres
@@ -37,6 +39,28 @@ def holdings(jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], memory: bool)
         job.number: amounts_of(job.cores, -(-(job.memory or 0) // _MIB) if memory else 0, gres[job.number])
         for job in jobs
     }
+
+
+def pieces_of(
+    allocations: Mapping[int, Allocation], classes: Mapping[str, str], memory: bool
+) -> dict[int, tuple[Piece, ...]]:
+    """Return what each job of several nodes has on them, by its number; parameters as for `places_of`."""
+    return {
+        number: tuple(
+            Piece(
+                one.node,
+                one.node if one.node in classes else "",
+                amounts_of(one.cores, one.memory if memory else 0, one.gres),
+            )
+            for one in allocation
+        )
+        for number, allocation in allocations.items()
+    }
+
+
+def cores_by_node(pieces: Iterable[Piece]) -> dict[str, int]:
+    """Return the cores of a pilot's pieces."""
+    return {one.node: one.holds.cores for one in pieces}
 
 
 def _with_types(jobs: Iterable[SlurmJob], node: SlurmNode) -> dict[int, Gres]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError
+from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.siteconfig.node_sections import SlurmSection
+from drainwise.slurm.cluster.allocations import Allocations
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.lease_change import lease_end
 from drainwise.slurm.jobs.order_mark import OrderMarks
 from drainwise.slurm.pool.closing import SlurmClosings
 from drainwise.slurm.pool.endings import SlurmEndings
+from drainwise.slurm.pool.identity import with_identities
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pyslurm_transport import transport_of
@@ -34,6 +38,7 @@ class SlurmPool:
 
     settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
     transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
+    clients: which pilots are of which kind of client. identity: the rules for who sent a pilot.
     """
 
     def __init__(
@@ -42,15 +47,17 @@ class SlurmPool:
         grace: int = 86_400,
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
+        clients: ClientRules | None = None,
+        identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
         self._orders, self._native = SlurmOrders(commands, settings.vacate), SlurmPreemption(commands)
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
-        self._endings = SlurmEndings(commands)
+        self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock = grace, clock
+        self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -58,7 +65,9 @@ class SlurmPool:
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
         exposed = (EXPOSED,) if self._is_native else ()
-        return snapshot_of(answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
+        several = self._allocations.of(answers.jobs)
+        asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
+        return with_identities(snapshot_of(*asked, several, self._clients), answers.jobs, self._identity)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.
@@ -102,16 +111,16 @@ class SlurmPool:
         return self._closings.close_nodes(closings)
 
     def _mark(self, pilot: Pilot, state: SlurmJob) -> str:
-        """Have the node look at a run whose lease has changed; why it cannot, "" when it will."""
-        return self._marks.write(pilot.node, state.number, lease_end(state) or 0)
+        """Have its nodes look at a run whose lease has changed; why they cannot, "" when they will."""
+        end = lease_end(state) or 0
+        faults = [self._marks.write(node, state.number, end) for node in pilot.nodes]
+        return "; ".join(fault for fault in faults if fault)
 
     def _mark_changed(self, snapshot: Snapshot) -> list[str]:
         """Mark the nodes of runs whose lease has changed since, by whomever; what could not be done, in words."""
         changed = []
         for pilot in snapshot.pilots:
-            entry = self._marks.entry(pilot.node, self._numbers.get(pilot.name, 0))
-            is_changed = pilot.deadline is not None if entry is None else entry != str(pilot.lease_end or 0)
-            if is_changed and not pilot.cannot and not pilot.leaving:
+            if self._is_changed(pilot) and not pilot.cannot and not pilot.leaving:
                 changed.append(pilot)
         faults = []
         for pilot in changed[:MOST_MARKED]:
@@ -122,6 +131,17 @@ class SlurmPool:
             if fault:
                 faults.append(f"{pilot.name} receives the change of its lease later: {fault}")
         return faults
+
+    def _is_changed(self, pilot: Pilot) -> bool:
+        """Decide whether a node of a run has a mark for it that is not of its lease as it is, or lacks one."""
+        number = self._numbers.get(pilot.name, 0)
+        for node in pilot.nodes:
+            if pilot.pieces and not self._marks.has_carrier(node):
+                continue  # the node's agent asks for such a run in each of its rounds
+            entry = self._marks.entry(node, number)
+            if pilot.deadline is not None if entry is None else entry != str(pilot.lease_end or 0):
+                return True
+        return False
 
     def _end_overdue(self, pilot: Pilot) -> str:
         try:

@@ -1,8 +1,8 @@
 """Turns Slurm's answers into the facts that the reclaim agent decides on. Pure: answers and a time in, a snapshot out.
 
-Every job that runs counts as a pilot, as every claimed slot does on HTCondor; one without a report is silent. Jobs of
-several nodes, heterogeneous ones, those on a draining node and those without directories of ours are named
-with the reason why they cannot get an order. Cores are Slurm's CPUs.
+Every job that runs counts as a pilot, as every claimed slot does on HTCondor; one without a report is silent. A job of
+several nodes is one pilot with a piece on each. Those that cannot get an order are named with the reason. Cores are
+Slurm's CPUs.
 """
 
 from __future__ import annotations
@@ -10,28 +10,35 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
-from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
-from drainwise.slurm.jobs.admin_comment import lacks_directories, published_in
+from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
 from drainwise.slurm.jobs.job import SlurmJob, run_name
+from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
+from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
-from drainwise.slurm.pool.places import closures_of, holdings, places_of
+from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, pieces_of, places_of
 from drainwise.slurm.pool.shares import Shares
 from drainwise.slurm.pool.waiting_kinds import WaitingTasks, kinds_in
 
 WOULD_RUN = {"Resources", "Priority"}
 """Why a job waits that would start if cores were free; all other reasons (a limit, a hold, …) need something else."""
 
-SEVERAL_NODES = "a job of several nodes, or a part of a heterogeneous one: an order would reach all of it"
+HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it"
+SEVERAL_NODES = "a job of several nodes that has reported nothing: it may be no pilot, and an order would end all of it"
+UNKNOWN_PIECES = "a job of several nodes, and it is not known what it has on each of them"
 DRAINING_NODE = "the node takes no new jobs: the cores would help nobody"
 NO_DIRECTORIES = "started without drainwise's directories, before it was installed or after a prolog that failed"
 
@@ -53,12 +60,16 @@ def snapshot_of(
     grace: int,
     exposed: Collection[int] = (),
     rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
+    allocations: Mapping[int, Allocation] = MappingProxyType({}),
+    clients: ClientRules | None = None,
 ) -> Snapshot:
     """Return the snapshot that the answers make at `now` (UNIX s).
 
     grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
     it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
-    rules: how nodes are shared, and with whom. Raises PoolUnreachable when the answers cannot be whole.
+    rules: how nodes are shared, and with whom. allocations: what jobs of several nodes have on each, by number.
+    clients: which pilots are of which kind of client.
+    Raises PoolUnreachable when the answers cannot be whole.
     """
     odd = [job for job in jobs if job.odd]
     jobs = [job for job in jobs if not job.odd]
@@ -68,10 +79,15 @@ def snapshot_of(
     classes = NodeClasses(nodes, rules.reservations, lists_of(would_run), now)
     on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
     holds = holdings(on_one_node, nodes, rules.selection.memory)
+    pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
     on_nodes = (job for job in jobs if job.node)
-    runs = (_pilot(job, shares, now, grace, exposed, _why_not(job, draining), classes, holds) for job in on_nodes)
+    runs = (
+        _pilot(job, shares, now, grace, exposed, _why_not(job, draining, pieces), classes, holds, pieces, clients)
+        for job in on_nodes
+    )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
-    demand = SlurmDemand(classes, rules, {pilot.node for pilot in pilots if not pilot.cannot}, now)
+    pilots_on = {node for pilot in pilots if not pilot.cannot for node in pilot.nodes}
+    demand = SlurmDemand(classes, rules, pilots_on, now)
     waiting = _waiting(would_run, jobs, shares, demand)
     uses = _uses(jobs, would_run, waiting, shares)
     cores = sum(node.cores for node in nodes)
@@ -86,7 +102,9 @@ def snapshot_of(
     held: dict[str, list[Amounts]] = defaultdict(list)
     for job in on_one_node:
         held[job.node].append(holds[job.number])
-    is_all_held = not odd and all(job.single for job in jobs if _holds_cores(job))
+    for piece in (one for some in pieces.values() for one in some):
+        held[piece.node].append(piece.holds)
+    is_all_held = not odd and all(job.single or job.number in pieces for job in jobs if _holds_cores(job))
     return Snapshot(
         taken=now,
         pilots=pilots,
@@ -104,11 +122,15 @@ def snapshot_of(
     )
 
 
-def _why_not(job: SlurmJob, draining: Collection[str]) -> str:
+def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]]) -> str:
     """Say why a job cannot get an order, "" when it can."""
-    if not job.single:
+    if job.het is not None:
+        return HETEROGENEOUS
+    if not job.single and _published(job) is None:
         return SEVERAL_NODES
-    if job.node in draining:
+    if not job.single and job.number not in pieces:
+        return UNKNOWN_PIECES
+    if all(node in draining for node in ([job.node] if job.single else [one.node for one in pieces[job.number]])):
         return DRAINING_NODE
     return NO_DIRECTORIES if lacks_directories(job.admin_comment, job.number, job.start) else ""
 
@@ -178,6 +200,12 @@ def _account(name: str, use: _Use, owed: float, share: float, shares: Shares) ->
     )
 
 
+def _published(job: SlurmJob) -> Published | None:
+    """Return what its node published of this run."""
+    found = published_in(job.admin_comment)
+    return found if found is not None and (found.job, found.start) == (job.number, job.start) else None
+
+
 def _pilot(
     job: SlurmJob,
     shares: Shares,
@@ -187,14 +215,14 @@ def _pilot(
     cannot: str,
     classes: NodeClasses,
     holds: Mapping[int, Amounts],
+    pieces: Mapping[int, tuple[Piece, ...]],
+    clients: ClientRules | None,
 ) -> Pilot | None:
     """Return the run of a job; None for one that does not run, or that is only about to."""
     completing = COMPLETING in job.states
     if job.start is None or not (job.runs or (completing and job.node)) or job.cores < 1:
         return None
-    published = published_in(job.admin_comment)
-    if published is not None and (published.job, published.start) != (job.number, job.start):
-        published = None  # of an earlier run
+    published = _published(job)
     end = lease_end(job)
     has_order = (
         end is not None
@@ -212,11 +240,14 @@ def _pilot(
         cores=job.cores,
         started=min(job.start, now) if completing else job.start,
         lease_end=now if completing else end,
-        report=None if published is None else published.report,
+        report=None if published is None else whole_report(published, cores_by_node(pieces.get(job.number, ()))),
+        seen=None if published is None else published.seen,
         contradictory=published is not None and published.standing == CONTRADICTORY,
         deadline=end if has_order else None,
         leaving=completing or job.priority in exposed,
         cannot=cannot,
         place=job.node if job.node in classes.class_of and job.number in holds else "",
         holds=holds.get(job.number),
+        pieces=pieces.get(job.number, ()),
+        client=client_of(job, clients).name,
     )

@@ -1,0 +1,46 @@
+"""A pilot's claim of the cores in use, held against what its node sees. Pure.
+
+Two claims cannot be so: cores in use where for minutes nothing works, nothing waits for a disk and no CPU time is used;
+and none in use where half of the cores or more work. What lies between is nobody's lie: payloads begin, copy and wait.
+"""
+
+from __future__ import annotations
+
+from drainwise.facts import fact
+
+LEAST_SECONDS = 600
+"""Seconds for which a claim must have been wrong, at each look and at two at least."""
+_CLAIMED = 0.25  # part of the cores that must be claimed for nothing to be too little
+_NOTHING = 0.01  # part of the claimed cores whose work counts as nothing
+_BUSY, _NONE = 0.5, 0.05  # parts of the cores: that work though none is claimed
+
+
+@fact
+class Working:
+    """How a whole job works: cores busy since the last look, whether a process of its runs or waits for a disk.
+
+    elsewhere: whether its payloads may be where they are not seen: below the daemon of a container.
+    """
+
+    cores_busy: float
+    is_active: bool
+    elsewhere: bool
+
+
+def is_wrong(claimed: float, working: Working, cores: int) -> bool:
+    """Decide whether a claim of so many cores in use cannot be so at this look; cores: of the job."""
+    if working.elsewhere:
+        return False
+    if claimed >= max(1.0, _CLAIMED * cores):
+        return not working.is_active and working.cores_busy < _NOTHING * claimed
+    return claimed <= _NONE * cores and working.cores_busy >= max(1.0, _BUSY * cores)
+
+
+def wrong_since(wrong: bool, before: int, now: int) -> int:
+    """Return since when the claim has been wrong, UNIX s; 0 while it is not. before: what the last look found."""
+    return (min(before, now) if before else now) if wrong else 0
+
+
+def contradicts(since: int, now: int) -> bool:
+    """Decide whether a claim that has been wrong since then contradicts what is seen; UNIX s, 0: it is not wrong."""
+    return bool(since) and now - since >= LEAST_SECONDS

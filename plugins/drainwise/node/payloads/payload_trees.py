@@ -1,0 +1,262 @@
+"""Which process trees of a job are payloads, and what they have used. Pure, but for command lines that are asked for.
+
+The processes of a job are those below the batch system's own process for it. One whose parents have all ended is of
+the job whose session or control group it is in: a process is born into both, and no user gets into another's.
+"""
+
+from __future__ import annotations
+
+from drainwise.facts import fact
+from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES
+from drainwise.node.payloads.process_table import TICKS, ProcessTable, SeenProcess
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from drainwise.node.payloads.payload_profiles import PayloadProfile
+
+    Mark = tuple[int, int]  # pid and start of a process: no later process has both
+
+MOST_MEMBERS = 2000
+"""Processes of a job; of one with more nothing is told."""
+MOST_PAYLOADS = 256
+"""Payloads of a job that are counted, the oldest first."""
+LEAST_AGE = 20
+"""Seconds that a process must have run to be a payload."""
+SETTLING = 60
+"""Seconds within which a plain pilot's scripts have started each other."""
+LEAST_SHARE = 0.02
+"""Part of a core that a tree must have used since it began, to be a payload where no pattern says so."""
+MOST_MARKS = 64
+_MOST_DEPTH = 12
+_ACTIVE = frozenset({b"R", b"D"})
+_CONTAINERS = frozenset({b"docker", b"podman", b"conmon"})
+_MOST_ORPHANS = 256
+
+
+@fact
+class PayloadTree:
+    """One payload: pid and start (ticks since boot) of its first process, and the CPU time of its tree in ticks."""
+
+    pid: int
+    start: int
+    cpu: int
+
+
+@fact
+class JobProcesses:
+    """The processes of one job by pid. roots: what the batch system started; escaped: whose parents have all ended."""
+
+    members: dict[int, SeenProcess]
+    roots: tuple[int, ...]
+    escaped: tuple[int, ...] = ()
+
+
+@fact
+class PayloadTrees:
+    """The payloads of a job, its client, and the processes that a pattern told, for the next look.
+
+    total: CPU time of all its processes, ticks. is_active: whether one runs or waits for a disk. elsewhere: whether its
+    payloads may be below the daemon of a container, where they are not seen.
+    """
+
+    client: str
+    marks: tuple[Mark, ...]
+    payloads: tuple[PayloadTree, ...]
+    total: int = 0
+    is_active: bool = False
+    elsewhere: bool = False
+
+
+def orphans_by_group(table: ProcessTable) -> dict[str, list[int]]:
+    """Return the processes whose parents have all ended by their control group."""
+    found: dict[str, list[int]] = {}
+    for pid in sorted(table.orphans)[-_MOST_ORPHANS:]:
+        if group := table.group(pid):
+            found.setdefault(group, []).append(pid)
+    return found
+
+
+def job_processes(
+    table: ProcessTable, supervisors: Collection[int], orphans: dict[str, list[int]] | None = None
+) -> JobProcesses | None:
+    """Return what runs below the batch system's own processes of one job; None when that is nothing, or too much.
+
+    orphans: see `orphans_by_group`.
+    """
+    roots = [child for pid in supervisors for child in table.children(pid) if child not in supervisors]
+    members: dict[int, SeenProcess] = {}
+    if not _below(table, roots, members):
+        return None
+    escaped: list[int] = []
+    own = {one.session for pid in supervisors if (one := table.process(pid)) is not None}
+    for session in {one.session for one in members.values()} - own:
+        # Born into the session of a process that is the job's, whatever has become of its parents.
+        others = [pid for pid in table.in_session(session) if pid not in members and pid not in supervisors]
+        if not _below(table, others, members):
+            return None
+        escaped += [pid for pid in others if members[pid].parent not in members]
+    for pid in _same_group(table, supervisors, roots, orphans or {}):
+        if pid not in members and pid not in supervisors:
+            if not _below(table, [pid], members):
+                return None
+            escaped.append(pid)
+    known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped))
+    return JobProcesses(members, *known) if members else None
+
+
+def _below(table: ProcessTable, roots: Iterable[int], members: dict[int, SeenProcess]) -> bool:
+    """Add these processes and all below them; False when they are too many."""
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid in members or (one := table.process(pid)) is None:
+            continue
+        members[pid] = one
+        if len(members) > MOST_MEMBERS:
+            return False
+        waiting += table.children(pid)
+    return True
+
+
+def _same_group(
+    table: ProcessTable, supervisors: Collection[int], roots: Sequence[int], orphans: dict[str, list[int]]
+) -> list[int]:
+    if not orphans or not roots:
+        return []
+    group = job_group(table.group(roots[0]))
+    is_shared = "/job_" not in group and any(table.group(pid) == group for pid in supervisors)
+    if not group or is_shared:
+        return []  # jobs have none of their own
+    return [pid for path, pids in orphans.items() if f"{path}/".startswith(f"{group}/") for pid in pids]
+
+
+def job_group(path: str) -> str:
+    """Return a job's part of a control group's path: Slurm has others below it."""
+    parts = path.split("/")
+    for place, part in enumerate(parts):
+        if part.startswith("job_") and part[4:].isdigit():
+            return "/".join(parts[: place + 1])
+    return path
+
+
+def payload_trees(
+    job: JobProcesses,
+    table: ProcessTable,
+    profiles: Sequence[PayloadProfile] = PROFILES,
+    client: str = PLAIN,
+    marks: Sequence[Mark] = (),
+    looked: int = 0,
+) -> PayloadTrees:
+    """Return the payloads of a job.
+
+    client, marks: what the last look found, at `looked` in ticks since boot (0: there was none). Command lines are read
+    of those alone that have begun since, or right before.
+    """
+    profile = next((one for one in profiles if one.client == client), None)
+    members = job.members
+    found = sorted(pid for pid, start in marks if pid in members and members[pid].start == start)
+    if profile is None or not found:
+        profile, found = None, []
+    oldest = looked - 2 * SETTLING * TICKS if looked else -1
+    is_new = any(one.start >= oldest for one in members.values())
+    for pid in _from_above(job, table) if is_new else ():
+        one = members[pid]
+        if one.start < oldest or any(_is_above(mark, one, members) for mark in found):
+            continue
+        line = None
+        for row in profiles if profile is None else (profile,):
+            if row.commands and not one.name.startswith(row.commands):
+                continue
+            line = table.command_line(pid) if line is None else line
+            if (row.pilot or row.payload) in line:
+                profile = row
+                found.append(pid)
+                break
+    found = [pid for pid in found if not any(_is_above(mark, members[pid], members) for mark in found)]
+    named = tuple((pid, job.members[pid].start) for pid in found[:MOST_MARKS])
+    if profile is None:
+        leaders = _plain(job, table)
+    elif profile.pilot:
+        below = [child for pid in found for child in table.children(pid) if child in job.members]
+        leaders = [pid for pid in below if not job.members[pid].name.startswith(profile.helpers)]
+    else:
+        leaders = found
+    trees = (_tree(pid, members, table) for pid in sorted(leaders, key=lambda pid: (members[pid].start, pid)))
+    least = 0.0 if profile is not None and profile.payload else LEAST_SHARE
+    payloads = [one for one in trees if _is_payload(one, table.now, least)][:MOST_PAYLOADS]
+    everything = members.values()
+    return PayloadTrees(
+        PLAIN if profile is None else profile.client,
+        named,
+        tuple(payloads),
+        sum(one.cpu for one in everything),
+        any(one.state in _ACTIVE for one in everything),
+        any(one.name in _CONTAINERS for one in everything),
+    )
+
+
+def _is_payload(tree: PayloadTree, now: int, least: float) -> bool:
+    age = now - tree.start
+    return age >= LEAST_AGE * TICKS and tree.cpu >= least * age
+
+
+def _from_above(job: JobProcesses, table: ProcessTable) -> Iterable[int]:
+    """Return the processes of a job, a parent before its children, down to some depth."""
+    level = [*job.roots, *job.escaped]
+    for _ in range(_MOST_DEPTH):
+        yield from level
+        level = [child for pid in level for child in table.children(pid) if child in job.members]
+
+
+def _is_above(pid: int, below: SeenProcess, members: dict[int, SeenProcess]) -> bool:
+    for _ in range(_MOST_DEPTH):
+        if below.parent == pid:
+            return True
+        above = members.get(below.parent)
+        if above is None:
+            return False
+        below = above
+    return False
+
+
+def _tree(pid: int, members: dict[int, SeenProcess], table: ProcessTable) -> PayloadTree:
+    cpu, waiting, seen = 0, [pid], set()
+    while waiting:
+        here = waiting.pop()
+        if here in seen or here not in members:
+            continue
+        seen.add(here)
+        cpu += members[here].cpu
+        waiting += table.children(here)
+    return PayloadTree(pid, members[pid].start, cpu)
+
+
+def _plain(job: JobProcesses, table: ProcessTable) -> list[int]:
+    """Return what runs side by side below the scripts that have started each other, or the one that is alone, and what
+    has escaped from below them.
+
+    A process that is alone and has started nothing is a payload by its own work only: what has ended below it was
+    one before, and its results are out.
+    """
+    members, least = job.members, table.now - LEAST_AGE * TICKS
+
+    def lasting(pids: Iterable[int]) -> list[int]:
+        return [pid for pid in pids if pid in members and members[pid].start <= least]
+
+    level, escaped = lasting(job.roots), lasting(job.escaped)
+    for _ in range(_MOST_DEPTH):
+        if len(level) != 1:
+            break
+        [only] = level
+        below = lasting(table.children(only))
+        if not below:
+            age = table.now - members[only].start
+            return escaped + (level if members[only].own >= LEAST_SHARE * age else [])
+        if len(below) == 1:
+            soon = members[below[0]].start - members[only].start <= SETTLING * TICKS
+            if not (soon and lasting(table.children(below[0]))):
+                return below + escaped
+        level = below
+    return level + escaped

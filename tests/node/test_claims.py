@@ -1,0 +1,73 @@
+"""What a pilot claims against what its node sees: only what cannot be so is wrong, and only when it stays so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from drainwise.node.payloads.claims import LEAST_SECONDS, Working, contradicts, is_wrong
+from drainwise.node.payloads.observer import SeenJob, observe
+from drainwise.node.payloads.payload_trees import PayloadTrees, job_processes, payload_trees
+from drainwise.node.payloads.process_table import TICKS
+from made_up_processes import MadeUpTable, Row
+
+NOW, UP, CORES = 1795249000, 90_000 * TICKS, 8
+
+
+@pytest.mark.parametrize(
+    ("claimed", "busy", "active", "wrong"),
+    [
+        (8.0, 0.0, False, True),
+        (8.0, 0.07, False, True),
+        (8.0, 0.1, False, False),  # it copies something
+        (8.0, 0.0, True, False),  # it waits for a disk
+        (1.0, 0.0, False, False),  # a small claim
+        (0.0, 8.0, True, True),
+        (0.4, 4.0, True, True),
+        (0.0, 3.9, True, False),
+        (0.5, 8.0, True, False),
+        (6.0, 2.0, True, False),
+    ],
+)
+def test_only_what_cannot_be_so_is_wrong(claimed: float, busy: float, active: bool, wrong: bool) -> None:
+    assert is_wrong(claimed, Working(busy, active, elsewhere=False), CORES) is wrong
+    assert not is_wrong(claimed, Working(busy, active, elsewhere=True), CORES)
+
+
+def looks(claims: Sequence[float | None], busy: float, active: bool = False, every: int = 60) -> SeenJob:
+    """Look at a job of eight cores each minute; `busy` cores work all the time."""
+    seen = None
+    for number, claimed in enumerate(claims):
+        later = number * every
+        found = PayloadTrees("plain", (), (), round(busy * later * TICKS), active)
+        seen = observe(found, seen, CORES, NOW - 5000, UP + later * TICKS, NOW + later, claimed)
+    assert seen is not None
+    return seen
+
+
+def test_a_claim_contradicts_after_minutes() -> None:
+    enough = LEAST_SECONDS // 60 + 2
+    for claimed, busy in ((8.0, 0.0), (0.0, 8.0)):
+        seen = looks([claimed] * enough, busy)
+        assert contradicts(seen.wrong, NOW + (enough - 1) * 60)
+        assert not contradicts(looks([claimed] * (enough - 1), busy).wrong, NOW + (enough - 2) * 60)
+
+
+def test_one_look_alone_contradicts_nothing() -> None:
+    """However long ago the last one was."""
+    seen = looks([8.0] * 2, 0.0, every=86400)
+    assert seen.wrong and not contradicts(seen.wrong, NOW + 86400)
+
+
+def test_an_honest_claim_in_between_begins_anew() -> None:
+    assert looks([8.0] * 9 + [0.0], 0.0).wrong == 0
+    assert looks([8.0] * 9 + [None], 0.0).wrong == 0
+    assert looks([None] * 9, 0.0).wrong == 0
+
+
+def test_a_job_that_waits_for_a_disk_or_a_container_is_not_held_against_its_claim() -> None:
+    assert looks([8.0] * 9, 0.0, active=True).wrong == 0
+    table = MadeUpTable(Row(10, 1, age=900), Row(20, 10, age=900), Row(30, 20, age=800, name="docker"))
+    processes = job_processes(table, (10,))
+    assert processes is not None and payload_trees(processes, table).elsewhere

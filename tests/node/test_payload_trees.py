@@ -1,0 +1,153 @@
+"""Which process trees of a job are payloads, from tables of processes that are made up; attacks on that."""
+
+from __future__ import annotations
+
+import pytest
+
+from drainwise.node.payloads.payload_profiles import PROFILES, site_rows
+from drainwise.node.payloads.payload_trees import (
+    MOST_MEMBERS,
+    MOST_PAYLOADS,
+    JobProcesses,
+    PayloadTrees,
+    job_processes,
+    orphans_by_group,
+    payload_trees,
+)
+from drainwise.node.payloads.process_table import TICKS, process_of
+from made_up_processes import UP, MadeUpTable, Row, stat_text
+
+STARTER = Row(10, 1, age=2000, name="condor_starter")
+
+
+def processes_of(table: MadeUpTable) -> JobProcesses:
+    found = job_processes(table, (STARTER.pid,), orphans_by_group(table))
+    assert found is not None
+    return found
+
+
+def found_in(*rows: Row) -> PayloadTrees:
+    table = MadeUpTable(STARTER, *rows)
+    return payload_trees(processes_of(table), table)
+
+
+def payloads(*rows: Row) -> dict[int, float]:
+    """The CPU seconds of each payload, by its first process."""
+    return {one.pid: one.cpu / TICKS for one in found_in(*rows).payloads}
+
+
+def test_a_plain_pilot_has_the_payloads_that_run_side_by_side() -> None:
+    pilot = Row(20, 10, age=1000, ended=5000)
+    first, second = Row(30, 20, age=900, cpu=800, ended=50), Row(31, 20, age=300, cpu=10)
+    assert payloads(pilot, first, second, Row(40, 31, age=290, cpu=280)) == {30: 850, 31: 290}
+
+
+def test_scripts_that_start_each_other_are_no_payloads() -> None:
+    rows = Row(20, 10, age=1000), Row(21, 20, age=999), Row(22, 21, age=990, cpu=1)
+    assert payloads(*rows, Row(30, 22, age=500, cpu=400), Row(31, 30, age=499, cpu=50)) == {30: 450}
+    assert payloads(*rows, Row(30, 22, age=980, cpu=400)) == {30: 400}
+
+
+def test_a_job_without_children_is_a_payload_by_its_own_work_alone() -> None:
+    assert payloads(Row(20, 10, age=1000, cpu=900)) == {20: 900}
+    assert payloads(Row(20, 10, age=1000, cpu=3, ended=900)) == {}
+
+
+def test_a_child_that_is_young_or_idle_is_no_payload() -> None:
+    rows = Row(20, 10, age=1000), Row(30, 20, age=800, cpu=700)
+    assert payloads(*rows, Row(31, 20, age=3, cpu=3), Row(32, 20, age=900, cpu=1)) == {30: 700}
+
+
+def test_pandas_pilot_has_its_children_without_its_helpers() -> None:
+    pilot = Row(21, 20, age=990, cpu=30, name="python3", line="python3 pilot3/pilot.py -q SITE ")
+    rows = Row(20, 10, age=1000, line="sh runpilot2-wrapper.sh "), Row(30, 21, age=800, cpu=700, line="bash -c x ")
+    found = found_in(
+        pilot, *rows, Row(31, 21, age=800, cpu=90, name="prmon"), Row(32, 30, age=700, cpu=5, name="python")
+    )
+    assert (found.client, [one.pid for one in found.payloads]) == ("panda", [30])
+    assert found.payloads[0].cpu == 705 * TICKS
+
+
+def test_diracs_and_alices_payloads_are_the_wrappers() -> None:
+    pool = Row(20, 10, age=1000, name="python", line="python dirac-agent WorkloadManagement/JobAgent ")
+    wrapper = Row(30, 20, age=900, cpu=1, name="python", line="python /tmp/job/Wrapper/Wrapper_17 x.json ")
+    within = Row(31, 30, age=890, cpu=5, name="python", line="python /tmp/job/Wrapper/Wrapper_17 child ")
+    assert found_in(pool, wrapper, within).client == "dirac"
+    assert payloads(pool, wrapper, within) == {30: 6}
+    runner = Row(20, 10, age=1000, name="java", line="java alien.site.JobRunner ")
+    job = Row(30, 20, age=900, name="java", line="java -Xmx256m alien.site.JobWrapper ")
+    assert (found_in(runner, job).client, payloads(runner, job)) == ("alice", {30: 0})
+
+
+def test_a_site_adds_its_own() -> None:
+    payload = Row(30, 21, age=300, cpu=200, line="/cvmfs/x/cmsRun -j pset.py ")
+    table = MadeUpTable(STARTER, Row(20, 10, age=1000), Row(21, 20, age=400), payload)
+    found = payload_trees(processes_of(table), table, site_rows("cms=cmsRun, Wrong Name=x, y="))
+    assert (found.client, [one.pid for one in found.payloads]) == ("cms", [30])
+    assert site_rows("Wrong Name=xyz,y=") == PROFILES == site_rows(None)
+
+
+def test_command_lines_are_read_once() -> None:
+    rows = Row(20, 10, age=1000, line="sh "), Row(21, 20, age=990, name="python3", line="python3 pilot.py -q ")
+    table = MadeUpTable(STARTER, *rows, Row(30, 21, age=800, cpu=700, name="python"))
+    first = payload_trees(processes_of(table), table)
+    later = MadeUpTable(STARTER, *rows, Row(30, 21, age=800, cpu=700, name="python"))
+    assert payload_trees(processes_of(later), later, client=first.client, marks=first.marks, looked=UP) == first
+    assert table.asked and not later.asked
+
+
+def test_a_process_that_left_its_parents_is_of_the_job_of_its_session_or_group() -> None:
+    """A payload that is a daemon is still its job's; what other jobs and daemons are is not."""
+    pilot = Row(20, 10, age=1000, session=20, group="/htcondor/slot1")
+    orphan, grouped = Row(30, 1, age=900, cpu=800, session=20), Row(31, 1, age=900, cpu=700, group="/htcondor/slot1/x")
+    foreign = Row(40, 1, age=900, cpu=800, group="/htcondor/slot2"), Row(41, 1, age=900, cpu=800, session=41)
+    assert payloads(pilot, orphan, grouped, *foreign) == {30: 800, 31: 700}
+
+
+def test_a_pool_without_groups_of_its_own_takes_no_orphans() -> None:
+    starter = STARTER._replace(group="/init.scope")
+    table = MadeUpTable(starter, Row(20, 10, group="/init.scope"), Row(40, 1, cpu=90, group="/init.scope"))
+    assert set(processes_of(table).members) == {20}
+
+
+def test_a_group_of_slurm_is_its_jobs_whatever_is_below_it() -> None:
+    step = STARTER._replace(group="/slurm/job_7/step_batch/slurm")
+    table = MadeUpTable(
+        step,
+        Row(20, 10, group="/slurm/job_7/step_batch/user/task_0"),
+        Row(40, 1, group="/slurm/job_7/step_0/user/task_0"),
+        Row(41, 1, group="/slurm/job_77/step_0"),
+    )
+    assert set(processes_of(table).members) == {20, 40}
+
+
+def test_more_processes_than_a_job_may_have_tell_nothing_and_cost_nobody_else() -> None:
+    bomb = [Row(1000 + n, 20, age=900, cpu=900) for n in range(MOST_MEMBERS + 1)]
+    table = MadeUpTable(STARTER, Row(20, 10, age=1000), *bomb, Row(11, 1), Row(12, 11, cpu=90))
+    assert job_processes(table, (STARTER.pid,)) is None
+    neighbour = job_processes(table, (11,))
+    assert neighbour is not None and [one.pid for one in payload_trees(neighbour, table).payloads] == [12]
+
+
+def test_payloads_are_counted_up_to_a_bound() -> None:
+    many = [Row(1000 + n, 20, age=900, cpu=900, name="python") for n in range(MOST_PAYLOADS + 40)]
+    assert len(payloads(Row(20, 10, age=1000), *many)) == MOST_PAYLOADS
+
+
+def test_who_renames_itself_shows_as_its_own_pilots_payload() -> None:
+    """Its own, once, with no more than it has used: a name makes no time."""
+    fakes = [Row(30 + n, 29 + n, age=900, name="python", line="python /job/Wrapper_1 ") for n in range(50)]
+    assert payloads(Row(29, 10, age=1000), *fakes) == {30: 0}
+
+
+@pytest.mark.parametrize("name", ["a) S 1 1 1 (b", "sh\n(x)) ", "((((", "))))", "\x00\xff"])
+def test_a_name_of_brackets_changes_nothing(name: str) -> None:
+    found = process_of(stat_text(Row(30, 20, age=50, cpu=7, ended=2, session=5, name=name)))
+    assert (found.parent, found.session, found.cpu, found.own) == (20, 5, 9 * TICKS, 7 * TICKS)
+
+
+def test_parents_that_run_in_a_circle_end() -> None:
+    """No kernel says so; a table that was read over some time may."""
+    circle = Row(30, 31, age=900, session=20), Row(31, 30, age=900, session=20)
+    table = MadeUpTable(STARTER, Row(20, 10, age=900), *circle)
+    assert payload_trees(processes_of(table), table).client == "plain"

@@ -1,0 +1,46 @@
+"""A plain pilot that nobody changed: a shell script that runs two payloads.
+
+They work now and then, as a machine that is busy lets them, and write what they have used so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PYTHON = (
+    r"import sys,time\nwhile True:\n for _ in range(300000): pass\n"
+    r" print(time.process_time(),file=open(sys.argv[1],'a'))\n time.sleep(0.1)\n"
+)
+SHELL = 'while :; do i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done; times >> "$1"; sleep 0.1; done'
+
+
+def plain_pilot(place: str, seconds: int, between: int = 0) -> str:
+    """Return the script: both payloads run for `seconds`, the second begins `between` seconds after the first."""
+    return f"""\
+rm -f {place}/python.cpu {place}/shell.cpu
+printf "{PYTHON}" > {place}/payload.py
+echo '{SHELL}' > {place}/payload.sh
+timeout {seconds} python3 {place}/payload.py {place}/python.cpu &
+sleep {between}
+timeout {seconds} sh {place}/payload.sh {place}/shell.cpu &
+wait
+sleep 600
+"""
+
+
+def used(place: Path) -> float:
+    """Return the CPU seconds that both payloads have used, as they wrote last."""
+    python, shell = (_lines(place / name) for name in ("python.cpu", "shell.cpu"))
+    # `times` prints the shell's own times, and those of its children below.
+    own = [minutes(one) for one in shell[-2 - len(shell) % 2].split()] if len(shell) > 1 else []
+    return float(python[-1] if python else 0) + sum(own)
+
+
+def minutes(text: str) -> float:
+    """Return the seconds of `0m1.230000s`."""
+    whole, _, seconds = text.rstrip("s").partition("m")
+    return 60 * int(whole) + float(seconds)
+
+
+def _lines(file: Path) -> list[str]:
+    """Return the lines that were written in whole."""
+    return file.read_text().split("\n")[:-1] if file.exists() else []
