@@ -37,9 +37,15 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The fast subset does not even read what brings up daemons."""
-    fast = config.option.markexpr == "not daemons" and config.args == config.getini("testpaths")
-    return True if fast and collection_path == Path(__file__).parent / "daemons" else None
+    """The fast subset does not even read what brings up daemons, nor the other one files in which nothing is marked."""
+    if config.args != config.getini("testpaths"):
+        return None
+    daemons = Path(__file__).parent / "daemons"
+    if config.option.markexpr == "not daemons":
+        return True if collection_path == daemons else None
+    if config.option.markexpr != "daemons" or collection_path.parent == daemons or collection_path.suffix != ".py":
+        return None
+    return None if "mark.daemons" in collection_path.read_text() else True
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -13,7 +13,7 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.fair_share import shared_out
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.policies import OPEN_NEED, POLICIES
 from drainwise.reclaim.quota import WhatIf, own_share, weigh
 from more_examples import more_examples
 
@@ -36,7 +36,8 @@ def given_back(seen: Snapshot, policy: str = "least-waste") -> int:
 
 
 def planned(seen: Snapshot, policy: str = "least-waste") -> Plan:
-    return make_plan(seen, NOW, dataclasses.replace(SETTINGS, policy=policy))
+    # Where pilots may be killed, the open need waits for one that costs less.
+    return make_plan(seen, NOW, dataclasses.replace(SETTINGS, policy=policy, drain_only=policy == OPEN_NEED))
 
 
 def test_four_cores_come_from_a_pilot_of_eight_and_twelve_from_two() -> None:
