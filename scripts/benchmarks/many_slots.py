@@ -1,6 +1,7 @@
 """A real HTCondor collector with the slot ads of a large pool: real ads of one node, told again under other names.
 
 The ads are whole, as a startd with drainwise publishes them: some 200 attributes, deadline and lease as expressions.
+All pilots came through a CE.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ for first in range(0, int(sys.argv[2]), 100):
             ads.append(told(
                 pilot, Name=f"slot1_{slot}@{machine}", SlotID=1, DSlotId=slot, **place, GlobalJobId=job,
                 JobId=f"{node * 8 + slot}.0", JobStart=start - ran, RemoteUser=user, RemoteOwner=user,
-                AccountingGroup=group, PilotUsedCpu=float(dice.randrange(1, 9)),
+                AccountingGroup=group, x509UserProxyVOName="cms",
+                x509UserProxyFirstFQAN="/cms/Role=pilot/Capability=NULL",
+                x509userproxysubject=f"/DC=ch/DC=cern/OU=Organic Units/OU=Users/CN={user}",
+                RoutedFromJobId=f"{node * 8 + slot}.0", GlideinFactory="OSGGOC",
+                GlideinEntryName=f"CMSHTPC_T2_Entry_{dice.randrange(50)}", PilotUsedCpu=float(dice.randrange(1, 9)),
                 PilotLastJobStart=start - dice.randrange(ran), PilotFirstExpJobEnd=start + dice.randrange(9000),
                 PilotLastExpJobEnd=start + dice.randrange(9000, 30000), PilotLastMaxJobEnd=start + 40000,
                 PilotAddUncomTime=float(dice.randrange(9000)), PilotAddFinalExpWaste=float(dice.randrange(9000)),

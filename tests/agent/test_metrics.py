@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from drainwise.agent.act import Act, CycleOutcome
+from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
 from drainwise.agent.metrics_export import metrics_observer

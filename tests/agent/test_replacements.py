@@ -12,6 +12,7 @@ from drainwise.agent.cycle import ConfirmedWithdrawals, Cycle, run_cycle
 from drainwise.facts.errors import ActionRefused
 from drainwise.journal.explain import explain, in_words
 from drainwise.journal.memory import Memory
+from drainwise.journal.stories import Sought
 from drainwise.pilotad.report import PilotReport
 from drainwise.reclaim.history import PAUSE
 
@@ -103,7 +104,7 @@ def test_explain_tells_both(tmp_path: Any) -> None:
     cycle(pool, memory, journal)
     path = tmp_path / "journal"
     path.write_text("".join(json.dumps(event) + "\n" for event in journal.events))
-    [story], [instead] = explain([str(path)], first), explain([str(path)], other)
+    [story], [instead] = explain([str(path)], Sought(first)), explain([str(path)], Sought(other))
     assert "the order was withdrawn: another pilot costs less by far: slot1_3@n " in in_words(story)[-1]
     words = "\n".join(in_words(instead))
     assert f"why     in place of {first}, which costs more by far" in words

@@ -12,6 +12,7 @@ from drainwise.journal.explain import explain, in_words
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
+from drainwise.journal.stories import Sought
 from drainwise.journal.unmet import unused_in
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
@@ -147,7 +148,7 @@ def test_another_agent_on_the_same_journal_remembers_the_pause(played: Played) -
 
 def test_explain_names_the_jobs_that_the_pilot_made_room_for(played: Played) -> None:
     played.cycles(3)
-    (explained, *_) = explain([played.path], "slot@n0") or explain([played.path], "slot@n1")
+    (explained, *_) = explain([played.path], Sought("slot@n0")) or explain([played.path], Sought("slot@n1"))
     text = "\n".join(in_words(explained))
     assert "for 1 of bob (8 cores, 16 GiB memory) such as 9.0" in text
 

@@ -127,7 +127,11 @@ ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/c
     "drainwise drain --cancel 20261121-081640",
 }
 A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
-THE_JOURNAL = {  # tests/cli/test_journal_commands.py
+THE_JOURNAL = {  # tests/cli/test_journal_commands.py, tests/cli/test_identity.py
+    "drainwise explain --vo atlas",
+    "drainwise explain --ce-job 4711.0",
+    "drainwise report --vo atlas",
+    "drainwise status --format name,vo,cejob,factory --sort vo",
     "drainwise explain 1234.0",
     "drainwise explain slot1_2@node1",
     "drainwise explain 1234.0 --json",

@@ -10,9 +10,10 @@ import pytest
 from drainwise.facts.units import clock
 from drainwise.journal.entries import withdrawal_event
 from drainwise.journal.event import DENIED, DONE, FAILED, NOT_DONE, UNANSWERED
-from drainwise.journal.explain import explain, in_words, names_of
+from drainwise.journal.explain import explain, in_words
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import ended_events
+from drainwise.journal.stories import Sought, names_of
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.withdrawal import Withdrawal
 
@@ -38,7 +39,7 @@ def journal(tmp_path: Path) -> str:
 
 
 def words(journal: str, called: str) -> str:
-    return "\n\n".join("\n".join(in_words(one)) for one in explain([journal], called))
+    return "\n\n".join("\n".join(in_words(one)) for one in explain([journal], Sought(called)))
 
 
 @pytest.mark.parametrize(
@@ -94,13 +95,13 @@ def test_a_pilot_that_was_only_spared_is_explained_too(journal: str) -> None:
 
 @pytest.mark.parametrize("called", ["slot1_1@node1", "1.0", "1", FIRST.run, FIRST.run.rpartition("@")[0]])
 def test_a_pilot_is_found_by_each_of_its_names(journal: str, called: str) -> None:
-    assert [one.run for one in explain([journal], called)] == [FIRST.run]
+    assert [one.run for one in explain([journal], Sought(called))] == [FIRST.run]
 
 
 @pytest.mark.parametrize("called", ["", "slot1_1", "ce", "alice", "11", "1.1", "node1", "@"])
 def test_nobody_is_shown_another_pilot(journal: str, called: str) -> None:
     """A name counts whole: slot1_1 is not slot1_10, and what several pilots share names none of them."""
-    assert explain([journal], called) == []
+    assert explain([journal], Sought(called)) == []
 
 
 def test_the_names_of_jobs() -> None:
@@ -123,7 +124,7 @@ def test_a_long_journal_is_read_in_little_memory(tmp_path: Path, acting: bool) -
     event = {**decision(acting=acting), "summary": "1.0" * (size // 3)}
     path.write_text("".join(journal_line({**event, "taken": NOW + number}) for number in range(60)))
     tracemalloc.start()
-    found = explain([str(path)], "1")
+    found = explain([str(path)], Sought("1"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found == []

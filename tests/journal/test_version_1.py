@@ -12,6 +12,7 @@ from drainwise.journal.history import reported_orders
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver, event_of, events_of
 from drainwise.journal.report import report_on
+from drainwise.journal.stories import Sought
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.unmet_demand import AccountPart
 
@@ -37,7 +38,7 @@ def test_its_events_have_the_names_that_are_written_today() -> None:
     assert passed_over.lines == 0
     [order, _] = plan_of(POOL).orders
     written = [decision(POOL), order_event(order, "done", "", plan_of(POOL), NOW)]
-    later = {"client", "request", "room", "instead_of", "remaining_max"}
+    later = {"client", "request", "room", "instead_of", "remaining_max", "identity"}
     for now, then in zip(written, (read[1], read[3])):
         assert names_in(json.loads(json.dumps(now))) - later == names_in(dict(then))  # these came later
 
@@ -66,6 +67,6 @@ def test_the_claims_of_an_open_order_are_known(tmp_path: Path) -> None:
 def test_it_is_explained_and_reported() -> None:
     total = report_on(reported_orders([PATH], 0), NOW, NOW + 7200).total
     assert (total.ordered, total.ended_as("withdrawn"), total.ended_as("left in time")) == (2, 1, 1)
-    first, second = (in_words(explain([PATH], f"slot1_{number}@node1")[0]) for number in (1, 2))
+    first, second = (in_words(explain([PATH], Sought(f"slot1_{number}@node1"))[0]) for number in (1, 2))
     assert "ordered to end by 2026-11-21 09:05:00Z" in "\n".join(first)
     assert "the order was withdrawn: nobody waits" in "\n".join(second)

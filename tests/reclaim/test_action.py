@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from drainwise.agent.act import LOOK_AGAIN, CycleOutcome, carry_out
+from drainwise.agent.act import LOOK_AGAIN, carry_out
+from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.facts.errors import (
     ActionRefused,
     DrainwiseError,

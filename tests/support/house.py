@@ -40,16 +40,21 @@ HOUSE = {
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
+    "htcondor.identity": Room(EVERYWHERE, "anybody", "common facts htcondor.ads identity pool", plain=False),
     "htcondor.shares": Room(POOL, "agent", "htcondor.ads pool", plain=False),
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.node htcondor.shares pilotad pool",
+        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node htcondor.shares identity pilotad "
+        "pool",
         plain=False,
     ),
     "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice", plain=False),
     "htcondor.setup": Room(
-        ADMIN, "root", "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig", plain=False
+        ADMIN,
+        "root",
+        "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig",
+        plain=False,
     ),
     "slurm": Room(
         EVERYWHERE, "who types the command", "install slurm.launch slurm.pool slurm.setup systems", plain=False
@@ -59,7 +64,7 @@ HOUSE = {
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
     "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
     "slurm.pool": Room(
-        POOL, "agent", "common facts pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
+        POOL, "agent", "common facts identity pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
     "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs"),
     "slurm.setup": Room(
@@ -84,15 +89,16 @@ HOUSE = {
     "launch.files": Room(USER, "user", "common facts launch.choice"),
     "launch.this_machine": Room(USER, "user", "common facts launch launch.choice"),
     "launch.run": Room(USER, "user", "common facts launch launch.choice launch.files launch.this_machine"),
-    "siteconfig": Room(ADMIN, "root", "common facts reclaim systems"),
+    "siteconfig": Room(ADMIN, "root", "common facts identity reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
-    "pool": Room(POOL, "agent", "facts pilotad"),
+    "identity": Room(EVERYWHERE, "anybody", "common"),
+    "pool": Room(POOL, "agent", "facts identity pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
     "reclaim": Room(
         POOL,
         "agent",
-        "common estimate facts pilotad pool reclaim.open_need reclaim.seen reclaim.totals requests",
+        "common estimate facts identity pilotad pool reclaim.open_need reclaim.seen reclaim.totals requests",
         plain=False,
     ),
     "reclaim.decide": Room(
@@ -104,7 +110,7 @@ HOUSE = {
     "journal": Room(
         POOL,
         "agent",
-        "common estimate facts page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
+        "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
         plain=False,
     ),
     "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
@@ -129,7 +135,7 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.feature_commands common estimate estimate.records facts features install "
+        "agent cli.feature_commands common estimate estimate.records facts features identity install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
         "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
         "systems validate",

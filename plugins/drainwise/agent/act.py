@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
+from drainwise.agent.act_outcome import Act, CycleOutcome, WithdrawalResult
+from drainwise.agent.missing import Missing
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
 from drainwise.facts.units import clock
 from drainwise.journal.entries import order_event, withdrawal_event
@@ -31,51 +33,6 @@ _PLACE = attrgetter("node", "account", "user", "cores")
 """The facts of a run that the plan stood on and that must still hold."""
 
 _RUN_GONE = "this run has ended since the plan was made"
-
-
-@dataclass(frozen=True)
-class Act:
-    """What became of one order, as `journal.event` names it, and why.
-
-    only: the node (or run) that refused whoever gives orders, or did not answer; "" when that was the batch system as a
-    whole, or neither.
-    """
-
-    order: Order
-    outcome: str
-    detail: str
-    only: str = ""
-
-
-@dataclass(frozen=True)
-class WithdrawalResult:
-    """What became of one order that was to be withdrawn; refused: the batch system says that it cannot be."""
-
-    withdrawal: Withdrawal
-    outcome: str
-    detail: str
-    refused: bool = False
-
-
-@dataclass(frozen=True)
-class CycleOutcome:
-    """All acts of one cycle; followups: what was finished of earlier ones; fault: why that could not be done, or "".
-
-    withdrawn: what became of the orders whose reason has gone. halted: why no further act was tried (the batch system
-    as a whole did not answer, or refuses whoever gives orders), or "".
-    """
-
-    acts: tuple[Act, ...]
-    followups: tuple[str, ...] = ()
-    fault: str = ""
-    withdrawn: tuple[WithdrawalResult, ...] = ()
-    halted: str = ""
-
-    @property
-    def exit_code(self) -> int:
-        """1 when the batch system refused or failed anything, else 0."""
-        outcomes = {act.outcome for act in self.acts} | {one.outcome for one in self.withdrawn}
-        return 1 if self.fault or self.halted or outcomes - {DONE, SKIPPED} else 0
 
 
 def carry_out(
@@ -170,7 +127,7 @@ class _Acting:
     def give(self, plan: Plan, look: _Look, withdrawn: tuple[WithdrawalResult, ...]) -> CycleOutcome:
         """Give the plan's orders, as many as are still needed."""
         gone = frozenset(one.withdrawal.pilot.run for one in withdrawn if one.outcome == DONE)
-        missing, acts, fault = _Missing(look.waits, gone), [], ""
+        missing, acts, fault = Missing(look.waits, gone), [], ""
         for order in plan.orders:
             if self.halted or self.stopping():
                 break
@@ -180,7 +137,7 @@ class _Acting:
                 except PoolError as error:
                     fault = str(error)
                     break
-                missing = _Missing(look.waits, gone)
+                missing = Missing(look.waits, gone)
             act = self._act(order, look.running.get(order.pilot.run), missing.has_use_of(order))
             if act.outcome in {DONE, UNANSWERED}:
                 missing.without(order)
@@ -269,39 +226,3 @@ def _are_free(runs: Iterable[str], running: Mapping[str, Pilot]) -> bool:
     """Return whether these runs are there and have no order."""
     pilots = [running.get(run) for run in runs]
     return all(one is not None and one.deadline is None and not (one.leaving or one.unanswered) for one in pilots)
-
-
-class _Missing:
-    """What is missing by one look: cores, or jobs without room by their kind; less what orders are given for.
-
-    gone: the runs whose orders were withdrawn just now.
-    """
-
-    def __init__(self, waits: Looked, gone: frozenset[str]) -> None:
-        self._gone = gone
-        self._cores = waits.balance.deficit
-        self._jobs: dict[str, float] | None = None if waits.kinds is None else dict(waits.kinds.jobs)
-        self._begun: set[str] = set()
-
-    def has_use_of(self, order: Order) -> bool:
-        """Return whether an order still has a reason: its request, a job without room, or cores that are missing.
-
-        One in place of others has it when the orders of all of these are withdrawn.
-        """
-        if order.request:
-            return True
-        if order.instead_of:
-            return self._gone.issuperset(order.instead_of)
-        if order.room is None or not order.room.jobs or self._jobs is None:
-            return self._cores > 0
-        return order.room.place in self._begun or any(self._jobs.get(kind.name, 0) > 0 for kind, _ in order.room.jobs)
-
-    def without(self, order: Order) -> None:
-        """Take off what an order that was given makes room for; all orders of one place make the same room."""
-        if order.request or order.instead_of:
-            return
-        self._cores -= order.pilot.cores
-        if order.room is not None and self._jobs is not None and order.room.place not in self._begun:
-            self._begun.add(order.room.place)
-            for kind, jobs in order.room.jobs:  # of one that needs several places each has a part
-                self._jobs[kind.name] = self._jobs.get(kind.name, 0) - jobs / kind.places

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from drainwise.agent.act import CycleOutcome, carry_out
+from drainwise.agent.act import carry_out
+from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.common.backoff import Backoff
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.entries import decision_event, followup_event

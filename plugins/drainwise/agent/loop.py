@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from drainwise.agent.act import CycleOutcome
+from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.cycle import AskAgain, ConfirmedWithdrawals, Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.notify import Notifier

@@ -12,7 +12,7 @@ import re
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from drainwise import __version__
-from drainwise.agent.act import Act, CycleOutcome
+from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
 from drainwise.reclaim.plan import Plan

@@ -115,6 +115,13 @@ def _time_left(row: Row) -> int | None:
     return min(ends) - row.now if ends else None
 
 
+def _identity(name: str, heading: str, meaning: str) -> Column:
+    def value(row: Row) -> str | None:
+        return getattr(row.one.pilot.identity, name, "") or None
+
+    return Column(name.replace("_", ""), heading, meaning, value)
+
+
 COLUMNS = (
     Column("name", "pilot", "what an administrator types to find the pilot", lambda row: row.one.pilot.name),
     Column("user", "user", "its owner", lambda row: row.one.pilot.user),
@@ -145,6 +152,13 @@ COLUMNS = (
     _seconds("timeleft", "time left", "time until its deadline or the end of its lease", _time_left),
     _number("leaseend", "lease end", "end of its lease, UNIX seconds", lambda row: row.one.pilot.lease_end),
     _number("deadline", "deadline", "the deadline of its order, UNIX seconds", lambda row: row.one.pilot.deadline),
+    _identity("vo", "VO", "the virtual organisation that sent it"),
+    _identity("fqan", "FQAN", "group and role in it"),
+    _identity("subject", "subject", "the subject of its credential"),
+    _identity("issuer", "issuer", "the issuer of its token"),
+    _identity("ce_job", "CE job", "its job id at the computing element"),
+    _identity("factory", "factory", "the pilot factory that submitted it"),
+    _identity("entry", "entry", "the name that the factory has for it"),
 )
 BY_NAME = {column.name: column for column in COLUMNS}
 DEFAULT = (

@@ -6,8 +6,17 @@ import argparse
 import sys
 
 from drainwise.facts.errors import UsageError
+from drainwise.identity.identity import ANYBODY, PilotIdentity, identity_of
 from drainwise.journal.read import PassedOver, files_of
 from drainwise.siteconfig import DEFAULT_SITE_FILE
+
+_IDENTITY = {
+    "vo": ("VO", "of this virtual organisation"),
+    "ce_job": ("ID", "with this job id at the computing element"),
+    "subject": ("SUBJECT", "with this subject of their credential"),
+    "factory": ("NAME", "that this pilot factory submitted"),
+    "entry": ("NAME", "that the factory calls so: its entry, or a worker of Harvester"),
+}
 
 
 def add_journal_options(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +25,22 @@ def add_journal_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
     )
+
+
+def add_identity_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name who sent a pilot."""
+    for name, what in _IDENTITY.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=what[0], help=f"only pilots {what[1]}")
+
+
+def wanted_identity(args: argparse.Namespace) -> PilotIdentity:
+    """Return who must have sent a pilot by those options, bounded as the journal has it. Raises UsageError."""
+    values = {name: value for name in _IDENTITY if (value := getattr(args, name)) is not None}
+    wanted = identity_of(values) or ANYBODY
+    for name in values:
+        if not getattr(wanted, name):
+            raise UsageError(f"--{name.replace('_', '-')}: expected a name")
+    return wanted
 
 
 def journal_files(args: argparse.Namespace) -> list[str]:

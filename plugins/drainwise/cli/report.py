@@ -9,7 +9,13 @@ import argparse
 import time
 
 from drainwise.cli.arguments import whole
-from drainwise.cli.journal_options import add_journal_options, journal_files, say_passed_over
+from drainwise.cli.journal_options import (
+    add_identity_options,
+    add_journal_options,
+    journal_files,
+    say_passed_over,
+    wanted_identity,
+)
 from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import json_text, write_whole
 from drainwise.common.printable import printable
@@ -31,6 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--days", type=whole(1, 3650), default=7, metavar="N", help="the last N days, in UTC (default: 7)"
     )
     parser.add_argument("--user", metavar="U", help="only this user's pilots")
+    add_identity_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON: times in s, wastes in core-seconds")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with plots there; - prints it")
     add_journal_options(parser)
@@ -38,12 +45,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show the report; the exit code. Raises UsageError for the journal, and for a page that cannot be written."""
-    now = int(time.time())
+    now, identity = int(time.time()), wanted_identity(args)
     begin = now - now % DAY - (args.days - 1) * DAY
     passed_over = PassedOver()
     files = journal_files(args)
     orders, unused = reported_orders(files, begin, passed_over), unused_in(files, begin, now)
-    report = report_on(orders, begin, now, args.user, unused)
+    report = report_on(orders, begin, now, args.user, unused, identity)
     say_passed_over(passed_over)
     if args.html is not None:
         from drainwise.journal.report_html import page
@@ -52,13 +59,14 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(as_json(report)))
     elif args.html is None:
-        print("\n".join(_lines(report, args.user, standard_output())))
+        print("\n".join(_lines(report, args.user, identity.in_words(), standard_output())))
     return 0
 
 
-def _lines(report: Report, user: str | None, paper: Paper) -> list[str]:
+def _lines(report: Report, user: str | None, sent: str, paper: Paper) -> list[str]:
     if not report.pilots:
-        return ["no order was given" + (f" to pilots of {printable(user)}" if user else "")]
+        whose = [printable(one) for one in (user, sent) if one]
+        return ["no order was given" + (f" to pilots of {' and '.join(whose)}" if whose else "")]
     days = [Heading("day"), Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
     by_day, missing = table(
         days + _headings(), [(day, user, whose, *_cells(sums)) for day, whose, user, sums in report.rows], paper
@@ -66,6 +74,13 @@ def _lines(report: Report, user: str | None, paper: Paper) -> list[str]:
     users = [(user, whose, *_cells(sums)) for whose, user, sums in report.users]
     by_user, _ = table(days[1:] + _headings(), [*users, ("all", "", *_cells(report.total))], paper)
     lines = [paper.styled("By user and day (UTC)", BOLD), *by_day, "", paper.styled("By user", BOLD), *by_user]
+    if report.vos:
+        by_vo, _ = table(
+            [Heading("VO", cuttable=True), *_headings()],
+            [(vo or "not known", *_cells(sums)) for vo, sums in report.vos],
+            paper,
+        )
+        lines += ["", paper.styled("By virtual organisation", BOLD), *by_vo]
     if report.unused:
         lines += ["", f"{report.unused:g} cores came back and nobody under quota used them in time"]
     if missing:

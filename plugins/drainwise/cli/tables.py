@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from drainwise.agent.act import CycleOutcome
+from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.cli.columns import Row, columns_called
 from drainwise.cli.layout import BOLD, Heading, Paper, table
 from drainwise.common.printable import printable

@@ -61,7 +61,7 @@ class HTCondor(System):
         """See `System`."""
         from drainwise.htcondor.pool.pool import HTCondorPool
 
-        return HTCondorPool(clients=site.clients.rules)
+        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules())
 
     def require(self, pool: Pool) -> None:
         """See `System`."""

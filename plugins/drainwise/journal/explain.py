@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from drainwise.facts.clients import PAPER
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.journal.event import (
-    DECISION,
     DONE,
-    ENDED,
-    ORDER,
     UNANSWERED,
     WITHDRAWAL,
     Event,
@@ -24,72 +19,16 @@ from drainwise.journal.event import (
     truth,
     whole,
 )
-from drainwise.journal.read import PassedOver, event_of, lines_of
+from drainwise.journal.read import PassedOver
+from drainwise.journal.stories import Explained, ExplainedOrder, Sought, Stories, identity_in
 
 
-def names_of(run: str, name: str) -> set[str]:
-    """Return all names of a pilot: the run, its name (a slot, or the job's number), the job.
-
-    An HTCondor job is its GlobalJobId, `<cluster>.<process>` or the cluster; a Slurm job its number, `<array>_<task>`.
-    """
-    job = run.rpartition("@")[0]
-    known = {run, name, job}
-    parts = job.split("#")
-    if len(parts) == 3:
-        known |= {parts[1], parts[1].partition(".")[0]}
-    return known - {""}
-
-
-@dataclass(frozen=True)
-class ExplainedOrder:
-    """One order: the decision that it came from ({} when that is lost), and how it ended ({}: not known)."""
-
-    order: Event
-    decision: Event
-    end: Event
-
-
-@dataclass(frozen=True)
-class Explained:
-    """All that the journal knows of one run. spared: how often, with the last decision and its words ({}: never)."""
-
-    run: str
-    orders: tuple[ExplainedOrder, ...]
-    spared_count: int
-    spared: Event
-    spared_at: int
-
-
-class _Story:
-    def __init__(self) -> None:
-        self.orders: list[ExplainedOrder] = []
-        self.spared_count, self.spared_at = 0, 0
-        self.spared: Event = {}
-
-
-def explain(paths: Iterable[str], called: str, passed_over: PassedOver | None = None) -> list[Explained]:
-    """Return every run that is called so, in the order in which the journal's files first name it.
+def explain(paths: Iterable[str], sought: Sought, passed_over: PassedOver | None = None) -> list[Explained]:
+    """Return every run that is sought, in the order in which the journal's files first name it.
 
     A line with the name that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
     """
-    stories: dict[str, _Story] = {}
-    decisions: dict[int, Event] = {}
-    wanted = json.dumps(called)[1:-1].encode()
-    passed_over = passed_over or PassedOver()
-    for line in lines_of(paths):
-        if wanted not in line:
-            continue
-        event = event_of(line)
-        try:
-            if event is not None:
-                _take_in(event, called, stories, decisions)
-                continue
-        except ValueError:
-            pass  # a line of somebody else's is no reason to hide the others
-        passed_over.lines += 1
-    found = [
-        Explained(run, tuple(one.orders), one.spared_count, one.spared, one.spared_at) for run, one in stories.items()
-    ]
+    found = Stories(sought).read(paths, passed_over or PassedOver())
     return [one for one in found if _is_sound(one)]
 
 
@@ -100,34 +39,6 @@ def _is_sound(one: Explained) -> bool:
         return False
 
 
-def _take_in(event: Event, called: str, stories: dict[str, _Story], decisions: dict[int, Event]) -> None:
-    kind = event["event"]
-    if kind == DECISION:
-        if not truth(event, "acting"):
-            return  # it gave no order and spared nobody
-        decisions.clear()  # orders follow the decision that they come from
-        decisions[moment(event, "taken")] = event
-        for one in objects(event, "spared"):
-            if called in names_of(text(one, "run"), text(one, "name")):
-                story = stories.setdefault(text(one, "run"), _Story())
-                story.spared_count, story.spared, story.spared_at = story.spared_count + 1, one, moment(event, "time")
-    elif kind in {ORDER, WITHDRAWAL, ENDED} and called in names_of(text(event, "run"), text(event, "name")):
-        story = stories.setdefault(text(event, "run"), _Story())
-        if kind == ORDER:
-            known = ExplainedOrder(event, decisions.get(moment(event, "taken"), {}), {})
-            last = story.orders[-1] if story.orders else None
-            if last is not None and "found" in event and last.order.get("time") == event.get("time"):
-                known = ExplainedOrder(event, known.decision or last.decision, {})
-                story.orders.pop()  # what became of that order is known by now
-            story.orders.append(known)
-        elif event.get("outcome", DONE) == DONE:
-            for place in range(len(story.orders) - 1, -1, -1):
-                last = story.orders[place]
-                if last.order.get("outcome") == DONE:
-                    story.orders[place] = ExplainedOrder(last.order, last.decision, event)
-                    break
-
-
 def in_words(one: Explained) -> list[str]:
     """Return the lines that say why one run got an order; names in them are as the journal has them."""
     known = one.orders[0].order if one.orders else one.spared
@@ -136,6 +47,8 @@ def in_words(one: Explained) -> list[str]:
         f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(moment(known, 'started'))}",
         f"  run {one.run}{_client(known)}",
     ]
+    if sent := identity_in(known).in_words():
+        lines.append(f"  {sent}")
     for one_order in one.orders:
         lines += _order_in_words(one_order)
     if one.spared_count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from drainwise.identity.identity import ANYBODY, PilotIdentity
 from drainwise.journal.event import (
     DONE,
     ENDED,
@@ -21,6 +22,7 @@ from drainwise.journal.event import (
     whole,
 )
 from drainwise.journal.read import PassedOver, events_of
+from drainwise.journal.stories import identity_in
 
 OPEN = "no end known"
 """Its pilot still runs, or it is not known yet how it ended."""
@@ -57,6 +59,7 @@ class ReportedOrder:
     predicted: int
     ended: int | None = None
     realised: int | None = None
+    identity: PilotIdentity = ANYBODY
 
     @property
     def freed(self) -> bool:
@@ -109,6 +112,7 @@ def _ordered(event: Event) -> ReportedOrder:
         end=OPEN if event.get("outcome") == DONE else NOT_ORDERED,
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),
+        identity=identity_in(event),
     )
 
 

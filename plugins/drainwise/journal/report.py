@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from drainwise.identity.identity import ANYBODY, PilotIdentity
 from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ORDERED, OPEN, VACATED, WITHDRAWN, ReportedOrder
 
 DAY = 86_400
@@ -52,7 +53,8 @@ class Sums:
 class Report:
     """The sums from `begin` to `end` (UNIX s): of each user and day, each user, each day, and in all.
 
-    Days are of UTC, `2026-11-21`; users stand with their account (account). unused: cores that came back and that
+    Days are of UTC, `2026-11-21`; users stand with their account (account). vos: by virtual organisation ("": it is not
+    known), none where it is known of no pilot. unused: cores that came back and that
     nobody under quota used in time; None where that is not known, or of one user alone.
     """
 
@@ -61,6 +63,7 @@ class Report:
     rows: tuple[tuple[str, str, str, Sums], ...]
     users: tuple[tuple[str, str, Sums], ...]
     days: tuple[tuple[str, Sums], ...]
+    vos: tuple[tuple[str, Sums], ...]
     total: Sums
     pilots: tuple[ReportedOrder, ...]
     unused: float | None = None
@@ -72,22 +75,33 @@ def day_of(moment: int) -> str:
 
 
 def report_on(
-    orders: Iterable[ReportedOrder], begin: int, end: int, user: str | None = None, unused: float | None = None
+    orders: Iterable[ReportedOrder],
+    begin: int,
+    end: int,
+    user: str | None = None,
+    unused: float | None = None,
+    identity: PilotIdentity = ANYBODY,
 ) -> Report:
     """Sum up the orders from `begin` to `end` (UNIX s); of one user alone, with or without its domain.
 
-    unused: as in `Report`.
+    unused: as in `Report`. identity: who must have sent the pilots, as far as it is named.
     """
     pilots = tuple(
-        one for one in orders if begin <= one.ordered <= end and user in {None, one.user, one.user.partition("@")[0]}
+        one
+        for one in orders
+        if begin <= one.ordered <= end
+        and user in {None, one.user, one.user.partition("@")[0]}
+        and one.identity.fits(identity)
     )
     rows: dict[tuple[str, str, str], list[ReportedOrder]] = defaultdict(list)
     users: dict[tuple[str, str], list[ReportedOrder]] = defaultdict(list)
+    vos: dict[str, list[ReportedOrder]] = defaultdict(list)
     days: dict[str, list[ReportedOrder]] = {day_of(moment): [] for moment in (*range(begin, end, DAY), end)}
     for one in pilots:
         day = day_of(one.ordered)
         rows[day, one.account, one.user].append(one)
         users[one.account, one.user].append(one)
+        vos[one.identity.vo].append(one)
         days[day].append(one)
     return Report(
         begin,
@@ -95,9 +109,10 @@ def report_on(
         tuple((*whose, _sums(some)) for whose, some in sorted(rows.items())),
         tuple((*whose, _sums(some)) for whose, some in sorted(users.items())),
         tuple((day, _sums(some)) for day, some in sorted(days.items())),
+        tuple((vo, _sums(some)) for vo, some in sorted(vos.items())) if any(vos) else (),
         _sums(pilots),
         pilots,
-        unused if user is None else None,
+        unused if user is None and identity == ANYBODY else None,
     )
 
 
@@ -125,6 +140,7 @@ def as_json(report: Report) -> dict[str, object]:
         "total": _sums_as_json(report.total),
         "cores_freed_unused": report.unused,
         "users": [{"account": whose, "user": user, **_sums_as_json(sums)} for whose, user, sums in report.users],
+        "vos": [{"vo": vo or None, **_sums_as_json(sums)} for vo, sums in report.vos],
         "days": [{"day": day, **_sums_as_json(sums)} for day, sums in report.days],
         "users_by_day": [
             {"day": day, "account": whose, "user": user, **_sums_as_json(sums)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from drainwise.facts.clients import PAPER
+from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
@@ -42,6 +43,7 @@ class Pilot:
     that gets back what it `holds` when it goes; "" and None where that is not known, and then only its cores count.
     `seen` is what its node saw of its payloads, None where it does not tell.
     `reserved` is the agent's own: it goes for a request or its node closes, so what it holds is for nobody who waits.
+    `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
     `client` is its profile in `facts.clients`, by the site's rows.
     `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
     """
@@ -65,6 +67,7 @@ class Pilot:
     place: str = ""
     holds: Amounts | None = None
     reserved: bool = False
+    identity: PilotIdentity | None = None
     seen: Observation | None = None
     client: str = PAPER.name
     pieces: tuple[Piece, ...] = ()

@@ -1,9 +1,10 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 6. Versions 1 to 5 are read too: none knows a pilot's `client`; 1 to 4 no `pieces`; 1 to 3 have no `kinds`,
-`places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say principal for account, and 1 has no
-`cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s, cores as the batch system gave them,
-memory and disk in MiB, null where not known. What is not exactly a snapshot is refused with the place of the fault.
+Version 6; a pilot has `identity` only where that is known. Versions 1 to 5 are read too: none knows a pilot's `client`;
+1 to 4 no `pieces`; 1 to 3 have no `kinds`, `places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say
+principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s,
+cores as the batch system gave them, memory and disk in MiB, null where not known. What is not exactly a snapshot is
+refused with the place of the fault.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import UsageError
+from drainwise.identity.identity import LONGEST, as_values, identity_of
 from drainwise.pilotad.codec import PLAIN_KINDS, as_plain, from_plain
 from drainwise.pilotad.observation import observation_in, observation_text
 from drainwise.pilotad.report import PilotReport
@@ -56,13 +58,14 @@ _PILOT = {
     "vacate": "int?",
     "place": "text",
     "holds": "object?",
+    "identity": "object?",
     "pieces": "list",
     "client": "text",
 }
 _SEEN = {"seen": "text?"}
 """What a pilot has where its node told of its payloads: there alone, so that other snapshots are as they were."""
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
-_MADE_OF_OTHERS = {"report", "holds", "pieces"}
+_MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
 _ACCOUNT = {one.name: "number" for one in fields(Account)} | dict.fromkeys(_SINCE_2, "number?") | {"name": "text"}
 _SNAPSHOT = {
@@ -111,7 +114,7 @@ def snapshot_as_json(snapshot: Snapshot) -> dict[str, object]:
 
 
 def snapshot_hash(snapshot: Snapshot) -> str:
-    """Return the SHA-256 of all of a snapshot's values: two decisions with the same one stood on the same facts.
+    """Return the SHA-256 of all values that a decision may rest on: two with the same one stood on the same facts.
 
     A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
     """
@@ -143,6 +146,10 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
     report = pilot.report
     plain["report"] = None if report is None else as_plain(report)
     plain["holds"] = None if pilot.holds is None else amounts_as_json(pilot.holds)
+    if pilot.identity is None:
+        del plain["identity"]
+    else:
+        plain["identity"] = as_values(pilot.identity)
     if pilot.seen is not None:
         plain["seen"] = observation_text(pilot.seen)
     plain["pieces"] = [
@@ -203,7 +210,7 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 
 def _pilot(value: object, where: str) -> Pilot:
     if isinstance(value, dict):
-        value = {"seen": None, **value}
+        value = {"seen": None, "identity": None, **value}
     values = checked_object(value, _PILOT | _SEEN, where)
     if values["seen"] is not None:
         values["seen"] = observation_in(values["seen"])
@@ -211,6 +218,9 @@ def _pilot(value: object, where: str) -> Pilot:
         values["report"] = _report(values["report"], f"the report of {where}")
     if values["holds"] is not None:
         values["holds"] = amounts_from_json(values["holds"], f"{where}, holds")
+    if values["identity"] is not None:
+        known = {name: "text" for name in values["identity"] if name in LONGEST}
+        values["identity"] = identity_of(checked_object(values["identity"], known, f"{where}, identity"))
     if values["client"] not in PROFILES:
         raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
     values["pieces"] = tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(values["pieces"], 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from drainwise.identity.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
@@ -121,4 +122,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "ordered_deadline": pilot.deadline,
         "leaving": pilot.leaving,
         "cannot": pilot.cannot,
+        "identity": as_values(pilot.identity),
     }

@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Generic, TypeVar
 
 from drainwise.facts.client_rules import alternatives
+from drainwise.identity.identity import LONGEST
+from drainwise.identity.rules import Rule, rule_of
 from drainwise.siteconfig.units import format_duration, format_size, parse_duration, parse_size
 
 T = TypeVar("T")
@@ -23,6 +25,7 @@ _PATH = re.compile(r"(/[A-Za-z0-9_.+-]+)+")
 _TEXT = re.compile("[A-Za-z0-9 _.,:/@%+=-]*")
 _URL = re.compile(r"https?://(?:[A-Za-z0-9.-]|%h)+(:[0-9]{1,5})?(/[A-Za-z0-9_.-]+)*/?")
 _PATTERNS = re.compile(r"[A-Za-z0-9 _.,:/@()+*?\[\]=-]{1,400}")
+_RULE = re.compile(r"[A-Za-z0-9 _.,:;/@%+=|{}()\[\]~*#-]+")
 _WORD = re.compile("[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
@@ -128,6 +131,22 @@ def patterns() -> TextKind[str]:
     return TextKind(
         "patterns", "* ? [001-120], commas", expected, _as_it_is(lambda text: bool(_PATTERNS.fullmatch(text))), str
     )
+
+
+def rule(longest: int = 300) -> TextKind[Rule]:
+    """Return the kind of a rule for the texts that name a pilot; see `identity.rules`."""
+
+    def parse(text: str) -> Rule:
+        if _RULE.fullmatch(text) is None or len(text) > longest:
+            raise ValueError(text)
+        return rule_of(text)
+
+    names = ", ".join(f"{{{name}}}" for name in LONGEST)
+    expected = (
+        f"a text with fields such as vo={{vo}} job={{ce_job}} {{}}, at most {longest} characters; there are {names}"
+        " and {}, each once in a pattern, with a text between two of them; ` | ` stands between patterns"
+    )
+    return TextKind("rule", "{vo}, {ce_job}, …", expected, parse, lambda found: found.written)
 
 
 def payload_patterns() -> TextKind[str]:

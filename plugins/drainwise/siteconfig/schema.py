@@ -11,6 +11,7 @@ from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
+from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import (
     choice,
     decimal,
@@ -303,6 +304,7 @@ class SiteConfig:
     slurm: SlurmSection = SlurmSection()
     reclaim: ReclaimSection = ReclaimSection()
     trust: TrustSection = TrustSection()
+    identity: IdentitySection = IdentitySection()
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
     metrics: MetricsSection = MetricsSection()

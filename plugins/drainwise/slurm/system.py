@@ -38,7 +38,8 @@ class Slurm(System):
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
 
-        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=site.clients.rules)
+        rules, sent = site.clients.rules, site.identity.rules()
+        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent)
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,23 @@ def plain(ad: Any, attributes: Iterable[str]) -> dict[str, object]:
     return values
 
 
+def literals(ad: Any, attributes: Iterable[str]) -> dict[str, object]:
+    """Return the texts and numbers among the values of a ClassAd, and evaluate nothing.
+
+    For values of users: an expression of theirs may take for ever. A text that is no UTF-8 is none.
+    """
+    try:
+        text = ad.printJson()
+        values: dict[str, object] = json.loads(text, strict=False)
+        values.update(dict.fromkeys(expressions_in(text)))
+    except (ValueError, RecursionError):  # a UnicodeDecodeError is one
+        values = {}
+        for name in attributes:
+            with suppress(UnicodeDecodeError):
+                values[name] = ad.get(name)
+    return {name: value for name in attributes if _is_value(value := values.get(name))}
+
+
 def _is_value(value: object) -> bool:
     return isinstance(value, (str, float, bool)) or type(value) is int  # Undefined and Error are kinds of int
 
@@ -65,7 +83,7 @@ def packed(ads: Iterable[Any], attributes: Sequence[str]) -> Iterator[Bundle]:
         if _EXPRESSION in text:
             text = _REFERENCE.sub(_number_in(text), text)
         if _EXPRESSION in text:
-            values[len(texts)] = {name: _given(ad, name) for name in _expressions(text)}
+            values[len(texts)] = {name: _given(ad, name) for name in expressions_in(text)}
         texts.append(text)
         if len(texts) == BUNDLE:
             yield Bundle(texts, values)
@@ -97,7 +115,7 @@ def _given(ad: Any, name: str) -> object:
     return value if _is_value(value) else None
 
 
-def _expressions(text: str) -> list[str]:
+def expressions_in(text: str) -> list[str]:
     """Find the attributes of an ad that are expressions in its JSON text."""
     return [before.rsplit('"', 2)[1] for before in text.split(_EXPRESSION)[:-1]]
 

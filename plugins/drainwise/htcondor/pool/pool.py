@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import cast
 
@@ -16,10 +16,12 @@ from drainwise.htcondor.ads.packed_ads import Bundle, unpacked
 from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, shown, text
 from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.demand.told import Told
+from drainwise.htcondor.identity.asked import Identities
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
 from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
 from drainwise.htcondor.pool.orders import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.snapshot import snapshot_of
+from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.kept_room import KeptRoom
@@ -36,7 +38,7 @@ class HTCondorPool:
 
     snapshot_seconds, order_seconds: how long the collector may take for a snapshot, and a node for an order. A snapshot
     needs level READ at the collector, an order level ADMINISTRATOR at the node. clients: which pilots are of which kind
-    of client.
+    of client. rules: who sent a pilot, as far as the site wants to know.
     """
 
     def __init__(
@@ -44,9 +46,11 @@ class HTCondorPool:
         snapshot_seconds: float = SNAPSHOT_SECONDS,
         order_seconds: float = ORDER_SECONDS,
         clients: ClientRules | None = None,
+        rules: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
     ) -> None:
         self._clients = clients or ClientRules()
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
+        self._identities = Identities(rules)
         self._nodes: frozenset[str] = frozenset()
         """The nodes of the last whole answer."""
         self._drained: dict[str, str] = {}
@@ -69,7 +73,9 @@ class HTCondorPool:
             attributes = (*SLOT_ATTRIBUTES, *self._clients.attributes(), *resources_of(others.startds))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
-            seen = snapshot_of(slots, others, now, self._nodes, asked.told, self._clients)
+            sent = self._identities
+            seen = snapshot_of(slots, others, now, self._nodes, asked.told, self._clients, sent.known)
+            seen = sent.completed(seen, asked.identities)
         self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
         reasons = ((text(ad, "Machine"), text(ad, "DrainReason")) for ad in others.startds)
         self._drained = {node: reason for node, reason in reasons if node is not None and reason is not None}
@@ -90,7 +96,7 @@ class HTCondorPool:
         return self._question()
 
     def _question(self) -> _Question:
-        return _Question(self._snapshot_seconds, self._clients.attributes())
+        return _Question(self._snapshot_seconds, self._clients.attributes(), self._identities)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
@@ -175,19 +181,23 @@ class HTCondorPool:
 
 
 class _Question:
-    """What a snapshot asks, two processes at once: the collector for all slots, the access points for their jobs.
+    """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
+    waits and, apart, for who sent what runs.
 
     more: attributes of the running jobs that are asked of their slots.
     """
 
-    def __init__(self, seconds: float, more: tuple[str, ...]) -> None:
+    def __init__(self, seconds: float, more: tuple[str, ...], identities: Identities) -> None:
         self.begun, self._seconds = time.monotonic(), seconds
-        self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, partial(_ask_collector, more), "the collector")
-        try:
+        with ExitStack() as begun:  # what has begun ends when the next cannot begin
+            self.ads: BoundedCall[Others | Bundle] = BoundedCall(
+                seconds, partial(_ask_collector, more), "the collector"
+            )
+            begun.callback(self.ads.close)
             self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
-        except OSError:
-            self.ads.close()
-            raise
+            begun.callback(self._demand.close)
+            self.identities = identities.ask(seconds)
+            begun.pop_all()
 
     def told(self) -> Told | str:
         """Return which jobs wait and where they could run; why not, when that was not told in time."""
@@ -198,9 +208,10 @@ class _Question:
             return shown(str(fault))
 
     def close(self) -> None:
-        """End both processes."""
+        """End them."""
         self.ads.close()
         self._demand.close()
+        self.identities.close()
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from drainwise.facts.client_rules import ACCOUNT, ATTRIBUTE, USER, ClientRules, user_texts
 from drainwise.facts.clients import PAPER, ClientProfile
@@ -24,6 +25,7 @@ from drainwise.htcondor.node import CLAIM_VACATE, HOOK_RAN, ORDERS, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
 from drainwise.htcondor.pool.orders import SETTLED_AFTER, parse_orders, run_name
+from drainwise.identity.identity import PilotIdentity
 from drainwise.pilotad.attributes import HEARTBEAT, STANDING
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pilotad.values import LATEST
@@ -170,15 +172,22 @@ def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProf
     return rules.profile_of(facts)
 
 
-def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None, place: str = "") -> Pilot | None:
+def pilot_of(
+    slot: Slot,
+    account: str,
+    now: int,
+    hooks_since: int | None = None,
+    place: str = "",
+    sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
+) -> Pilot | None:
     """Return the run in a claimed slot; None between two runs, and for a run that no order could name.
 
     That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
     of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
-    place: the name of the slot to which its cores go back.
+    place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
     """
-    start, run = moment(slot.ad, "JobStart"), slot.run
-    if run is None or start is None or start > now + CLOCKS_DIFFER:
+    start, run, job = moment(slot.ad, "JobStart"), slot.run, text(slot.ad, "GlobalJobId")
+    if run is None or job is None or start is None or start > now + CLOCKS_DIFFER:
         return None
     activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
     stands = deadline_of(run, orders) if orders and run in orders else None
@@ -210,4 +219,5 @@ def pilot_of(slot: Slot, account: str, now: int, hooks_since: int | None = None,
         vacate=whole(slot.ad, CLAIM_VACATE),
         place=place,
         holds=slot.holds,
+        identity=sent.get(job),
     )

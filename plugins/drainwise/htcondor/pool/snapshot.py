@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.htcondor.ads.values import LARGEST_POOL, LARGEST_SLOT, Ad, Others, odd_number
@@ -23,6 +24,7 @@ from drainwise.htcondor.pool.slots import Slot, client_of, given_back, heard_lat
 from drainwise.htcondor.pool.startds import Startds
 from drainwise.htcondor.shares.accounting import Accounts, Use, accounting_record, groups, rooms
 from drainwise.htcondor.shares.owed import accounts_of, user_priorities, uses_of
+from drainwise.identity.identity import PilotIdentity
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
@@ -39,11 +41,12 @@ def snapshot_of(
     before: Collection[str] = (),
     told: Callable[[], Told | str] | None = None,
     clients: ClientRules | None = None,
+    sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
 ) -> Snapshot:
     """Read the facts in the ads at `now` (UNIX s); before: the nodes of the last whole answer, see `require_refilled`.
 
     told: gives which jobs wait and where they could run, or why that was not told; called when the ads have been read.
-    clients: which pilots are of which kind of client.
+    clients: which pilots are of which kind of client. sent: who sent jobs, by GlobalJobId.
 
     What cannot be so (a slot of a node that has gone, a number that no pool has) is left out, and the notices say so.
     Raises PoolUnreachable when the ads cannot be a whole and recent answer: no slots, most of them long unheard of, a
@@ -52,7 +55,7 @@ def snapshot_of(
     """
     records = [record for record in map(accounting_record, others.accounting) if record is not None]
     known, startds, names = groups(records), Startds(others.startds), Accounts(records)
-    seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients)
+    seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients, sent)
     slots = seen.slots
     claimed = [slot for slot in slots if slot.submitter is not None]
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now)
@@ -125,6 +128,7 @@ def _seen(
     now: int,
     resources: Sequence[str],
     clients: ClientRules | None,
+    sent: Mapping[str, PilotIdentity | None],
 ) -> _Seen:
     """Sort the ads, as they come in, in one go."""
     seen = _Seen([], [], [], defaultdict(list))
@@ -139,7 +143,8 @@ def _seen(
         else:
             seen.slots.append(slot)
             if slot.submitter is not None:
-                pilot = pilot_of(slot, names[slot.submitter], now, since.get(slot.machine), startds.place_of(slot.name))
+                hooks, place = since.get(slot.machine), startds.place_of(slot.name)
+                pilot = pilot_of(slot, names[slot.submitter], now, hooks, place, sent)
                 if pilot is not None:
                     client = client_of(slot, pilot.account, clients).name
                     pilot = pilot if client == pilot.client else replace(pilot, client=client)

@@ -6,7 +6,8 @@
     pyslurm_record    all facts of all jobs, where pyslurm is installed
 
 What a reader does not ask for is left at its default. Texts that a user chose are not among the facts, but for the
-features that a waiting job asks for, and a job's name and comment, by which its site may tell what client it is.
+features that a waiting job asks for, and a job's name and comment, by which its site may tell what client it is and who
+sent it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from drainwise.slurm.jobs.states import RUNNING
 
 MOST_CORES, MOST_NODES, MOST_TASKS = 1 << 24, 1 << 16, 1 << 22
 """More than any job of a Slurm has: 65,536 nodes and 4 million tasks are its own limits."""
+
+MOST_TEXT = 1024
+"""Characters of a text of its submitter."""
 
 _RUN = re.compile(r"([0-9]{1,10}(?:_[0-9]{1,10})?)@([0-9]{9,10})")
 
@@ -46,7 +50,7 @@ class SlurmJob:
     * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
     * reservation: in which it runs.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
-    * name, comment: as the user wrote them, "" where not asked for or not sure.
+    * name, comment: as the user wrote them, the first MOST_TEXT characters; "" where not asked for or not sure.
     * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
     """
 

@@ -17,6 +17,7 @@ from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.states import states_of
 from drainwise.slurm.jobs.values import bytes_of, mebibytes_in, memory_in, minutes_in, whole
+from drainwise.slurm.jobs.written import name_and_comment
 
 TOGETHER = 64
 """Questions to one run of scontrol. Slurmctld answers one after the other, and the run has its time limit: where it is
@@ -158,6 +159,7 @@ def job_in(block: str, job: int) -> SlurmJob | None:
     names, user = _names(block), _USER.fullmatch(found.get("UserId", ""))
     nodes = whole(found.get("NumNodes", "").partition("-")[0])
     restarts = whole(found.get("Restarts"))
+    name, comment = name_and_comment(block)
     if names is None or names.number != job or user is None or nodes is None or restarts is None:
         return None
     if "JobState" not in found:
@@ -168,8 +170,6 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         uid=int(user[2]),
         account=found.get("Account", ""),
         partitions=tuple(filter(None, found.get("Partition", "").split(","))),
-        name=_text_between(block, "JobName=", " UserId="),
-        comment=_text_between(block, " Comment=", " "),
         states=states_of(found["JobState"]),
         cores=whole(found.get("NumCPUs")) or 0,
         node_count=nodes,
@@ -183,12 +183,9 @@ def job_in(block: str, job: int) -> SlurmJob | None:
         memory_per_node=bytes_of(found.get("MinMemoryNode", "")),
         memory_per_core=bytes_of(found.get("MinMemoryCPU", "")),
         disk=mebibytes_in(found.get("MinTmpDiskNode", "")),
+        name=name,
+        comment=comment,
     )
-
-
-def _text_between(block: str, begin: str, end: str) -> str:
-    """Return a text that the user chose; "" where its mark stands there more than once."""
-    return block.partition(begin)[2].partition(end)[0].strip() if block.count(begin) == 1 else ""
 
 
 def _comments(block: str) -> tuple[str, ...]:

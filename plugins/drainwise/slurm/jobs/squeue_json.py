@@ -1,8 +1,8 @@
 """Read jobs out of what `squeue --json` prints, in each of its two shapes.
 
 Up to 22.05 a number is a number and the state a word. Later a number says whether it is set and finite, and the state
-is a list of words. Everything that a user chose (names, comments, paths) stays behind here, but for the AdminComment,
-which only root may set.
+is a list of words. What a user chose (paths, a script) stays behind here, but for the job's name and comment, which may
+say who sent it. Only root may set the AdminComment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
-from drainwise.slurm.jobs.job import SlurmJob, odd_fields
+from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
 from drainwise.slurm.jobs.states import PENDING, RUNNING
 from drainwise.slurm.jobs.values import memory_in, nodes_of, waiting_tasks
 
@@ -122,8 +122,8 @@ def _job(record: object, read: Callable[[object], int | None]) -> SlurmJob:
         ranks=ranks,
         reservation=text_in(record, "resv_name"),
         odd=odd_fields(cores, nodes, tasks, () if PENDING in states else (start, end)),
-        name=text_in(record, "name"),
-        comment=text_in(record, "comment"),
+        name=text_in(record, "name")[:MOST_TEXT],
+        comment=text_in(record, "comment")[:MOST_TEXT],
     )
 
 

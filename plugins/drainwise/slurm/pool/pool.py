@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError
+from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.siteconfig.node_sections import SlurmSection
@@ -17,6 +18,7 @@ from drainwise.slurm.jobs.lease_change import lease_end
 from drainwise.slurm.jobs.order_mark import OrderMarks
 from drainwise.slurm.pool.closing import SlurmClosings
 from drainwise.slurm.pool.endings import SlurmEndings
+from drainwise.slurm.pool.identity import with_identities
 from drainwise.slurm.pool.native_preemption import EXPOSED, SlurmPreemption
 from drainwise.slurm.pool.orders import SlurmOrders
 from drainwise.slurm.pool.pyslurm_transport import transport_of
@@ -36,7 +38,7 @@ class SlurmPool:
 
     settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
     transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
-    clients: which pilots are of which kind of client.
+    clients: which pilots are of which kind of client. identity: the rules for who sent a pilot.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class SlurmPool:
         transport: Transport | None = None,
         clock: Callable[[], float] = time.time,
         clients: ClientRules | None = None,
+        identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
@@ -54,7 +57,7 @@ class SlurmPool:
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
         self._is_native = settings.native_preemption == "yes"
-        self._grace, self._clock, self._clients = grace, clock, clients
+        self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
@@ -64,7 +67,7 @@ class SlurmPool:
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        return snapshot_of(*asked, several, self._clients)
+        return with_identities(snapshot_of(*asked, several, self._clients), answers.jobs, self._identity)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.

@@ -20,7 +20,7 @@ _FIELDS = (
     *("account", "partition", "state", "state_reason", "cpus", "num_nodes", "allocated_nodes", "start_time"),
     *("end_time", "time_limit", "requeue_count", "priority", "admin_comment"),
     *("resource_sharing", "memory", "constraints", "required_nodes", "excluded_nodes", "temporary_disk_per_node"),
-    *("ntasks", "reservation"),
+    *("ntasks", "reservation", "name", "comment"),
 )
 _NO_TEXT = "\ufffd"  # stands for bytes that are no UTF-8: not the same as nothing
 

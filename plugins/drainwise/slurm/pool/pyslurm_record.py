@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres
-from drainwise.slurm.jobs.job import SlurmJob, odd_fields
+from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
 from drainwise.slurm.jobs.squeue_json import Record, text_in
 from drainwise.slurm.jobs.states import PENDING, reason_in, states_of
 from drainwise.slurm.jobs.values import waiting_tasks
@@ -75,8 +75,8 @@ def _job(record: object) -> SlurmJob:
         ranks=_number(record, "ntasks") or 1,
         reservation=text_in(record, "reservation"),
         odd=odd_fields(cores, _number(record, "num_nodes"), tasks, () if state == PENDING else times),
-        name=text_in(record, "name"),
-        comment=text_in(record, "comment"),
+        name=text_in(record, "name")[:MOST_TEXT],
+        comment=text_in(record, "comment")[:MOST_TEXT],
     )
 
 

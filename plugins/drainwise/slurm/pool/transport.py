@@ -20,6 +20,7 @@ from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.scontrol_jobs import ask
 from drainwise.slurm.jobs.squeue_json import jobs_in
 from drainwise.slurm.jobs.states import PENDING, RUNNING
+from drainwise.slurm.jobs.written import name_and_comment
 from drainwise.slurm.pool import shares
 from drainwise.slurm.pool.shares import Shares, shares_in
 
@@ -100,12 +101,14 @@ class Squeue:
         comments, unclear = comments_in(answer, running)
         if len(unclear) > MOST_UNCLEAR:
             return jobs_in(self._ask("squeue", "--json", "--all").output())
-        comments.update(_asked_alone(self._commands, unclear))
+        alone = _asked_alone(self._commands, unclear)
+        comments.update((number, job.admin_comment) for number, job in alone.items() if job.admin_comment)
         if any(may_lack_directories(comment) for comment in comments.values()):
             # Such a job gets no order, and its user can spell that in its name: only the JSON is sure.
             return jobs_in(self._ask("squeue", "--json", "--all").output())
-        excluded = excluded_in(answer)
-        return [_completed(job, comments, excluded) for job in listed]
+        excluded, written = excluded_in(answer), written_in(answer, running)
+        written.update((number, (job.name, job.comment)) for number, job in alone.items())
+        return [_completed(job, comments, excluded, written) for job in listed]
 
     def end(self) -> None:
         """See `JobQuestion`."""
@@ -113,10 +116,14 @@ class Squeue:
             asked.end()
 
 
-def _completed(job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str]) -> SlurmJob:
+def _completed(
+    job: SlurmJob, comments: Mapping[int, str], excluded: Mapping[int, str], written: Mapping[int, tuple[str, str]]
+) -> SlurmJob:
     """Return the job with what the lines of plain squeue have not got."""
-    if job.number in comments:
-        return replace(job, comments=(comments[job.number],))
+    if job.number in comments or job.number in written:
+        name, comment = written.get(job.number, ("", ""))
+        admin = (comments[job.number],) if job.number in comments else ()
+        return replace(job, comments=admin, name=name, comment=comment)
     return replace(job, excluded=excluded[job.number]) if PENDING in job.states and job.number in excluded else job
 
 
@@ -160,13 +167,13 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
             one.end()
 
 
-def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, str]:
-    """Ask for the comments of these jobs, each by its number. One that spells a comment in its name has none.
+def _asked_alone(commands: SlurmCommands, jobs: Collection[int]) -> dict[int, SlurmJob]:
+    """Ask for these jobs, each by its number. One that spells an AdminComment in its name has none.
 
     Raises PoolUnreachable.
     """
     found = ask(commands, {str(job): str(job) for job in jobs}).jobs if jobs else {}
-    return {int(job): one.admin_comment for job, one in found.items() if one.admin_comment}
+    return {int(job): one for job, one in found.items()}
 
 
 def comments_in(answer: bytes, jobs: Collection[int]) -> tuple[dict[int, str], set[int]]:
@@ -206,5 +213,23 @@ def excluded_in(answer: bytes) -> dict[int, str]:
             word = rest.partition(_EXCLUDED)[2].partition(b" ")[0].decode("utf-8", "replace")
             if word != "(null)":
                 found[job] = word
+        seen.add(job)
+    return found
+
+
+def written_in(answer: bytes, jobs: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Read the name and the comment of these jobs in the output of COMMENTS_COMMAND, as their submitters wrote them.
+
+    A job of whose line another one is a forgery has none.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    seen: set[int] = set()
+    wanted = set(jobs)
+    for number, rest in _JOB_LINE.findall(answer):
+        job = int(number)
+        if job in seen:
+            found.pop(job, None)
+        elif job in wanted:
+            found[job] = name_and_comment(f" {rest.decode('utf-8', 'replace')}")
         seen.add(job)
     return found

@@ -1,0 +1,148 @@
+"""The question who sent the pilots of a pool: beside each snapshot, to the access points, for jobs not yet known.
+
+Users set some of these attributes, to expressions as well, and HTCondor follows all names in an expression that it
+hands out: one that doubles itself forty times keeps it busy for ever. So the slots do not tell (STARTD_JOB_ATTRS was
+seen to stop the schedd), and a schedd hands out only what it finds to be short texts and numbers, by their `unparse`,
+which evaluates nothing. Where it does not answer in time the snapshot is there without. Whose identity was told once
+is not asked for again.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from drainwise.common.bounded_call import BoundedCall, each_within
+from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
+from drainwise.htcondor.identity.attributes import attribute_groups, constraint, identity_in
+from drainwise.identity.identity import PilotIdentity
+from drainwise.identity.rules import IdentityRules
+from drainwise.pool.facts import Pilot, Snapshot
+
+_LATE = 1800
+"""Seconds within which a run is known to the collector and to its access point, by nearly the same start."""
+_WAIT = 2.0
+"""Seconds that a snapshot waits for them at most when all else is there."""
+_OF_ACCESS_POINTS = 0.5  # of the time of a snapshot, for one access point
+_AT_ONCE = 16
+_MEMORY = 2 << 30
+"""Bytes that an answer may take in the process that asks."""
+_RUNNING = "TotalRunningJobs"
+
+_Jobs = dict[str, "PilotIdentity | None"]
+
+
+@dataclass(frozen=True)
+class JobsTold:
+    """What access points told: who sent each job, by GlobalJobId, and the names of who answered and who did not."""
+
+    jobs: _Jobs = field(default_factory=dict)
+    answered: frozenset[str] = frozenset()
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+
+class Identities:
+    """The identities of a pool's jobs, as far as they were told, `known` by GlobalJobId; rules: the site's."""
+
+    def __init__(self, rules: IdentityRules) -> None:
+        self._rules = rules
+        self.known: _Jobs = {}
+        self._since: dict[str, int] = {}
+        """By access point the start, in UNIX s, of the jobs that are asked for next."""
+        self._asked_at = 0
+
+    def ask(self, seconds: float) -> BoundedCall[JobsTold]:
+        """Begin to ask for the jobs that are not known."""
+        self._asked_at = int(time.time())
+        return BoundedCall(seconds, partial(_ask, self._rules, dict(self._since), seconds), "the access points")
+
+    def completed(self, snapshot: Snapshot, asked: BoundedCall[JobsTold]) -> Snapshot:
+        """Return the snapshot with who sent each pilot, as far as that is told now or was; else with a notice."""
+        if not snapshot.pilots:
+            return snapshot
+        try:
+            told = next(asked.values(_WAIT))
+            fault = f"{named(told.silent)}: {next(iter(told.silent.values()))}" if told.silent else ""
+        except PoolError as error:
+            told, fault = JobsTold(), shown(str(error))
+        self._learn(told, snapshot)
+        notices = (f"who sent the pilots is not known of all: {fault}",) if fault else ()
+        pilots = tuple(map(self._identified, snapshot.pilots))
+        return replace(snapshot, pilots=pilots, notices=(*snapshot.notices, *notices))
+
+    def _learn(self, told: JobsTold, snapshot: Snapshot) -> None:
+        """Remember what was told of the jobs of the snapshot's pilots, and from when on to ask each access point."""
+        known, begun = {**self.known, **told.jobs}, self._asked_at - _LATE
+        unknown: dict[str, int] = defaultdict(lambda: self._asked_at)
+        self.known = {}
+        for pilot in snapshot.pilots:
+            job, access_point = job_of(pilot.run), pilot.run.partition("#")[0]
+            if job in known:
+                self.known[job] = known[job]
+            elif access_point in told.answered and pilot.started < begun:
+                self.known[job] = None  # it has no such job, or not any more
+            else:
+                unknown[access_point] = min(unknown[access_point], pilot.started)
+        self._since.update((name, unknown[name] - _LATE) for name in told.answered)
+
+    def _identified(self, pilot: Pilot) -> Pilot:
+        identity = self.known.get(job_of(pilot.run))
+        return pilot if identity is pilot.identity else replace(pilot, identity=identity)
+
+
+def job_of(run: str) -> str:
+    """Return the GlobalJobId of a run; its access point stands before the first `#`."""
+    return run.rpartition("@")[0]
+
+
+def _ask(rules: IdentityRules, since: Mapping[str, int], seconds: float) -> Iterator[JobsTold]:
+    """Ask the access points for their jobs that have begun since then (UNIX s), each in a process of its own."""
+    _bound_memory()
+    from drainwise.htcondor.ads.bindings import htcondor2  # noqa: PLC0415 - they may hang, and read the configuration
+    from drainwise.htcondor.ads.query import COLLECTOR, query  # noqa: PLC0415
+
+    found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Schedd, None, (*DAEMON_ADDRESS, _RUNNING))
+    schedds = {name: ad for ad in found if (name := text(ad, "Name")) is not None and number(ad, _RUNNING) != 0}
+    names = sorted(schedds)
+    jobs: _Jobs = {}
+    silent = {}
+    calls = [partial(_jobs_of, schedds[name], rules, since.get(name, 0)) for name in names]
+    with closing(each_within(seconds * _OF_ACCESS_POINTS, calls, "it", _AT_ONCE)) as answers:
+        for place, answer in answers:
+            if isinstance(answer, PoolError):
+                silent[names[place]] = shown(str(answer))
+            else:
+                jobs.update(answer)
+    yield JobsTold(jobs, frozenset(names) - silent.keys(), silent)
+
+
+def _jobs_of(address: Ad, rules: IdentityRules, since: int) -> _Jobs:
+    """Query one access point. Raises PoolUnreachable."""
+    from drainwise.htcondor.ads.bindings import classad2, htcondor2  # noqa: PLC0415
+    from drainwise.htcondor.ads.packed_ads import literals  # noqa: PLC0415
+
+    found: dict[str, dict[str, object]] = defaultdict(dict)
+    try:
+        schedd = htcondor2.Schedd(classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address}))
+        for attributes in attribute_groups(rules):
+            for ad in schedd.query(constraint(attributes, since), ["GlobalJobId", *attributes]):
+                values = literals(ad, ("GlobalJobId", *attributes))
+                found[text(values, "GlobalJobId") or ""].update(values)
+    except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
+        raise PoolUnreachable(f"it does not answer: {fault}") from None
+    return {job: identity_in(values, rules) for job, values in found.items()}
+
+
+def _bound_memory() -> None:
+    """Have this process end, without a core, where the answer is too large."""
+    with open("/proc/self/statm", encoding="ascii") as stream:
+        used = int(stream.read().split()[0]) * resource.getpagesize()
+    for limit, most in ((resource.RLIMIT_AS, used + _MEMORY), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(limit)[1]
+        resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -1,0 +1,228 @@
+"""Who sent a job of HTCondor: by which attributes, asked how often, and what a user's values cannot do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import classad2
+import pytest
+
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.htcondor.ads.packed_ads import literals
+from drainwise.htcondor.identity import asked
+from drainwise.htcondor.identity.asked import Identities, JobsTold
+from drainwise.htcondor.identity.attributes import attribute_groups, constraint, identity_in
+from drainwise.identity.identity import PilotIdentity
+from drainwise.identity.rules import IdentityRules, rule_of
+from drainwise.pool.facts import Pilot, Snapshot
+
+RULES = IdentityRules()
+ATTRIBUTES = tuple(name for group in attribute_groups(RULES) for name in group)
+NOW = int(time.time())
+PROXY = {
+    "x509UserProxyVOName": "cms",
+    "x509UserProxyFirstFQAN": "/cms/Role=pilot/Capability=NULL",
+    "x509userproxysubject": "/DC=ch/DC=cern/CN=cmspilot",
+    "RoutedFromJobId": "4711.0",
+    "GlideinFactory": "OSGGOC",
+    "GlideinEntryName": "CMSHTPC_T2_X",
+}
+TOKEN = {
+    "orig_AuthTokenSubject": "7dee38a3",
+    "orig_AuthTokenIssuer": "https://atlas-auth.cern.ch/",
+    "AuthTokenSubject": "condor@ce",
+    "AuthTokenIssuer": "ce",
+    "RoutedFromJobId": "12.3",
+    "harvesterID": "CERN_central_A",
+    "harvesterWorkerID": 991,
+}
+
+
+@pytest.mark.parametrize(
+    ("ad", "found"),
+    [
+        (
+            PROXY,
+            PilotIdentity(
+                "cms",
+                "/cms/Role=pilot/Capability=NULL",
+                "/DC=ch/DC=cern/CN=cmspilot",
+                "",
+                "4711.0",
+                "OSGGOC",
+                "CMSHTPC_T2_X",
+            ),
+        ),
+        (
+            TOKEN,
+            PilotIdentity(
+                "", "", "7dee38a3", "https://atlas-auth.cern.ch/", "12.3", "CERN_central_A", "991"
+            ),
+        ),
+        ({"AuthTokenSubject": "alice", "AuthTokenIssuer": "ap"}, PilotIdentity(subject="alice", issuer="ap")),
+        ({"orig_AuthTokenGroups": "/lhcb/pilot,/lhcb"}, PilotIdentity("lhcb", "/lhcb/pilot")),
+        ({"orig_AuthTokenGroups": "lhcb"}, PilotIdentity("", "lhcb")),
+        ({"orig_AuthTokenGroups": "/"}, PilotIdentity("", "/")),
+        ({"harvesterID": 2.5, "RoutedFromJobId": True, "x509UserProxyVOName": ["cms"]}, None),
+        ({"harvesterWorkerID": 10**400}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_what_the_attributes_say(ad: dict[str, object], found: PilotIdentity | None) -> None:
+    """What the CE kept of a token counts before the access point's own."""
+    assert identity_in(ad, RULES) == found
+
+
+def test_a_rule_says_the_vo_of_a_token() -> None:
+    rules = IdentityRules(issuer=rule_of("https://{vo}-auth.cern.ch/{}"))
+    found = identity_in(TOKEN, rules)
+    assert found is not None and found.vo == "atlas"
+
+
+def test_without_subjects_none_is_asked_for_or_shown() -> None:
+    rules = IdentityRules(with_subject=False)
+    everything, some = ({name for group in attribute_groups(one) for name in group} for one in (RULES, rules))
+    assert everything - some == {name for name in everything if "subject" in name.lower()} != set()
+    found = identity_in(PROXY, rules)
+    assert found is not None and found.subject == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "is_plain"),
+    [
+        ('"OSGGOC"', True),
+        ('"/DC=ch/CN=J. \\"Doe\\""', False),
+        ('"a\\\\b\\033c"', True),
+        ("17", True),
+        ('"' + "x" * 300 + '"', True),
+        ('"' + "x" * 301 + '"', False),
+        ('"' + "x" * 1_000_000 + '"', False),
+        ("A40", False),
+        ('"a" + A40', False),
+        ('"a" + "b"', False),
+        ('strcat("a", "b")', False),
+        ("2.5", False),
+        ("undefined", False),
+        ('{ "a" }', False),
+    ],
+    ids=range(14),
+)
+def test_only_short_texts_and_numbers_are_handed_out(value: str, is_plain: bool) -> None:
+    """By HTCondor's own ClassAds, in an instant also where an expression doubles itself."""
+    doubling = "\n".join(f"A{n} = strcat(A{n - 1}, A{n - 1})" for n in range(1, 41))
+    ad = classad2.parseOne(f'A0 = "x"\n{doubling}\nJobStatus = 2\nJobCurrentStartDate = {NOW}\nharvesterID = {value}\n')
+    begin = time.process_time()
+    asked_for = constraint(("RoutedFromJobId", "harvesterID"), NOW - 5)
+    assert classad2.ExprTree(asked_for).eval(ad) is is_plain
+    assert time.process_time() - begin < 0.2
+    assert classad2.ExprTree(constraint(("harvesterID",), NOW + 5)).eval(ad) is False
+
+
+def test_no_expression_of_a_user_is_evaluated() -> None:
+    """One that doubles itself forty times, or is no number of ours, says nothing; the others still do."""
+    doubling = "\n".join(f"A{n} = strcat(A{n - 1}, A{n - 1})" for n in range(1, 41))
+    ad = classad2.parseOne(
+        f'A0 = "x"\n{doubling}\nGlideinFactory = A40\nGlideinEntryName = strcat("a", "b")\nRoutedFromJobId = "1.0"\n'
+        'x509UserProxyVOName = "\\/Expr(GlobalJobId)\\/"\nJobStart = 1795249000\n'
+    )
+    begin = time.process_time()
+    found = literals(ad, ("JobStart", *ATTRIBUTES))
+    assert time.process_time() - begin < 0.2
+    assert found == {
+        "JobStart": 1795249000, "RoutedFromJobId": "1.0", "x509UserProxyVOName": "\\/Expr(GlobalJobId)\\/",
+    }  # fmt: skip
+
+
+def test_a_text_that_is_no_utf_8_hides_itself_alone() -> None:
+    class Foreign(dict[str, object]):
+        def printJson(self) -> str:  # noqa: N802 - as the bindings call it
+            return b"\xff".decode()
+
+        def get(self, name: str, default: object = None) -> object:
+            return b"\xff".decode() if name == "GlideinFactory" else super().get(name, default)
+
+    assert literals(Foreign(PROXY), ATTRIBUTES) == {k: v for k, v in PROXY.items() if k != "GlideinFactory"}
+
+
+class AccessPoints:
+    """Stand for the access points: from when on each is asked, and what they tell."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[dict[str, int]] = []
+        self.told = JobsTold()
+        self.fault: Exception | None = None
+        monkeypatch.setattr(asked, "BoundedCall", lambda _, call, what: self.call(call, what))
+        monkeypatch.setattr(asked, "_ask", lambda _, since, seconds: since)
+
+    def call(self, call: Callable[[], dict[str, int]], _: str) -> AccessPoints:
+        self.asked.append(call())
+        return self
+
+    def values(self, _: float) -> Iterator[JobsTold]:
+        if self.fault is not None:
+            raise self.fault
+        yield self.told
+
+
+CMS = PilotIdentity(vo="cms")
+OLD, NEW = NOW - 90_000, NOW - 5
+
+
+def snapshot(*pilots: tuple[str, int]) -> Snapshot:
+    """Pilots, each of a job with its start."""
+    return Snapshot(NOW, tuple(Pilot(f"{job}@{at}", "s", "n", "a", "alice", 8, at) for job, at in pilots), ())
+
+
+def test_who_is_known_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First for all jobs; then for those that may have begun since, or that were not told though they are young."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"ce#1.0#1": CMS}, frozenset({"ce"}))
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None] and seen.notices == ()
+    points.told = JobsTold({}, frozenset({"ce"}))
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD), ("ce#3.0#1", NEW)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None, None]
+    identities.ask(8.0)
+    assert points.asked[0] == {}
+    assert NOW - 1900 < points.asked[1]["ce"] <= time.time() - 1800
+    assert points.asked[2] == {"ce": NEW - 1800}
+    assert identities.known == {"ce#1.0#1": CMS, "ce#2.0#1": None}
+
+
+def test_what_is_known_stands_with_the_pilot_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next run is the same job's; who has gone is forgotten."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"ce#1.0#1": CMS, "ce#9.0#1": CMS}, frozenset({"ce"}))
+    identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
+    assert identities.known == {"ce#1.0#1": CMS}
+    points.told = JobsTold({}, frozenset({"ce"}))
+    assert identities.completed(snapshot(("ce#1.0#1", NEW)), identities.ask(8.0)).pilots[0].identity == CMS
+    identities.completed(snapshot(("ce#2.0#1", OLD)), identities.ask(8.0))
+    assert identities.known == {"ce#2.0#1": None}
+
+
+def test_an_access_point_that_is_silent_is_named_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"a#1.0#1": CMS}, frozenset({"a"}), {"b": "it did not answer within 4 s"})
+    seen = identities.completed(snapshot(("a#1.0#1", OLD), ("b#1.0#1", OLD)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None]
+    assert seen.notices == ("who sent the pilots is not known of all: b: it did not answer within 4 s",)
+    identities.ask(8.0)
+    assert points.asked[1].keys() == {"a"}, "b is asked for all of its jobs"
+
+
+def test_no_answer_costs_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so; what was known stays, and the next question is for the same jobs."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES)
+    points.told = JobsTold({"ce#1.0#1": CMS}, frozenset({"ce"}))
+    identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
+    points.fault = PoolUnreachable("the access points did not answer within 8 s")
+    seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", NEW)), identities.ask(8.0))
+    assert [one.identity for one in seen.pilots] == [CMS, None]
+    assert seen.notices == (
+        "who sent the pilots is not known of all: the access points did not answer within 8 s",
+    )  # fmt: skip
+    identities.ask(8.0)
+    assert points.asked[2] == points.asked[1]
+    assert identities.completed(snapshot(), identities.ask(8.0)).notices == ()
