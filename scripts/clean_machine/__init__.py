@@ -1,7 +1,8 @@
 """Machines of Debian releases with Python and nothing else, without a network: to install there as a site does."""
 
+from clean_machine.installed import InstalledMachine
 from clean_machine.machine import CleanMachine
 from clean_machine.recipe import RELEASES
 from clean_machine.wheels import wheels_for
 
-__all__ = ["RELEASES", "CleanMachine", "wheels_for"]
+__all__ = ["RELEASES", "CleanMachine", "InstalledMachine", "wheels_for"]

@@ -52,7 +52,7 @@ def test_what_if_so_many_cores_were_needed(saved: str, capsys: pytest.CaptureFix
 
 
 def test_every_policy_and_any_horizon_can_be_asked_about(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
-    quick = planned(capsys, "--snapshot", saved, "--cores", "8", "--horizon", "500")
+    quick = planned(capsys, "--snapshot", saved, "--cores", "8", "--horizon", "900")
     assert [way["kind"] for way in quick["users"][0]["orders"][0]["options"]] == ["cut"]
     long = planned(capsys, "--snapshot", saved, "--cores", "8", "--horizon", "2h")
     [order] = long["users"][0]["orders"]

@@ -26,6 +26,7 @@ PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
 THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
     "drainwise install",
+    "drainwise install --prologs",
     "pip install '.[simulate]'",
 }
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
@@ -115,6 +116,17 @@ THE_AGENT = {  # test_agent_process.py, test_agent_below_master.py
     "condor_reconfig",
     "condor_off -daemon DRAINWISE_AGENT",
 }
+THE_QUICK_START = {  # test_quickstart_htcondor.py
+    "drainwise --version",
+    "condor_status -af Name PilotCronHeartbeat",
+    """condor_status -constraint 'State == "Claimed"' -af Name PilotReportStanding PilotDrainingWaste PilotKillWaste""",
+    "condor_restart -peaceful -startd",
+    "condor_token_create -identity condor@$(condor_config_val UID_DOMAIN) > /etc/condor/tokens.d/drainwise",
+    "pip install --target /usr/local/lib/drainwise htcondor",
+    "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini",
+    "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini --act",
+}
+THE_PACKAGES = {"scripts/package deb", "scripts/package rpm"}  # tests/install/test_packages.py
 ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/cli/test_on_request.py
     "drainwise plan --cores 64 --by +2h",
     "drainwise reclaim --cores 64 --by +2h",
@@ -217,6 +229,8 @@ ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL
 ALL |= (
     A_NODE_WITH_JOBS
     | THE_AGENT
+    | THE_QUICK_START
+    | THE_PACKAGES
     | ON_REQUEST
     | THE_JOURNAL
     | THE_VALIDATION
@@ -276,6 +290,13 @@ def documented() -> set[str]:
         "drainwise shutdown",
     }
     named |= {"drainwise pilot run", "drainwise validate", "drainwise estimate", "drainwise simulate", "condor_history"}
+    named |= {"drainwise install --defaults", "drainwise install --remove --tree DIR", "condor_config_val -dump"}
+    named |= {
+        "condor_config_val STARTD_CRON_JOBLIST",
+        "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
+    }
+    named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
+    named |= {"condor_config.dedicated_starter.include", "drainwise config"}
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named

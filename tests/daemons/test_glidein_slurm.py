@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from brought_programs import LIBEXEC, PROGRAMS, bring_condor
 from condor_pool import obtain_root
 from drainwise.facts.waste import bounded_draining_waste
 from drainwise.siteconfig import FeaturesSection, SiteConfig
@@ -20,34 +21,33 @@ from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)))
-RELEASE = "trixie"
+CONDOR = "trixie"
+"""The release whose HTCondor the glidein brings, on each: Debian 12 has none."""
 CORES, STAY, LOOK = 8, 20, 4
 RUNNING = (Payloads(1, 2, 120, 2), Payloads(1, 4, 240, 4))
 WAITING = Payloads(1, CORES, 30, 60)
 SECONDS = 150.0
-TOOLS = ("submit", "q", "history")
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[SlurmSite]:
+def site(slurm_release: str) -> Iterator[SlurmSite]:
     """One node of 8 cores with its agent; HTCondor's programs are there as a glidein brings them."""
-    with SlurmCluster(nodes=1, cpus=CORES, release=RELEASE) as cluster:
-        bring_condor(cluster)
+    with SlurmCluster(nodes=1, cpus=CORES, release=slurm_release) as cluster:
+        if slurm_release == CONDOR:
+            copy_condor(cluster)
+        else:
+            bring_condor(Path(obtain_root(CONDOR).path), Path(cluster.root))
         made = SlurmSite(cluster, SITE)
         made.install()
         made.start_agent("node1")
         yield made
 
 
-def bring_condor(cluster: SlurmCluster) -> None:
-    """Copy HTCondor's programs, and the libraries that the cluster has not, from the tree of a pool."""
-    root = Path(obtain_root(RELEASE).path)
-    wanted = [*root.glob("usr/sbin/condor_*"), *(root / "usr/bin" / f"condor_{name}" for name in TOOLS)]
-    wanted += [
-        *root.glob("usr/lib/lib*.so*"),
-        *root.glob("usr/lib/x86_64-linux-gnu/libgomp.so*"),
-        root / "usr/libexec/condor",
-    ]
+def copy_condor(cluster: SlurmCluster) -> None:
+    """Copy HTCondor's programs, and the libraries that the cluster has not, from the tree of a pool of its release."""
+    root = Path(obtain_root(CONDOR).path)
+    wanted = [path for pattern in PROGRAMS for path in root.glob(pattern)]
+    wanted += [*root.glob("usr/lib/lib*.so*"), *root.glob("usr/lib/x86_64-linux-gnu/libgomp.so*"), root / LIBEXEC]
     for path in wanted:
         target = "/" + str(path.relative_to(root))
         if not os.path.lexists(cluster.root + target):

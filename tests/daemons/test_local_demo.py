@@ -20,6 +20,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEMO = (sys.executable, "-m", "local_demo")
+# What happens in which second counts in the runs that are looked at alone; the others have their turn beside the pools.
+AT_ANY_TIME = pytest.mark.xdist_group("test_local_demo_ends")
 PATIENCE = 150  # seconds; a run takes one minute at most, on a busy machine some more
 
 
@@ -181,6 +183,7 @@ MOMENTS = (0.0, 0.1, 0.2, 0.4, 0.8, "pilot p2", "bob arrives", "the agent", "is 
 """Seconds after the start, or what was said last, when Ctrl-C comes."""
 
 
+@AT_ANY_TIME
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_leaves_nothing_behind(moment: float | str, tmp_path: Path) -> None:
     """No process and no directory, a few seconds later; twice pressed is the same as once."""
@@ -224,6 +227,7 @@ def read_until(terminal: int, words: str) -> str:
     return shown
 
 
+@AT_ANY_TIME
 @pytest.mark.parametrize("words", ["pilot p1", "bob is owed", "ordered: "])
 def test_ctrl_c_on_a_terminal_leaves_nothing_behind(words: str, tmp_path: Path) -> None:
     """The key itself; the cursor is back afterwards."""
@@ -239,6 +243,7 @@ def test_ctrl_c_on_a_terminal_leaves_nothing_behind(words: str, tmp_path: Path) 
     assert left_behind(tmp_path) == []
 
 
+@AT_ANY_TIME
 def test_a_window_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
     """SIGHUP, and nowhere to write to any more."""
     process, terminal = on_a_terminal(tmp_path, "--speed", "1800", "--cores", "16")
@@ -248,6 +253,7 @@ def test_a_window_that_is_closed_leaves_nothing_behind(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
+@AT_ANY_TIME
 def test_a_reader_that_goes_away_leaves_nothing_behind(tmp_path: Path) -> None:
     """`scripts/demo --headless | head -3`."""
     process = start(tmp_path, "--headless", "--speed", "1800", "--cores", "16")
@@ -262,6 +268,7 @@ def test_a_reader_that_goes_away_leaves_nothing_behind(tmp_path: Path) -> None:
 WRONG = ("--cores 20", "--cores 8", "--speed 0", "--speed nan", "--what", "extra")
 
 
+@AT_ANY_TIME
 @pytest.mark.parametrize("words", WRONG)
 def test_wrong_usage_ends_with_2_at_once(words: str, tmp_path: Path) -> None:
     process = start(tmp_path, *words.split())
@@ -271,6 +278,7 @@ def test_wrong_usage_ends_with_2_at_once(words: str, tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
+@AT_ANY_TIME
 def test_the_one_command_finds_what_it_needs(tmp_path: Path) -> None:
     """`scripts/demo` where there is no terminal: a Python without numpy, whatever the current directory."""
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "DRAINWISE_VENV": sys.prefix}

@@ -179,9 +179,43 @@ def test_an_array_is_published_task_by_task(site: SlurmSite) -> None:
     site.cluster.wait_for(lambda: used() == {("1", 1.0), ("2", 2.0), ("3", 3.0)}, ROUND, "all three tasks' reports")
 
 
+WHOLE_REPORT = """
+say() { echo $2 >$JOBSTATUS/$1; }
+now=$(date +%s); say last_job_start $now; say first_exp_job_end $((now + 600))
+say last_exp_job_end $((now + 600 + 100 * SLURM_PROCID)); say last_max_job_end $((now + 900)); say add_uncom_time 0
+say add_final_exp_waste $((150 * SLURM_PROCID)); say can_postpone_last_job True; say used_CPU 2; sleep 600
+"""
+
+
+def test_a_pilot_on_each_of_two_nodes_is_the_sum_of_both(site: SlurmSite) -> None:
+    """Each node's agent publishes its report; while one says too little, nothing is known of the whole."""
+    options = ("--nodes=2", "--ntasks-per-node=1", "--cpus-per-task=2", "--time=30")
+    number = site.cluster.submit(f"srun sh -c '{WHOLE_REPORT}'", "alice", options)
+    job = site.running(number)
+    said = published(
+        site, number, lambda said: said.standing == "fresh" and [one.standing for one in said.others] == ["fresh"]
+    )
+    assert said.node == job.nodes[0]
+    assert [(one.node, one.report.used_cpu) for one in said.others] == [(job.nodes[1], 2.0)]
+    tools = site.cluster.outside_env()["PATH"].split(os.pathsep)[0]
+    pool = SlurmPool(SlurmSection(bin_dir=tools, command_timeout=10))
+    (pilot,) = pool.snapshot(int(time.time())).pilots
+    report, first, second = pilot.report, said.report, said.others[0].report
+    assert report is not None and pilot.cannot == "" and report.used_cpu == 4.0
+    assert report.last_exp_job_end == second.last_exp_job_end
+    assert first.last_exp_job_end is not None and second.last_exp_job_end is not None
+    idle = 150 + 2 * (second.last_exp_job_end - first.last_exp_job_end)
+    assert report.add_final_exp_waste == pytest.approx(idle, abs=5), "the first node's cores wait for the second"
+    status = site.cluster.seen_on(job.nodes[1], f"/run/drainwise/{job.nodes[1]}/{number}/.jobstatus")
+    Path(status, "first_exp_job_end").unlink()
+    published(site, number, lambda said: [one.standing for one in said.others] == ["incomplete"])
+    (pilot,) = pool.snapshot(int(time.time())).pilots
+    assert pilot.report is not None and pilot.report.used_cpu is None
+
+
 def test_of_several_nodes_the_first_one_publishes_and_all_are_told(site: SlurmSite) -> None:
-    """Its report stands for the whole job; a deadline reaches all of the job's nodes."""
-    script = "srun sh -c 'echo $((3 - SLURM_PROCID)) >$JOBSTATUS/used_CPU; sleep 600'"
+    """The others' reports stand behind its own; a deadline reaches all of the job's nodes."""
+    script = "srun sh -c 'echo $((2 - SLURM_PROCID)) >$JOBSTATUS/used_CPU; sleep 600'"
     options = ("--nodes=2", "--ntasks-per-node=1", "--cpus-per-task=2", "--time=30")
     number = site.cluster.submit(script, "alice", options)
     job = site.running(number)
@@ -189,12 +223,12 @@ def test_of_several_nodes_the_first_one_publishes_and_all_are_told(site: SlurmSi
     for tree in trees:
         site.cluster.wait_for((tree / ".jobstatus/used_CPU").exists, ROUND, "a report")
     said = published(site, number)
-    assert (said.node, said.report.used_cpu, said.standing) == (job.nodes[0], 3.0, "incomplete")
+    assert (said.node, said.report.used_cpu, said.standing) == (job.nodes[0], 2.0, "incomplete")
     order(site, number, int(time.time()) + 300)
     for tree in trees:
         told(site, tree)
     later = published_in(site.comment(number))
-    assert later is not None and (later.node, later.report.used_cpu) == (job.nodes[0], 3.0)
+    assert later is not None and (later.node, later.report.used_cpu) == (job.nodes[0], 2.0)
 
 
 PAPER_ONLY = """

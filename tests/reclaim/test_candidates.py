@@ -13,7 +13,7 @@ from drainwise.facts.waste import bounded_kill_waste
 from drainwise.pilotad.report import PilotReport
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidates_of, in_words
 from drainwise.reclaim.columns import SILENT
-from drainwise.reclaim.history import History, TrustFigures
+from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES, Trust
 from one_pilot import assess
 
@@ -426,3 +426,15 @@ def test_where_a_block_of_rows_ends_does_not_matter(monkeypatch: pytest.MonkeyPa
     whole = list(candidates_of(pilots, NOW, SETTINGS))
     monkeypatch.setattr("drainwise.reclaim.figures._BLOCK", 7)
     assert list(candidates_of(pilots, NOW, SETTINGS)) == whole
+
+
+def test_whom_the_batch_system_would_end_at_once_is_spared() -> None:
+    """Where nobody is killed, the site's own time before a deadline counts as that of a claim does."""
+    site = dataclasses.replace(SETTINGS, vacate=600, order_latency=30, horizon=630, drain_only=True)
+    said = why_closed(pilot(1), NOW, site, History())
+    assert said.startswith(
+        "its claim lets it be ended 10m before a deadline, and no deadline lies further ahead than 10m30s"
+    )
+    assert why_closed(pilot(1), NOW, dataclasses.replace(site, horizon=631), History()) == ""
+    assert why_closed(pilot(1), NOW, dataclasses.replace(site, drain_only=False), History()) == ""
+    assert why_closed(pilot(1, vacate=10), NOW, site, History()) == ""

@@ -47,7 +47,7 @@ def test_slurmctld_says_what_rows_ask_for(release: str) -> None:
     assert (found.user, found.partitions) == (line.partition("UserId=")[2].partition("(")[0], ("main",))
     assert found.name == line.partition("JobName=")[2].partition(" ")[0]
     assert found.account == line.partition(" Account=")[2].partition(" ")[0]
-    commented = job_in(line.replace(" WorkDir=", " Comment=dirac WorkDir="), 10)
+    commented = job_in(line.replace(" StdErr=", " Comment=dirac  StdErr="), 10)
     assert commented is not None
     assert commented.comment == "dirac"
     forged = job_in(line.replace("JobName=", "JobName=a JobName="), 10)

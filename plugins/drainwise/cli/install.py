@@ -6,15 +6,17 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import DrainwiseError, UsageError
+from drainwise.install.defaults import without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
-from drainwise.install.package import command_text, put_in_place
+from drainwise.install.package import command_text, put_in_place, take_away
 from drainwise.install.prolog_scripts import PLACE, prolog_scripts
+from drainwise.install.removal import live_configuration, removal_of
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
-_LIBRARY, _COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
+LIBRARY, COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
 
 _OWN = "drainwise"
 _PLACES = re.compile(r'#!(\S+) -IS\n.*?^sys\.path\.append\("([^"]+)"\)$', re.DOTALL | re.MULTILINE)
@@ -26,31 +28,39 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("install", help=text, description=f"{text}; again: replace what is there")
     parser.add_argument("--tree", metavar="DIR", help="what `drainwise config … --out DIR` wrote for this machine")
     parser.add_argument(
-        "--library", metavar="DIR", help=f"where the package goes (default: as the tree says, else {_LIBRARY})"
+        "--defaults",
+        metavar="DIR",
+        help="the tree of a package: its files are written where the site has rendered or edited none",
+    )
+    parser.add_argument(
+        "--remove",
+        action="store_true",
+        help="take them away: last the package; what the batch system's configuration names stays, and does nothing",
+    )
+    parser.add_argument("--files-only", action="store_true", help="only files of a tree: the package is there already")
+    parser.add_argument(
+        "--library", metavar="DIR", help=f"where the package goes (default: as the tree says, else {LIBRARY})"
     )
     parser.add_argument("--python", metavar="FILE", help=f"what runs it (default: as the tree says, else {_PYTHON})")
-    parser.add_argument("--command", metavar="FILE", dest="program", default=_COMMAND, help="default: %(default)s")
+    parser.add_argument("--command", metavar="FILE", dest="program", default=COMMAND, help="default: %(default)s")
     text = f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
     parser.add_argument("--prologs", action="store_true", help=text)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Install, last what the batch system reads; the exit code: 1 where a file that a person has edited was kept."""
+    """Install, last what the batch system reads, or remove; the exit code: 1 where something that stands was kept."""
     files = () if args.tree is None else read_tree(args.tree)
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
+    if args.remove:
+        return _remove((*files, *(read_tree(args.defaults) if args.defaults else ())), library, args)
     open_to_users(files, "/")
-    release = put_in_place(library, python)
-    print(f"{library}/drainwise is {release}")
-    if _is_anothers(args.program):
-        print(f"kept {args.program}, which is another program")
-    else:
-        write_tree([RenderedFile(os.path.abspath(args.program), command_text(library, python), 0o755)], "/")
-        print(f"wrote {args.program}")
+    release = library if args.files_only else _put_package(library, python, os.path.abspath(args.program))
     scripts = prolog_scripts(release, library, python) if args.prologs else ()
     open_to_users(scripts, "/")
     written, kept = sparing_edited((*scripts, *files), "/")
+    written += without_the_sites(read_tree(args.defaults) if args.defaults else (), "/")
     write_tree(written, "/")
     for file in written:
         print(f"wrote {file.path}")
@@ -59,10 +69,40 @@ def run(args: argparse.Namespace) -> int:
     return 1 if kept else 0
 
 
+def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespace) -> int:
+    removal = removal_of(files, live_configuration(), "/")
+    write_tree(removal.stubs, "/")
+    for path in removal.unlinked:
+        os.unlink(path)
+        print(f"removed {path}")
+    for stub in removal.stubs:
+        said = "the batch system's configuration names it, so it stays and does nothing"
+        print(f"drainwise: {stub.path}: {said}: take it out there, and repeat this", file=sys.stderr)
+    for path in removal.edited:
+        print(f"drainwise: {path}: was edited by hand: it is kept", file=sys.stderr)
+    if not args.files_only:
+        take_away(library)
+        if os.path.lexists(args.program) and not _is_anothers(args.program):
+            os.unlink(args.program)
+    return 1 if removal.stubs or removal.edited else 0
+
+
+def _put_package(library: str, python: str, program: str) -> str:
+    """Put the package and its command in place; the directory of the release."""
+    release = put_in_place(library, python)
+    print(f"{library}/drainwise is {release}")
+    if _is_anothers(program):
+        print(f"kept {program}, which is another program")
+    else:
+        write_tree([RenderedFile(program, command_text(library, python), 0o755)], "/")
+        print(f"wrote {program}")
+    return release
+
+
 def places_in(files: Iterable[RenderedFile]) -> tuple[str, str]:
     """Return the package's directory and the interpreter as programs among the files name them, else the usual."""
     found = (_PLACES.match(file.text) for file in files)
-    return next(((one[2], one[1]) for one in found if one is not None), (_LIBRARY, _PYTHON))
+    return next(((one[2], one[1]) for one in found if one is not None), (LIBRARY, _PYTHON))
 
 
 def open_to_users(files: Iterable[RenderedFile], root: str) -> None:

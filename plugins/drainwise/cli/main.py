@@ -93,11 +93,7 @@ def _run_and_flush(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="drainwise", description="Pilots live long and still give their cores back quickly and cheaply."
-    )
-    parser.add_argument("--version", action="version", version=f"drainwise {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser, subparsers = _parser()
     asked = next((word for word in words if not word.startswith("-")), None)
     module = None
     for name, text in COMMANDS.items():
@@ -110,6 +106,22 @@ def _run(words: Sequence[str]) -> int:
     if module is None:
         parser.error("a command is needed")
     return int(module.run(args))
+
+
+def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]:
+    parser = argparse.ArgumentParser(
+        prog="drainwise", description="Pilots live long and still give their cores back quickly and cheaply."
+    )
+    parser.add_argument("--version", action="version", version=f"drainwise {__version__}")
+    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands and their options, for manual pages and completion."""
+    parser, subparsers = _parser()
+    for name in COMMANDS:
+        importlib.import_module(f"drainwise.cli.{name}").add_parser(subparsers)
+    return parser
 
 
 def _installed_by(package: str, words: Sequence[str]) -> str:

@@ -54,7 +54,7 @@ def sparing_edited(files: Iterable[RenderedFile], out: str) -> tuple[list[Render
     written, kept = [], []
     for file in map(signed, files):
         place = os.path.join(out, file.path.lstrip("/"))
-        text = _text(place) if os.path.isfile(place) else None
+        text = text_of(place) if os.path.isfile(place) else None
         if text is None or not is_edited(text) or text in {file.text, _MARK.sub("", file.text, count=1)}:
             written.append(file)
         else:
@@ -70,7 +70,8 @@ def said_of(kept: Iterable[RenderedFile], out: str) -> list[str]:
     return [f"drainwise: {old} {why} {new}, and put that in its place" for old, new in zip(edited, places)]
 
 
-def _text(place: str) -> str:
+def text_of(place: str) -> str:
+    """Read a file that stands on the machine; raises UsageError when it cannot be read."""
     try:
         with open(place, encoding="utf-8", errors="surrogateescape") as stream:
             return stream.read(_LONGEST)

@@ -34,7 +34,8 @@ _COMMAND = '''\
 """The command drainwise of this machine; written by `drainwise install`."""
 import sys
 
-sys.path.insert(0, "{library}")
+# In the second: what the distribution does not have, or too old, such as HTCondor's bindings.
+sys.path[:0] = ["{library}", "/usr/local/lib/drainwise"]
 from drainwise.cli.main import main
 
 sys.exit(main())
@@ -194,3 +195,19 @@ def _tidy(library: str, kept: set[str]) -> None:
             with contextlib.suppress(OSError):  # not there, or not the only one
                 os.unlink(os.path.join(library, "bin", _PACKAGE))
                 os.rmdir(os.path.join(library, "bin"))
+
+
+def take_away(library: str) -> None:
+    """Remove the releases below the directory `library`, and the link to the one in use.
+
+    Nothing else is touched. Raises DrainwiseError for what cannot be removed.
+    """
+    try:
+        for name in (_PACKAGE, f".{_PACKAGE}.new"):
+            if os.path.islink(os.path.join(library, name)):
+                os.unlink(os.path.join(library, name))
+        releases = os.path.join(library, _RELEASES)
+        if os.path.isdir(releases) and not os.path.islink(releases):
+            shutil.rmtree(releases)
+    except OSError as fault:
+        raise DrainwiseError(f"{fault.filename or library}: cannot be removed: {fault.strerror}") from None

@@ -281,9 +281,12 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
     if pilot.cannot:
         return f"cannot be given an order: {pilot.cannot}"
     longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
-    if pilot.vacate is not None and pilot.vacate > settings.vacate and pilot.vacate + settings.order_latency >= longest:
+    early = settings.vacate if pilot.vacate is None else pilot.vacate
+    # Where pilots may be killed, the site's own time is no reason: then that is what the plan says.
+    least = 0 if settings.drain_only else settings.vacate
+    if early > least and early + settings.order_latency >= longest:
         return (
-            f"its claim lets it be ended {duration(pilot.vacate)} before a deadline, and no deadline lies further ahead"
+            f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
             f" than {duration(longest)}: it would end before it knows of the order"
         )
     if now - pilot.started < settings.min_age:

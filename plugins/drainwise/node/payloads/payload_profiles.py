@@ -3,7 +3,8 @@
 A pattern is a part of a command line. It is the user's own text: who makes a process look like a payload changes
 the figures of that pilot alone, and those are bounded by the cores and the time that it has.
 
-Source: `panda-pilot` 3.9 and `DIRAC` 8.0 of PyPI; JAliEn's alien.site classes.
+Source: pilot.py of PanDA's pilot 3, createJobWrapper of DIRAC (job/Wrapper/Wrapper_<job>), JobAgent.java of JAliEn.
+They were read, not run.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ A run that started without directories of ours receives no order. Its node publi
 
     {"drainwise":1,"job":17,"start":1795248000,"node":"n1","directories":false}
 
-Readers of earlier versions take that for no report at all. An AdminComment that we did not write is somebody's own (an
+Readers of earlier versions take that for no report at all. A pilot of several nodes may report on each: behind the
+first node's report stand those of the `others`, by node. An AdminComment that we did not write is somebody's own (an
 administrator's, a job_submit plugin's): it is left alone, and a pilot that has one counts as silent.
 """
 
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 
 VERSION = 1
 LONGEST = 1024
-"""Characters of the longest comment that is read; the longest that is written has three quarters of it."""
+"""Characters of the longest comment about one node that is read; the longest written has three quarters of it."""
+MOST_OTHERS = 31
+"""Nodes beside the first one whose reports stand in a comment; with more, nothing is known of the whole run."""
+LONGEST_OF_ALL = LONGEST * (MOST_OTHERS + 1)
+OTHERS = ',"others":{'
+"""What stands in a comment about several nodes."""
 
 _MARK = '{"drainwise":'
 MARKED = f"{_MARK}{VERSION}}}"
@@ -45,11 +51,20 @@ _NODE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
 @fact
+class NodeReport:
+    """The report on one node of a run of several; standing: as in `Published`."""
+
+    node: str
+    report: PilotReport
+    standing: str = ""
+
+
+@fact
 class Published:
     """A node's publication of one run: the run (`job`, `start` in UNIX s), the node, and the pilot's report.
 
     standing: how far the node believed it (see `pilotad.report`), "" when it did not say. The report is a user's claim.
-    seen: the payloads that the node saw, where it published that.
+    seen: the payloads that the node saw, where it published that. others: of the run's other nodes, where they report.
     """
 
     job: int
@@ -58,6 +73,7 @@ class Published:
     report: PilotReport
     standing: str = ""
     seen: Observation | None = None
+    others: tuple[NodeReport, ...] = ()
 
 
 def comment_text(published: Published) -> str:
@@ -72,19 +88,29 @@ def comment_text(published: Published) -> str:
         or unix_time(report.heartbeat) is None
         or not _is_node(node)
         or published.standing not in {*_STANDINGS, ""}
+        or any(unix_time(one.report.heartbeat) is None or not _is_node(one.node) for one in published.others)
+        or len(published.others) > MOST_OTHERS
     ):
         raise ValueError("no report of a run: job, start, node, heartbeat or standing is none")
     parts = [f'{_MARK}{VERSION},"job":{published.job},"start":{published.start},"node":"{node}"']
-    parts.append(f'"heartbeat":{report.heartbeat}')
-    if published.standing:
-        parts.append(f'"standing":"{published.standing}"')
-    for row in ATTRIBUTES if published.standing != CONTRADICTORY else ():
+    parts += _parts(report, published.standing)
+    if published.seen is not None:
+        parts.append(f'"{_SEEN}":"{observation_text(published.seen)}"')
+    others = [f'"{one.node}":{{{",".join(_parts(one.report, one.standing))}}}' for one in published.others]
+    if others:
+        parts.append(f'"others":{{{",".join(others)}}}')
+    return ",".join(parts) + "}"
+
+
+def _parts(report: PilotReport, standing: str) -> list[str]:
+    parts = [f'"heartbeat":{report.heartbeat}']
+    if standing:
+        parts.append(f'"standing":"{standing}"')
+    for row in ATTRIBUTES if standing != CONTRADICTORY else ():
         value = BELIEVED[row.kind](getattr(report, row.field))
         if value is not None:
             parts.append(f'"{row.field}":{_text(value)}')
-    if published.seen is not None:
-        parts.append(f'"{_SEEN}":"{observation_text(published.seen)}"')
-    return ",".join(parts) + "}"
+    return parts
 
 
 def without_directories_text(job: int, start: int, node: str) -> str:
@@ -115,24 +141,36 @@ def is_ours(comment: str) -> bool:
 
 def published_in(comment: str) -> Published | None:
     """Read what a node published in this comment; None when it is not ours, of another version, or not whole."""
-    if len(comment) > LONGEST or not comment.startswith(_MARK) or not comment.isascii():
+    if len(comment) > LONGEST_OF_ALL or not comment.startswith(_MARK) or not comment.isascii():
         return None
     keys = _object(comment)
     if keys is None or type(keys.get("drainwise")) is not int or keys["drainwise"] != VERSION:
         return None
-    job, start, node, heartbeat = keys.get("job"), unix_time(keys.get("start")), keys.get("node"), keys.get("heartbeat")
-    seen = unix_time(heartbeat)
-    if not isinstance(job, int) or not _is_job(job) or start is None or seen is None:
+    job, start, node = keys.get("job"), unix_time(keys.get("start")), keys.get("node")
+    if not isinstance(job, int) or not _is_job(job) or start is None:
         return None
     if not isinstance(node, str) or not _is_node(node):
+        return None
+    first, others = _report_in(keys), keys.get("others")
+    found = [(name, _report_in(one)) for name, one in others.items()] if isinstance(others, dict) else []
+    if first is None or any(one is None or not _is_node(name) for name, one in found):
+        return None
+    parts = tuple(NodeReport(name, *one) for name, one in found if one is not None)
+    known = observation_in(keys.get(_SEEN))
+    return Published(job, start, node, *first, known, parts) if len(parts) <= MOST_OTHERS else None
+
+
+def _report_in(keys: object) -> tuple[PilotReport, str] | None:
+    """Read a report and its standing; None when it has no heartbeat."""
+    seen = unix_time(keys.get("heartbeat")) if isinstance(keys, dict) else None
+    if seen is None or not isinstance(keys, dict):
         return None
     said = keys.get("standing")
     standing = said if isinstance(said, str) and said in _STANDINGS else ""
     source = {GLIDEIN: GLIDEIN_AD, OBSERVED: PROCESSES}.get(standing, PILOT_AD)
     rows = ATTRIBUTES if standing != CONTRADICTORY else ()
     values = {row.field: BELIEVED[row.kind](keys.get(row.field)) for row in rows}
-    report = PilotReport.from_values(seen, source, values)
-    return Published(job, start, node, report, standing, observation_in(keys.get(_SEEN)))
+    return PilotReport.from_values(seen, source, values), standing
 
 
 def _object(text: str) -> Mapping[str, object] | None:

@@ -13,14 +13,23 @@ from collections.abc import Iterable, Sequence
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
-from drainwise.slurm.jobs.admin_comment import LONGEST, Published, comment_text, is_ours
+from drainwise.slurm.jobs.admin_comment import (
+    LONGEST,
+    LONGEST_OF_ALL,
+    OTHERS,
+    NodeReport,
+    Published,
+    comment_text,
+    is_ours,
+    published_in,
+)
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
 from drainwise.slurm.jobs.job import SlurmJob
 
 FOREIGN = "its AdminComment is somebody else's and left alone; the pilot counts as silent"
 
 # All that our comments are made of: scontrol splits its input at blanks and knows quotes, and nothing else.
-_COMMENT = re.compile(r"\{[a-zA-Z0-9_\".,:+-]+\}")
+_COMMENT = re.compile(r"\{[a-zA-Z0-9_\".,:+{}-]+\}")
 _HEARTBEAT = re.compile(r'(?<="heartbeat":)(\d{1,12})')
 _LABEL = re.compile(r"\d{1,10}(_\d{1,10})?")
 # A job that has ended between the query and this order is nothing to report.
@@ -41,12 +50,20 @@ def wanted_comment(
     heartbeat_limit: int,
     seen: Observation | None = None,
     refuted: bool = False,
+    is_first: bool = True,
+    own_cores: int | None = None,
 ) -> str | None:
     """Return the comment that this report makes; None when it cannot be published. Pure.
 
     seen: what the node saw of its payloads; without a report, and for one that is old or lacks a figure, that counts.
-    refuted: whether the report contradicts what the node sees.
+    refuted: whether the report contradicts what the node sees. cores: of the run, or of it on a node that is not the
+    first one. is_first: whether the node is the run's only or first one. Another node's report stands behind the first
+    one's, and waits for that. own_cores: of the run on this node; the first one's report is about these where others
+    report, too.
     """
+    stands = None if facts.single else _stands(facts)
+    if stands is not None and stands.others and is_first and own_cores:
+        cores = own_cores
     if seen is not None and report is not None:
         is_weak = standing(report, now, heartbeat_limit, facts.start, cores) in {STALE, INCOMPLETE}
         seen = seen if is_weak else None
@@ -57,10 +74,44 @@ def wanted_comment(
     how = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, facts.start, cores)
     # The run's age and lease bound what readers compute: here they would make every round a change.
     known = bounded(report, cores, 0, None, now)
+    if not is_first:
+        return None if stands is None else _with_part(stands, facts, NodeReport(node, known, how), heartbeat_limit)
+    others = stands.others if stands is not None else ()
+    return _text(Published(facts.number, facts.start or 0, node, known, how, seen, others))
+
+
+def _text(published: Published) -> str | None:
     try:
-        return comment_text(Published(facts.number, facts.start or 0, node, known, how, seen))
+        return comment_text(published)
     except ValueError:
         return None
+
+
+def _stands(facts: SlurmJob) -> Published | None:
+    """Return what stands there of this run."""
+    found = published_in(facts.admin_comment)
+    return found if found is not None and (found.job, found.start) == (facts.number, facts.start) else None
+
+
+def _with_part(stands: Published, facts: SlurmJob, part: NodeReport, heartbeat_limit: int) -> str | None:
+    """Return what stands there, the first node's report, with the one of another node.
+
+    As it stands where this node's says nothing new and is not old.
+    """
+    others, first = {one.node: one for one in stands.others}, (stands.job, stands.start, stands.node)
+    old = others.get(part.node)
+
+    def with_it(report: PilotReport) -> str | None:
+        every = {**others, part.node: NodeReport(part.node, report, part.standing)}
+        behind = tuple(one for _, one in sorted(every.items()))
+        return _text(Published(*first, stands.report, stands.standing, stands.seen, behind))
+
+    if old is not None and part.report.heartbeat - old.report.heartbeat < heartbeat_limit / 2:
+        values = [getattr(part.report, name) for name in PilotReport.__match_args__[1:]]
+        same = with_it(PilotReport(old.report.heartbeat, *values))
+        if same == facts.admin_comment:
+            return same
+    return with_it(part.report)
 
 
 def is_news(comment: str, stands: Sequence[str], heartbeat_limit: int) -> bool:
@@ -92,7 +143,7 @@ def batch(comments: Iterable[tuple[str, str]]) -> str:
             or _COMMENT.fullmatch(comment) is None
             or comment.count('"') % 2
             or not is_ours(comment)
-            or len(comment) > LONGEST
+            or len(comment) > (LONGEST_OF_ALL if OTHERS in comment else LONGEST)
         ):
             raise ValueError(f"not a comment of ours for job {label[:20]!a}")
         lines.append(f"update JobId={label} AdminComment={comment}\n")

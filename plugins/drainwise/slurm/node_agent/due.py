@@ -36,6 +36,7 @@ class Due:
         self._seen = {key: end for key, end in self._seen.items() if key in jobs}
         due = self._carriers(jobs)
         due.update((key, job) for key, job in jobs.items() if self._is_unsettled(job))
+        due.update((key, job) for key, job in jobs.items() if job.reports and _is_wide(job))
         others = [key for key in jobs if key not in due]
         if others and self._round % TURN_ROUNDS == 0:
             first = min(others, key=lambda key: jobs[key].asked)
@@ -53,8 +54,7 @@ class Due:
         for key, job in jobs.items():
             carrier = carriers.get(job.node)
             if carrier is None:
-                is_wide = job.facts is not None and job.facts.node_count > 1
-                is_due = job.reports or is_wide or self._round % SILENT_ROUNDS == 0
+                is_due = job.reports or _is_wide(job) or self._round % SILENT_ROUNDS == 0
                 if job.facts is not None and is_due and not self.was_asked(job):
                     changed[key] = job
         for carrier in carriers.values():
@@ -97,6 +97,11 @@ class Due:
             return False
         job.tries += 1
         return job.tries <= TRIES or job.tries % SILENT_ROUNDS == 0
+
+
+def _is_wide(job: NodeJob) -> bool:
+    """Decide whether a job has several nodes, whose agents all write its comment."""
+    return job.facts is not None and job.facts.node_count > 1
 
 
 def _mark_of(carrier: NodeJob) -> dict[str, str]:

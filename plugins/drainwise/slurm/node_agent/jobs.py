@@ -81,21 +81,26 @@ class NodeJob:
 
     @property
     def speaks(self) -> bool:
-        """Whether what is reported here stands for the whole run: on its only node, or on the first one of several.
+        """Whether what is reported here is published.
 
         Each part of a heterogeneous job is a job to Slurm, and none of them is the whole.
         """
         facts = self.facts
-        if facts is None or facts.het is not None or not facts.runs or facts.start is None:
-            return False
-        return facts.single or self.node == first_host(facts.node)
+        return facts is not None and facts.het is None and facts.runs and facts.start is not None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the run's only node, or the first one of several, where its script runs."""
+        return self.facts is not None and (self.facts.single or self.node == first_host(self.facts.node))
 
     @property
     def cores(self) -> int | None:
-        """The cores that such a report is about: all of the run; None when nobody knows."""
-        if self.facts is not None and not self.facts.single:
+        """The cores that such a report is about, None when nobody knows: all of the run on its first node, which may
+        speak for all of them, and on another one those that are there.
+        """
+        if self.facts is not None and not self.facts.single and self.is_first:
             return self.facts.cores or None
-        return self.lease.cores or (self.facts.cores if self.facts is not None else None) or None
+        return self.lease.cores or (self.facts.cores if self.facts is not None and self.facts.single else None) or None
 
     def published(self, comment: str) -> None:
         """Take note of its new AdminComment."""

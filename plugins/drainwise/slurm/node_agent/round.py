@@ -237,11 +237,14 @@ class NodeAgent:
         for key, job in jobs.items():
             facts = job.facts
             report = found[key].report if key in found else None
-            cores, seen = job.cores, self._observed.told.get(key)
+            cores, seen = job.cores, self._observed.told.get(key) if facts is not None and facts.single else None
             if facts is None or (report is None and seen is None) or not cores or not job.speaks or is_foreign(facts):
                 continue
             limit = self._settings.heartbeat_limit
-            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen, key in self._observed.refuted)
+            refuted = key in self._observed.refuted
+            whose = (job.is_first, job.lease.cores)
+            comment = wanted_comment(facts, job.node, cores, report, now, limit, seen, refuted, *whose)
             if comment is not None and is_news(comment, [unmarked(one) for one in facts.comments], limit):
-                news[key] = marked(comment, entries_in(facts.comments[0]) if facts.comments else {})
+                mark = entries_in(facts.comments[0]) if facts.comments else {}
+                news[key] = marked(comment, mark) if facts.single else comment
         return news

@@ -66,10 +66,10 @@ class UserTasks:
                 uid=lease.uid,
                 notice=notices[key],
                 cores=job.cores if wanted else None,
-                work_dir=lease.work_dir if look and lease.work_dir.startswith(b"/") else b"",
+                work_dir=lease.work_dir if look and job.is_first and lease.work_dir.startswith(b"/") else b"",
                 shared=places[lease.uid, lease.work_dir] > 1,
                 started=facts.start or lease.started,
-                job=lease.job if wanted and not stuck and now >= job.look_inside else "",
+                job=lease.job if wanted and job.is_first and not stuck and now >= job.look_inside else "",
                 stale=stale,
             )
             by_name[task.key] = job

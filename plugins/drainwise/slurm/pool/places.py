@@ -58,6 +58,11 @@ def pieces_of(
     }
 
 
+def cores_by_node(pieces: Iterable[Piece]) -> dict[str, int]:
+    """Return the cores of a pilot's pieces."""
+    return {one.node: one.holds.cores for one in pieces}
+
+
 def _with_types(jobs: Iterable[SlurmJob], node: SlurmNode) -> dict[int, Gres]:
     """Return the jobs' generic resources with the types of those that were asked for without one.
 

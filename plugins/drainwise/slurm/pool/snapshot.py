@@ -1,9 +1,8 @@
 """Turns Slurm's answers into the facts that the reclaim agent decides on. Pure: answers and a time in, a snapshot out.
 
 Every job that runs counts as a pilot, as every claimed slot does on HTCondor; one without a report is silent. A job of
-several nodes is one pilot with a piece on each. One of these that never reported may be no pilot; it, heterogeneous
-ones, those on draining nodes and those without directories of ours are named with the reason why they cannot get an
-order. Cores are Slurm's CPUs.
+several nodes is one pilot with a piece on each. Those that cannot get an order are named with the reason. Cores are
+Slurm's CPUs.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, pub
 from drainwise.slurm.jobs.job import SlurmJob, run_name
 from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
+from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
-from drainwise.slurm.pool.places import closures_of, holdings, pieces_of, places_of
+from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, pieces_of, places_of
 from drainwise.slurm.pool.shares import Shares
 from drainwise.slurm.pool.waiting_kinds import WaitingTasks, kinds_in
 
@@ -240,7 +240,7 @@ def _pilot(
         cores=job.cores,
         started=min(job.start, now) if completing else job.start,
         lease_end=now if completing else end,
-        report=None if published is None else published.report,
+        report=None if published is None else whole_report(published, cores_by_node(pieces.get(job.number, ()))),
         seen=None if published is None else published.seen,
         contradictory=published is not None and published.standing == CONTRADICTORY,
         deadline=end if has_order else None,

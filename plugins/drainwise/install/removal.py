@@ -1,0 +1,82 @@
+"""Take away what was installed on a machine: never a program that the batch system's configuration still names.
+
+Slurm drains a node whose prolog is missing, and HTCondor starts no job where a hook is missing. So such a program
+becomes a stub that does nothing and ends with 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from drainwise.common.bounded_command import Running
+from drainwise.facts.errors import PoolUnreachable
+from drainwise.install.edited_files import is_edited, text_of
+from drainwise.install.rendered_tree import RenderedFile
+
+STUB = """\
+#!/bin/sh
+# drainwise was removed while the batch system's configuration named this program. It does nothing.
+exit 0
+"""
+_FILES = ("/etc/slurm*/*.conf", "/etc/condor/condor_config*", "/etc/condor/config.d/*", "/usr/share/condor/config.d/*")
+_COMMANDS = (("/usr/bin/scontrol", "show", "config"), ("/usr/bin/condor_config_val", "-dump"))
+_TIME_LIMIT = 10  # seconds for a command
+_LONGEST = 1 << 20  # bytes of a file
+_WORDS = re.compile(r"/[^\s,;\"'=]+")
+
+
+@dataclass(frozen=True)
+class RemovalPlan:
+    """What to do with the files of a tree: paths to unlink, programs that become stubs, edited files that stay."""
+
+    unlinked: tuple[str, ...]
+    stubs: tuple[RenderedFile, ...]
+    edited: tuple[str, ...]
+
+
+def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPlan:
+    """Decide what becomes of each file below `root`, last first of the order of installation.
+
+    live: all text of the batch systems' configuration; a program that a path or a pattern there names becomes a stub. A
+    program that is a stub already, and is not named any more, goes. Raises UsageError for what cannot be read.
+    """
+    words = set(_WORDS.findall(live))
+    unlinked, stubs, edited = [], [], []
+    for file in reversed(tuple(files)):
+        place = os.path.join(root, file.path.lstrip("/"))
+        if not os.path.lexists(place):
+            continue
+        if file.mode & 0o111 and any(fnmatch.fnmatchcase(file.path, word) for word in words):
+            stubs.append(RenderedFile(file.path, STUB, file.mode))
+        elif not os.path.isfile(place) or (text_of(place) != STUB and is_edited(text_of(place))):
+            edited.append(file.path)
+        else:
+            unlinked.append(file.path)
+    return RemovalPlan(tuple(unlinked), tuple(stubs), tuple(edited))
+
+
+def live_configuration() -> str:
+    """Return what the batch systems of this machine are configured with: their files, and what they answer.
+
+    What cannot be read or does not answer is left out.
+    """
+    return "\n".join((*_file_texts(), *_answers()))
+
+
+def _file_texts() -> Iterator[str]:
+    for pattern in _FILES:
+        for path in filter(os.path.isfile, sorted(glob.glob(pattern))):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as stream:
+                yield stream.read(_LONGEST)
+
+
+def _answers() -> Iterator[str]:
+    for command in _COMMANDS:
+        with contextlib.suppress(PoolUnreachable):
+            yield Running(command, os.environ, _TIME_LIMIT).answer().text

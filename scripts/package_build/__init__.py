@@ -1,0 +1,1 @@
+"""The packages of drainwise for Debian and Enterprise Linux, from one staged tree each."""

@@ -1,0 +1,98 @@
+"""What is in each package, as a directory tree: the same for .deb and .rpm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+
+from drainwise.cli.config import example
+from drainwise.cli.install import COMMAND, LIBRARY
+from drainwise.htcondor.setup.render import ROLES, drop_in_path
+from drainwise.htcondor.setup.render import render as render_htcondor
+from drainwise.install.edited_files import signed
+from drainwise.install.package import command_text
+from drainwise.install.rendered_tree import RenderedFile, write_tree
+from drainwise.install.templates import UNIT
+from drainwise.siteconfig.schema import SiteConfig
+from drainwise.slurm.setup.render import render as render_slurm
+from package_build.clone import ROOT
+from package_build.pages import write_pages
+
+PYTHON = "/usr/bin/python3"
+UNITS = "/usr/lib/systemd/system"
+TEMPLATES = (
+    ("condor_config.d", "condor_config.d"),
+    ("slurm", "slurm_templates"),
+    ("systemd", "systemd_templates"),
+    ("prologs", "prolog_scripts"),
+)
+"""As the wheel has them, within the package."""
+
+
+def stage(out: str) -> None:
+    """Write the tree of each package to `out`/NAME. Raises DrainwiseError for what cannot be written."""
+    site = replace(SiteConfig(), agent=replace(SiteConfig().agent, command=COMMAND))
+    _node(os.path.join(out, "drainwise-node"), site)
+    _central(os.path.join(out, "drainwise"), site)
+    _condor(os.path.join(out, "drainwise-condor"), site)
+    _slurm(os.path.join(out, "drainwise-slurm"), site)
+
+
+def _node(root: str, site: SiteConfig) -> None:
+    package = f"{root}{LIBRARY}/package/drainwise"
+    shutil.copytree(f"{ROOT}/plugins/drainwise", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder, inside in TEMPLATES:
+        shutil.copytree(f"{ROOT}/{folder}", f"{package}/{inside}")
+    programs = [file for file in (*_htcondor_node(site), *_slurm_node(site)) if "/libexec/" in file.path]
+    _write(f"{root}{LIBRARY}/defaults/node", programs)
+    _write(root, [RenderedFile(COMMAND, command_text(LIBRARY, PYTHON), 0o755)], sign=False)
+    _copy(root, "package-step", f"{LIBRARY}/package-step", 0o755)
+    _copy(root, "tmpfiles.conf", "/usr/lib/tmpfiles.d/drainwise.conf")
+    write_pages(root)
+
+
+def _central(root: str, site: SiteConfig) -> None:
+    _write(root, [RenderedFile("/etc/drainwise/site.ini", example())], sign=False)
+    for pool, files in (("htcondor", render_htcondor(site, "all")), ("slurm", render_slurm(site, "all"))):
+        [unit] = [file for file in files if file.path == UNIT]
+        _write(root, [replace(unit, path=f"{UNITS}/drainwise-agent-{pool}.service")], sign=False)
+    _copy(root, "sysusers.conf", "/usr/lib/sysusers.d/drainwise.conf")
+
+
+def _condor(root: str, site: SiteConfig) -> None:
+    files = {file.path: file for file in render_htcondor(site, "all")}
+    parts = {f"{role}.conf": files[drop_in_path(role)] for role in ROLES}
+    parts |= {os.path.basename(path): file for path, file in files.items() if path.endswith(".cpf")}
+    _write(root, [replace(file, path=f"{LIBRARY}/condor/{name}") for name, file in parts.items()], sign=False)
+    _copy(root, "50-drainwise.conf", "/etc/condor/config.d/50-drainwise.conf")
+    _write(f"{root}{LIBRARY}/defaults/condor", [files[site.htcondor.node_file]])
+
+
+def _slurm(root: str, site: SiteConfig) -> None:
+    files = _slurm_node(site)
+    [unit] = [file for file in files if file.path.endswith("drainwise-slurm-agent.service")]
+    _write(root, [replace(unit, path=f"{UNITS}/{os.path.basename(unit.path)}")], sign=False)
+    [lines] = [file for file in files if file.path.endswith("/drainwise.conf")]
+    _write(root, [replace(lines, path=f"{LIBRARY}/slurm/new-cluster.conf")], sign=False)
+    hooks = [file for file in files if file.path.startswith("/etc/slurm/") and file.mode & 0o111]
+    _write(f"{root}{LIBRARY}/defaults/slurm", [*hooks, *(file for file in files if file.path == site.slurm.node_file)])
+
+
+def _htcondor_node(site: SiteConfig) -> tuple[RenderedFile, ...]:
+    return render_htcondor(site, "execute")
+
+
+def _slurm_node(site: SiteConfig) -> tuple[RenderedFile, ...]:
+    return render_slurm(site, "node")
+
+
+def _write(root: str, files: Iterable[RenderedFile], sign: bool = True) -> None:
+    """Write the files; those that the installer puts in place later are signed, by which an edit is seen."""
+    write_tree(map(signed, files) if sign else files, root)
+
+
+def _copy(root: str, name: str, path: str, mode: int = 0o644) -> None:
+    with open(f"{ROOT}/packaging/{name}", encoding="ascii") as stream:
+        _write(root, [RenderedFile(path, stream.read(), mode)], sign=False)

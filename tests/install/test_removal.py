@@ -1,0 +1,68 @@
+"""What was installed goes away, but for what the batch system's configuration names, and what a person has edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drainwise.install.defaults import without_the_sites
+from drainwise.install.edited_files import signed
+from drainwise.install.removal import STUB, removal_of
+from drainwise.install.rendered_tree import RenderedFile, write_tree
+
+PROLOG = RenderedFile("/etc/slurm/prolog.d/50-drainwise", "#!/bin/sh\n# rendered from the defaults.\nexit 0\n", 0o755)
+SETTINGS = RenderedFile("/etc/drainwise/node.conf", "# rendered from the defaults.\na = 1\n")
+FILES = (SETTINGS, PROLOG)
+SITES = "# rendered from /etc/drainwise/site.ini.\na = 2\n"
+
+
+def place(root: Path, *files: RenderedFile) -> None:
+    write_tree(map(signed, files), str(root))
+
+
+def test_unnamed_files_go_in_the_reverse_order(tmp_path: Path) -> None:
+    """What the batch system reads goes first."""
+    place(tmp_path, *FILES)
+    removal = removal_of(FILES, "Prolog=/etc/site/prolog", str(tmp_path))
+    assert removal.unlinked == (PROLOG.path, SETTINGS.path)
+    assert not removal.stubs and not removal.edited
+
+
+@pytest.mark.parametrize(
+    "live", [f"Prolog={PROLOG.path}\n", "Prolog                  = /etc/slurm/prolog.d/*\n", f'X="{PROLOG.path}",1']
+)
+def test_a_named_program_becomes_a_stub(tmp_path: Path, live: str) -> None:
+    """Named by its path or by a pattern; a stub ends with 0 and reads nothing."""
+    place(tmp_path, *FILES)
+    removal = removal_of(FILES, live, str(tmp_path))
+    assert removal.stubs == (RenderedFile(PROLOG.path, STUB, 0o755),)
+    assert removal.unlinked == (SETTINGS.path,)
+    write_tree(removal.stubs, str(tmp_path))
+    assert removal_of(FILES, "", str(tmp_path)).unlinked == (PROLOG.path, SETTINGS.path)
+
+
+def test_settings_that_are_named_need_no_stub(tmp_path: Path) -> None:
+    place(tmp_path, SETTINGS)
+    assert removal_of(FILES, f"# {SETTINGS.path}", str(tmp_path)).unlinked == (SETTINGS.path,)
+
+
+def test_edited_files_stay(tmp_path: Path) -> None:
+    """Missing ones are no fault."""
+    place(tmp_path, SETTINGS)
+    path = tmp_path / "etc/drainwise/node.conf"
+    path.write_text(path.read_text() + "b = 1\n")
+    removal = removal_of(FILES, "", str(tmp_path))
+    assert removal.edited == (SETTINGS.path,) and not removal.unlinked and not removal.stubs
+
+
+def test_defaults_replace_what_was_rendered_from_the_defaults(tmp_path: Path) -> None:
+    """And nothing that the site has rendered from its file, or edited."""
+    place(tmp_path, SETTINGS, PROLOG)
+    newer = [RenderedFile(SETTINGS.path, f"{SETTINGS.text}c = 3\n"), PROLOG]
+    assert without_the_sites(newer, str(tmp_path)) == list(map(signed, newer))
+    place(tmp_path, RenderedFile(SETTINGS.path, SITES))
+    assert without_the_sites(newer, str(tmp_path)) == [signed(PROLOG)]
+    (tmp_path / PROLOG.path[1:]).write_text(signed(PROLOG).text + "# mine\n")
+    assert without_the_sites(newer, str(tmp_path)) == []
+    assert without_the_sites(newer, str(tmp_path / "elsewhere")) == list(map(signed, newer))
