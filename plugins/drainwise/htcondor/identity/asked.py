@@ -27,9 +27,9 @@ from drainwise.pool.facts import Pilot, Snapshot
 
 _LATE = 1800
 """Seconds within which a run is known to the collector and to its access point, by nearly the same start."""
-_WAIT = 2.0
+_WAIT = 3.0
 """Seconds that a snapshot waits for them at most when all else is there."""
-_OF_ACCESS_POINTS = 0.5  # of the time of a snapshot, for one access point
+_OF_ACCESS_POINTS = 0.4  # of the time of a snapshot, for one access point
 _AT_ONCE = 16
 _MEMORY = 2 << 30
 """Bytes that an answer may take in the process that asks."""

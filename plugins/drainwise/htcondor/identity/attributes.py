@@ -28,9 +28,10 @@ _SOURCES: Mapping[str, Sequence[str]] = {
 
 _OF_CREDENTIALS = ("x509", "AuthToken")
 """How the attributes begin that the access point sets."""
-_PLAIN = 'regexp("^(\\"[^\\"]{0,300}\\"|[0-9]{1,18}|)$", unparse(%s))'
-"""Whether an attribute is a short text or a number, or is not there: of an expression only its writing is looked at.
-Without a backslash in the pattern, which HTCondor reads differently on its way."""
+_PLAIN = 'regexp("^((\\"[^\\"]{0,300}\\"|[0-9]{1,18}|);){%d}$", strcat(%s))'
+"""Whether attributes are short texts and numbers, or not there: of an expression only its writing is looked at. One
+pattern for all, since a schedd compiles it for each job; no backslash, which HTCondor reads differently on its way.
+"""
 _RUNNING = "JobStatus >= 2 && JobStatus != 5 && JobCurrentStartDate >= {}"
 
 _LARGEST = 10**18
@@ -48,7 +49,8 @@ def attribute_groups(rules: IdentityRules) -> tuple[tuple[str, ...], ...]:
 
 def constraint(attributes: Sequence[str], since: int) -> str:
     """Return the constraint for running jobs that have begun since then (UNIX s) and whose attributes are plain."""
-    return " && ".join([_RUNNING.format(since), *(_PLAIN % name for name in attributes)])
+    written = ", ".join(f'unparse({name}), ";"' for name in attributes)
+    return f"{_RUNNING.format(since)} && {_PLAIN % (len(attributes), written)}"
 
 
 def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
