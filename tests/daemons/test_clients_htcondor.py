@@ -68,7 +68,9 @@ def ordered(pool: CondorPool, site_file: str, user: str, by: str) -> Any:
     """Order a user's cores back by a time; the order."""
     words = ["reclaim", "--cores", str(CORES), "--user", user, "--by", by, "--act", "--site", site_file]
     plan = in_pool_json(pool, words)
-    [order] = [order for one in plan["users"] for order in one["orders"]]
+    orders = [order for one in plan["users"] for order in one["orders"]]
+    assert len(orders) == 1, plan
+    [order] = orders
     return order
 
 
