@@ -22,7 +22,7 @@ grace = 20m
 horizon = 20m
 min_grace = 20s
 margin = 30s
-min_age = 5s
+min_age = 0s
 [clients]
 alice = user=bob
 panda = job.ClientKind=pan*
@@ -69,7 +69,7 @@ def ordered(pool: CondorPool, site_file: str, user: str, by: str) -> Any:
     words = ["reclaim", "--cores", str(CORES), "--user", user, "--by", by, "--act", "--site", site_file]
     plan = in_pool_json(pool, words)
     orders = [order for one in plan["users"] for order in one["orders"]]
-    assert len(orders) == 1, plan
+    assert len(orders) == 1, plan["users"]
     [order] = orders
     return order
 
