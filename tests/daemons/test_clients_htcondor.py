@@ -98,6 +98,7 @@ def test_pandas_pilot_stops_ten_minutes_before_its_deadline(site: tuple[CondorPo
     cluster, life = submit(pool, "alice", panda_script(INSTALLED, "/home/alice/life", 3600), '+ClientKind = "panda"')
     pool.wait_for(lambda: "began" in said(life), SECONDS, "PanDA's payload")
     pool.wait_for(lambda: None not in shown(pool, "alice"), SECONDS, "the planned shutdown")
+    pool.wait_for(lambda: pool.slots('PilotClient == "panda"', ["Name"]), SECONDS, "what its node found")
     order = ordered(pool, site_file, "alice", "+12m")
     deadline, stop = order["deadline"], order["deadline"] - PANDA_STOP
     assert (order["client"], order["kind"]) == ("panda", "cut")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drainwise.facts.client_rules import ClientRules, alternatives, user_texts
+from drainwise.facts.client_rules import ClientRules, alternatives, of_glidein, user_texts
 from drainwise.facts.clients import PAPER, PROFILES
 
 
@@ -103,3 +103,14 @@ def test_what_a_node_found_counts_for_attributes_alone() -> None:
     assert {key for key, name in names.items() if name == "panda"} == {("pp", "panda"), ("bob", "panda")}
     assert {key[0] for key, name in names.items() if name == "alice"} == {"alice1"}
     assert {name for key, name in names.items() if key[0] != "alice1" and key[1] != "panda"} == {"paper"}
+
+
+@pytest.mark.parametrize("name", [*PROFILES])
+def test_a_glidein_is_one_only_where_no_row_and_no_default_says_otherwise(name: str) -> None:
+    rows = ClientRules({name: "user=alice"})
+    ruled = rows.profile_of({"user": ("alice",)})
+    assert of_glidein(ruled, rows) is ruled
+    assert of_glidein(PAPER, ClientRules({}, name)) is PROFILES["glideinwms"]
+    assert of_glidein(PAPER, None) is PROFILES["glideinwms"]
+    default = ClientRules({}, name).profile_of({})
+    assert of_glidein(default, ClientRules({}, name)) is (PROFILES["glideinwms"] if name == "paper" else default)

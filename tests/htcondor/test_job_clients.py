@@ -129,6 +129,30 @@ def test_the_hooks_write_what_a_client_may_see(node: Node, with_clients: Program
 
 
 @pytest.mark.daemons
+@pytest.mark.parametrize(("rows", "kind", "later"), [("", "x", 1800), (ROWS, "x", 1800), (ROWS, "panda2", 0)])
+def test_an_inner_htcondor_makes_a_pilot_a_glidein_where_no_row_fits(
+    node: Node, programs: Programs, rows: str, kind: str, later: int
+) -> None:
+    """Without a word in the site file its payloads run until the deadline: it ends them 1800 s before what it reads."""
+    file = Path(programs.settings)
+    before = file.read_text()
+    file.write_text(before + rows)
+    try:
+        job = node.start("slot1_1", USER, int(time.time()) - 100, Owner="p", Kind=kind)
+        for name in ("execute", "log"):
+            place = Path(job.scratch, "glide", name)
+            place.mkdir(parents=True)
+            os.chown(place, USER, USER)
+        deadline = int(time.time()) + 600
+        programs.prepare(job)
+        node.refresh(job, **ordered(job, deadline))
+        programs.update(job)
+        assert shown(job) == [deadline, deadline + later, deadline + later]
+    finally:
+        file.write_text(before)
+
+
+@pytest.mark.daemons
 def test_without_its_settings_a_node_shows_no_client_what_one_must_not_see(node: Node, with_clients: Programs) -> None:
     """They may be of another version: `.site.ad` alone tells of the order then."""
     Path(with_clients.settings).write_text("tomorrow = 1\n")

@@ -157,3 +157,16 @@ def test_what_no_glidein_has_costs_its_own_report_alone(glideins: Glideins, kind
     assert glideins.used(18) == ("glidein", 5)
     assert glideins.used(17) == (("glidein", 3) if kind == "a hundred startds" else None)
     assert len(glideins.host.said) <= 1
+
+
+def test_a_glidein_reads_a_later_end_where_no_row_says_what_it_is(glideins: Glideins) -> None:
+    """It ends its payloads 1800 s before what it reads, so they run until the deadline."""
+    host = glideins.host
+    glideins.glidein(17, ALICE, 3)
+    host.round()
+    end = host.now + 601
+    for number in (17, 19):
+        host.slurm.set(number, EndTime=end, TimeLimit="00:12:00")
+    host.round()
+    assert [host.features(number).get("shutdowntime_job") for number in (17, 19)] == [str(end + 1800), str(end)]
+    assert host.site_ad(17) == host.site_ad(19) == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {end}\n"

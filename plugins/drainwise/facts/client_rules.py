@@ -6,7 +6,7 @@ that stand together must all hold. A condition is a key, `=` and patterns betwee
 
 from __future__ import annotations
 
-from drainwise.facts.clients import PAPER, PROFILES
+from drainwise.facts.clients import GLIDEINWMS, PAPER, PROFILES
 from drainwise.facts.name_patterns import any_matches
 
 TYPE_CHECKING = False
@@ -73,6 +73,10 @@ class ClientRules:
         """Return the attributes of HTCondor's job ad that the rows ask for."""
         return tuple(key[len(ATTRIBUTE) :] for key in self.keys() if key.startswith(ATTRIBUTE))
 
+    def names(self, profile: ClientProfile) -> bool:
+        """Return whether a row says which pilots are of this kind."""
+        return any(profile is one for one, _ in self._rows)
+
     def profile_of(self, facts: PilotFacts, told: str | None = None) -> ClientProfile:
         """Return the profile of the first row that fits; a fact that is not there fits none.
 
@@ -99,6 +103,13 @@ def _holds(condition: Condition, facts: PilotFacts, told: str | None, profile: s
     if told is not None and key.startswith(ATTRIBUTE):
         return told == profile
     return any_matches(patterns, facts.get(key, ()))
+
+
+def of_glidein(profile: ClientProfile, rules: ClientRules | None) -> ClientProfile:
+    """Return the profile of a pilot in which an inner HTCondor runs: a glidein, where no row says what it is."""
+    if profile is PAPER and not (rules and rules.names(PAPER)):
+        return GLIDEINWMS
+    return profile
 
 
 _MOST_KNOWN = 4096

@@ -110,13 +110,18 @@ def is_alone(scratch: str) -> bool:
     return True
 
 
-def client_of(settings: NodeSettings, scratch: str) -> ClientProfile | None:
+def client_of(settings: NodeSettings, scratch: str, is_glidein: bool = False) -> ClientProfile | None:
     """Return what the job's client may see; None while nobody knows which it is: then nothing is written."""
-    if settings.clients is None:
-        return PAPER
-    from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has any
+    client: ClientProfile | None = PAPER
+    if settings.clients is not None:
+        from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has any
 
-    return client_of_job(scratch, settings.clients)
+        client = client_of_job(scratch, settings.clients)
+    if client is not None and is_glidein:
+        from drainwise.facts.client_rules import of_glidein  # noqa: PLC0415 - only who has one pays for it
+
+        client = of_glidein(client, settings.clients)
+    return client
 
 
 def update(settings_path: str) -> None:
@@ -137,11 +142,12 @@ def update(settings_path: str) -> None:
         settings = of_slot(settings, slot)
     else:
         slot = slot_ad(scratch)
-    client = client_of(settings, scratch)
+    is_glidein = has_glidein(scratch)
+    client = client_of(settings, scratch, is_glidein)
     if client is not None:
         give_notice(scratch, job_deadline(slot, notice, now), planned, now, client)
     write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
-    if has_glidein(scratch):
+    if is_glidein:
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 
         report_glidein(scratch, whole(slot, "Cpus"), whole(slot, "JobStart"), settings.heartbeat_limit, now)

@@ -41,6 +41,7 @@ class NodeJob:
     * reports: whether it ever reported; refused: why its report was not read, or not in whole; look_again: when its
       WorkDir is looked at next, UNIX s; look_inside: when a glidein is looked for in it next; apart: of which heartbeat
       in its WorkDir was asked whether another job has that directory, and whether none has.
+    * is_glidein: whether the files of an inner HTCondor have told of it.
     * placed: what the `.site.ad` in its WorkDir was to say last; place_again: when that is looked after next, UNIX s;
       in_the_way: why it does not stand there, "" for nothing.
     """
@@ -68,6 +69,7 @@ class NodeJob:
     place_again: float = 0.0
     in_the_way: str = ""
     marked: bool = False
+    is_glidein: bool = False
 
     @property
     def key(self) -> Key:

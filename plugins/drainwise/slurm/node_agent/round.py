@@ -185,7 +185,7 @@ class NodeAgent:
             self._note(job, UNCLEAR if job.unclear else "")
             self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
-                client = client_of(job.facts, self._settings.clients)
+                client = client_of(job.facts, self._settings.clients, job.is_glidein)
                 notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now, client)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
@@ -198,7 +198,8 @@ class NodeAgent:
         for job in jobs.values():
             if job.facts is None:
                 continue
-            deadline, client = shortened_end(job.facts, job.granted), client_of(job.facts, self._settings.clients)
+            deadline = shortened_end(job.facts, job.granted)
+            client = client_of(job.facts, self._settings.clients, job.is_glidein)
             wanted = shutdown_values(deadline, planned, now, client)
             if job.notice == wanted:
                 continue

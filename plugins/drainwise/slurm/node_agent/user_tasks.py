@@ -107,6 +107,7 @@ class UserTasks:
         if result.report is not None or (task.work_dir and is_whole):
             job.refused = ""  # all was looked at
         said = result.report is not None and result.report.source != GLIDEIN_AD
+        job.is_glidein |= result.report is not None and not said
         if task.work_dir and not said:
             job.look_again = now + WORK_DIR_PERIOD
         if task.job and not said:
