@@ -296,7 +296,7 @@ def documented() -> set[str]:
         "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
     }
     named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
-    named |= {"condor_config.dedicated_starter.include", "drainwise config"}
+    named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named

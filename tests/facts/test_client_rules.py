@@ -90,3 +90,16 @@ def test_rows_say_which_facts_they_need() -> None:
 
 def test_a_user_is_known_with_and_without_its_domain() -> None:
     assert user_texts(("bob@pool.test", None, "bob", "")) == ("bob@pool.test", "bob")
+
+
+def test_what_a_node_found_counts_for_attributes_alone() -> None:
+    """Users and accounts are known to the agent: there no node, and so no user, is believed."""
+    rules = ClientRules({"alice": "user=alice*", "panda": "user=p* job.Kind=x or job.VO=atlas"})
+    names = {
+        (user, told): rules.profile_of({"user": (user,)}, told).name
+        for user in ("alice1", "pp", "bob")
+        for told in ("", "panda", "alice", "paper", "no such")
+    }
+    assert {key for key, name in names.items() if name == "panda"} == {("pp", "panda"), ("bob", "panda")}
+    assert {key[0] for key, name in names.items() if name == "alice"} == {"alice1"}
+    assert {name for key, name in names.items() if key[0] != "alice1" and key[1] != "panda"} == {"paper"}

@@ -26,7 +26,7 @@ RULES = ClientRules(
 )
 JOBS: list[tuple[str, dict[str, object], dict[str, object]]] = [
     ("panda", {"Owner": "atlas7", "User": "atlas7@pool.test"}, {"RemoteOwner": "atlas7@pool.test"}),
-    ("panda", {"Owner": "p", "x509UserProxyVOName": "atlas"}, {"RemoteOwner": "p@d", "x509UserProxyVOName": "atlas"}),
+    ("panda", {"Owner": "p", "x509UserProxyVOName": "atlas"}, {"RemoteOwner": "p@d", "PilotClient": "panda"}),
     (
         "alice",
         {"Owner": "p", "AcctGroup": "group_grid.alice", "AccountingGroup": "group_grid.alice.p"},
@@ -35,10 +35,14 @@ JOBS: list[tuple[str, dict[str, object], dict[str, object]]] = [
     (
         "dirac",
         {"Owner": "pilot", "User": "pilot@pool.test", "IsDirac": "=true", "Cores": 8},
-        {"RemoteOwner": "pilot@pool.test", "RemoteUser": "pilot@pool.test", "IsDirac": True, "Cores": 8},
+        {"RemoteOwner": "pilot@pool.test", "RemoteUser": "pilot@pool.test", "PilotClient": "dirac"},
     ),
     ("none", {"Owner": "local"}, {"RemoteOwner": "local@pool.test"}),
-    ("paper", {"Owner": "bob", "x509UserProxyVOName": "cms"}, {"RemoteOwner": "bob@d", "x509UserProxyVOName": "cms"}),
+    (
+        "paper",
+        {"Owner": "bob", "x509UserProxyVOName": "cms"},
+        {"RemoteOwner": "bob@d", "x509UserProxyVOName": "atlas", "PilotClient": "paper"},
+    ),
     ("paper", {"Owner": "bob", "x509UserProxyVOName": "=strcat(1)"}, {"RemoteOwner": "bob@d"}),
 ]
 

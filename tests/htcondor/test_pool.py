@@ -25,7 +25,7 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A collector that knows nothing: each question to it is a byte of this file."""
     file = tmp_path / "questions"
 
-    def ask(more: tuple[str, ...]) -> Iterator[Others]:
+    def ask() -> Iterator[Others]:
         with file.open("ab") as stream:
             stream.write(b"?")
         yield Others()
@@ -70,7 +70,7 @@ def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(monkeypat
         raise RunEnded("the collector knows no slot slot1_1@n1 on n1 any more")
 
     shown = Snapshot(NOW, (), ())
-    monkeypatch.setattr(module, "_ask_collector", lambda _: iter((Others(),)))
+    monkeypatch.setattr(module, "_ask_collector", lambda: iter((Others(),)))
     monkeypatch.setattr(module, "snapshot_of", lambda *_: shown)
     monkeypatch.setattr(module, "to_be_asked", lambda _: {"n1": "slot1_1@n1"})
     monkeypatch.setattr(module, "_ask_knobs", gone)

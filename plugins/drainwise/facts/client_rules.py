@@ -73,21 +73,32 @@ class ClientRules:
         """Return the attributes of HTCondor's job ad that the rows ask for."""
         return tuple(key[len(ATTRIBUTE) :] for key in self.keys() if key.startswith(ATTRIBUTE))
 
-    def profile_of(self, facts: PilotFacts) -> ClientProfile:
-        """Return the profile of the first row that fits; a fact that is not there fits none."""
-        asked = tuple(facts.get(key, ()) for key in self.keys())
+    def profile_of(self, facts: PilotFacts, told: str | None = None) -> ClientProfile:
+        """Return the profile of the first row that fits; a fact that is not there fits none.
+
+        told: for who does not know the attributes of jobs, which profile the node has found; "": none. They then hold
+        in the rows of that profile alone.
+        """
+        asked = (*(facts.get(key, ()) for key in self.keys()), () if told is None else (told,))
         found = self._known.get(asked)
         if found is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self._known[asked] = self._found(facts)
+            found = self._known[asked] = self._found(facts, told)
         return found
 
-    def _found(self, facts: PilotFacts) -> ClientProfile:
+    def _found(self, facts: PilotFacts, told: str | None) -> ClientProfile:
         for profile, row in self._rows:
-            if any(all(any_matches(patterns, facts.get(key, ())) for key, patterns in one) for one in row):
+            if any(all(_holds(one, facts, told, profile.name) for one in conditions) for conditions in row):
                 return profile
         return self.default
+
+
+def _holds(condition: Condition, facts: PilotFacts, told: str | None, profile: str) -> bool:
+    key, patterns = condition
+    if told is not None and key.startswith(ATTRIBUTE):
+        return told == profile
+    return any_matches(patterns, facts.get(key, ()))
 
 
 _MOST_KNOWN = 4096

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from drainwise.htcondor.node import (
     CLAIM_VACATE,
+    CLIENT,
     HOOK_RAN,
     HOOKS_SINCE,
     ORDERS,
@@ -57,6 +58,7 @@ SLOT_ATTRIBUTES = (
     STARTD_START,
     ORDERS_SINCE,
     CLAIM_VACATE,
+    CLIENT,
     WALL_LIMIT,
     HEARTBEAT,
     STANDING,

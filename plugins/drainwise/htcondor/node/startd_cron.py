@@ -20,6 +20,7 @@ from drainwise.facts.errors import RefusedFile
 from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.node import (
     CLAIM_VACATE,
+    CLIENT,
     CRON_HEARTBEAT,
     HOOK_RAN,
     HOOKS_SINCE,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import NoReturn
 
+    from drainwise.facts.client_rules import ClientRules
     from drainwise.htcondor.node.cron_record import Remembered
     from drainwise.htcondor.node.job_directories import JobSandbox
     from drainwise.htcondor.node.observed_slots import ObservedSlots
@@ -135,12 +137,14 @@ def collect(
     largest: int = 0,
     hooks: int = 0,
     observed: ObservedSlots | None = None,
+    clients: ClientRules | None = None,
 ) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
     Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
     `vacate_ad`. hooks: see `hooks_since`. observed: None where the site
-    does not want its jobs to be looked at. Raises OSError when $(EXECUTE) itself cannot be read.
+    does not want its jobs to be looked at. clients: where rows ask for
+    attributes of jobs. Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -175,12 +179,25 @@ def collect(
                 body = f"{body}\n{HOOK_RAN} = true".strip()
             if told is not None:
                 body = f'{body}\n{OBSERVATION} = "{observation_text(told)}"'.strip()
+            if clients is not None and (client := _client(job, clients)):
+                body = f'{body}\n{CLIENT} = "{client}"'.strip()
             published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
             if given := vacate_ad(job, vacate, largest):
                 published[f"vacate-{job.slot}"] = (given, "")
     finally:
         posix.close(descriptor)
     return published
+
+
+def _client(job: JobSandbox, rules: ClientRules) -> str:
+    """Return which kind of client a job is, by the ad in its sandbox, which its user can replace; "": not known."""
+    from drainwise.htcondor.node.job_client import client_in  # noqa: PLC0415 - only where the site has such rows
+
+    try:
+        client = client_in(read_bounded(sandbox.JOB_AD, sandbox.AD_LIMIT, job.descriptor), rules)
+    except OSError:
+        return ""
+    return client.name if client is not None else ""
 
 
 def _is_weak(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> bool:
@@ -244,7 +261,10 @@ def run(knobs: dict[str, str]) -> None:
         hooks = 0  # where nothing can be kept, one line says so of the state itself
     largest, startd = max(before.vacate, vacate or 0), posix.getppid()
     observed = _observed(knobs["state"], startd, settings)
-    published = collect(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed)
+    clients = settings.clients if settings.clients is not None and settings.clients.attributes() else None
+    published = collect(
+        *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients)
+    )
     marks = marks_of(published)
     orders = None if possible is None else since
     limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None

@@ -39,8 +39,8 @@ _HISTORY_MARGIN = 600  # s
 _TRIES = 2
 
 
-def pool_ads(more: Sequence[str] = ()) -> Iterator[Others | Bundle]:
-    """Query the configured pool: all beside the slots, then all slots that have cores, with `more` attributes.
+def pool_ads() -> Iterator[Others | Bundle]:
+    """Query the configured pool: all beside the slots, then all slots that have cores.
 
     All of it is asked for before any of it is yielded. Raises PoolUnreachable when the collector does not answer, or
     its clock is another one than this machine's.
@@ -59,7 +59,7 @@ def pool_ads(more: Sequence[str] = ()) -> Iterator[Others | Bundle]:
         for ad in unpacked(bundle, MACHINE_ATTRIBUTES)
     ]
     resources = resources_of(startds)
-    attributes = (*SLOT_ATTRIBUTES, *more, *resources)
+    attributes = (*SLOT_ATTRIBUTES, *resources)
     slots = queried(collector, COLLECTOR, kinds.Startd, SLOTS, attributes)
     collectors = ask(kinds.Collector, COLLECTOR_ATTRIBUTES)
     start = collector_start(collectors)

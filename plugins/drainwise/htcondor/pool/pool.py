@@ -70,7 +70,7 @@ class HTCondorPool:
         with closing(self._asked()) as asked, without_collection():
             answers = asked.ads.values()
             others = cast("Others", next(answers))
-            attributes = (*SLOT_ATTRIBUTES, *self._clients.attributes(), *resources_of(others.startds))
+            attributes = (*SLOT_ATTRIBUTES, *resources_of(others.startds))
             bundles = cast("Iterable[Bundle]", answers)
             slots = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
             sent = self._identities
@@ -96,7 +96,7 @@ class HTCondorPool:
         return self._question()
 
     def _question(self) -> _Question:
-        return _Question(self._snapshot_seconds, self._clients.attributes(), self._identities)
+        return _Question(self._snapshot_seconds, self._identities)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
@@ -183,16 +183,12 @@ class HTCondorPool:
 class _Question:
     """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
     waits and, apart, for who sent what runs.
-
-    more: attributes of the running jobs that are asked of their slots.
     """
 
-    def __init__(self, seconds: float, more: tuple[str, ...], identities: Identities) -> None:
+    def __init__(self, seconds: float, identities: Identities) -> None:
         self.begun, self._seconds = time.monotonic(), seconds
         with ExitStack() as begun:  # what has begun ends when the next cannot begin
-            self.ads: BoundedCall[Others | Bundle] = BoundedCall(
-                seconds, partial(_ask_collector, more), "the collector"
-            )
+            self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, _ask_collector, "the collector")
             begun.callback(self.ads.close)
             self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
             begun.callback(self._demand.close)
@@ -236,10 +232,10 @@ def _require_bindings() -> None:
     require_bindings()
 
 
-def _ask_collector(more: tuple[str, ...]) -> Iterable[Others | Bundle]:
+def _ask_collector() -> Iterable[Others | Bundle]:
     from drainwise.htcondor.pool.collector import pool_ads  # noqa: PLC0415
 
-    return pool_ads(more)
+    return pool_ads()
 
 
 def _ask_demand(seconds: float) -> Iterator[Told]:

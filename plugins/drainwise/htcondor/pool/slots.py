@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from drainwise.facts.client_rules import ACCOUNT, ATTRIBUTE, USER, ClientRules, user_texts
+from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, user_texts
 from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.htcondor.ads.values import (
     LARGEST_SLOT,
@@ -21,7 +21,7 @@ from drainwise.htcondor.ads.values import (
     whole,
 )
 from drainwise.htcondor.demand.resources import slot_amounts
-from drainwise.htcondor.node import CLAIM_VACATE, HOOK_RAN, ORDERS, WALL_LIMIT
+from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN, ORDERS, WALL_LIMIT
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
 from drainwise.htcondor.pool.closed_nodes import why_no_orders
 from drainwise.htcondor.pool.orders import SETTLED_AFTER, parse_orders, run_name
@@ -157,19 +157,16 @@ def _says_something(ad: Ad) -> bool:
 def client_of(slot: Slot, account: str, rules: ClientRules | None) -> ClientProfile:
     """Return which kind of client a slot's pilot is; account: as the accountant calls it.
 
-    The startd puts the job's attributes that the rows ask for into the slot (STARTD_JOB_ATTRS of the drop-in).
+    What rows ask of the job's own ad the node has looked up: users may set an attribute to an expression that keeps
+    busy whoever evaluates it, as the startd and the collector would, so that none is put into the slot.
     """
     if not rules:
         return PAPER
     ad, charged, user = slot.ad, text(slot.ad, "AccountingGroup"), text(slot.ad, "RemoteUser")
     facts: dict[str, tuple[str, ...]] = {}
-    for name in rules.attributes():
-        value = ad.get(name)
-        if isinstance(value, (str, int, float)):
-            facts[ATTRIBUTE + name] = (str(value).lower() if isinstance(value, bool) else str(value),)
     facts[USER] = user_texts((user, text(ad, "RemoteOwner")))
     facts[ACCOUNT] = tuple(one for one in (account, charged, (charged or "").rpartition(".")[0], user) if one)
-    return rules.profile_of(facts)
+    return rules.profile_of(facts, text(ad, CLIENT) or "")
 
 
 def pilot_of(
