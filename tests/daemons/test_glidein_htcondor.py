@@ -32,9 +32,9 @@ SUMS = ("PilotAddUncomTime", "PilotAddFinalExpWaste", "PilotReportStanding")
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[tuple[CondorPool, str]]:
+def site(release: str) -> Iterator[tuple[CondorPool, str]]:
     """One node of 8 cores that are all bob's by right, with drainwise as a site installs it."""
-    with CondorPool(nodes=1, cpus=CORES) as pool:
+    with CondorPool(nodes=1, cpus=CORES, release=release) as pool:
         yield pool, install(pool, reclaim=RECLAIM, quotas=(0, CORES))
 
 
