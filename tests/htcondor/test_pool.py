@@ -14,6 +14,7 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable, RunEnded
 from drainwise.htcondor.ads.values import Others
 from drainwise.htcondor.pool import pool as module
+from drainwise.htcondor.pool import snapshot_question
 from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.pool.facts import Snapshot
 
@@ -30,7 +31,7 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             stream.write(b"?")
         yield Others()
 
-    monkeypatch.setattr(module, "_ask_collector", ask)
+    monkeypatch.setattr(snapshot_question, "_ask_collector", ask)
     return file
 
 
@@ -70,7 +71,7 @@ def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(monkeypat
         raise RunEnded("the collector knows no slot slot1_1@n1 on n1 any more")
 
     shown = Snapshot(NOW, (), ())
-    monkeypatch.setattr(module, "_ask_collector", lambda: iter((Others(),)))
+    monkeypatch.setattr(snapshot_question, "_ask_collector", lambda: iter((Others(),)))
     monkeypatch.setattr(module, "snapshot_of", lambda *_: shown)
     monkeypatch.setattr(module, "to_be_asked", lambda _: {"n1": "slot1_1@n1"})
     monkeypatch.setattr(module, "_ask_knobs", gone)

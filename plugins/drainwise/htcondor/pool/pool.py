@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import cast
 
-from drainwise.common.bounded_call import BoundedCall, each_within, several_within, within
+from drainwise.common.bounded_call import each_within, several_within, within
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.htcondor.ads.packed_ads import Bundle, unpacked
-from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, shown, text
+from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, text
 from drainwise.htcondor.demand.resources import resources_of
-from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.identity.asked import Identities
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
 from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
 from drainwise.htcondor.pool.orders import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.snapshot import snapshot_of
+from drainwise.htcondor.pool.snapshot_question import SnapshotQuestion, without_collection
 from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -28,7 +27,6 @@ from drainwise.pool.kept_room import KeptRoom
 
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
-_OF_ACCESS_POINTS = 0.3  # of the time of a snapshot, for one access point
 _AHEAD_SECONDS = 3.0  # an answer that was asked for longer ago is not of now
 ORDER_SECONDS = 30.0  # a startd does not respond for some seconds while it reconfigures
 
@@ -55,7 +53,7 @@ class HTCondorPool:
         """The nodes of the last whole answer."""
         self._drained: dict[str, str] = {}
         """Of these, the ones that are drained, each with the reason."""
-        self._ahead: _Question | None = None
+        self._ahead: SnapshotQuestion | None = None
 
     def require_bindings(self) -> None:
         """Raise UsageError when HTCondor's Python bindings here are too old."""
@@ -86,7 +84,7 @@ class HTCondorPool:
             return with_knobs(seen, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
         return seen
 
-    def _asked(self) -> _Question:
+    def _asked(self) -> SnapshotQuestion:
         """Return the question that was asked ahead, if that was just now; else ask."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
@@ -95,8 +93,8 @@ class HTCondorPool:
             ahead.close()
         return self._question()
 
-    def _question(self) -> _Question:
-        return _Question(self._snapshot_seconds, self._identities)
+    def _question(self) -> SnapshotQuestion:
+        return SnapshotQuestion(self._snapshot_seconds, self._identities)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
         """See `Pool`; the order is read back before this returns."""
@@ -180,48 +178,6 @@ class HTCondorPool:
         return sorted(done)
 
 
-class _Question:
-    """What a snapshot asks, three processes at once: the collector for all slots, and the access points for what
-    waits and, apart, for who sent what runs.
-    """
-
-    def __init__(self, seconds: float, identities: Identities) -> None:
-        self.begun, self._seconds = time.monotonic(), seconds
-        with ExitStack() as begun:  # what has begun ends when the next cannot begin
-            self.ads: BoundedCall[Others | Bundle] = BoundedCall(seconds, _ask_collector, "the collector")
-            begun.callback(self.ads.close)
-            self._demand: BoundedCall[Told] = BoundedCall(seconds, partial(_ask_demand, seconds), "what jobs ask for")
-            begun.callback(self._demand.close)
-            self.identities = identities.ask(seconds)
-            begun.pop_all()
-
-    def told(self) -> Told | str:
-        """Return which jobs wait and where they could run; why not, when that was not told in time."""
-        left = self.begun + self._seconds - time.monotonic()
-        try:
-            return next(self._demand.values(left))
-        except PoolError as fault:
-            return shown(str(fault))
-
-    def close(self) -> None:
-        """End them."""
-        self.ads.close()
-        self._demand.close()
-        self.identities.close()
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Suspend Python's garbage collector, which would go through many new values, all in use, again and again."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 # The bindings are imported in the child that asks: each question reads the configuration as it is then, and a command
 # that asks nothing does not need them.
 
@@ -230,18 +186,6 @@ def _require_bindings() -> None:
     from drainwise.htcondor.ads.bindings import require_bindings  # noqa: PLC0415
 
     require_bindings()
-
-
-def _ask_collector() -> Iterable[Others | Bundle]:
-    from drainwise.htcondor.pool.collector import pool_ads  # noqa: PLC0415
-
-    return pool_ads()
-
-
-def _ask_demand(seconds: float) -> Iterator[Told]:
-    from drainwise.htcondor.demand.ask import ask_demand  # noqa: PLC0415
-
-    yield ask_demand(seconds * _OF_ACCESS_POINTS)
 
 
 def _give(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
