@@ -9,8 +9,9 @@ import numpy as np
 
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
+from drainwise.reclaim.cut_wastes import cut_wastes
 from drainwise.reclaim.decide.by_user import able_and_closed
-from drainwise.reclaim.figures import cut_wastes, figures_of
+from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import policy_called
