@@ -16,8 +16,7 @@ from drainwise.htcondor.pool.slots import NO_UPDATE_HOOK, pilot_of, slot_of
 from drainwise.htcondor.setup import render
 from drainwise.htcondor.setup.render import drop_in_path
 from drainwise.pool.facts import Pilot
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.schema import FeaturesSection
+from drainwise.siteconfig import FeaturesSection, SiteConfig
 
 NOW, START, LIMIT = 1795259000, 1795258515, 172_800
 JOB = "central.pool.test#28.0#1795258311"

@@ -15,8 +15,7 @@ import pytest
 from drainwise.features.serve.server import FeatureServer, tls_context
 from drainwise.install.features_probe import FeatureServerFacts, features_findings, judge_server, server_facts
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.schema import FeaturesSection
+from drainwise.siteconfig import FeaturesSection, SiteConfig
 from own_certificate import own_certificate
 
 NOW = 1_800_000_000.0

@@ -20,8 +20,7 @@ from drainwise.features.job_token import features_url, make_token
 from drainwise.features.read_http import HttpReader
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.features_unit import FEATURES_UNIT, features_unit
-from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.schema import FeaturesSection
+from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
 
 SITE = SiteConfig(file="/etc/drainwise/site.ini")

@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
-from drainwise.siteconfig.schema import CONDITIONS, KIND, SECTIONS, KindSection
+from drainwise.siteconfig.feature_sections import CONDITIONS, KIND, KindSection
+from drainwise.siteconfig.schema import SECTIONS
 from drainwise.siteconfig.table import keys_of
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System

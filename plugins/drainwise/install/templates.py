@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.install.rendered_tree import RenderedFile
-from drainwise.siteconfig.schema import CONDITIONS, SECTIONS, NodeFacts, SiteConfig
+from drainwise.siteconfig.feature_sections import CONDITIONS, NodeFacts
+from drainwise.siteconfig.schema import SECTIONS, SiteConfig
 
 if TYPE_CHECKING:
     import jinja2

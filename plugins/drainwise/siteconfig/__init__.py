@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from drainwise.siteconfig.feature_sections import FeaturesSection
 from drainwise.siteconfig.load import DEFAULT_SITE_FILE, load
 from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
-from drainwise.siteconfig.schema import FeaturesSection, PilotSection, ReclaimSection, SiteConfig, TrustSection
+from drainwise.siteconfig.schema import PilotSection, ReclaimSection, SiteConfig, TrustSection
 
 __all__ = [
     "DEFAULT_SITE_FILE",

@@ -9,9 +9,10 @@ from typing import Any
 
 from drainwise.common.written_file import read_text
 from drainwise.facts.errors import ConfigurationError
+from drainwise.siteconfig.feature_sections import KIND, KindSection
 from drainwise.siteconfig.kinds import text
 from drainwise.siteconfig.node_sections import NodeSection
-from drainwise.siteconfig.schema import KIND, SECTIONS, KindSection, SiteConfig
+from drainwise.siteconfig.schema import SECTIONS, SiteConfig
 from drainwise.siteconfig.table import Key, keys_of
 from drainwise.systems import find
 

@@ -14,7 +14,8 @@ from drainwise.siteconfig.table import key, optional
 from drainwise.siteconfig.units import format_duration
 
 if TYPE_CHECKING:
-    from drainwise.siteconfig.schema import Contradiction, SiteConfig
+    from drainwise.siteconfig.feature_sections import Contradiction
+    from drainwise.siteconfig.schema import SiteConfig
 
 
 @dataclass(frozen=True)
