@@ -18,6 +18,11 @@ def test_the_example_in_docs_is_the_table() -> None:
     assert (DOCS / "site.ini.example").read_text() == example()
 
 
+def test_the_example_is_plain_text_for_every_locale() -> None:
+    """Packages install it, and files of the site are read and written as ASCII."""
+    assert example().isascii()
+
+
 def test_the_example_as_it_stands_sets_nothing(tmp_path: Path) -> None:
     """All its values are comments: it may be installed unread."""
     file = tmp_path / "site.ini"

@@ -146,7 +146,7 @@ def rule(longest: int = 300) -> TextKind[Rule]:
         f"a text with fields such as vo={{vo}} job={{ce_job}} {{}}, at most {longest} characters; there are {names}"
         " and {}, each once in a pattern, with a text between two of them; ` | ` stands between patterns"
     )
-    return TextKind("rule", "{vo}, {ce_job}, …", expected, parse, lambda found: found.written)
+    return TextKind("rule", "{vo}, {ce_job} and so on", expected, parse, lambda found: found.written)
 
 
 def payload_patterns() -> TextKind[str]:
