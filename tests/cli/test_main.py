@@ -100,6 +100,20 @@ def test_a_missing_package_is_named_with_what_installs_it(
     assert capsys.readouterr().err == f"drainwise: this command needs the Python package {package}: {installs}\n"
 
 
+def test_a_package_for_another_python_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As numpy says it, in pages: its first line, and for which Python; a fault of ours stays one."""
+    command(monkeypatch, ImportError("\n\nIMPORTANT: PLEASE READ THIS\n\nmore\n"))
+    assert main(["status"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"drainwise: a Python package cannot be loaded by {sys.executable}, Python 3.")
+    assert said.endswith(": one of numpy, jinja2, htcondor: IMPORTANT: PLEASE READ THIS: install it for this Python\n")
+    command(monkeypatch, ImportError("cannot import name", name="drainwise.x"))
+    with pytest.raises(ImportError):
+        main(["status"])
+
+
 def test_where_pip_has_not_installed_drainwise_its_extras_are_not_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

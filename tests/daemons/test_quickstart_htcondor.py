@@ -26,8 +26,6 @@ include ifexist : /etc/condor/config.d/40-drainwise-enabled.conf
 include ifexist : /etc/condor/config.d/50-drainwise.conf
 UPDATE_INTERVAL = 3
 """
-# Python's library of the pool's releases is that of the extension modules.
-PYTHON = {"trixie": "3.13", "sid": "3.13"}
 WAIT_SECS = 90.0
 
 
@@ -95,7 +93,8 @@ def admin(plain_pool: CondorPool, debs: str) -> Admin:
     for name in ("info", "updates", "triggers"):
         Path(f"{plain_pool.root}/var/lib/dpkg/{name}").mkdir(exist_ok=True)
     Path(f"{plain_pool.root}/var/lib/dpkg/status").touch()
-    return Admin(plain_pool, debs, wheels_for(PYTHON[plain_pool.release]))
+    asked = "import sys; print(*sys.version_info[:2], sep='.')"
+    return Admin(plain_pool, debs, wheels_for(plain_pool.run(["python3", "-c", asked]).stdout.strip()))
 
 
 def test_the_quick_start(admin: Admin) -> None:

@@ -60,6 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if fault.name is None or fault.name.partition(".")[0] not in _POOL_SIDE:
             raise
         return _say(f"this command needs the Python package {fault.name}: {_installed_by(fault.name, words)}", 1)
+    except ImportError as fault:
+        if (fault.name or "").partition(".")[0] == "drainwise":
+            raise
+        why = next((line for line in map(str.strip, str(fault).splitlines()) if line), "no reason")
+        version = ".".join(map(str, sys.version_info[:2]))
+        what = f"a Python package cannot be loaded by {sys.executable}, Python {version}"
+        return _say(f"{what}: {fault.name or 'one of numpy, jinja2, htcondor'}: {why}: install it for this Python", 1)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
