@@ -148,7 +148,8 @@ def test_one_warning_and_its_jobs_run_here(launches: dict[Case, Future[Ended]], 
     """What can be mapped is; what is not counted here, or too large, runs alone."""
     ended = launches[case].result()
     assert ended.code == 0, ended
-    assert len(ended.said.splitlines()) == 1, ended.said
+    said = [line for line in ended.said.splitlines() if "memory is limited for each process of a job" not in line]
+    assert len(said) == 1, ended.said  # beside what this machine's control groups allow
     assert f"{case.backend} cannot be used here: " in ended.said and case.says in ended.said
     states = {name: (job["backend"], job["state"]) for name, job in ended.jobs.items()}
     assert states == dict.fromkeys((job["name"] for job in JOBS), ("local", "done"))

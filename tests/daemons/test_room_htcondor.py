@@ -200,8 +200,9 @@ def test_an_access_point_that_hangs_leaves_demand_as_it_was_before(pool: CondorP
         pool.run(["kill", "-CONT", *pids])
     [kind] = nodes_of(seen)
     assert (kind["jobs"], kind["needs"]["cores"], kind["nodes"]) == (2, 4, [f"node{number}" for number in range(1, 6)])
-    [notice] = seen["notices"]
-    assert "the jobs of central.pool.test count by their cores alone" in notice
+    demand, *others = sorted(seen["notices"], key=lambda notice: "who sent the pilots" in notice)
+    assert "the jobs of central.pool.test count by their cores alone" in demand
+    assert len(others) <= 1, "who sent pilots that have begun since may be unknown"
 
 
 def test_a_pilot_on_a_node_that_is_drained_is_on_its_way_and_knows_until_when(pool: CondorPool) -> None:
