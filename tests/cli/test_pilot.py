@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from drainwise.pilot.decide.settings import PilotSettings
 
 PROGRAM = f"import sys; sys.path.append({str(Path(drainwise.__file__).parents[1])!r}); sys.dont_write_bytecode = True; "
 PROGRAM += "from drainwise.cli.main import main; sys.exit(main())"
+PR_GET_CHILD_SUBREAPER = 37
 
 
 def ran(*words: str, python: str) -> subprocess.CompletedProcess[str]:
@@ -40,7 +42,7 @@ def ran(*words: str, python: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_wrong_usage(words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line that says what was expected, and exit code 2."""
+    """One line that says what was expected, and exit code 2; and no process that adopts orphans."""
     try:
         code: object = main(["pilot", *words])
     except SystemExit as ended:
@@ -48,6 +50,9 @@ def test_wrong_usage(words: tuple[str, ...], said: str, capsys: pytest.CaptureFi
     shown = capsys.readouterr()
     assert (code, shown.out) == (2, "")
     assert said in shown.err.splitlines()[-1]
+    adopts = ctypes.c_int()
+    ctypes.CDLL(None).prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(adopts), 0, 0, 0)
+    assert not adopts.value
 
 
 def test_a_plain_python_is_enough() -> None:

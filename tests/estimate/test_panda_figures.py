@@ -139,6 +139,13 @@ def test_n_gb_per_job_less_default_output() -> None:
     assert today("nGBPerJob", one, task=by_input).value == 2
 
 
+def test_an_input_of_less_than_a_byte_is_none() -> None:
+    """The output is then for each file, as where nothing is told of the input."""
+    tiny, none = (job(events=1024, output_bytes=MB, input_bytes=size) for size in (5e-324, 0.0))
+    by_input = Parameters(out_disk_unit="kB")
+    assert panda_figures([tiny], by_input, TODAY) == panda_figures([none], by_input, TODAY)
+
+
 @given(st.lists(jobs(), max_size=5), st.booleans())
 def test_figures_are_whole_finite_and_within_their_caps(done: list[Finished], by_event: bool) -> None:
     """Whatever sound jobs there are: nothing negative or beyond a cap, never from more jobs than there are."""

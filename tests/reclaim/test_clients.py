@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.facts.clients import PROFILES
@@ -91,7 +91,8 @@ def test_who_goes_on_is_never_cheaper_than_who_drains(said: PilotReport | None, 
     does not end within the horizon is not compared, as its stop is sooner.
     """
     known = [end for end in (said.last_exp_job_end, said.last_max_job_end) if end] if said is not None else []
-    assume(all(end + PANDA_STOP + SITE.margin < NOW + SITE.horizon for end in known))
+    if any(end + PANDA_STOP + SITE.margin >= NOW + SITE.horizon for end in known):
+        return
     site = dataclasses.replace(SITE, drain_only=is_gentle)
     drains = assess(pilot(1, said), NOW, site)
     if said is not None:

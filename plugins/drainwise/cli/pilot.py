@@ -113,12 +113,12 @@ def run(args: argparse.Namespace) -> int:
     learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
     inner = {name: value for name, value in environment.items() if not name.endswith("JOBSTATUS")}
+    queue: PayloadQueue | None = None
+    if args.queue is not None:  # refused before anything of this process has changed
+        queue = DirectoryQueue(os.path.realpath(args.queue), pilot, log)
     adopt_orphans()
     processes = Processes(directory, inner, pilot, settings.kill_wait)
-    queue: PayloadQueue
-    if args.queue is not None:
-        queue = DirectoryQueue(os.path.realpath(args.queue), pilot, log)
-    else:
+    if queue is None:
         queue = command = CommandQueue(args.payload_command, directory, inner, pilot, log)
         processes.leave_alone(command.pid, command.gone)
     channels = Channels(directory, environment.get("JOBSTATUS"), lease.cores, log)

@@ -129,9 +129,9 @@ def _out_sizes(jobs: Sequence[Finished], task: Parameters) -> list[tuple[int, Fi
 
 
 def _main_input(job: Finished) -> float:
-    """Return MB of its main input; files of no size, such as made-up ones, count as 1 MB each."""
+    """Return MB of its main input; files of less than a byte, such as made-up ones, count as 1 MB each."""
     size = (job.input_bytes or 0) - (job.secondary_input_bytes or 0)
-    return float(size) / MB if size > 0 else float(max(1, job.files or 1))
+    return float(size) / MB if size >= 1 else float(max(1, job.files or 1))
 
 
 def _work_disk_count(jobs: Sequence[Finished], task: Parameters) -> Figure | None:
