@@ -126,6 +126,11 @@ THE_QUICK_START = {  # test_quickstart_htcondor.py
     "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini",
     "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini --act",
 }
+THE_DOCTOR = {  # test_quickstart_htcondor.py, tests/doctor
+    "drainwise doctor",
+    "drainwise doctor --bundle drainwise-bundle.tar.gz",
+    "condor_status -constraint 'SlotID == 1' -af Machine PilotCronVersion",
+}
 THE_PACKAGES = {"scripts/package deb", "scripts/package rpm"}  # tests/install/test_packages.py
 ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/cli/test_on_request.py
     "drainwise plan --cores 64 --by +2h",
@@ -231,6 +236,7 @@ ALL |= (
     | THE_AGENT
     | THE_QUICK_START
     | THE_PACKAGES
+    | THE_DOCTOR
     | ON_REQUEST
     | THE_JOURNAL
     | THE_VALIDATION

@@ -2,6 +2,9 @@
 
 The packages go in by dpkg, and pip fetches from a directory, since the pool has no network. Its machines share one root
 file system and keep their configuration apart, so the node includes what /etc/condor/config.d has of drainwise.
+
+The packages of the first steps are of an earlier version, N-1, those of the upgrade are this one: between the two this
+version's commands look at nodes of the earlier one.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from pathlib import Path
 
 import pytest
 
+import drainwise
+from asked_doctor import assert_doctors, versions_and_orders
 from clean_machine import wheels_for
 from condor_jobs import scripted
 from condor_pool import CondorPool
-from package_build.clone import ROOT
+from package_build.clone import ROOT, copy_clone
 
 PAGE = Path(ROOT, "docs", "quickstart-htcondor.md").read_text()
 READS = """\
@@ -27,6 +32,7 @@ include ifexist : /etc/condor/config.d/50-drainwise.conf
 UPDATE_INTERVAL = 3
 """
 WAIT_SECS = 90.0
+EARLIER = "0.0.9"
 
 
 def lines_of(step: str) -> list[list[str]]:
@@ -41,8 +47,11 @@ class Admin:
     """Somebody who types lines on machines of a pool."""
 
     pool: CondorPool
-    debs: str
+    debs: dict[str, str]
+    """Where the packages lie, by their version."""
     wheels: str
+    version: list[str]
+    """Of the packages that `apt install` takes now."""
 
     def types(self, line: str, node: str) -> str:
         """What a line prints."""
@@ -57,7 +66,7 @@ class Admin:
         if words[1] == "purge":
             argv = ["--purge", *words[2:]]
         else:
-            files = [next(Path(self.debs).glob(word)) for word in words[2:]]
+            files = [next(Path(self.debs[self.version[-1]]).glob(word)) for word in words[2:]]
             argv = ["--install", "--force-confold", *map(str, files)]
         command = ["dpkg", f"--root={self.pool.root}", "--force-depends", *argv]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
@@ -74,10 +83,17 @@ class Admin:
 
 
 @pytest.fixture(scope="module")
-def debs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("debs")
-    subprocess.run([f"{ROOT}/scripts/package", "deb", "--out", place], check=True, timeout=300)
-    return str(place)
+def debs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    found = {}
+    for version in (EARLIER, drainwise.__version__):
+        place = tmp_path_factory.mktemp("debs")
+        copy_clone(str(place / "clone"))
+        begin = place / "clone" / "plugins" / "drainwise" / "__init__.py"
+        begin.write_text(begin.read_text().replace(f'"{drainwise.__version__}"', f'"{version}"'))
+        build = [f"{place}/clone/scripts/package", "deb", "--out", f"{place}/out"]
+        subprocess.run(build, check=True, timeout=300)
+        found[version] = str(place / "out")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +104,13 @@ def plain_pool(release: str) -> Iterator[CondorPool]:
 
 
 @pytest.fixture(scope="module")
-def admin(plain_pool: CondorPool, debs: str) -> Admin:
+def admin(plain_pool: CondorPool, debs: dict[str, str]) -> Admin:
     Path(f"{plain_pool.root}/var/lib/dpkg").mkdir(parents=True, exist_ok=True)
     for name in ("info", "updates", "triggers"):
         Path(f"{plain_pool.root}/var/lib/dpkg/{name}").mkdir(exist_ok=True)
     Path(f"{plain_pool.root}/var/lib/dpkg/status").touch()
     asked = "import sys; print(*sys.version_info[:2], sep='.')"
-    return Admin(plain_pool, debs, wheels_for(plain_pool.run(["python3", "-c", asked]).stdout.strip()))
+    return Admin(plain_pool, debs, wheels_for(plain_pool.run(["python3", "-c", asked]).stdout.strip()), [EARLIER])
 
 
 def test_the_quick_start(admin: Admin) -> None:
@@ -143,11 +159,16 @@ def test_the_quick_start(admin: Admin) -> None:
     shown = "condor_status -constraint 'PilotReclaimDeadline isnt undefined' -af Name"
     pool.wait_for(lambda: admin.types(shown, "central"), 20.0, "the order in the slot")
 
+    assert versions_and_orders(pool) == ({EARLIER: 1}, 1), "this version reads nodes of the earlier one"
+    admin.version.append(drainwise.__version__)
     again, away = lines_of("Upgrade")
     for line in again:
         admin.types(line, "node1")
+    pool.wait_for(lambda: versions_and_orders(pool)[0] == {drainwise.__version__: 1}, WAIT_SECS, "the node's version")
+    assert versions_and_orders(pool)[1] == 1, "the order stands"
     # Ordered to go within the hour, it runs.
     assert pool.queue(f"ClusterId == {later} && JobStatus == 2 && NumShadowStarts == 1", ["JobStatus"])
+    assert_doctors(pool)
     for line in away:
         admin.types(line, "node1")
     left = pool.run(["sh", "-c", "find /usr /etc /var /run -xdev -name '*drainwise*' -not -path '*/log/*'"]).stdout

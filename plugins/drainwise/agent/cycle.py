@@ -37,7 +37,7 @@ class Cycle:
 
     plan: None when nothing could be decided. outcome: None when nothing was to be done: a dry run, a kill switch, a
     fault. fault: why the cycle could not be done to its end, or "". acting: whether it was to act. next_in: seconds
-    until the next one begins.
+    until the next one begins. versions: those of the nodes, see `Snapshot`.
     """
 
     started: int
@@ -48,6 +48,7 @@ class Cycle:
     acting: bool
     next_in: float = 0.0
     unused: float = 0.0
+    versions: tuple[tuple[str, int], ...] = ()
 
     @property
     def halted(self) -> str:
@@ -113,7 +114,7 @@ def run_cycle(
     except DrainwiseError as error:
         fault = str(error)
     seconds = time.monotonic() - began
-    return Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused)
+    return Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused, versions=work.versions)
 
 
 @dataclass
@@ -134,10 +135,12 @@ class _Work:
     plan: Plan | None = None
     outcome: CycleOutcome | None = None
     unused: float = 0.0
+    versions: tuple[tuple[str, int], ...] = ()
 
     def do(self) -> None:
         noted = Noted(self.journal or NullJournal(), self.memory)
         snapshot, now = self._look()
+        self.versions = snapshot.versions
         fault = self._learn(snapshot, now, noted)
         for event in self.memory.payloads_seen(snapshot):
             noted.write(event)

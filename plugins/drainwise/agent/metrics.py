@@ -15,6 +15,7 @@ from drainwise import __version__
 from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
 from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
+from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.plan import Plan
 
 MOST_ACCOUNTS = 50
@@ -67,6 +68,9 @@ class Metrics:
         self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
         self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be given an order.")
         self._stuck = gauge("stuck_pilots", "Pilots in which their nodes have seen no payload for long.")
+        self._nodes = Gauge(
+            "drainwise_nodes", "Nodes by the version of drainwise that they run.", ("version",), registry=registry
+        )
         self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
         self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
@@ -89,6 +93,9 @@ class Metrics:
         self._unused.inc(cycle.unused)
         if cycle.plan is not None:
             self._last_good.set(cycle.started)
+            self._nodes.clear()
+            for version, nodes in cycle.versions:
+                self._nodes.labels(version or UNKNOWN).set(nodes)
             self._decided(cycle.plan)
         if cycle.outcome is not None:
             self._done(cycle.outcome, "" if cycle.plan is None else cycle.plan.policy)
