@@ -20,7 +20,7 @@ def assert_doctors(pool: CondorPool) -> None:
     """What `doctor` says on the node and on the central machine, as root and as a plain user; what a bundle holds."""
     node = json.loads(pool.run(["sh", "-c", "drainwise doctor --json || true"], node="node1").stdout)
     [batch] = node["facts"]["batch"]
-    assert (batch["roles"], batch["in_force"], batch["whole"]) == (["execute"], True, False)
+    assert (batch["roles"], batch["in_force"], batch["whole"]) == (["execute"], True, False), batch
     assert [one["version"] for one in batch["nodes"]] == [drainwise.__version__]
     verdicts = {(one["topic"], one["severity"]) for one in node["findings"]}
     assert ("in force", "ok") in verdicts and ("fresh", "missing") not in verdicts, node

@@ -10,7 +10,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 
-from drainwise.common.bounded_command import run_bounded
+from drainwise.common.bounded_command import Answer, run_bounded
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION
@@ -23,8 +23,7 @@ SILENT = "silent"
 
 _SECONDS = 30.0
 _PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"
-_UNDEFINED = "Not defined: "
-_KNOBS = ("DAEMON_LIST", "FULL_HOSTNAME", "CONDOR_VERSION", "DRAINWISE_RUN", "DRAINWISE_WASTE", "DRAINWISE_ENABLED")
+_KNOBS = ("DAEMON_LIST", "FULL_HOSTNAME", "CONDOR_VERSION", "DRAINWISE_RUN", "DRAINWISE_WASTE")
 _ROLES = {"STARTD": "execute", "SCHEDD": "access", "NEGOTIATOR": "central"}
 _COLUMNS = ("Machine", CRON_VERSION, CRON_HEARTBEAT, "MyCurrentTime", STANDING, "State", "PartitionableSlot")
 _PACKAGED = "/etc/condor/config.d/50-drainwise.conf"
@@ -34,7 +33,7 @@ _ENABLE = "echo 'DRAINWISE_ENABLED = True' > /etc/condor/config.d/40-drainwise-e
 def batch_facts(site: SiteConfig) -> BatchFacts | None:
     """Look at this machine; None where HTCondor's commands or its configuration are not there."""
     try:
-        knobs = knobs_in(_ask("condor_config_val", *_KNOBS))
+        knobs = _knobs()
     except PoolUnreachable:
         return None
     daemons = knobs.get("DAEMON_LIST", "").replace(",", " ").upper().split()
@@ -69,14 +68,16 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
     )
 
 
-def knobs_in(answer: str) -> dict[str, str]:
-    """Return the knobs of `_KNOBS` by name, as condor_config_val printed them in this order, without those not set."""
-    lines = answer.splitlines()
-    return {
-        name: line.strip()
-        for name, line in zip(_KNOBS, lines)
-        if not line.startswith(_UNDEFINED) and len(lines) == len(_KNOBS)
-    }
+def _knobs() -> dict[str, str]:
+    """Return the knobs of `_KNOBS` that are set here, by name. Raises PoolUnreachable without HTCondor."""
+    found = {}
+    for name in _KNOBS:
+        answer = _run("condor_config_val", name)
+        if answer.code == 0:
+            found[name] = answer.text.strip()
+    if "DAEMON_LIST" not in found:
+        raise PoolUnreachable("HTCondor has no configuration here")
+    return found
 
 
 def _in_force(roles: tuple[str, ...], knobs: dict[str, str]) -> bool | None:
@@ -136,15 +137,16 @@ def _rights(site: SiteConfig, nodes: tuple[SeenNode, ...]) -> Rights:
 
 
 def _ask(name: str, *words: str) -> str:
-    """Return what a command of HTCondor printed; raises PoolUnreachable where it is not there or does not answer."""
+    """Return what a command of HTCondor printed. Raises PoolUnreachable where it is not there or does not answer."""
+    answer = _run(name, *words)
+    if answer.code != 0:
+        raise PoolUnreachable(f"{name}: {answer.complaint}")
+    return answer.text
+
+
+def _run(name: str, *words: str) -> Answer:
     program = shutil.which(name) or shutil.which(name, path=_PLACES)
     if program is None:
         raise PoolUnreachable(f"{name} is not there")
     environment = {**{key: value for key, value in os.environ.items() if "CONDOR" in key}, "LC_ALL": "C"}
-    answer = run_bounded((os.path.abspath(program), *words), {**environment, "PATH": _PLACES}, _SECONDS)
-    # condor_config_val ends with 1 where one of the knobs is not set.
-    if answer.code != 0 and name != "condor_config_val":
-        raise PoolUnreachable(f"{name}: {answer.complaint}")
-    if not answer.out and answer.code != 0:
-        raise PoolUnreachable(f"{name}: {answer.complaint}")
-    return answer.text
+    return run_bounded((os.path.abspath(program), *words), {**environment, "PATH": _PLACES}, _SECONDS)
