@@ -9,6 +9,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 from drainwise.common.bounded_command import Answer, run_bounded
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
@@ -56,9 +57,7 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
         agent_here=is_central,
         daemons=("condor_master", *(f"condor_{daemon.lower()}" for daemon in _ROLES if daemon in daemons)),
         in_force=_in_force(roles, knobs),
-        enable=_ENABLE
-        if os.path.exists(_PACKAGED)
-        else f"drainwise config htcondor --role {' '.join(roles[:1])} --out /",
+        enable=_enable(roles),
         whole=is_central,
         nodes=nodes,
         standings=standings_in(rows),
@@ -66,6 +65,15 @@ def batch_facts(site: SiteConfig) -> BatchFacts | None:
         fault=fault,
         stale_after=site.pilot.heartbeat_limit,
     )
+
+
+def _enable(roles: tuple[str, ...]) -> str:
+    """Return how drainwise is put in force: by one line, by rendering here, or by what was rendered elsewhere."""
+    if os.path.exists(_PACKAGED):
+        return _ENABLE
+    if find_spec("jinja2") is None:
+        return "drainwise install --tree DIR   (rendered on the central machine: docs/install.md)"
+    return f"drainwise config htcondor --role {' '.join(roles[:1])} --out / && condor_reconfig"
 
 
 def _knobs() -> dict[str, str]:
