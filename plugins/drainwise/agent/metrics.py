@@ -67,6 +67,9 @@ class Metrics:
         self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
         self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be given an order.")
         self._stuck = gauge("stuck_pilots", "Pilots in which their nodes have seen no payload for long.")
+        self._contradictory = gauge(
+            "contradictory_pilots", "Pilots whose nodes have found that their reports cannot be so."
+        )
         self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
         self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
@@ -107,6 +110,7 @@ class Metrics:
         self._paused_cores.set(sum(one.cores for one in plan.paused))
         self._closed.set(plan.closed_nodes)
         self._stuck.set(plan.stuck)
+        self._contradictory.set(plan.contradictory)
 
     def _done(self, outcome: CycleOutcome, policy: str) -> None:
         for act in outcome.acts:

@@ -115,6 +115,7 @@ class Plan:
     usable: cores of the orders that lie together as the waiting jobs need them; None when the jobs are not known.
     withdrawals: of the orders whose reason has gone. notices: what the decision could not count on, a sentence each.
     closed_nodes: nodes with pilots that can get no order. stuck: pilots without any payload for long.
+    contradictory: pilots whose nodes have found that their reports cannot be so.
     waiting: cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots
     with an order, by run. paused: demand that does not count now. since: when the need of each account that waits
     opened, UNIX s; None where none stays open.
@@ -130,6 +131,7 @@ class Plan:
     notices: tuple[str, ...] = ()
     closed_nodes: int = 0
     stuck: int = 0
+    contradictory: int = 0
     waiting: Mapping[str, float] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, AccountPart]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()

@@ -172,7 +172,9 @@ def collect(
                 and _is_weak(report, job, now, heartbeat_limit)
             ):
                 report = observed_report(told)
-            refuted = seen is not None and contradicts(seen.wrong, now)
+            refuted = (
+                seen is not None and observed is not None and contradicts(seen.wrong, now, observed.contradictory_after)
+            )
             body = report_ad(report, job, now, heartbeat_limit, refuted) + live if report is not None else ""
             says_nothing = report is None or report.source == PROCESSES
             if says_nothing and start < hooks and hook_ran(job.descriptor):
@@ -284,7 +286,9 @@ def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots 
     from drainwise.htcondor.node.observed_slots import ObservedSlots  # noqa: PLC0415 - a site without pays nothing
     from drainwise.node.payloads.payload_profiles import site_rows  # noqa: PLC0415
 
-    return ObservedSlots(f"{state}-seen", startd, site_rows(settings.text("payload_patterns")))
+    return ObservedSlots(
+        f"{state}-seen", startd, site_rows(settings.text("payload_patterns")), settings.contradictory_after
+    )
 
 
 def main(arguments: list[str]) -> NoReturn:

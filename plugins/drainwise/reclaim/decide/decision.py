@@ -101,6 +101,7 @@ def make_plan(
         ),
         closed_nodes=_closed_nodes(snapshot),
         stuck=len(stuck_pilots(seen, now, settings.stuck)),
+        contradictory=sum(one.contradictory for one in seen.pilots),
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),
         paused=pauses,
