@@ -37,7 +37,7 @@ from drainwise.pool.job_kinds_json import (
 
 FORMAT, VERSION = "drainwise snapshot", 6
 
-_SINCE_NINE = {"exp_waste_curve": None}
+_SINCE_NINE = {"exp_waste_curve": None, "returned_cores": None, "returned_memory": None, "returned_since": None}
 """What reports in earlier snapshots have not got."""
 
 # The kinds of the fields; `?` = may be null.
