@@ -188,10 +188,10 @@ def test_the_nodes_are_shown_by_their_price(pool: CondorPool) -> None:
 
 def runs_on(pool: CondorPool, node: str) -> tuple[list[str], float]:
     """Return the jobs that the startd of a node has, and the node's price by the lists of its partitionable slot."""
-    query = ["condor_status", "-direct", f"{node}.pool.test", "-af", "GlobalJobId", PRICE]
+    query = ["condor_status", "-direct", f"{node}.pool.test", "-af", "PartitionableSlot", "GlobalJobId", PRICE]
     rows = [line.split() for line in pool.run(query).stdout.splitlines()]
-    [price] = [float(row[1]) for row in rows if row[0] == "undefined"]
-    return [row[0] for row in rows if row[0] != "undefined"], price
+    [price] = [float(row[2]) for row in rows if row[0] == "true"]
+    return [row[1] for row in rows if row[0] != "true" and row[1] != "undefined"], price
 
 
 def test_a_claim_that_is_used_again_obeys_nothing_of_the_run_before(pool: CondorPool) -> None:
