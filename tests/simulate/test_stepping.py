@@ -159,7 +159,7 @@ def test_what_nobody_can_order_is_named(step: StepDecision) -> None:
 
 
 def test_a_pilot_that_is_asked_returns_each_chunk_as_its_payloads_end() -> None:
-    """Payloads of 2 cores end at minutes 20, 30 and 40, one of 2 runs on: 4 cores together come back at 30 and not before.
+    """Payloads of 2 cores end at minutes 20, 30 and 40, one of 2 runs on: 4 cores together come back at 30.
 
     What waits starts in none of the cores that are asked for; the cores that were not asked for are filled again.
     """
