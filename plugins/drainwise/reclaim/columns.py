@@ -17,7 +17,11 @@ from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.pilotad.report import (
     BELIEVED_STANDINGS,
     CONTRADICTORY,
+    FRESH,
+    GLIDEIN,
+    INCOMPLETE,
     OBSERVED,
+    STALE,
     PilotReport,
     bounded,
     standing_and_rule,
@@ -30,6 +34,8 @@ from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 SILENT = "silent"
 """Standing of a pilot that reports nothing."""
+
+STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, INCOMPLETE, CONTRADICTORY, SILENT)
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
 _HIGHEST_PRIORITY = 1 << 24
