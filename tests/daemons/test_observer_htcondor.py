@@ -81,7 +81,7 @@ def test_a_claim_of_cores_where_nothing_works_is_contradictory(site: tuple[Condo
     names = {cluster: slot_of(pool, cluster).text("Name") for cluster in (lie, truth)}
     standings, _ = status_of(pool, site_file)
     assert [standings[names[cluster]] for cluster in (lie, truth)] == ["contradictory", "fresh"]
-    assert_metric(site, "drainwise_contradictory_pilots", 1)
+    assert_metric(site, 'drainwise_pilots{standing="contradictory"}', 1)
     told = slot_of(pool, truth)
     assert told["PilotReportStanding"] == "fresh" and told["PilotUsedCpu"] == CLAIMED, "however long it is looked at"
     pool.run(["condor_rm", "-all"])
