@@ -60,12 +60,14 @@ def vanished(
 
 
 def away(launcher: LaunchOnSite, name: str, leave: Callable[[], object], come_back: Callable[[], object]) -> None:
-    """The daemon goes away while jobs run and others wait; it comes back, and each job has run once."""
+    """The daemon goes away while jobs run and others wait; jobs end, it comes back, and each job has run once."""
     before = len(launcher.system.accounted())
-    jobs = [job(f"{name}-{place}", ["sleep", "1"], after=[f"{name}-{place - 4}"] * (place >= 4)) for place in range(8)]
+    command = ["sh", "-c", f"until test -e ~/{name}-left; do sleep 0.2; done; exec sleep 1"]
+    jobs = [job(f"{name}-{place}", command, after=[f"{name}-{place - 4}"] * (place >= 4)) for place in range(8)]
     launched = launcher.launch(name, jobs, command_seconds=3)
     launcher.number(f"{name}-0", waiting=False)
     leave()
+    launcher.system.site.run(["touch", f"/home/{USER}/{name}-left"], user=USER)
     come_back()
     code, ended, said = launched.end()
     expect(code == 0, f"code {code}: {said}: {ended}")

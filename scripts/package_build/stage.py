@@ -17,18 +17,11 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.install.templates import UNIT
 from drainwise.siteconfig.schema import SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
-from package_build.clone import ROOT
+from package_build.clone import ROOT, beside_the_package
 from package_build.pages import write_pages
 
 PYTHON = "/usr/bin/python3"
 UNITS = "/usr/lib/systemd/system"
-TEMPLATES = (
-    ("condor_config.d", "condor_config.d"),
-    ("slurm", "slurm_templates"),
-    ("systemd", "systemd_templates"),
-    ("prologs", "prolog_scripts"),
-)
-"""As the wheel has them, within the package."""
 
 
 def stage(out: str) -> None:
@@ -43,8 +36,8 @@ def stage(out: str) -> None:
 def _node(root: str, site: SiteConfig) -> None:
     package = f"{root}{LIBRARY}/package/drainwise"
     shutil.copytree(f"{ROOT}/plugins/drainwise", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder, inside in TEMPLATES:
-        shutil.copytree(f"{ROOT}/{folder}", f"{package}/{inside}")
+    for folder, inside in beside_the_package().items():
+        shutil.copytree(f"{ROOT}/{folder}", f"{os.path.dirname(package)}/{inside}")
     programs = [file for file in (*_htcondor_node(site), *_slurm_node(site)) if "/libexec/" in file.path]
     _write(f"{root}{LIBRARY}/defaults/node", programs)
     _write(root, [RenderedFile(COMMAND, command_text(LIBRARY, PYTHON), 0o755)], sign=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.cli import agent_place, pool_options
+from drainwise.cli.main import main
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.system import HTCondor
 from drainwise.pilotad.report import PilotReport
@@ -71,3 +72,13 @@ def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AlicesPool
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     monkeypatch.delenv("COLUMNS", raising=False)
     yield memory
+
+
+@pytest.fixture
+def journal(pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What one cycle on the pool in memory wrote."""
+    path = str(tmp_path / "journal")
+    assert main(["reclaim", "--once", "--act", "--journal", path]) == 0
+    capsys.readouterr()
+    pool.go_away()
+    return path

@@ -31,16 +31,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AlicesPool, "snapshot", snapshot)
 
 
-@pytest.fixture
-def journal(pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What one cycle on the pool in memory wrote."""
-    path = str(tmp_path / "journal")
-    assert main(["reclaim", "--once", "--act", "--journal", path]) == 0
-    capsys.readouterr()
-    pool.go_away()
-    return path
-
-
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main([*words]) == 0
     return capsys.readouterr().out

@@ -17,20 +17,10 @@ from drainwise.cli.main import main
 from made_up_node import public_directory
 
 if TYPE_CHECKING:
-    from .conftest import AlicesPool
+    pass
 
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
 NOBODY = 65534
-
-
-@pytest.fixture
-def journal(pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What one cycle on the pool in memory wrote."""
-    path = str(tmp_path / "journal")
-    assert main(["reclaim", "--once", "--act", "--journal", path]) == 0
-    capsys.readouterr()
-    pool.go_away()
-    return path
 
 
 def test_a_user_asks_why_its_pilot_must_go(journal: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,8 +146,12 @@ def test_more_cores_run_at_the_same_time(validations: Validations) -> None:
 
 
 def test_threads_that_compute_make_more_cores_worth_it(validations: Validations) -> None:
-    """A busy program: which count is submitted follows from the CPU efficiencies that were measured."""
-    validations.write("--cpu", "0.05", "--wall", "0", cores=[2], time_per_event=0.05)
+    """A busy program: which count is submitted follows from the CPU efficiencies that were measured.
+
+    How long it takes is the machine's load, so nearly every time is within the range.
+    """
+    wide = {"time_margin": 0.99}
+    validations.write("--cpu", "0.05", "--wall", "0", cores=[2], time_per_event=1, thresholds=wide)
     report = validations.run()
     last = {int(str(step["cores"])): figures(step) for step in steps(report)}
     efficient = [cores for cores, run in last.items() if run["cpu_efficiency"] > 0.7]

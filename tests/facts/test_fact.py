@@ -42,24 +42,26 @@ def test_repr_leaves_out_what_is_as_by_default() -> None:
     ("given", "named"),
     [
         ((), {}),
-        ((True, 5, "6", 7), {}),
+        ((True, 5, "6", None, None, 7), {}),
         ((True,), {"vacate_desired": True}),
         ((True,), {"deadline": 5}),
         ((), {"x": 1}),
     ],
     ids=["missing", "too many", "twice", "unknown", "missing and unknown"],
 )
-def test_the_constructor_takes_each_field_once(given: tuple[bool | int | str, ...], named: dict[str, int]) -> None:
+def test_the_constructor_takes_each_field_once(
+    given: tuple[bool | int | str | None, ...], named: dict[str, int]
+) -> None:
     """As that of a dataclass; the message names the fields."""
     make: type = SiteAd
-    with pytest.raises(TypeError, match="SiteAd takes each once: vacate_desired, payload_deadline, run"):
+    with pytest.raises(TypeError, match="SiteAd takes each once: vacate_desired, payload_deadline, run, part, answer"):
         make(*given, **named)
 
 
 def test_fields_by_place_and_by_name_are_the_same() -> None:
     """Defaults stand for what is left out."""
     assert SiteAd(True) == SiteAd(True, None) == SiteAd(payload_deadline=None, vacate_desired=True)
-    assert SiteAd.__match_args__ == ("vacate_desired", "payload_deadline", "run")
+    assert SiteAd.__match_args__ == ("vacate_desired", "payload_deadline", "run", "part", "answer")
     assert not hasattr(SiteAd(True), "__dict__")
 
 

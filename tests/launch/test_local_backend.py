@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from as_user import become, in_child
 from drainwise.facts.errors import ActionRefused, ConfigurationError, PoolFull, UsageError
 from drainwise.launch.backend import DONE, RUNNING, VANISHED, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import Resources
@@ -87,26 +88,6 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def become_user() -> None:
-    """For good."""
-    os.setgroups([])
-    os.setresgid(USER, USER, USER)
-    os.setresuid(USER, USER, USER)
-
-
-def in_child(step: Callable[[], object]) -> int:
-    """The exit code of a process of its own that does this."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            step()
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 @pytest.fixture
@@ -228,7 +209,7 @@ def test_a_user_gets_rid_of_a_scratch_that_was_closed() -> None:
         os.chown(base, USER, USER)
 
         def step() -> None:
-            become_user()
+            become(USER)
             machine = Machine(Path(base))
             job = machine.start("sh", "-c", 'cd "$TMPDIR" && mkdir -p a/b && touch a/b/c && chmod 0 a/b a .')
             assert machine.end_of(job).code == 0
@@ -390,7 +371,7 @@ def test_output_that_may_not_be_written_is_refused() -> None:
             os.chown(f"{base}/{name}", owner, owner)
 
         def step() -> None:
-            become_user()
+            become(USER)
             machine = Machine(Path(base))
             for _ in range(2):
                 with pytest.raises(ActionRefused, match=r"[12]\.out: Permission denied"):

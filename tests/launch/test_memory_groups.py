@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from as_user import in_child
 from drainwise.launch.backend import DONE, RUNNING, JobState, LaunchPlace, Start
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.this_machine.backend import LocalBackend, open_backend
@@ -198,12 +199,4 @@ def test_where_nothing_is_delegated_each_process_is_limited_alone_and_that_is_sa
             groups.close()
             assert os.listdir(directory) == []
 
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                step()
-                code = 0
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert in_child(step) == 0

@@ -22,6 +22,7 @@ from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.site_notices import SiteNoticeReader
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 
 pytestmark = pytest.mark.daemons  # it runs real processes
 
@@ -49,6 +50,22 @@ def test_an_order_stands_in_all_three_channels_and_goes_from_all(job: Path) -> N
         ".machinefeatures/shutdowntime": f"{NOW + 600}\n",
         ".jobfeatures/shutdowntime_job": f"{NOW + 600}\n",
     }
+    give_notice(str(job), None, None, NOW)
+    assert channels(job) == {}
+
+
+def test_a_part_is_asked_for_beside_an_order_and_without_one(job: Path) -> None:
+    """It stands in `.site.ad` alone, which no longer asks to leave; an order comes and goes beside it."""
+    part, answer = PartialReturn(4, NOW + 900, 2), Acknowledgement(NOW - 5, 6)
+    asked = f"RETURN_CORES = 4\nRETURN_BY = {NOW + 900}\nRETURN_CHUNK = 2\n"
+    acknowledged = f"RETURN_SEEN = {NOW - 5}\nUSABLE_CORES = 6\n"
+    give_notice(str(job), None, None, NOW, part=part, answer=answer)
+    assert channels(job) == {".site.ad": f"VACATE_DESIRED = False\n{asked}{acknowledged}"}
+    give_notice(str(job), NOW + 600, None, NOW, part=part)
+    assert channels(job)[".site.ad"] == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {NOW + 600}\n{asked}"
+    assert len(channels(job)) == 3
+    give_notice(str(job), None, None, NOW, part=part)
+    assert channels(job) == {".site.ad": f"VACATE_DESIRED = False\n{asked}"}
     give_notice(str(job), None, None, NOW)
     assert channels(job) == {}
 

@@ -1,17 +1,28 @@
-"""The table of the attributes: the paper's nine, and one that it does not have."""
+"""The table of the attributes: the paper's nine, and those that it does not have."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, CURVE, FLAG, PRIORITY, TIME, absolute, scaled
+from drainwise.pilotad.attributes import (
+    ATTRIBUTES,
+    CORE_SECONDS,
+    CORES,
+    COUNT,
+    CURVE,
+    FLAG,
+    PRIORITY,
+    TIME,
+    absolute,
+    scaled,
+)
 from drainwise.pilotad.report import PilotReport
 
 
 def test_the_nine_names_of_the_paper_and_of_the_draft() -> None:
     """The paper's table 1 and the draft's section 3, name by name."""
-    assert [(row.ad_name, row.status_name) for row in ATTRIBUTES if row.kind != CURVE] == [
+    assert [(row.ad_name, row.status_name) for row in ATTRIBUTES[:9]] == [
         ("LAST_JOB_START", "last_job_start"),
         ("FIRST_EXP_JOB_END", "first_exp_job_end"),
         ("LAST_EXP_JOB_END", "last_exp_job_end"),
@@ -37,13 +48,16 @@ def test_published_names() -> None:
         "PilotPriorityFactor",
         "PilotCanPostponeLastJob",
         "PilotExpWasteCurve",
+        "PilotReturnedCpus",
+        "PilotReturnedMemory",
+        "PilotReturnedSince",
     }
 
 
 def test_every_row_is_a_field_of_the_report_and_the_other_way_round() -> None:
     """The report holds these values, the heartbeat and the source, nothing else."""
     assert {row.field for row in ATTRIBUTES} == set(PilotReport.__match_args__) - {"heartbeat", "source"}
-    assert {row.kind for row in ATTRIBUTES} == {TIME, CORES, CORE_SECONDS, PRIORITY, FLAG, CURVE}
+    assert {row.kind for row in ATTRIBUTES} == {TIME, CORES, CORE_SECONDS, PRIORITY, FLAG, CURVE, COUNT}
 
 
 def test_scaling_of_the_worked_example() -> None:

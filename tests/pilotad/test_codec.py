@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.pilotad.attributes import ATTRIBUTES, CORES, FLAG, PRIORITY, TIME
+from drainwise.pilotad.attributes import ATTRIBUTES, CORES, COUNT, FLAG, PRIORITY, TIME
 from drainwise.pilotad.codec import BELIEVED, PLAIN_KINDS, as_plain, from_plain
 from drainwise.pilotad.report import PilotReport
 
@@ -85,6 +85,11 @@ def test_what_cannot_have_been_written_is_refused(odd: dict[str, object]) -> Non
         (PRIORITY, 1.0, None),
         (FLAG, False, False),
         (FLAG, 0, None),
+        (COUNT, 0, 0),
+        (COUNT, 2**40, 2**31 - 1),
+        (COUNT, -1, None),
+        (COUNT, True, None),
+        (COUNT, 1.0, None),
     ],
 )
 def test_a_foreign_value_is_believed_by_kind_and_range(kind: str, value: object, believed: object) -> None:

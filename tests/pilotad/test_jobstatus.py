@@ -29,6 +29,9 @@ FULL = worked_example(
     priority_factor=-3,
     can_postpone_last_job=False,
     exp_waste_curve="1795250800:5400:60000,1795252600:7200:41000",
+    returned_cores=1,
+    returned_memory=2048,
+    returned_since=1_795_248_000,
     source="$JOBSTATUS",
 )
 numbered = partial(worked_example_numbered, source="$JOBSTATUS")

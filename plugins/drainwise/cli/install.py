@@ -51,16 +51,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Install, last what the batch system reads, or remove; the exit code: 1 where something that stands was kept."""
     files = () if args.tree is None else read_tree(args.tree)
+    defaults = () if args.defaults is None else read_tree(args.defaults)
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
     if args.remove:
-        return _remove((*files, *(read_tree(args.defaults) if args.defaults else ())), library, args)
+        return _remove((*files, *defaults), library, args)
     open_to_users(files, "/")
     release = library if args.files_only else _put_package(library, python, os.path.abspath(args.program))
     scripts = prolog_scripts(release, library, python) if args.prologs else ()
     open_to_users(scripts, "/")
     written, kept = sparing_edited((*scripts, *files), "/")
-    written += without_the_sites(read_tree(args.defaults) if args.defaults else (), "/")
+    written += without_the_sites(defaults, "/")
     write_tree(written, "/")
     for file in written:
         print(f"wrote {file.path}")

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from drainwise.common.bounded_call import each_within
 from drainwise.facts.errors import FeatureError, PoolError
 from drainwise.features.read_http import ask
+from drainwise.install.features_unit import HOST, LOOPBACK
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig.schema import SiteConfig
 
 WHAT = "[features] url"
 
 _SECONDS = 5.0
-_HOST, _LOOPBACK = "%h", ("localhost", "127.0.0.1", "::1")
 _START = "systemctl enable --now drainwise-features   (see docs/features.md)"
 _SOON = 14 * 86400
 _EXPIRED, _OTHER_NAME = 10, 62  # X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_HOSTNAME_MISMATCH
@@ -49,8 +49,8 @@ def features_findings(site: SiteConfig, nodes: Sequence[str], here: str) -> list
     url = site.features.url
     if url is None:
         return []
-    machines = list(nodes) if _HOST in url else [here]
-    calls = [partial(server_facts, url.replace(_HOST, machine)) for machine in machines]
+    machines = list(nodes) if HOST in url else [here]
+    calls = [partial(server_facts, url.replace(HOST, machine)) for machine in machines]
     findings = []
     for place, answer in each_within(_SECONDS, calls, "the server"):
         facts = FeatureServerFacts(unreachable=str(answer)) if isinstance(answer, PoolError) else answer
@@ -103,8 +103,8 @@ def judge_server(url: str, machine: str, facts: FeatureServerFacts, now: float) 
     if facts.ends is not None and facts.ends - now < _SOON:
         why = f"its certificate ends in {max(0.0, facts.ends - now) / 86400:.1f} days"
         yield Finding(MISSING, machine, WHAT, why, "renew it; systemctl restart drainwise-features", url)
-    parts = urlsplit(url.replace(_HOST, "node"))
-    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    parts = urlsplit(url.replace(HOST, "node"))
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         why = "without https whoever sees the packets can read the jobs' tokens"
         yield Finding(DANGEROUS, machine, WHAT, why, f"url = https{url[len('http') :]}", url)
     yield Finding(OK, machine, WHAT, f"it answers{_by(facts.program)}", value=url)

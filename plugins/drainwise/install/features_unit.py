@@ -10,8 +10,9 @@ from drainwise.siteconfig.schema import SiteConfig
 
 FEATURES_UNIT = "/etc/systemd/system/drainwise-features.service"
 
-_HOST, _NODE = "%h", "node"
-_LOOPBACK = {"localhost": "127.0.0.1", "127.0.0.1": "127.0.0.1", "::1": "::1"}
+HOST, _NODE = "%h", "node"
+"""What stands for a node's name in the URL."""
+LOOPBACK = {"localhost": "127.0.0.1", "127.0.0.1": "127.0.0.1", "::1": "::1"}
 _UNPRIVILEGED = 1024
 _PORTS = {"http": 80, "https": 443}
 
@@ -23,14 +24,14 @@ def features_unit(site: SiteConfig, root: str, after: str) -> tuple[RenderedFile
     enabled.
     """
     url = site.features.url or ""
-    parts = urlsplit(url.replace(_HOST, _NODE))
+    parts = urlsplit(url.replace(HOST, _NODE))
     host = parts.hostname or ""
-    if host not in _LOOPBACK and host.partition(".")[0] != _NODE:
+    if host not in LOOPBACK and host.partition(".")[0] != _NODE:
         return ()
     if parts.path.strip("/"):
         return ()  # drainwise serves at the top
     port = parts.port or _PORTS[parts.scheme]
-    words = [site.agent.command, "features serve", root, f"--host {_LOOPBACK.get(host, '0.0.0.0')} --port {port}"]  # noqa: S104 - as the site's URL says
+    words = [site.agent.command, "features serve", root, f"--host {LOOPBACK.get(host, '0.0.0.0')} --port {port}"]  # noqa: S104 - as the site's URL says
     secure = parts.scheme == "https"
     if secure:
         words.append(f"--certificate {site.features.certificate} --key {site.features.certificate_key}")
@@ -38,7 +39,7 @@ def features_unit(site: SiteConfig, root: str, after: str) -> tuple[RenderedFile
     if root.startswith("$("):
         command = f"/bin/sh -c 'exec {command}'".replace(root, f'"{root.replace("$", "$$")}"')
     text = Renderer(site, template_dir("systemd", "systemd_templates"))
-    shown = url.replace(_HOST, "%H")  # % is systemd's own, too
+    shown = url.replace(HOST, "%H")  # % is systemd's own, too
     filled = text(
         "drainwise-features.service.j2",
         url=shown,

@@ -52,9 +52,10 @@ def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPl
         place = os.path.join(root, file.path.lstrip("/"))
         if not os.path.lexists(place):
             continue
+        text = text_of(place) if os.path.isfile(place) else None
         if file.mode & 0o111 and any(fnmatch.fnmatchcase(file.path, word) for word in words):
             stubs.append(RenderedFile(file.path, STUB, file.mode))
-        elif not os.path.isfile(place) or (text_of(place) != STUB and is_edited(text_of(place))):
+        elif text is None or (text != STUB and is_edited(text)):
             edited.append(file.path)
         else:
             unlinked.append(file.path)

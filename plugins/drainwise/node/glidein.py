@@ -103,7 +103,7 @@ def glidein_report(
     if not payloads:
         idle = min(now, max(begun, idle_since))
         last, last_max = ended(idle, mean), ended(idle, most)
-        return PilotReport(now, 0.0, begun, last, last, last_max, 0.0, 0.0, 0, can_postpone, None, GLIDEIN_AD)
+        return PilotReport(now, 0.0, begun, last, last, last_max, 0.0, 0.0, 0, can_postpone, source=GLIDEIN_AD)
     used = sum(each.cores for each in payloads)
     share = min(1.0, cores / used)
     starts = [min(now, max(begun, each.started)) for each in payloads]
@@ -123,8 +123,7 @@ def glidein_report(
             None,
             0,
             can_postpone,
-            None,
-            GLIDEIN_AD,
+            source=GLIDEIN_AD,
         )
     first, last = min(known), ended(max(known), mean)
     busy = share * sum(each.cores * (end - first) for each, end in zip(payloads, known))
@@ -139,8 +138,7 @@ def glidein_report(
         max(0.0, cores * (last - first) - busy),
         0,
         can_postpone,
-        None,
-        GLIDEIN_AD,
+        source=GLIDEIN_AD,
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from drainwise.facts.clients import ClientProfile
     from drainwise.features.facts import Values
+    from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 
 
 def exists(path: str) -> bool:
@@ -36,13 +37,22 @@ def exists(path: str) -> bool:
     return True
 
 
-def site_notice(deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER) -> SiteAd | None:
+def site_notice(
+    deadline: int | None,
+    planned: int | None,
+    now: int,
+    client: ClientProfile = PAPER,
+    part: PartialReturn | None = None,
+    answer: Acknowledgement | None = None,
+) -> SiteAd | None:
     """Return the content of `.site.ad`; None when there must not be one. Parameters as for `give_notice`. Pure."""
     if not client.site_ad:
         return None
     overdue = deadline is not None and deadline <= now
     lease_end = deadline if overdue else earlier_deadline(planned, deadline, now)
-    return None if lease_end is None else SiteAd(deadline is not None, lease_end)
+    if lease_end is None and part is None and answer is None:
+        return None
+    return SiteAd(deadline is not None, lease_end, part=part, answer=answer)
 
 
 def shutdown_values(
@@ -90,25 +100,32 @@ def bring_site_ad(directory: int | str, notice: SiteAd | None) -> None:
     if notice is None:
         remove_site_ad(directory)
     else:
-        write_site_ad(directory, notice.vacate_desired, notice.payload_deadline)
+        write_site_ad(directory, notice.vacate_desired, notice.payload_deadline, notice.part, notice.answer)
 
 
 def give_notice(
-    scratch: str, deadline: int | None, planned: int | None, now: int, client: ClientProfile = PAPER
+    scratch: str,
+    deadline: int | None,
+    planned: int | None,
+    now: int,
+    client: ClientProfile = PAPER,
+    part: PartialReturn | None = None,
+    answer: Acknowledgement | None = None,
 ) -> None:
     """Bring `.site.ad` and the shutdown files of one job up to date; raises FeatureError after having tried all three.
 
     `deadline` is the job's own, `planned` the machine's, `now` the time, all UNIX s. A planned shutdown of the machine
     shortens the lease without asking to drain now: VACATE_DESIRED stays False. A features directory that is not there
     (the prepare hook has not run yet, or the job removed it) is passed over. client: what it may see, and which times.
+    part, answer: what is asked and acknowledged of a partial return; it changes no shutdown file.
     """
-    notice = site_notice(deadline, planned, now, client)
+    notice = site_notice(deadline, planned, now, client, part, answer)
     faults: list[str] = []
     steps: list[Callable[[], None]] = [
         lambda: bring_site_ad(scratch, notice),
         lambda: write_shutdown_files(scratch, deadline, planned, now, client),
     ]
-    if notice is None:
+    if notice is None or notice.payload_deadline is None:
         steps.reverse()
     for step in steps:
         try:

@@ -1,4 +1,4 @@
-"""THE table of the attributes a pilot may state, the paper's nine and one more, and the names around them.
+"""THE table of the attributes a pilot may state, the paper's nine and four more, and the names around them.
 
 One row per attribute; every other module takes names, types and scaling from here.
 `.pilot.ad` states work in 1024ths of the whole lease, `$JOBSTATUS` in absolute cores and core-seconds.
@@ -18,6 +18,13 @@ JOBSTATUS = "$JOBSTATUS"
 
 VACATE_DESIRED = "VACATE_DESIRED"
 PAYLOAD_DEADLINE = "PAYLOAD_DEADLINE"
+RETURN_CORES = "RETURN_CORES"
+"""In `.site.ad`: how many cores the pilot is to have returned in all; see `partial_return`."""
+RETURN_BY = "RETURN_BY"
+RETURN_CHUNK = "RETURN_CHUNK"
+RETURN_SEEN = "RETURN_SEEN"
+USABLE_CORES = "USABLE_CORES"
+HELD_CORES = "HELD_CORES"
 SITE_AD_RUN = "SITE_AD_RUN"
 """In a `.site.ad` that lies where other jobs could find it: the run of a job that it is for, `"17@1795248000"`."""
 
@@ -38,6 +45,8 @@ PRIORITY = "priority"
 """A whole number, higher is better, comparable within one user only."""
 FLAG = "flag"
 """True or False."""
+COUNT = "count"
+"""A whole number of cores or MiB, never scaled, the same in both files."""
 CURVE = "curve"
 """Text of `waste_curve`, the same in both files."""
 
@@ -71,8 +80,11 @@ ATTRIBUTES = (
         "CAN_POSTPONE_LAST_JOB", "can_postpone_last_job", "can_postpone_last_job", "PilotCanPostponeLastJob", FLAG
     ),
     Attribute("EXP_WASTE_CURVE", "exp_waste_curve", "exp_waste_curve", "PilotExpWasteCurve", CURVE),
+    Attribute("RETURNED_CORES", "returned_cores", "returned_cores", "PilotReturnedCpus", COUNT),
+    Attribute("RETURNED_MEMORY", "returned_memory", "returned_memory", "PilotReturnedMemory", COUNT),
+    Attribute("RETURNED_SINCE", "returned_since", "returned_since", "PilotReturnedSince", TIME),
 )
-"""The nine rows in the order of the paper's table 1, then the optional one that the paper does not have."""
+"""The nine rows in the order of the paper's table 1, then the optional ones that the paper does not have."""
 
 
 def absolute(scaled: float, cores: int) -> float:

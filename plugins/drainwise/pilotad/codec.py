@@ -6,9 +6,9 @@ local batch system's store and into a snapshot.
 
 from __future__ import annotations
 
-from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, CURVE, FLAG, PRIORITY, TIME
+from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, COUNT, CURVE, FLAG, PRIORITY, TIME
 from drainwise.pilotad.report import PilotReport
-from drainwise.pilotad.values import EARLIEST, LATEST, PRIORITY_LIMIT
+from drainwise.pilotad.values import COUNT_LIMIT, EARLIEST, LATEST, PRIORITY_LIMIT
 from drainwise.pilotad.waste_curve import sound_curve
 
 TYPE_CHECKING = False
@@ -40,6 +40,10 @@ def _priority(value: object) -> int | None:
     return max(-PRIORITY_LIMIT, min(PRIORITY_LIMIT - 1, value)) if type(value) is int else None
 
 
+def _count(value: object) -> int | None:
+    return min(value, COUNT_LIMIT) if type(value) is int and value >= 0 else None
+
+
 BELIEVED: dict[str, Callable[[object], float | str | None]] = {
     TIME: unix_time,
     CORES: _amount,
@@ -47,10 +51,19 @@ BELIEVED: dict[str, Callable[[object], float | str | None]] = {
     FLAG: _flag,
     PRIORITY: _priority,
     CURVE: sound_curve,
+    COUNT: _count,
 }
 """For each kind, what returns a foreign value of that kind and its range, and None for any other."""
 
-_PLAIN = {TIME: "int?", CORES: "number?", CORE_SECONDS: "number?", FLAG: "bool?", PRIORITY: "int?", CURVE: "text?"}
+_PLAIN = {
+    TIME: "int?",
+    CORES: "number?",
+    CORE_SECONDS: "number?",
+    FLAG: "bool?",
+    PRIORITY: "int?",
+    CURVE: "text?",
+    COUNT: "int?",
+}
 _KINDS = {"heartbeat": "int", "source": "text", **{row.field: _PLAIN[row.kind] for row in ATTRIBUTES}}
 PLAIN_KINDS: Mapping[str, str] = {field: _KINDS[field] for field in PilotReport.__match_args__}
 """The kind of each field as a plain value; `?`: or None."""

@@ -1,4 +1,4 @@
-"""`$JOBSTATUS`: nine files, and a tenth where the pilot states it, in a directory of the job's user.
+"""`$JOBSTATUS`: nine files in a directory of the job's user, and one for each optional attribute that the pilot states.
 
 Its node reads them, the pilot writes them.
 
@@ -17,7 +17,17 @@ import posix
 import time
 
 from drainwise.facts.errors import RefusedFile
-from drainwise.pilotad.attributes import ATTRIBUTES, CORE_SECONDS, CORES, CURVE, FLAG, JOBSTATUS, PRIORITY, TIME
+from drainwise.pilotad.attributes import (
+    ATTRIBUTES,
+    CORE_SECONDS,
+    CORES,
+    COUNT,
+    CURVE,
+    FLAG,
+    JOBSTATUS,
+    PRIORITY,
+    TIME,
+)
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import (
     READ_FLAGS,
@@ -30,7 +40,7 @@ from drainwise.pilotad.safe_open import (
     read_settled,
     reason_of,
 )
-from drainwise.pilotad.values import decimal, decimal_text, flag, priority, unix_time
+from drainwise.pilotad.values import count, decimal, decimal_text, flag, priority, unix_time
 from drainwise.pilotad.waste_curve import TEXT_LIMIT, curve_value
 
 _PAUSE = 0.001
@@ -81,7 +91,15 @@ LOCK_TIMEOUT = 0.05
 SEAL = next(row for row in ATTRIBUTES if row.kind == CORES)
 """The row of `used_CPU`."""
 
-_READ = {TIME: unix_time, PRIORITY: priority, FLAG: flag, CORES: decimal, CORE_SECONDS: decimal, CURVE: curve_value}
+_READ = {
+    TIME: unix_time,
+    PRIORITY: priority,
+    FLAG: flag,
+    CORES: decimal,
+    CORE_SECONDS: decimal,
+    CURVE: curve_value,
+    COUNT: count,
+}
 
 
 def read_jobstatus(dir_fd: int, uid: int, patience: Patience | None = None) -> tuple[PilotReport, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from drainwise.pilotad.attributes import (
     ATTRIBUTES,
     CORE_SECONDS,
     CORES,
+    COUNT,
     CURVE,
     FLAG,
     PILOT_AD,
@@ -23,7 +24,7 @@ from drainwise.pilotad.attributes import (
 )
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import JobDirectory, not_written
-from drainwise.pilotad.values import flag, priority, unix_time, whole
+from drainwise.pilotad.values import count, flag, priority, unix_time, whole
 from drainwise.pilotad.waste_curve import curve_value
 
 TYPE_CHECKING = False
@@ -44,6 +45,7 @@ _READ: dict[str, Callable[[bytes], Value]] = {
     CORES: whole,
     CORE_SECONDS: whole,
     CURVE: curve_value,
+    COUNT: count,
 }
 _ROWS = {row.ad_name.upper().encode(): (row.field, _READ[row.kind]) for row in ATTRIBUTES}
 # As the paper writes it, "NAME = value", a name needs no folding.

@@ -43,6 +43,8 @@ class PilotReport:
     core-seconds.
     priority_factor: higher is better, within one user. can_postpone_last_job: False means it is draining already.
     exp_waste_curve: optional, see `waste_curve`; what it states is bounded by whoever calculates with it.
+    returned_cores, returned_memory (MiB), returned_since (UNIX s, of this statement): see `partial_return`; None of a
+    pilot that cannot return a part.
     source: which file said so. A value that is not known is None.
     """
 
@@ -57,6 +59,9 @@ class PilotReport:
     priority_factor: int | None = None
     can_postpone_last_job: bool | None = None
     exp_waste_curve: str | None = None
+    returned_cores: int | None = None
+    returned_memory: int | None = None
+    returned_since: int | None = None
     source: str = PILOT_AD
 
     @classmethod
@@ -122,12 +127,16 @@ def _impossible(report: PilotReport, cores: int, job_start: int | None) -> str:
     Each payload that runs began between the job's start and the last start (e), so f × cores ≤ used × (e − job start):
     the kill waste is then at most used × (now − job start). From the first expected end (h) to the last one (g) at
     most the cores in use are busy, so (cores − used)·(g − h) ≤ i × cores ≤ cores·(g − h). Where both last ends are
-    stated, either may be the one that i belongs to.
+    stated, either may be the one that i belongs to. Cores that were returned are neither in use nor idle.
     What rounding makes is allowed: the step of a fraction of the cores, seconds of two clocks.
     """
     if report.used_cpu is None:
         return ""
     used, step = max(0.0, min(cores, report.used_cpu)), cores / SCALE
+    returned = min(report.returned_cores or 0, cores - 1)
+    if used + returned > cores + step:
+        return "more cores in use and returned than the lease has"
+    held = cores - returned
     start, first = report.last_job_start, report.first_exp_job_end
     last, last_max = report.last_exp_job_end, report.last_max_job_end
     if job_start is not None and start is not None and report.add_uncom_time is not None:
@@ -137,7 +146,7 @@ def _impossible(report: PilotReport, cores: int, job_start: int | None) -> str:
     final = report.add_final_exp_waste
     if first is None or final is None:
         return ""
-    if last is not None and final < (cores - used - step) * (last - first) - cores * ROUNDED:
+    if last is not None and final < (held - used - step) * (last - first) - cores * ROUNDED:
         return "less final waste than the cores that are not in use make"
     end = last_max if last_max is not None else last
     if end is not None and final > cores * (end - first + ROUNDED):
@@ -180,6 +189,9 @@ def bounded(report: PilotReport, cores: int, job_start: int, lease_end: int | No
         report.priority_factor,
         report.can_postpone_last_job,
         report.exp_waste_curve,
+        None if report.returned_cores is None else max(0, min(cores - 1, report.returned_cores)),
+        report.returned_memory,
+        report.returned_since,
         report.source,
     )
 

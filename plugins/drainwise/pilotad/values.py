@@ -8,6 +8,8 @@ LATEST = 4102444800
 """2100-01-01 00:00:00 UTC."""
 MAX_DIGITS = 19
 PRIORITY_LIMIT = 2**31
+COUNT_LIMIT = 2**31 - 1
+"""Cores or MiB; more is read as this."""
 
 
 def whole(text: bytes) -> int | None:
@@ -41,6 +43,11 @@ def priority(text: bytes) -> int | None:
     if value is None or -PRIORITY_LIMIT <= value < PRIORITY_LIMIT:
         return value
     return -PRIORITY_LIMIT if value < 0 else PRIORITY_LIMIT - 1
+
+
+def count(text: bytes) -> int | None:
+    """Parse a whole number, 0 or more; above 2³¹ − 1 it counts as that."""
+    return min(int(text), COUNT_LIMIT) if text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
 def flag(text: bytes) -> bool | None:

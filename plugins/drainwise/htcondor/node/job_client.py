@@ -32,10 +32,13 @@ def client_in(ad: bytes, rules: ClientRules) -> ClientProfile | None:
     return rules.profile_of(facts)
 
 
-def client_of_job(scratch: str, rules: ClientRules) -> ClientProfile | None:
-    """Return the profile of the job in `scratch` by the ad beside it; None where that cannot be read (yet)."""
+def client_of_job(ad: str, rules: ClientRules, directory: int | None = None) -> ClientProfile | None:
+    """Return the profile of the job whose ad this is, a path from the open `directory`; None where it cannot be read.
+
+    The job's user can replace it.
+    """
     try:
-        return client_in(read_bounded(f"{scratch}/{sandbox.JOB_AD}", sandbox.AD_LIMIT), rules)
+        return client_in(read_bounded(ad, sandbox.AD_LIMIT, directory), rules)
     except OSError:
         return None
 

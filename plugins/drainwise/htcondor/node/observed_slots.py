@@ -11,9 +11,9 @@ import time
 
 from drainwise.htcondor.node.job_directories import is_starter
 from drainwise.node.hook import read_bounded
-from drainwise.node.payloads.observer import LONGEST_PAUSE, next_look, observe, seen_in, seen_line
-from drainwise.node.payloads.payload_profiles import PLAIN, PROFILES
-from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group, payload_trees
+from drainwise.node.payloads.observer import LONGEST_PAUSE, look_at, next_look, seen_in, seen_line
+from drainwise.node.payloads.payload_profiles import PROFILES
+from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group
 from drainwise.node.payloads.process_table import read_processes
 
 TYPE_CHECKING = False
@@ -61,9 +61,7 @@ class ObservedSlots:
         if processes is None:
             return None
         before = self._before.get(job.job)
-        client, marks, looked = (before.client, before.marks, before.looked) if before is not None else (PLAIN, (), 0)
-        found = payload_trees(processes, table, self._profiles, client, marks, looked)
-        seen = observe(found, before, job.cores, job.started, table.now, now, claimed)
+        seen = look_at(processes, table, self._profiles, before, job.cores, job.started, now, claimed)
         self._seen[job.job] = seen
         return seen
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from drainwise.facts.client_rules import ClientRules
+    from drainwise.facts.clients import ClientProfile
     from drainwise.htcondor.node.cron_record import Remembered
     from drainwise.htcondor.node.job_directories import JobSandbox
     from drainwise.htcondor.node.observed_slots import ObservedSlots
@@ -142,9 +143,8 @@ def collect(
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
     Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
-    `vacate_ad`. hooks: see `hooks_since`. observed: None where the site
-    does not want its jobs to be looked at. clients: where rows ask for
-    attributes of jobs. Raises OSError when $(EXECUTE) itself cannot be read.
+    `vacate_ad`. hooks: see `hooks_since`. observed: None where the site does not want its jobs to be looked at.
+    clients: where rows ask for attributes of jobs. Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -160,28 +160,22 @@ def collect(
             report, refused = read_report(job.descriptor, job.uid, job.cores, JOB_STATUS, patience)
             if report is None or standing(report, now, heartbeat_limit, job.started) == STALE:
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
-            claimed = None
-            if report is not None and report.source != GLIDEIN_AD and not _is_weak(report, job, now, heartbeat_limit):
-                claimed = report.used_cpu
-            seen = None if observed is None else observed.of(job, now, claimed)
-            told = None if seen is None else seen.told
-            if (
-                told is not None
-                and seen is not None
-                and seen.has_worked
-                and _is_weak(report, job, now, heartbeat_limit)
-            ):
-                report = observed_report(told)
+            is_weak = _is_weak(report, job, now, heartbeat_limit)
+            is_own = report is not None and report.source != GLIDEIN_AD and not is_weak
+            seen = None
+            if observed is not None:
+                seen = observed.of(job, now, report.used_cpu if report is not None and is_own else None)
+            if seen is not None and seen.told is not None and seen.has_worked and is_weak:
+                report = observed_report(seen.told)
             refuted = seen is not None and contradicts(seen.wrong, now)
-            body = report_ad(report, job, now, heartbeat_limit, refuted) + live if report is not None else ""
-            says_nothing = report is None or report.source == PROCESSES
-            if says_nothing and start < hooks and hook_ran(job.descriptor):
-                body = f"{body}\n{HOOK_RAN} = true".strip()
-            if told is not None:
-                body = f'{body}\n{OBSERVATION} = "{observation_text(told)}"'.strip()
-            if clients is not None and (client := _client(job, clients)):
-                body = f'{body}\n{CLIENT} = "{client}"'.strip()
-            published[job.slot] = (slot_ad(body, job) if body else "", reasons_line(refused))
+            parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
+            if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
+                parts.append(f"{HOOK_RAN} = true")
+            if seen is not None and seen.told is not None:
+                parts.append(f'{OBSERVATION} = "{observation_text(seen.told)}"')
+            if clients is not None and (client := _client_of(job, clients)) is not None:
+                parts.append(f'{CLIENT} = "{client.name}"')
+            published[job.slot] = (slot_ad("\n".join(parts), job) if parts else "", reasons_line(refused))
             if given := vacate_ad(job, vacate, largest):
                 published[f"vacate-{job.slot}"] = (given, "")
     finally:
@@ -189,15 +183,10 @@ def collect(
     return published
 
 
-def _client(job: JobSandbox, rules: ClientRules) -> str:
-    """Return which kind of client a job is, by the ad in its sandbox, which its user can replace; "": not known."""
-    from drainwise.htcondor.node.job_client import client_in  # noqa: PLC0415 - only where the site has such rows
+def _client_of(job: JobSandbox, rules: ClientRules) -> ClientProfile | None:
+    from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has such rows
 
-    try:
-        client = client_in(read_bounded(sandbox.JOB_AD, sandbox.AD_LIMIT, job.descriptor), rules)
-    except OSError:
-        return ""
-    return client.name if client is not None else ""
+    return client_of_job(sandbox.JOB_AD, rules, job.descriptor)
 
 
 def _is_weak(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> bool:

@@ -116,7 +116,7 @@ def client_of(settings: NodeSettings, scratch: str, is_glidein: bool = False) ->
     if settings.clients is not None:
         from drainwise.htcondor.node.job_client import client_of_job  # noqa: PLC0415 - only where the site has any
 
-        client = client_of_job(scratch, settings.clients)
+        client = client_of_job(f"{scratch}/{sandbox.JOB_AD}", settings.clients)
     if client is not None and is_glidein:
         from drainwise.facts.client_rules import of_glidein  # noqa: PLC0415 - only who has one pays for it
 

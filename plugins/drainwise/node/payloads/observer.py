@@ -9,13 +9,17 @@ from __future__ import annotations
 from drainwise.facts import fact
 from drainwise.node.payloads.claims import Working, is_wrong, wrong_since
 from drainwise.node.payloads.payload_profiles import PLAIN
-from drainwise.node.payloads.payload_trees import PayloadTree
+from drainwise.node.payloads.payload_trees import PayloadTree, payload_trees
 from drainwise.node.payloads.process_table import TICKS
 from drainwise.pilotad.observation import MOST_BEGINS, Observation, observation_in, observation_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from drainwise.node.payloads.payload_trees import Mark, PayloadTrees
+    from collections.abc import Sequence
+
+    from drainwise.node.payloads.payload_profiles import PayloadProfile
+    from drainwise.node.payloads.payload_trees import JobProcesses, Mark, PayloadTrees
+    from drainwise.node.payloads.process_table import ProcessTable
 
 CPU_OF_A_MINUTE = 0.040
 """Seconds of CPU time that looking at a node's processes may take in a minute; with many it is done less often."""
@@ -52,6 +56,22 @@ class SeenJob:
 def next_look(now: int, spent: float) -> int:
     """Return when to look again after a look at `now` (UNIX s) that took `spent` seconds of CPU time."""
     return now + min(LONGEST_PAUSE, 1 + int(60 * spent / CPU_OF_A_MINUTE))
+
+
+def look_at(
+    processes: JobProcesses,
+    table: ProcessTable,
+    profiles: Sequence[PayloadProfile],
+    before: SeenJob | None,
+    cores: int,
+    begun: int,
+    now: int,
+    claimed: float | None = None,
+) -> SeenJob:
+    """Return what is seen of a job whose processes these are. Others as for `observe`."""
+    client, marks, looked = (before.client, before.marks, before.looked) if before is not None else (PLAIN, (), 0)
+    found = payload_trees(processes, table, profiles, client, marks, looked)
+    return observe(found, before, cores, begun, table.now, now, claimed)
 
 
 def observe(

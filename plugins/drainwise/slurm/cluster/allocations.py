@@ -54,7 +54,7 @@ def _count(numbers: str) -> int:
     count = 0
     for part in numbers.split(","):
         first, dash, last = part.partition("-")
-        count += int(last) - int(first) + 1 if dash else int(first) * 0 + 1
+        count += int(last if dash else first) - int(first) + 1
     return count
 
 

@@ -9,8 +9,8 @@ from drainwise.slurm.jobs.job import SlurmJob
 
 def client_of(job: SlurmJob, rules: ClientRules | None, is_glidein: bool = False) -> ClientProfile:
     """Return the profile of a job; that of all pilots where the site has no rows. is_glidein: as its node has seen."""
-    if not rules:
-        return of_glidein(PAPER, rules) if is_glidein else PAPER
-    texts = {"name": (job.name,), "comment": (job.comment,), "partition": job.partitions}
-    found = rules.profile_of({USER: (job.user,), ACCOUNT: (job.account,), **texts})
+    found = PAPER
+    if rules:
+        texts = {"name": (job.name,), "comment": (job.comment,), "partition": job.partitions}
+        found = rules.profile_of({USER: (job.user,), ACCOUNT: (job.account,), **texts})
     return of_glidein(found, rules) if is_glidein else found

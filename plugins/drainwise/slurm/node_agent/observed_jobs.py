@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from drainwise.node.payloads.claims import contradicts
-from drainwise.node.payloads.observer import LONGEST_PAUSE, SeenJob, next_look, observe
-from drainwise.node.payloads.payload_profiles import PLAIN, PayloadProfile, site_rows
-from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group, payload_trees
+from drainwise.node.payloads.observer import LONGEST_PAUSE, SeenJob, look_at, next_look
+from drainwise.node.payloads.payload_profiles import PayloadProfile, site_rows
+from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group
 from drainwise.node.payloads.process_table import ProcessTable, read_processes
 from drainwise.node.settings import NodeSettings
 from drainwise.pilotad.attributes import GLIDEIN_AD
@@ -81,9 +81,8 @@ class ObservedJobs:
             if processes is None or begun is None or not job.cores:
                 continue
             before = self._seen.get((key, job.identity))
-            known = (before.client, before.marks, before.looked) if before is not None else (PLAIN, (), 0)
-            trees = payload_trees(processes, table, profiles, *known)
-            found[key, job.identity] = observe(trees, before, job.cores, begun, table.now, now, claims.get(key))
+            claimed = claims.get(key)
+            found[key, job.identity] = look_at(processes, table, profiles, before, job.cores, begun, now, claimed)
         return found
 
 
