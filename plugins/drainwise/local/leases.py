@@ -9,8 +9,7 @@ from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts
 from drainwise.local.daemon_store import DaemonStore
-from drainwise.local.job import KILL, STARTING, LocalJob, due, why_due
-from drainwise.local.job_client import client_of
+from drainwise.local.job import KILL, STARTING, LocalJob, client_of, due, why_due
 from drainwise.local.lease.end import kill, terminate
 from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, is_supervisor, outcome_of, remove_lease
 from drainwise.local.lease.start import LeaseRequest, start_lease

@@ -13,8 +13,7 @@ from drainwise.common.faults import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.local.daemon_store import DaemonStore
-from drainwise.local.job import LocalJob
-from drainwise.local.job_client import client_of
+from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import give_notice, write_job_slots

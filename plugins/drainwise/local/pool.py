@@ -10,8 +10,7 @@ from collections.abc import Collection
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
-from drainwise.local.job import RUNNING, LocalJob
-from drainwise.local.job_client import client_of
+from drainwise.local.job import RUNNING, LocalJob, client_of
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
