@@ -45,6 +45,14 @@ def test_a_file_says_what_it_comes_from(text: str, today: str | None, fact: Rend
     assert rendered_fact("/h", text, today) == fact
 
 
+def test_the_name_of_the_site_file_makes_no_difference() -> None:
+    """Programs in Python name it in their docstring."""
+    hook = '#!/usr/bin/python3 -IS\n"""The cron; rendered from the defaults."""\nimport sys\n'
+    fact = rendered_fact("/h", hook, hook.replace("the defaults", "/etc/drainwise/site.ini"))
+    assert fact is not None and fact.differs is False
+    assert rendered_fact("/h", hook, hook.replace("sys", "os")) == RenderedFact("/h", "the defaults", differs=True)
+
+
 def test_rendered_files_are_found_where_they_lie_and_where_the_site_file_puts_them(tmp_path: Path) -> None:
     for path, text in (
         ("etc/drainwise/node.conf", SIGNED),

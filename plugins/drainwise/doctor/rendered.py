@@ -65,4 +65,5 @@ def rendered_fact(path: str, text: str, today: str | None) -> RenderedFact | Non
 
 
 def _code(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip() and line[0] != "#"]
+    """Return the lines that count: without comments, and without the site file's name in a program's docstring."""
+    return [_ORIGIN.sub("", line) for line in text.splitlines() if line.strip() and line[0] != "#"]
