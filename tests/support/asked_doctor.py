@@ -10,6 +10,13 @@ import drainwise
 from condor_pool import CondorPool
 
 
+SHOWS = """import tarfile
+with tarfile.open("b.tar.gz") as bundle:
+    for one in bundle:
+        print(bundle.extractfile(one).read().decode())
+"""
+
+
 def versions_and_orders(pool: CondorPool) -> tuple[dict[str, int], int]:
     """What this version's `status` says of the nodes' versions, and of how many pilots it knows the deadline."""
     shown = json.loads(pool.run_outside([sys.executable, "-m", "drainwise", "status", "--json"]).stdout)
@@ -28,7 +35,9 @@ def assert_doctors(pool: CondorPool) -> None:
     central = json.loads(pool.run(["sh", "-c", "drainwise doctor --json || true"], node="central").stdout)
     [batch] = central["facts"]["batch"]
     assert (batch["agent_here"], batch["whole"], batch["rights"]["allowed"]) == (True, True, True), central
-    text = "drainwise doctor; echo code $?; cd; drainwise doctor --bundle b.tar.gz >out; tar -xzOf b.tar.gz"
+    text = f"drainwise doctor; echo code $?; cd; drainwise doctor --bundle b.tar.gz >out; python3 -c '{SHOWS}'; true"
     plain = pool.run(["sh", "-c", text], node="node1", user="alice")
     assert "next: " in plain.stdout and re.search("code [01]\n", plain.stdout) and plain.stderr == ""
-    assert "node1" not in plain.stdout.partition("code ")[2]
+    bundle = plain.stdout.partition("code ")[2]
+    assert "NODE" in bundle or "HOST" in bundle
+    assert "node1" not in bundle and "alice" not in bundle

@@ -22,7 +22,7 @@ PLACES = (
     "/etc/systemd/system/drainwise*.service",
 )
 """Where they lie unless the site file says otherwise."""
-_ORIGIN = re.compile(r"\brendered from ([A-Za-z0-9_./+?-]+(?: defaults)?)")
+_ORIGIN = re.compile(r"\brendered from (the defaults|[A-Za-z0-9_./+?-]*[A-Za-z0-9_/+?-])")
 _LONGEST = 1 << 20
 
 
@@ -61,7 +61,7 @@ def rendered_fact(path: str, text: str, today: str | None) -> RenderedFact | Non
         return None
     differs = None if today is None else _code(unsigned(text)) != _code(unsigned(today))
     version = version_in(text)
-    return RenderedFact(path, origin[1].rstrip("."), version, bool(version) and is_edited(text), differs)
+    return RenderedFact(path, origin[1], version, bool(version) and is_edited(text), differs)
 
 
 def _code(text: str) -> list[str]:
