@@ -9,7 +9,6 @@ import sys
 import drainwise
 from condor_pool import CondorPool
 
-
 SHOWS = """import tarfile
 with tarfile.open("b.tar.gz") as bundle:
     for one in bundle:
