@@ -7,7 +7,7 @@ import dataclasses
 import json
 import time
 
-from drainwise.cli.agent_place import journal_to_look_at, memory_of, requests_of
+from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
 from drainwise.cli.arguments import seconds, whole
 from drainwise.cli.layout import standard_output
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
@@ -16,6 +16,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import of_figures
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
@@ -65,11 +66,12 @@ def run(args: argparse.Namespace) -> int:
     snapshot = open_pool(args).snapshot(int(time.time())) if args.snapshot is None else _saved(args.snapshot)
     if args.by is not None:
         balance_for(WhatIf(args.cores, args.user, args.account), snapshot, snapshot.taken, settings)
-    # What the agent remembers counts in its next cycle; a what-if and a saved snapshot have nothing to do with it.
+    # What the agent remembers counts in its next cycle; a saved snapshot has nothing to do with it, and a what-if only
+    # with what says how far pilots are believed and how long they should run.
     is_of_now = what_if is None and args.snapshot is None
-    history = memory_of(journal_to_look_at(args) if is_of_now else None, must_read=False).history(
-        snapshot.taken, settings
-    )
+    history = history_of(journal_to_look_at(args) if args.snapshot is None else None, snapshot, settings)
+    if what_if is not None:
+        history = of_figures(history)
     requests = requests_of(args).standing(snapshot.taken)[0] if is_of_now else ()
     if args.by is not None:
         from drainwise.cli.on_request import request_of
