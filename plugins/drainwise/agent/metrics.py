@@ -8,7 +8,6 @@ the others are one, OTHERS.
 from __future__ import annotations
 
 import re
-from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -108,15 +107,13 @@ class Metrics:
         self._open_orders = gauge("open_orders", "Orders whose pilot has not ended yet.")
         self._overdue = gauge("overdue_orders", "Orders of these whose deadline has passed.")
         self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
-        self._begin_with(policy)
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
         self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
         self._withdrawn, self._parts = (
             counter("withdrawn_total", "Orders withdrawn, by what became of that.", "outcome"),
             counter("parts_total", "Pilots asked to return cores, by what became of that.", "outcome"),
         )
-        for series, outcome in product((self._withdrawn, self._parts), _OUTCOMES):
-            series.labels(outcome)
+        self._begin_with(policy)
         self._ends = counter("ended_pilots_total", "Pilots with an order that have ended, by how.", "end")
         for end in _ENDS:
             self._ends.labels(end)
@@ -155,6 +152,8 @@ class Metrics:
     def _begin_with(self, policy: str) -> None:
         for outcome in _OUTCOMES:
             self._orders.labels(policy, outcome)
+            self._withdrawn.labels(outcome)
+            self._parts.labels(outcome)
 
     def _seen(self, view: PoolView) -> None:
         for standing in STANDINGS:
