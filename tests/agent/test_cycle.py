@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import OLDEST_SNAPSHOT, AskAgain, ConfirmedWithdrawals, Cycle, run_cycle
+from drainwise.agent.cycle import OLDEST_SNAPSHOT, Cycle, run_cycle
 from drainwise.agent.loop import rest
+from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Pilot, Snapshot

@@ -14,17 +14,21 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from drainwise.agent.act_outcome import Act, CycleOutcome
-from drainwise.agent.cycle import Cycle
+from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
 from drainwise.agent.metrics_export import metrics_observer
+from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
-from drainwise.journal.event import DONE, FAILED, SKIPPED
+from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE
+from drainwise.journal.memory import Memory
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.siteconfig.schema import MetricsSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
+
+POLICY = "least-waste"
 
 
 def decided() -> Plan:
@@ -54,7 +58,7 @@ def with_account(order: Order, account: str) -> Order:
 
 
 def test_paused_demand_is_counted() -> None:
-    metrics = Metrics()
+    metrics = Metrics(POLICY)
     paused = (Paused("b", 8.0, NOW, NOW + 900, 2, 16.0), Paused("c", 4.0, NOW, NOW + 900, 2, 8.0))
     metrics.observe(cycle(dataclasses.replace(decided(), paused=paused)))
     seen = told(metrics)
@@ -62,7 +66,7 @@ def test_paused_demand_is_counted() -> None:
 
 
 def test_a_cycle_that_acts_is_counted() -> None:
-    plan, metrics = decided(), Metrics()
+    plan, metrics = decided(), Metrics(POLICY)
     first, second = plan.orders
     acts = (Act(first, DONE, ""), Act(second, FAILED, "no"), Act(second, SKIPPED, "gone"))
     metrics.observe(cycle(plan, CycleOutcome(acts, followups=("a", "b"))))
@@ -79,22 +83,22 @@ def test_a_cycle_that_acts_is_counted() -> None:
 
 
 def test_a_dry_run_orders_nobody() -> None:
-    metrics = Metrics()
+    metrics = Metrics(POLICY)
     metrics.observe(cycle(decided(), acting=False))
     seen = told(metrics)
     assert (seen["drainwise_cycles_total", "dry_run"], seen["drainwise_acting",]) == (1, 0)
-    assert not any(name[0] == "drainwise_orders_total" for name in seen)
+    assert not any(value for name, value in seen.items() if name[0] == "drainwise_orders_total")
 
 
 def test_nodes_that_take_no_orders_are_counted() -> None:
-    plan, metrics = dataclasses.replace(decided(), closed_nodes=3, notices=("3 nodes take no orders",)), Metrics()
+    plan, metrics = dataclasses.replace(decided(), closed_nodes=3, notices=("3 nodes take no orders",)), Metrics(POLICY)
     metrics.observe(cycle(plan, acting=False))
     seen = told(metrics)
     assert (seen["drainwise_closed_nodes",], seen["drainwise_notices",]) == (3, 1)
 
 
 def test_a_fault_leaves_the_last_decision_as_it_was() -> None:
-    metrics = Metrics()
+    metrics = Metrics(POLICY)
     metrics.observe(cycle(decided(), CycleOutcome(())))
     metrics.observe(dataclasses.replace(cycle(None, fault="no answer"), started=NOW + 60, next_in=120.0))
     seen = told(metrics)
@@ -109,14 +113,14 @@ def test_a_fault_leaves_the_last_decision_as_it_was() -> None:
 )
 def test_an_account_of_any_name_breaks_nothing(name: str) -> None:
     """HOSTILE 42: what a user calls its account becomes no metric and no label of its own."""
-    plan, metrics = decided(), Metrics()
+    plan, metrics = decided(), Metrics(POLICY)
     metrics.observe(cycle(plan, CycleOutcome((Act(with_account(plan.orders[0], name), DONE, ""),))))
     assert told(metrics)["drainwise_ordered_cores_total", OTHERS] == 8
 
 
 def test_many_accounts_do_not_make_it_grow() -> None:
     """HOSTILE 42: the number of series is bounded, and no core is lost from the sum."""
-    plan, metrics = decided(), Metrics()
+    plan, metrics = decided(), Metrics(POLICY)
     orders = [with_account(plan.orders[0], f"user{number}@pool") for number in range(500)]
     metrics.observe(cycle(plan, CycleOutcome(tuple(Act(order, DONE, "") for order in orders))))
     cores = {name: value for name, value in told(metrics).items() if name[0] == "drainwise_ordered_cores_total"}
@@ -126,17 +130,89 @@ def test_many_accounts_do_not_make_it_grow() -> None:
 
 def test_names_follow_the_rules_of_prometheus() -> None:
     """drainwise_ before, base units behind, _total for what only grows and for nothing else."""
-    metrics = Metrics()
+    metrics = Metrics(POLICY)
     metrics.observe(cycle(decided(), CycleOutcome(())))
     families = list(text_string_to_metric_families(generate_latest(metrics.registry).decode()))
     for family in families:
+        if family.name.startswith("process_"):  # named as all programs name them
+            continue
         assert re.fullmatch(r"drainwise_[a-z_]+", family.name)
         assert all(sample.name.endswith("_total") for sample in family.samples if family.type == "counter")
         assert family.documentation.endswith(".")
         assert not re.search(r"(minutes|hours|milli|percent|bytes|total)", family.name)
 
 
-# ---- the roads ----
+def seen_by_cycle(pool: AlicesPool, memory: Memory, now: int = NOW) -> Cycle:
+    """A cycle of the agent itself, which keeps no journal."""
+    pool.age = 0
+    return run_cycle(pool, SETTINGS, memory, None, lambda: now, acting=True)
+
+
+def test_a_series_that_counts_is_there_before_its_first_event() -> None:
+    """Else Prometheus sees no increase in an order that fails first of all, or in an account's first order."""
+    metrics, pool = Metrics(POLICY), AlicesPool(pilots=3, wanted=0)
+    at_once = told(metrics)
+    assert at_once["drainwise_orders_total", UNREACHABLE, POLICY] == 0
+    assert at_once["drainwise_ended_pilots_total", "vacated"] == 0
+    metrics.observe(seen_by_cycle(pool, Memory()))
+    seen = told(metrics)
+    for name in ("ordered_cores", "ordered_waste_core_seconds", "realised_waste_core_seconds"):
+        assert seen[f"drainwise_{name}_total", "a"] == 0
+    metrics.observe(cycle(dataclasses.replace(decided(), policy="other")))
+    assert told(metrics)["drainwise_orders_total", DENIED, "other"] == 0
+
+
+def test_who_holds_what_and_how_far_it_is_known() -> None:
+    """Pilots by standing, each account's cores, nodes of which nothing is known, orders that are late."""
+    metrics, pool, memory = Metrics(POLICY), AlicesPool(pilots=3, wanted=16), Memory()
+    quiet = dataclasses.replace(next(iter(pool.pilots.values())), run="ce#9.0#1@1", node="quiet", report=None)
+    pool.pilots[quiet.run] = quiet
+    metrics.observe(seen_by_cycle(pool, memory))
+    seen = told(metrics)
+    standings = {name[1]: value for name, value in seen.items() if name[0] == "drainwise_pilots"}
+    assert {name: value for name, value in standings.items() if value} == {"fresh": 3, "silent": 1}
+    assert seen["drainwise_pilot_cores", "silent"] == 8 and seen["drainwise_silent_nodes",] == 1
+    assert seen["drainwise_account_wanted_cores", "b"] == 16
+    assert (seen["drainwise_open_orders",], seen["drainwise_overdue_orders",]) == (0, 0)
+    late = max(order.deadline for order in memory.open_orders().values()) + 1
+    metrics.observe(seen_by_cycle(pool, memory, late))
+    seen = told(metrics)
+    assert seen["drainwise_open_orders",] == seen["drainwise_overdue_orders",] == len(memory.open_orders()) > 0
+
+
+def test_an_account_that_has_gone_has_no_series() -> None:
+    metrics, pool = Metrics(POLICY), AlicesPool(pilots=1, wanted=16)
+    first = seen_by_cycle(pool, Memory())
+    assert first.view is not None
+    metrics.observe(first)
+    rest = tuple(one for one in first.view.accounts if one.name != "b")
+    metrics.observe(dataclasses.replace(first, view=dataclasses.replace(first.view, accounts=rest)))
+    assert not any(name[:2] == ("drainwise_account_wanted_cores", "b") for name in told(metrics))
+
+
+def test_what_was_wasted_stands_beside_what_was_promised() -> None:
+    """Of the pilots that have ended: how, how long after their order, at what cost."""
+    metrics = Metrics(POLICY)
+    ended = {"account": "a", "ordered": NOW, "ended": NOW + 400, "predicted": 100, "realised": 300}
+    events = [{**ended, "vacated": vacated, "by_others": others} for vacated, others in ((0, 0), (1, 0), (1, 1))]
+    events = [{**one, "vacated": bool(one["vacated"]), "by_others": bool(one["by_others"])} for one in events]
+    metrics.observe(dataclasses.replace(cycle(None), view=PoolView(ended=tuple(events))))
+    seen = told(metrics)
+    ends = {name[1]: value for name, value in seen.items() if name[0] == "drainwise_ended_pilots_total"}
+    assert ends == {"left": 1, "vacated": 1, "by_others": 1}
+    assert seen["drainwise_promised_waste_core_seconds_total", "a"] == 300
+    assert seen["drainwise_realised_waste_core_seconds_total", "a"] == 900
+    assert (seen["drainwise_time_to_free_seconds_sum",], seen["drainwise_time_to_free_seconds_count",]) == (1200, 3)
+
+
+def test_the_agent_is_in_one_state() -> None:
+    metrics = Metrics(POLICY)
+    metrics.observe(dataclasses.replace(cycle(decided()), state=PAUSED))
+    states = {name[1]: value for name, value in told(metrics).items() if name[0] == "drainwise_state"}
+    assert states == {"ok": 0, "dry_run": 0, "paused_by_kill_switch": 1, "backing_off": 0}
+
+
+# ---- the channels ----
 
 
 def free_port() -> int:
@@ -146,12 +222,12 @@ def free_port() -> int:
 
 
 def test_a_site_that_wants_none_has_none() -> None:
-    assert metrics_observer(MetricsSection(), "site.ini", pytest.fail) is None
+    assert metrics_observer(MetricsSection(), "site.ini", POLICY, pytest.fail) is None
 
 
 def test_over_http_on_loopback_alone() -> None:
     port = free_port()
-    observe = metrics_observer(MetricsSection(port=port), "site.ini", pytest.fail)
+    observe = metrics_observer(MetricsSection(port=port), "site.ini", POLICY, pytest.fail)
     assert observe is not None
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)
@@ -168,7 +244,7 @@ def test_a_port_that_is_taken_is_one_line_and_tried_again() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        observe = metrics_observer(MetricsSection(port=port), "site.ini", lines.append)
+        observe = metrics_observer(MetricsSection(port=port), "site.ini", POLICY, lines.append)
         assert observe is not None
         for _ in range(3):
             observe(cycle(decided(), CycleOutcome(())))
@@ -182,7 +258,7 @@ def test_as_a_file_for_node_exporter(tmp_path: Path) -> None:
     """Written whole after each cycle; a directory that is gone costs one line and no cycle."""
     lines: list[str] = []
     file = tmp_path / "collector" / "drainwise.prom"
-    observe = metrics_observer(MetricsSection(textfile=str(file)), "site.ini", lines.append)
+    observe = metrics_observer(MetricsSection(textfile=str(file)), "site.ini", POLICY, lines.append)
     assert observe is not None
     observe(cycle(decided(), CycleOutcome(())))
     observe(cycle(decided(), CycleOutcome(())))
@@ -197,15 +273,16 @@ def test_as_a_file_for_node_exporter(tmp_path: Path) -> None:
 def test_without_prometheus_client_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"\[metrics\] port = '9877': expected prometheus_client"):
-        metrics_observer(MetricsSection(port=9877), "site.ini", pytest.fail)
+        metrics_observer(MetricsSection(port=9877), "site.ini", POLICY, pytest.fail)
 
 
 def test_the_documentation_names_every_metric_and_its_kind() -> None:
     """And no other."""
     page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
     documented = set(re.findall(r"(?m)^\| `(\w+)` \| (\w+) \|", page))
-    metrics = Metrics()
+    metrics = Metrics(POLICY)
     metrics.observe(cycle(decided(), CycleOutcome(())))
     families = text_string_to_metric_families(generate_latest(metrics.registry).decode())
     kinds = {(family.name + ("_total" if family.type == "counter" else ""), family.type) for family in families}
-    assert documented == {(name, kind) for name, kind in kinds if not name.endswith(("_created", "_created_total"))}
+    ours = {(name, kind) for name, kind in kinds if not name.startswith("process_")}
+    assert documented == {(name, kind) for name, kind in ours if not name.endswith(("_created", "_created_total"))}

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.agent.cycle import ConfirmedWithdrawals, Cycle, run_cycle
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused
 from drainwise.journal.explain import explain, in_words
 from drainwise.journal.memory import Memory

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import ConfirmedWithdrawals, Cycle, run_cycle
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import OrderUnanswered, UsageError
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory

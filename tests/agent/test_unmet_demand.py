@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.cycle import ConfirmedWithdrawals, Cycle, run_cycle
+from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of

@@ -38,6 +38,9 @@ def ran(*words: str, python: str) -> subprocess.CompletedProcess[str]:
             "--directory /no/such",
         ),
         (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--kill-wait", "-1"), "kill_wait = -1"),
+        (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--chunks", "2"), "in no job of a batch system"),
+        (("run", "--payload-command", "true", "--cores", "1", "--seconds", "9", "--chunks", "2"), "give --queue"),
+        (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--chunks", "257"), "from 0 to 256"),
         (("run", "--queue", "/tmp", "--cores", "1", "--seconds", "9", "--estimate", "/"), "expected a regular file"),
     ],
 )

@@ -148,5 +148,9 @@ def test_a_ticket_of_a_vo_is_answered(site: tuple[CondorPool, str]) -> None:
     report = in_pool_json(pool, ["report", *journal])
     assert {one["vo"]: one["ordered"] for one in report["vos"]} == {"atlas": 1, "cms": 1, None: 2}
     pool.wait_for(lambda: not pool.slots('State == "Claimed" && RemoteOwner == "alice@pool.test"'), 240, "their end")
-    in_pool(pool, ["reclaim", "--once", "--act", "--site", site_file])
-    assert "wasted" in in_pool(pool, ["explain", "--vo", "atlas", *journal]).stdout
+
+    def judged() -> bool:
+        in_pool(pool, ["reclaim", "--once", "--act", "--site", site_file])
+        return "wasted" in in_pool(pool, ["explain", "--vo", "atlas", *journal]).stdout
+
+    pool.wait_for(judged, 60, "what the pilot of atlas wasted")

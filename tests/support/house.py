@@ -49,7 +49,7 @@ HOUSE = {
         "pool",
         plain=False,
     ),
-    "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice", plain=False),
+    "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice node systems", plain=False),
     "htcondor.setup": Room(
         ADMIN,
         "root",
@@ -66,7 +66,7 @@ HOUSE = {
     "slurm.pool": Room(
         POOL, "agent", "common facts identity pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
-    "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs"),
+    "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs systems"),
     "slurm.setup": Room(
         ADMIN, "root", "common facts install node pool siteconfig slurm.jobs slurm.node slurm.pool", plain=False
     ),
@@ -77,7 +77,7 @@ HOUSE = {
         "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool systems",
     ),
     "local.lease": Room(USER, "user", "common facts features node pilotad"),
-    "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad"),
+    "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide"),
     "page": Room(EVERYWHERE, "anybody", "common"),

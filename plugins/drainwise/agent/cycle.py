@@ -8,16 +8,17 @@ old one ends the cycle before anything was done.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from drainwise.agent.act import carry_out
 from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.common.backoff import Backoff
+from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
+from drainwise.agent.pool_view import PoolView, view_of
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.entries import decision_event, followup_event
-from drainwise.journal.event import number
+from drainwise.journal.event import ENDED, Event, number
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.pool.closing import ClosesNodes, Closing
@@ -37,7 +38,8 @@ class Cycle:
 
     plan: None when nothing could be decided. outcome: None when nothing was to be done: a dry run, a kill switch, a
     fault. fault: why the cycle could not be done to its end, or "". acting: whether it was to act. next_in: seconds
-    until the next one begins.
+    until the next one begins. view: what it saw, None when it saw nothing. state: of the agent after it, "" outside
+    the loop.
     """
 
     started: int
@@ -48,6 +50,8 @@ class Cycle:
     acting: bool
     next_in: float = 0.0
     unused: float = 0.0
+    view: PoolView | None = None
+    state: str = ""
 
     @property
     def halted(self) -> str:
@@ -113,7 +117,7 @@ def run_cycle(
     except DrainwiseError as error:
         fault = str(error)
     seconds = time.monotonic() - began
-    return Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused)
+    return Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused, view=work.view)
 
 
 @dataclass
@@ -134,11 +138,14 @@ class _Work:
     plan: Plan | None = None
     outcome: CycleOutcome | None = None
     unused: float = 0.0
+    view: PoolView | None = None
 
     def do(self) -> None:
         noted = Noted(self.journal or NullJournal(), self.memory)
         snapshot, now = self._look()
-        fault = self._learn(snapshot, now, noted)
+        fault, ended = self._learn(snapshot, now, noted)
+        limit = self.settings.heartbeat_limit
+        self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
         for event in self.memory.payloads_seen(snapshot):
             noted.write(event)
         for event in self.memory.watched(snapshot, now, self.settings):
@@ -190,8 +197,11 @@ class _Work:
             raise PoolUnreachable(f"an old answer from the batch system: it is {age} s old")
         return snapshot, now
 
-    def _learn(self, snapshot: Snapshot, now: int, noted: Noted) -> str:
-        """Take in what became of earlier orders; return why the records could not be read, or ""."""
+    def _learn(self, snapshot: Snapshot, now: int, noted: Noted) -> tuple[str, list[Event]]:
+        """Take in what became of earlier orders.
+
+        Return why the records could not be read, or "", and the events of pilots that have ended.
+        """
         running = {pilot.run for pilot in snapshot.pilots}
         gone = self.ask_again.due(self.memory.open_orders().keys() - running, now)
         fault = ""
@@ -199,9 +209,10 @@ class _Work:
             endings = self.pool.endings(gone, now) if gone else {}
         except PoolError as error:
             endings, fault = {}, str(error)
-        for event in ended_events(self.memory, endings, snapshot, now):
+        events = ended_events(self.memory, endings, snapshot, now)
+        for event in events:
             noted.write(event)
-        return fault
+        return fault, [event for event in events if event["event"] == ENDED]
 
     def _write_down(
         self, plan: Plan, snapshot: Snapshot, requests: Sequence[AdminRequest], now: int, noted: Noted
@@ -240,48 +251,3 @@ def _follow_up(
             journal.write(followup_event(what, time()))
         followups += done
     return CycleOutcome((), tuple(followups), "; ".join(faults))
-
-
-class ConfirmedWithdrawals:
-    """What a loop remembers of its own cycles; losing it costs one cycle."""
-
-    def __init__(self) -> None:
-        self._found: frozenset[str] = frozenset()
-        self._refused: frozenset[str] = frozenset()
-
-    def confirmed(self, plan: Plan) -> Plan:
-        """Return the plan with only the withdrawals that the cycle before found too and that were not refused."""
-        found = frozenset(one.pilot.run for one in plan.withdrawals)
-        ready = (found & self._found) - self._refused
-        self._found = found
-        self._refused &= found
-        users = tuple(
-            replace(one, orders=tuple(it for it in one.orders if ready.issuperset(it.instead_of))) for one in plan.users
-        )
-        return replace(plan, users=users, withdrawals=tuple(one for one in plan.withdrawals if one.pilot.run in ready))
-
-    def interrupted(self) -> None:
-        """Forget the withdrawals found before a cycle that saw nothing: each must be found twice again."""
-        self._found = frozenset()
-
-    def note(self, outcome: CycleOutcome) -> None:
-        """Remember what was refused."""
-        self._refused |= {one.withdrawal.pilot.run for one in outcome.withdrawn if one.refused}
-
-
-_FIRST, _LONGEST = 60, 3600  # seconds
-
-
-class AskAgain:
-    """The times at which a loop asks how a run ended; losing them costs some queries."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Backoff] = {}
-
-    def due(self, runs: Iterable[str], now: int) -> list[str]:
-        """Return those of the ended runs to ask for at `now` (UNIX s); others than these are forgotten."""
-        self._known = {run: self._known.get(run) or Backoff(_FIRST, _LONGEST) for run in runs}
-        due = [run for run, backoff in self._known.items() if backoff.is_over(now)]
-        for run in due:
-            self._known[run].failed(now)
-        return due

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.agent.cycle import AskAgain, ConfirmedWithdrawals, Cycle, run_cycle
+from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
+from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
 from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
@@ -131,6 +132,7 @@ class Loop:
         self._say_notices(cycle)
         summary = f"{cycle.plan.summary}; " if cycle.plan and not cycle.fault else ""
         self._notifier.status(f"{state.name}: {summary or f'{cycle.fault}; '}next in {duration(int(cycle.next_in))}")
+        cycle = replace(cycle, state=state.name)
         for observer in self._observers:
             observer(cycle)
         return cycle

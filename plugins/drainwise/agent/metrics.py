@@ -9,32 +9,57 @@ from __future__ import annotations
 
 import re
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from drainwise import __version__
 from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle
-from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
+from drainwise.agent.pool_view import PoolView
+from drainwise.journal.event import (
+    BACKING_OFF,
+    DENIED,
+    DONE,
+    DRY_RUN,
+    OK,
+    PAUSED,
+    REFUSED,
+    SKIPPED,
+    UNANSWERED,
+    UNREACHABLE,
+    Event,
+    number,
+    truth,
+)
+from drainwise.pool.facts import Account
+from drainwise.reclaim.columns import STANDINGS
 from drainwise.reclaim.plan import Plan
 
 MOST_ACCOUNTS = 50
 OTHERS = "(others)"
 
-ACTED, DRY_RUN, FAULT = "acted", "dry_run", "fault"
+_RESULTS = ACTED, DRY, FAULT = "acted", "dry_run", "fault"
+_OUTCOMES = (DONE, SKIPPED, REFUSED, DENIED, UNREACHABLE, UNANSWERED)
+_STATES = (OK, DRY_RUN, PAUSED, BACKING_OFF)
+_ENDS = LEFT, VACATED, BY_OTHERS = "left", "vacated", "by_others"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_TIMES_TO_FREE = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 57600.0, 86400.0)
 
 
 class Metrics:
-    """The metrics of one agent, in `registry`."""
+    """The metrics of one agent, in `registry`; policy: with which it begins.
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    A series that counts is there with 0 before its first event, so that an increase over that event is seen.
+    """
+
+    def __init__(self, policy: str, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
         self._accounts: set[str] = set()
+        ProcessCollector(registry=registry)
 
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"drainwise_{name}", text, registry=registry)
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"drainwise_{name}", text, labels, registry=registry)
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"drainwise_{name}", text, labels, registry=registry)
@@ -42,7 +67,7 @@ class Metrics:
         build = Gauge("drainwise_build_info", "Always 1; the version of drainwise.", ("version",), registry=registry)
         build.labels(__version__).set(1)
         self._cycles = counter("cycles_total", "Cycles: acted, dry_run (also by the kill switch), fault.", "result")
-        for result in (ACTED, DRY_RUN, FAULT):
+        for result in _RESULTS:
             self._cycles.labels(result)
         self._duration = Histogram(
             "drainwise_cycle_duration_seconds", "How long a cycle took.", buckets=_SECONDS, registry=registry
@@ -55,6 +80,7 @@ class Metrics:
         self._acting = gauge(
             "acting", "1 when the last cycle was to give orders, 0 in a dry run or under a kill switch."
         )
+        self._state = gauge("state", "1 for the state of the agent, 0 for the others.", "state")
         self._demand = gauge("demand_cores", "Cores owed to those under quota who wait.")
         self._free = gauge("free_cores", "Unclaimed cores that they can use.")
         self._leaving = gauge("leaving_cores", "Cores on their way out already.")
@@ -67,12 +93,34 @@ class Metrics:
         self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
         self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be given an order.")
         self._stuck = gauge("stuck_pilots", "Pilots in which their nodes have seen no payload for long.")
+        self._unmet = gauge("unmet_cores", "Cores that must be given back and for which nobody gets an order now.")
+        self._limited = gauge("limited_cores", "Cores of these that a limit of the site leaves to a later cycle.")
+        self._pilots = gauge("pilots", "Pilots, by how far their report is believed.", "standing")
+        self._pilot_cores = gauge("pilot_cores", "Cores of these pilots.", "standing")
+        self._silent_nodes = gauge("silent_nodes", "Nodes with pilots of which nothing is reported or seen.")
+        self._in_use = gauge("account_used_cores", "Cores that an account uses.", "account")
+        self._owed = gauge("account_owed_cores", "Cores that an account is owed.", "account")
+        self._wanted = gauge("account_wanted_cores", "Cores that an account waits for.", "account")
+        self._open_orders = gauge("open_orders", "Orders whose pilot has not ended yet.")
+        self._overdue = gauge("overdue_orders", "Orders of these whose deadline has passed.")
         self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
+        self._begin_with(policy)
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
         self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
         self._withdrawn = counter("withdrawn_total", "Orders withdrawn, by what became of that.", "outcome")
-        for outcome in (DONE, SKIPPED, REFUSED, DENIED, UNREACHABLE, UNANSWERED):
+        for outcome in _OUTCOMES:
             self._withdrawn.labels(outcome)
+        self._ends = counter("ended_pilots_total", "Pilots with an order that have ended, by how.", "end")
+        for end in _ENDS:
+            self._ends.labels(end)
+        self._promised = counter("promised_waste_core_seconds_total", "What ending these should waste.", "account")
+        self._wasted = counter("realised_waste_core_seconds_total", "What ending these has wasted.", "account")
+        self._time_to_free = Histogram(
+            "drainwise_time_to_free_seconds",
+            "How long from an order to the end of its pilot.",
+            buckets=_TIMES_TO_FREE,
+            registry=registry,
+        )
         self._followups = counter("followups_total", "Things finished that earlier orders had left behind.")
 
         self._unused = counter(
@@ -87,13 +135,52 @@ class Metrics:
         self._next.set(cycle.next_in)
         self._acting.set(cycle.acting)
         self._unused.inc(cycle.unused)
+        for state in _STATES:
+            self._state.labels(state.replace(" ", "_")).set(state == cycle.state)
+        if cycle.view is not None:
+            self._seen(cycle.view)
         if cycle.plan is not None:
             self._last_good.set(cycle.started)
             self._decided(cycle.plan)
         if cycle.outcome is not None:
             self._done(cycle.outcome, "" if cycle.plan is None else cycle.plan.policy)
 
+    def _begin_with(self, policy: str) -> None:
+        for outcome in _OUTCOMES:
+            self._orders.labels(policy, outcome)
+
+    def _seen(self, view: PoolView) -> None:
+        for standing in STANDINGS:
+            self._pilots.labels(standing).set(view.pilots.get(standing, 0))
+            self._pilot_cores.labels(standing).set(view.cores.get(standing, 0))
+        self._silent_nodes.set(view.silent_nodes)
+        self._open_orders.set(view.open_orders)
+        self._overdue.set(view.overdue)
+        self._account_cores(view.accounts)
+        for event in view.ended:
+            self._ended(event)
+
+    def _account_cores(self, accounts: tuple[Account, ...]) -> None:
+        """Tell of those that there are now; those that have gone have no series."""
+        gauges = self._in_use, self._owed, self._wanted
+        for gauge in gauges:
+            gauge.clear()
+        for one in accounts:
+            account = self._label(one.name)
+            cores = one.cores_in_use, one.cores_owed, one.cores_wanted
+            for gauge, value in zip(gauges, cores):
+                gauge.labels(account).inc(value)
+
+    def _ended(self, event: Event) -> None:
+        vacated, by_others = truth(event, "vacated"), truth(event, "by_others")
+        self._ends.labels(BY_OTHERS if by_others else VACATED if vacated else LEFT).inc()
+        self._time_to_free.observe(max(0.0, number(event, "ended") - number(event, "ordered")))
+        account = self._label(str(event["account"]))
+        self._promised.labels(account).inc(number(event, "predicted"))
+        self._wasted.labels(account).inc(number(event, "realised"))
+
     def _decided(self, plan: Plan) -> None:
+        self._begin_with(plan.policy)
         balance = plan.balance
         self._demand.set(balance.demand)
         self._free.set(balance.free)
@@ -102,6 +189,8 @@ class Metrics:
         self._deficit.set(balance.deficit)
         self._planned_cores.set(sum(user.cores_given for user in plan.users))
         self._planned_waste.set(plan.waste)
+        self._unmet.set(max(0, balance.deficit - sum(user.cores_given for user in plan.users if not user.request)))
+        self._limited.set(sum(user.later for user in plan.users))
         self._notices.set(len(plan.notices))
         self._paused.set(len(plan.paused))
         self._paused_cores.set(sum(one.cores for one in plan.paused))
@@ -128,10 +217,12 @@ class Metrics:
             if len(self._accounts) >= MOST_ACCOUNTS or not _PLAIN.fullmatch(account):
                 return OTHERS
             self._accounts.add(account)
+            for series in (self._ordered_cores, self._ordered_waste, self._promised, self._wasted):
+                series.labels(account)
         return account
 
 
 def _result(cycle: Cycle) -> str:
     if cycle.fault or (cycle.outcome is not None and (cycle.outcome.fault or cycle.outcome.halted)):
         return FAULT
-    return ACTED if cycle.acting else DRY_RUN
+    return ACTED if cycle.acting else DRY

@@ -18,12 +18,12 @@ ADDRESS = "127.0.0.1"
 
 
 def metrics_observer(
-    section: MetricsSection, site_file: str, say: Callable[[str], None]
+    section: MetricsSection, site_file: str, policy: str, say: Callable[[str], None]
 ) -> Callable[[Cycle], None] | None:
     """Return what to call with each cycle so that its metrics are exported; None when the site wants none.
 
-    `say` takes a line when the port or the file cannot be had, and one when it can again: that stops no cycle. Raises
-    ConfigurationError when prometheus_client is missing.
+    policy: with which the agent begins. `say` takes a line when the port or the file cannot be had, and one when it can
+    again: that stops no cycle. Raises ConfigurationError when prometheus_client is missing.
     """
     wanted = {key: value for key in ("port", "textfile") if (value := getattr(section, key)) is not None}
     if not wanted:
@@ -34,7 +34,7 @@ def metrics_observer(
         raise ConfigurationError(site_file, "metrics", key, str(value), missing)
     from drainwise.agent.metrics import Metrics  # noqa: PLC0415 - only who tells metrics needs prometheus_client
 
-    return _MetricsExport(Metrics(), section, say).observe
+    return _MetricsExport(Metrics(policy), section, say).observe
 
 
 class _MetricsExport:

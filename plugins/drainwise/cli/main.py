@@ -109,7 +109,7 @@ def _run(words: Sequence[str]) -> int:
             module.add_parser(subparsers)
         else:
             subparsers.add_parser(name, help=text)
-    args = parser.parse_args(words)
+    args = parser.parse_args(words, argparse.Namespace(words=tuple(words)))
     if module is None:
         parser.error("a command is needed")
     return int(module.run(args))

@@ -137,7 +137,7 @@ def _loop(args: argparse.Namespace) -> int:
     system_of(args).require(setup.pool)
     path = journal_path(args) if acting else named_journal(args)
     site = site_of(args)
-    observer = metrics_observer(site.metrics, site.file, to_log)
+    observer = metrics_observer(site.metrics, site.file, setup.settings.policy, to_log)
     observers = () if observer is None else (observer,)
     lock = lock_of(args)
     if acting:

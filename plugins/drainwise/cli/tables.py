@@ -45,14 +45,22 @@ def plan_lines(plan: Plan, now: int, paper: Paper) -> list[str]:
         headings = (Heading("pilot"), Heading("user"), Heading("cores", number=True), _BECAUSE)
         rows = ((one.pilot.name, one.pilot.user, str(one.pilot.cores), one.reason) for one in plan.withdrawals)
         lines += _titled("Orders to withdraw", headings, rows, paper)
+    if plan.asked_no_more:
+        names = ", ".join(one.name for one in plan.asked_no_more)
+        lines.append(printable(f"asked for no cores any more: {names}"))
     return lines
 
 
 def _user_lines(user: UserPlan, now: int, paper: Paper) -> list[str]:
-    title = f"{user.user} ({user.account}) gives back {user.cores_given} of {user.cores} cores"
+    given = user.cores_given + user.cores_returned
+    title = f"{user.user} ({user.account}) gives back {given} of {user.cores} cores"
     rows = [
         (order.pilot.name, *_figures(order.candidate, now), _decision(order, now), order.reason)
         for order in user.orders
+    ]
+    rows += [
+        (one.pilot.name, *_figures(one.candidate, now), f"return {one.cores} of {one.pilot.cores} cores", one.reason)
+        for one in user.returns
     ]
     rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in user.spared]
     return _titled(title, (Heading("pilot"), *_HEADINGS, Heading("decision"), _BECAUSE), rows, paper)

@@ -17,7 +17,11 @@ from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.pilotad.report import (
     BELIEVED_STANDINGS,
     CONTRADICTORY,
+    FRESH,
+    GLIDEIN,
+    INCOMPLETE,
     OBSERVED,
+    STALE,
     PilotReport,
     bounded,
     standing_and_rule,
@@ -30,6 +34,8 @@ from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 SILENT = "silent"
 """Standing of a pilot that reports nothing."""
+
+STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, INCOMPLETE, CONTRADICTORY, SILENT)
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
 _HIGHEST_PRIORITY = 1 << 24
@@ -99,7 +105,7 @@ def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]
         return CONTRADICTORY, "the node found that its report contradicts itself"
     if pilot.report is None:
         return SILENT, "it reports nothing"
-    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started, pilot.cores)
+    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started, pilot.cores + pilot.returned)
 
 
 def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:

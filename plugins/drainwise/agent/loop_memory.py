@@ -1,0 +1,55 @@
+"""What a loop remembers of its own cycles: withdrawals to be confirmed, and when to ask again how a run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from drainwise.agent.act_outcome import CycleOutcome
+from drainwise.common.backoff import Backoff
+from drainwise.reclaim.plan import Plan
+
+
+class ConfirmedWithdrawals:
+    """What a loop remembers of its own cycles; losing it costs one cycle."""
+
+    def __init__(self) -> None:
+        self._found: frozenset[str] = frozenset()
+        self._refused: frozenset[str] = frozenset()
+
+    def confirmed(self, plan: Plan) -> Plan:
+        """Return the plan with only the withdrawals that the cycle before found too and that were not refused."""
+        found = frozenset(one.pilot.run for one in plan.withdrawals)
+        ready = (found & self._found) - self._refused
+        self._found = found
+        self._refused &= found
+        users = tuple(
+            replace(one, orders=tuple(it for it in one.orders if ready.issuperset(it.instead_of))) for one in plan.users
+        )
+        return replace(plan, users=users, withdrawals=tuple(one for one in plan.withdrawals if one.pilot.run in ready))
+
+    def interrupted(self) -> None:
+        """Forget the withdrawals found before a cycle that saw nothing: each must be found twice again."""
+        self._found = frozenset()
+
+    def note(self, outcome: CycleOutcome) -> None:
+        """Remember what was refused."""
+        self._refused |= {one.withdrawal.pilot.run for one in outcome.withdrawn if one.refused}
+
+
+_FIRST, _LONGEST = 60, 3600  # seconds
+
+
+class AskAgain:
+    """The times at which a loop asks how a run ended; losing them costs some queries."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Backoff] = {}
+
+    def due(self, runs: Iterable[str], now: int) -> list[str]:
+        """Return those of the ended runs to ask for at `now` (UNIX s); others than these are forgotten."""
+        self._known = {run: self._known.get(run) or Backoff(_FIRST, _LONGEST) for run in runs}
+        due = [run for run, backoff in self._known.items() if backoff.is_over(now)]
+        for run in due:
+            self._known[run].failed(now)
+        return due

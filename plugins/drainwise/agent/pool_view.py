@@ -1,0 +1,58 @@
+"""What one cycle saw of the pool beside its decision: pilots by standing, open orders, pilots that have ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from drainwise.journal.event import Event
+from drainwise.journal.outcomes import OpenOrder
+from drainwise.pool.facts import Account, Snapshot
+from drainwise.reclaim.columns import SILENT, standing_of
+
+
+@dataclass(frozen=True)
+class PoolView:
+    """What a cycle saw.
+
+    pilots, cores: how many by the standing of the pilot's report. silent_nodes: nodes with pilots of which none is seen
+    or reports. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended. overdue:
+    those of them whose deadline has passed. ended: the journal's events of pilots with an order that have ended.
+    """
+
+    pilots: Mapping[str, int] = field(default_factory=dict)
+    cores: Mapping[str, int] = field(default_factory=dict)
+    silent_nodes: int = 0
+    accounts: tuple[Account, ...] = ()
+    open_orders: int = 0
+    overdue: int = 0
+    ended: tuple[Event, ...] = ()
+
+
+def view_of(
+    snapshot: Snapshot, now: int, heartbeat_limit: int, orders: Iterable[OpenOrder], ended: Sequence[Event]
+) -> PoolView:
+    """Return what is to be told of a snapshot at `now` (UNIX s).
+
+    heartbeat_limit: as in `standing_of`, s. orders: those that are open. ended: the events of pilots that have ended.
+    """
+    pilots, cores = Counter[str](), Counter[str]()
+    nodes, heard = set[str](), set[str]()
+    for pilot in snapshot.pilots:
+        standing, _ = standing_of(pilot, now, heartbeat_limit)
+        pilots[standing] += 1
+        cores[standing] += pilot.cores
+        nodes.update(pilot.nodes)
+        if standing != SILENT:
+            heard.update(pilot.nodes)
+    deadlines = [order.deadline for order in orders]
+    return PoolView(
+        pilots,
+        cores,
+        len(nodes - heard),
+        snapshot.accounts,
+        len(deadlines),
+        sum(deadline < now for deadline in deadlines),
+        tuple(ended),
+    )

@@ -1,0 +1,98 @@
+"""The chunk jobs of a leader: pilots of their own on its node that share its queue, each one removable by itself.
+
+A batch system that takes no cores back from a running job takes back a whole job. A pilot in several jobs gives its
+cores back in chunks. The leader asks for them once and removes at its end those that still wait. One that runs is a
+pilot like any other: it reports, it has its own orders, it may outlive the leader.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from drainwise.facts.errors import PoolError, UsageError
+from drainwise.pilot.decide.lease import Lease
+from drainwise.systems.chunk_jobs import ChunkJob, ChunkJobs
+from drainwise.systems.find import offering
+from drainwise.systems.system import System
+
+_OF_THE_JOB = ("MACHINEFEATURES", "JOBFEATURES", "JOBSTATUS")
+"""What only the leader's job has: the site gives a chunk job its own."""
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PROGRAM = f"import sys; sys.path.append({_PACKAGES!r}); from drainwise.cli.main import main; sys.exit(main())"
+
+
+@dataclass(frozen=True)
+class ChunkPlan:
+    """The chunk jobs that a leader asks for: `count` of `cores` each, with further `options` of the batch system.
+
+    words: the leader's own command line, after the program; overrides: what each chunk job has instead, the last one
+    of an option counts.
+    """
+
+    count: int
+    cores: int
+    words: Sequence[str]
+    overrides: Sequence[str]
+    options: Sequence[str] = ()
+
+
+class Chunks:
+    """Use as a context: the chunk jobs are asked for at its begin, and those that still wait removed at its end.
+
+    A batch system that refuses or does not answer costs a log line: the leader goes on with what it has.
+    """
+
+    def __init__(self, jobs: ChunkJobs, plan: ChunkPlan, lease: Lease, now: float, log: Callable[[str], None]) -> None:
+        self._jobs, self._log, self._ids = jobs, log, list[str]()
+        self._wanted = chunk_jobs_of(plan, lease, now)
+
+    def __enter__(self) -> Chunks:
+        try:
+            for job in self._wanted:
+                self._ids.append(self._jobs.submit(job))
+        except PoolError as fault:
+            self._log(f"{len(self._wanted) - len(self._ids)} chunk jobs are not asked for: {fault}")
+        if self._ids:
+            cores = self._wanted[0].cores
+            self._log(
+                f"asked for {len(self._ids)} chunk jobs of {cores} cores on {self._jobs.node}: {', '.join(self._ids)}"
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._ids:
+            try:
+                self._jobs.remove_waiting(self._ids)
+            except PoolError as fault:
+                self._log(f"chunk jobs that still wait are not removed: {fault}")
+
+
+def chunk_jobs_of(plan: ChunkPlan, lease: Lease, now: float) -> list[ChunkJob]:
+    """Return the chunk jobs: each may run for as long as is left of the leader's lease at `now`, UNIX s. Pure."""
+    seconds = max(1, int((now if lease.end is None else lease.end) - now))
+    quiet = ("-B",) if sys.dont_write_bytecode else ()
+    argv = (
+        *(sys.executable, "-I", "-S", *quiet, "-c", _PROGRAM, *plan.words),
+        *(*plan.overrides, "--chunks", "0", "--cores", str(plan.cores), "--seconds", str(seconds), "--directory", "."),
+    )
+    share = plan.cores / lease.cores
+    return [
+        ChunkJob(plan.cores, share, argv, f"chunk-{number}", seconds, tuple(plan.options))
+        for number in range(1, plan.count + 1)
+    ]
+
+
+def chunk_jobs_here(environment: Mapping[str, str], directory: str) -> ChunkJobs:
+    """Return the batch system that runs this job. directory: the leader's, absolute.
+
+    Raises UsageError where there is none, or none that offers chunk jobs.
+    """
+    mine = {name: value for name, value in environment.items() if not name.endswith(_OF_THE_JOB)}
+    for system in offering(System.chunk_jobs):
+        found = system.chunk_jobs(mine, directory)
+        if found is not None:
+            return found
+    raise UsageError("--chunks: this pilot is in no job of a batch system that offers chunk jobs")
