@@ -37,7 +37,15 @@ from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.node.payloads.claims import contradicts
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PROCESSES, STANDING
+from drainwise.pilotad.attributes import (
+    ATTRIBUTES,
+    GLIDEIN_AD,
+    HEARTBEAT,
+    OBSERVATION,
+    PROCESSES,
+    REPORTED_BY,
+    STANDING,
+)
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.observation import observation_text, observed_report
 from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
@@ -83,7 +91,8 @@ def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: i
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.
     known = bounded(report, job.cores, 0, None, now)
     lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
-    return f'{HEARTBEAT} = {report.heartbeat}\n{STANDING} = "{state}"\n{"".join(lines)}'
+    run = f'{REPORTED_BY} = "{job.job}@{job.started}"\n'
+    return f'{HEARTBEAT} = {report.heartbeat}\n{run}{STANDING} = "{state}"\n{"".join(lines)}'
 
 
 def slot_ad(body: str, job: JobSandbox) -> str:
