@@ -116,7 +116,7 @@ def an_attribute(copy: Copy) -> None:
     )
     copy.insert(
         "pilot/decide/workload.py",
-        "        None if part is None else part.since,",
+        "        exp_waste_curve,",
         "        move_cost=workload.used * 60.0,",
     )
     said = copy.run(

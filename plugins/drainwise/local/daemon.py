@@ -135,11 +135,10 @@ class Daemon:
         owed = owed_by_node(live, returned, self._cores)
         for job in live:
             self._leases.enforce(job, now)
+            settings, directory = node_settings.of_node(job.node), self._store.lease_directory(job.run)
+            slots, part = settings.job_slots(self._cores.get(job.node)), parts.get(job.run)
             answer = acknowledged(job, returned, owed.get(job.node, 0))
-            slots = node_settings.of_node(job.node).job_slots(self._cores.get(job.node))
-            self._notices.write(
-                job, self._store.lease_directory(job.run), planned, slots, now, parts.get(job.run), answer
-            )
+            self._notices.write(job, directory, planned, slots, now, settings.clients, part, answer)
         self._reports.read(live, self._settings.patience)
         self._returned = returned_parts(live, self._reports.known, now, node_settings.heartbeat_limit)
         news = self._returned != returned

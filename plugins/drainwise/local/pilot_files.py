@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from drainwise.common.faults import Faults
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.local.daemon_store import DaemonStore
-from drainwise.local.job import LocalJob
+from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import give_notice, write_job_slots
@@ -75,6 +76,7 @@ class _Notice:
     deadline: int | None
     planned: int | None
     slots: int | None
+    client: str
     part: PartialReturn | None
     answer: Acknowledgement | None
 
@@ -93,15 +95,17 @@ class SiteNotices:
         planned: int | None,
         slots: int | None,
         now: float,
+        clients: ClientRules | None = None,
         part: PartialReturn | None = None,
         answer: Acknowledgement | None = None,
     ) -> None:
         """Write the notices of the job in the lease `directory`, unless they are there; `planned`, `now`: UNIX s.
 
-        slots: the job slots of its node, which a restart of the daemon or the node's settings may change.
-        part, answer: what is asked and acknowledged of a partial return.
+        slots: the job slots of its node, which a restart of the daemon or the node's settings may change. clients:
+        which jobs are of which kind of client. part, answer: what is asked and acknowledged of a partial return.
         """
-        told = _Notice(job.deadline, planned, slots, part, answer)
+        client = client_of(job.request, clients)
+        told = _Notice(job.deadline, planned, slots, client.name, part, answer)
         last, at = self._written.get(job.run, (None, now))
         nothing = (job.deadline, planned, part, answer) == (None,) * 4
         if last == told and (nothing or now < at + self._repair):
@@ -109,7 +113,7 @@ class SiteNotices:
         self._written[job.run] = (told, now)
         fault = ""
         try:
-            give_notice(work_directory(directory), job.deadline, planned, int(now), part=part, answer=answer)
+            give_notice(work_directory(directory), job.deadline, planned, int(now), client, part, answer)
             write_job_slots(work_directory(directory), slots)
         except FeatureError as error:
             fault = f"site notice: {error}"

@@ -209,9 +209,9 @@ def report_of(
         priority_factor,
         can_postpone,
         exp_waste_curve,
-        None if part is None else part.cores,
-        None if part is None or not part.memory else part.memory,
-        None if part is None else part.since,
+        returned_cores=None if part is None else part.cores,
+        returned_memory=None if part is None or not part.memory else part.memory,
+        returned_since=None if part is None else part.since,
     )
 
 

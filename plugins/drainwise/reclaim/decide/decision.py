@@ -142,15 +142,17 @@ class _DemandPlans:
         """Return how many cores are of use as they lie, and the sentence that sums the parts up."""
         orders = [order for user in self.users for order in user.orders]
         pilots, waste = [order.pilot for order in orders], sum(order.waste for order in orders)
+        parts = [one for user in self.users for one in user.returns]
+        returned, parts_waste = sum(user.cores_returned for user in self.users), sum(one.waste for one in parts)
         if looked.kinds is not None and self.made is not None and looked.balance.deficit > 0:
             given = sum(pilot.cores for pilot in pilots)
             fitting = min(given, looked.kinds.cores_of(self.made.jobs))
-            return fitting, room_summary(looked.kinds, self.made, len(pilots), given, waste) + self._held()
+            text = room_summary(looked.kinds, self.made, len(pilots), given, waste + parts_waste)
+            text = text if pilots or self.made.missing or not parts else "no pilot has to go"
+            return fitting, text + in_parts(len(parts), returned) + self._held()
         fitting = usable(pilots, waiting_jobs(looked.counts.accounts))
-        parts = [one for user in self.users if user.returns for one in user.returns]
-        returned = sum(user.cores_returned for user in self.users)
         held = held_cores(self.users) + returned
-        text = summary_of(looked.balance, pilots, waste + sum(one.waste for one in parts), fitting, pauses, held)
+        text = summary_of(looked.balance, pilots, waste + parts_waste, fitting, pauses, held)
         return fitting, text + in_parts(len(parts), returned) + self._held()
 
     def _held(self) -> str:
@@ -180,8 +182,9 @@ def _demand_plans(
     if looked.kinds is None:
         users = core_plans(snapshot, looked.balance, now, until, history, wait, parts)
     else:
-        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait)
-    users = with_all_asked(waits_for_cheaper(users, need, now, settings, history), parts)
+        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait, parts)
+    users = waits_for_cheaper(users, need, now, settings, history)
+    users = with_all_asked(users, parts) if made is None else users
     return _DemandPlans(users, room_now(made, users), wait)
 
 

@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.decide.free_ahead import FreeAhead
+from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.threshold import open_since
 from drainwise.reclaim.plan import PartOrder, UserPlan
@@ -28,9 +30,11 @@ from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.amounts_of_menus import cheapest_amounts
-from drainwise.reclaim.totals.arrays import Real
+from drainwise.reclaim.totals.arrays import Real, Whole
 from drainwise.reclaim.valued import cost_of
 
+_LOOKS = 12
+"""Times between now and the moment that are looked at."""
 _SOONER = 1e-3
 """Wasted core-seconds that a core-second of waiting counts as: nothing but a tie is decided by it."""
 
@@ -63,6 +67,47 @@ def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history
     since = open_since(history.since, (one.name for one in waiting), now, settings.horizon)
     chunk = max((int(-(-one.cores_per_job // 1)) for one in waiting), default=1)
     return PartsUntil(min(since.values(), default=now) + settings.horizon, max(1, chunk), since)
+
+
+class FreeAhead:
+    """What comes free in each pilot from `now` until `due` (UNIX s), in chunks of so many cores, if nothing new starts.
+
+    can_return: cores that each pilot can give back. By the curves that pilots state, else by their other claims; of a
+    pilot that is not believed nothing is expected.
+    """
+
+    def __init__(self, it: Columns, can_return: Whole, now: int, due: int, chunk: int) -> None:
+        self._times = np.linspace(now, max(now, due), _LOOKS + 1)
+        stated = has_curve(it)
+        curve = StatedCurve(it, now) if stated.any() else None
+        claims = it.cores, it.used_cpu, it.first_exp_job_end, it.last_exp_job_end, it.add_final_exp_waste
+        shares = []
+        for moment in self._times.tolist():
+            share = busy_share(*claims, now, moment)
+            shares.append(share if curve is None else np.where(stated, curve.busy_share(moment), share))
+        busy = it.used_cpu * np.array(shares)
+        free = np.where(it.believed, np.minimum(it.cores - np.minimum.accumulate(busy, axis=0), can_return), 0.0)
+        self._chunks: Whole = np.floor(np.maximum(free, 0.0) / chunk + 1e-9).astype(np.int64)
+        idle = np.maximum(free - self._chunks * chunk, 0.0) * (chunk > 1)
+        each = idle[:-1] * np.diff(self._times)[:, None]  # what comes free later on the way idles from the next look on
+        self._idled = np.concatenate([np.zeros((1, len(it.cores))), np.cumsum(each, axis=0)])
+
+    def chunks(self, row: int) -> int:
+        """Return how many chunks the pilot of that row should have given back by the moment."""
+        return int(self._chunks[-1, row])
+
+    def idle(self, row: int) -> Real:
+        """Return the core-seconds that idle until 0, 1, 2, … chunks of the pilot are free."""
+        found: Real = np.rint(self._idled[self._looks(row), row])
+        return found
+
+    def back(self, row: int) -> list[int]:
+        """Return when 0, 1, 2, … chunks of the pilot should be free, UNIX s."""
+        return [int(-(-moment // 1)) for moment in self._times[self._looks(row)]]
+
+    def _looks(self, row: int) -> Whole:
+        found: Whole = np.searchsorted(self._chunks[:, row], np.arange(self.chunks(row) + 1))
+        return found
 
 
 def mix_of(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
@@ -155,12 +200,16 @@ def _all_asked(part: UserPlan, until: PartsUntil) -> UserPlan:
     missing = part.need.cores - part.cores_given
     found = []
     for row, pilot in enumerate(part.open.pilots):
-        cores = min(pilot.can_return, missing)
-        if pilot.run in going or cores < 1:
-            continue
-        one = chosen.get(pilot.run)
-        found.append(one if one is not None and one.cores >= cores else _order(part.open, row, cores, 0, None, until))
+        order, one = order_of(part.open, row, missing, until), chosen.get(pilot.run)
+        if order is not None and pilot.run not in going:
+            found.append(one if one is not None and one.cores >= order.cores else order)
     return replace(part, returns=tuple(found))
+
+
+def order_of(able: Candidates, row: int, missing: int, until: PartsUntil) -> PartOrder | None:
+    """Return an order for as many of the missing single cores as a pilot can return; None for none."""
+    cores = min(able.pilots[row].can_return, missing)
+    return _order(able, row, cores, 0, None, until) if cores > 0 else None
 
 
 def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan]) -> tuple[Pilot, ...]:
