@@ -128,6 +128,7 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "client": pilot.client,
         "standing": one.standing,
         "rule": one.rule,
+        "ends": one.ends or None,
         "remaining": one.remaining,
         "remaining_max": one.remaining_max,
         "draining_waste": one.draining_waste,
