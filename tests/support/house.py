@@ -76,7 +76,7 @@ HOUSE = {
         "user",
         "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool systems",
     ),
-    "local.lease": Room(USER, "user", "common facts features node"),
+    "local.lease": Room(USER, "user", "common facts features node pilotad"),
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide"),
