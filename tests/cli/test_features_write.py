@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,33 @@ def test_a_tree_is_made_and_removed(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["features", "remove", "--tree", str(tree)]) == 0
     assert not tree.exists()
     assert main(["features", "remove", "--tree", str(tree)]) == 0
+
+
+def test_a_job_whose_client_must_not_see_a_shutdown_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By rows as in `[clients]`, of users; of a job that is nobody's nothing is known, and nothing is shown."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: only root makes the tree of another user's job")
+    (tmp_path / "j").write_text(json.dumps({"hs06": 10, "clients": {"alice": "user=daemon or user=n*"}}))
+
+    def shown(name: str, *owner: str) -> set[str]:
+        tree = tmp_path / name
+        options = ("--json", str(tmp_path / "j"), "--shutdowntime", str(int(time.time()) + 7200), "--jobslots=4")
+        assert main([*WRITE, "--tree", str(tree), *options, *owner]) == 0
+        assert keys(tree / ".machinefeatures")["hs06"] == "10"
+        return {file.name for file in tree.rglob("shutdowntime*")}
+
+    both = {"shutdowntime", "shutdowntime_job"}
+    assert shown("a", "--owner=bin") == both
+    assert shown("b", "--owner=daemon") == shown("c", "--owner=1") == shown("d", "--owner=nobody") == set()
+    assert shown("e") == set()
+    (tmp_path / "j").write_text(json.dumps({"hs06": 10}))
+    assert shown("f") == shown("g", "--owner=daemon") == both
+
+
+@pytest.mark.parametrize("rows", [["alice"], {"alice": 7}, {"alicia": "user=x"}, {"alice": "usr=x"}, {"default": "x"}])
+def test_rows_that_are_none_are_refused(tmp_path: Path, rows: object, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "j").write_text(json.dumps({"clients": rows}))
+    assert main([*WRITE, "--machine", str(tmp_path / "m"), "--json", str(tmp_path / "j")]) != 0
+    assert "clients" in capsys.readouterr().err and not (tmp_path / "m").exists()

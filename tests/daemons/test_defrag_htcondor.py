@@ -184,3 +184,32 @@ def test_the_nodes_are_shown_by_their_price(pool: CondorPool) -> None:
     dearest = table[-1]
     assert (dearest["Node"], dearest["Cores"], dearest["Free"], dearest["Slots"]) == ("node3.pool.test", "8", "0", "2")
     assert dearest["Reported"] == dearest["Price"] and 3000 < int(dearest["Remaining"]) <= 3600
+
+
+def runs_on(pool: CondorPool, node: str) -> tuple[list[str], float]:
+    """Return the jobs that the startd of a node has, and the node's price by the lists of its partitionable slot."""
+    query = ["condor_status", "-direct", f"{node}.pool.test", "-af", "PartitionableSlot", "GlobalJobId", PRICE]
+    rows = [line.split() for line in pool.run(query).stdout.splitlines()]
+    [price] = [float(row[2]) for row in rows if row[0] == "true"]
+    return [row[1] for row in rows if row[0] != "true" and row[1] != "undefined"], price
+
+
+def test_a_claim_that_is_used_again_obeys_nothing_of_the_run_before(pool: CondorPool) -> None:
+    """Inside the startd the former run's report stays on the claim: there, too, it must count for no other run."""
+    pool.configure("central", "60-defrag.conf", DEFRAG.format(whole=0))
+    pool.reconfigure("central")
+    needs = ('requirements = Machine == "node1.pool.test"', TRANSFERRED)
+    program = "/usr/share/drainwise/pilot"
+    dear = pool.submit(described("128 0", *needs, executable=program), user="alice")
+    pool.wait_for(lambda: runs_on(pool, "node1")[1] > 7 * 3000, 60, "the price of the pilot that reports")
+    silent = pool.submit(described("", *needs, executable=program), user="alice")
+    [claim] = pool.queue(f"ClusterId == {dear}", ["PublicClaimId"])
+    pool.run(["condor_rm", str(dear)], user="alice")
+    pool.wait_for(lambda: f"#{silent}.0#" in "".join(runs_on(pool, "node1")[0]), 60, "the next run on the claim")
+    assert pool.queue(f"ClusterId == {silent}", ["PublicClaimId"]) == [claim], "the claim was not used again"
+
+    pool.wait_for(lambda: runs_on(pool, "node1")[1] < 7 * 3000, 20, "a price without the report of the run before")
+    for _ in range(10):
+        time.sleep(0.5)
+        jobs, price = runs_on(pool, "node1")
+        assert (len(jobs), price < 7 * 3000) == (1, True), "silent: cores x run time"

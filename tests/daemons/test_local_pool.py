@@ -239,6 +239,8 @@ def test_a_word_that_the_job_removed_is_written_again(batch: Batch) -> None:
 
 
 def test_a_planned_shutdown_is_told_without_asking_to_drain(batch: Batch) -> None:
+    """Who must not see it does not: neither as it starts, nor when it is ordered away."""
+    (Path(batch.directory) / "node.conf").write_text("client_alice = user=bob\n")
     batch.start()
     [job_id] = batch.submit("sleep 1000")
     batch.await_state(RUNNING, job_id)
@@ -249,6 +251,13 @@ def test_a_planned_shutdown_is_told_without_asking_to_drain(batch: Batch) -> Non
     site_ad = batch.work(job_id) / ".site.ad"
     until(site_ad.exists, "the site's word")
     assert site_ad.read_text() == f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {when}\n"
+    [other] = batch.submit("sleep 1000", account="bob")
+    batch.await_state(RUNNING, other)
+    [pilot] = [one for one in batch.pool.snapshot(int(time.time())).pilots if one.name == str(other)]
+    batch.pool.give_order(pilot, int(time.time()) + 600, "alice waits")
+    notice = batch.work(other) / ".site.ad"
+    until(lambda: notice.exists() and "True" in notice.read_text(), "the order")
+    assert list(batch.work(job_id).rglob("shutdowntime")) and not list(batch.work(other).rglob("shutdowntime*"))
     subprocess.run([*command[:-2], "--cancel"], env=ENVIRONMENT, check=True, capture_output=True, timeout=60)
     until(lambda: not site_ad.exists(), "no word any more")
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from drainwise.facts import waste
 
 CORES, NOW = 8, 1795249000
+RUN = "central.pool.test#1.0#1795149000"
 EXAMPLE = {
     "PilotHeartbeat": NOW,
     "PilotUsedCpu": 6.0,
@@ -80,7 +81,8 @@ def test_arrays_give_what_numbers_give() -> None:
 
 def evaluate(attributes: Mapping[str, object], now: int = NOW) -> dict[str, object]:
     """The live expressions over a slot's ad by the real ClassAd library, with its clock set to `now`."""
-    ad = classad2.ClassAd({name: value for name, value in attributes.items() if value is not None})
+    run = {"GlobalJobId": RUN, "PilotReportedBy": f"{RUN}@{attributes['JobStart']}", **attributes}
+    ad = classad2.ClassAd({name: value for name, value in run.items() if value is not None})
     for name, text in waste.classad_expressions(3600).items():
         ad[name] = classad2.ExprTree(text.replace("time()", str(now)))
     return {name: ad.eval(name) for name in waste.classad_expressions(3600)}
@@ -95,6 +97,21 @@ def test_expressions_of_the_worked_example() -> None:
         "PilotDrainingWaste": 74000.0,
         "PilotKillWaste": 35034.0,
     }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"PilotReportedBy": None}, {"GlobalJobId": "s#1.0#90"}, {"JobStart": NOW - 50}, {"GlobalJobId": None}],
+    ids=["no run is named", "of another job", "of an earlier start", "between jobs"],
+)
+def test_expressions_believe_no_report_of_another_run(more: Mapping[str, object]) -> None:
+    """Whatever it states, and however fresh it is."""
+    start = NOW - 100_000
+    found = evaluate({**EXAMPLE, "Cpus": CORES, "JobStart": start, "PilotReportedBy": f"{RUN}@{start}", **more})
+    started = more.get("JobStart", start)
+    assert isinstance(started, int)
+    assert found.pop("PilotKillWaste") == CORES * (NOW - started)
+    assert set(found.values()) == {classad2.Value.Undefined}
 
 
 def test_expressions_equal_the_functions_on_random_ads() -> None:

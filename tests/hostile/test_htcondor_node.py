@@ -51,7 +51,8 @@ pytestmark = [
 ONE_LAYOUT = pytest.mark.parametrize("node", ["before 25.4"], indirect=True)
 ALICE, BOB = 54321, 54322
 ROUND_SECS = 2.0
-OURS = {"SlotMergeConstraint", "PilotHeartbeat", "PilotReportStanding", *(row.published for row in ATTRIBUTES)}
+OURS = {"SlotMergeConstraint", "PilotHeartbeat", "PilotReportedBy", "PilotReportStanding"}
+OURS |= {row.published for row in ATTRIBUTES}
 OURS |= set(classad_expressions(DEFAULT_HEARTBEAT_LIMIT))
 TOKEN = "PHANTOM"  # what the attacker wants to see in our output
 # Words of our own lines, numbers, and the names and ids that the node itself made.
@@ -133,6 +134,9 @@ def one_round(node: Node, programs: Programs) -> Round:
         for name, value in lines.items():
             if name in live:
                 assert value == live[name]
+            elif name == "PilotReportedBy":
+                job, _, started = value[1:-1].rpartition("@")
+                assert lines["SlotMergeConstraint"].endswith(f'GlobalJobId =?= "{job}"') and started.isdigit()
             elif name != "SlotMergeConstraint":
                 assert SOUND_VALUE.fullmatch(value), (name, value)
     return Round(slots, said)
@@ -722,7 +726,7 @@ def test_a_clock_that_steps(node: Node, programs: Programs, alice: Job, bob: Job
     slot = classad2.parseOne(
         "\n".join(f"{name} = {value}" for name, value in lines.items() if name != "SlotMergeConstraint")
     )
-    slot["Cpus"], slot["JobStart"] = 8, alice.started
+    slot["Cpus"], slot["GlobalJobId"], slot["JobStart"] = 8, alice.job_id, alice.started
     waste = slot.eval("PilotKillWaste")
     assert waste == pytest.approx(8 * (time.time() - alice.started), abs=32) or step > 0
     assert slot.eval("PilotDrainingWaste") == classad2.Value.Undefined

@@ -46,7 +46,9 @@ def slot_of(**more: object) -> dict[str, object]:
     now = int(time.time())
     return {
         "Cpus": 8,
+        "GlobalJobId": "s#1.0#9",
         "JobStart": now - RAN,
+        "PilotReportedBy": f"s#1.0#9@{now - RAN}",
         "PilotHeartbeat": now,
         "PilotUsedCpu": 6,
         "PilotLastJobStart": now - 100,
@@ -83,6 +85,7 @@ CLEARED = {name: NONE for name in slot_of() if name.startswith("Pilot") and name
         pytest.param({"PilotHeartbeat": NOW - 4000}, 8 * RAN, id="stale"),
         pytest.param(CLEARED, 8 * RAN, id="contradictory: its node publishes the heartbeat alone"),
         pytest.param({"PilotAddFinalExpWaste": NONE}, 8 * RAN, id="incomplete"),
+        pytest.param({"PilotReportedBy": "s#1.0#8@7"}, 8 * RAN, id="of the run before on the same claim"),
         pytest.param(SILENT, 8 * RAN, id="silent, or no pilot"),
         pytest.param({"PilotLastExpJobEnd": NOW + 7200}, 6 * 100 + 8 * 7200, id="not gone when the drain ends"),
         pytest.param({"PilotDrainingWaste": ERROR}, 8 * RAN, id="an error"),

@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 import rendered_site
 from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.facts.waste import classad_expressions
 from drainwise.features import SHUTDOWN_FILE
+from drainwise.htcondor.node import CLAIM_VACATE, CLIENT, HOOK_RAN
 from drainwise.htcondor.node.knobs import options, orders_possible
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.setup import render
@@ -29,6 +31,7 @@ from drainwise.htcondor.setup.knobs import knobs
 from drainwise.htcondor.setup.render import ROLES, drop_in_path
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.node import settings as node_settings
+from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, REPORTED_BY, STANDING
 from drainwise.siteconfig import FeaturesSection, HTCondorSection, SiteConfig
 from rendered_site import (
     PLUGINS,
@@ -84,6 +87,19 @@ def test_another_role_is_refused() -> None:
 def test_every_knob_says_why_it_is_there(role: str) -> None:
     """Each assignment has its comment directly above it."""
     assert [knob.name for knob in knobs(text_of(FULL, role, drop_in_path(role))) if len(knob.why) < 20] == []
+
+
+def test_the_startd_evaluates_no_figure_that_names_no_run() -> None:
+    """A claim that is used again keeps inside the startd what the cron published of the run before.
+
+    Of all that is published of a run, a node's own expressions read the live figures alone, which ask for that run.
+    """
+    live = classad_expressions(3600)
+    assert all("PilotReportedBy =?=" in text for text in live.values())
+    of_a_run = {*live, *(row.published for row in ATTRIBUTES), HEARTBEAT, STANDING, OBSERVATION, REPORTED_BY}
+    of_a_run |= {CLIENT, CLAIM_VACATE, HOOK_RAN}
+    read = " ".join(drop_in(replace(FULL, htcondor=replace(FULL.htcondor, defrag="yes")), "execute").values())
+    assert set(re.findall(r"\bPilot\w+", read)) & of_a_run == {"PilotDrainingWaste", "PilotKillWaste", "PilotRemaining"}
 
 
 def test_there_is_no_exit_hook_and_no_open_sandbox() -> None:

@@ -42,7 +42,7 @@ ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER, OTHER = 54321, 54322
 NOW = 1795249000
 METRICS = list(classad_expressions(3600))
-OURS = ["PilotHeartbeat", "PilotReportStanding", *(row.published for row in ATTRIBUTES), *METRICS]
+OURS = ["PilotHeartbeat", "PilotReportedBy", "PilotReportStanding", *(row.published for row in ATTRIBUTES), *METRICS]
 
 
 class Piece(NamedTuple):
@@ -128,7 +128,7 @@ def test_a_report_reaches_its_slot(node: Node, programs: Programs, pilot: Job) -
 def test_the_published_metrics_are_the_formulas(node: Node, programs: Programs, pilot: Job) -> None:
     """Evaluated in the slot's ad they are what SPEC's formulas give."""
     [piece] = reports(programs.cron(node)).values()
-    slot = classad2.ClassAd({**piece.ad, "Cpus": 8, "JobStart": pilot.started})
+    slot = classad2.ClassAd({**piece.ad, "Cpus": 8, "GlobalJobId": pilot.job_id, "JobStart": pilot.started})
     del slot["SlotMergeConstraint"]
     now = int(time.time())
     start = piece.ad["PilotLastJobStart"]
@@ -495,10 +495,12 @@ def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
     An unprotected pilot's kill waste is cores × elapsed, its other metrics are unknown.
     """
     job = JobSandbox(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW_HERE - 1000)
+    slot = {"Cpus": 8, "GlobalJobId": job.job, "JobStart": job.started, "PilotLeaseEnd": NOW_HERE + 9000}
     text = slot_ad(report_ad(report, job, NOW_HERE, 3600), job)
     ad = classad2.parseOne(text + "".join(f"{name} = {live}\n" for name, live in classad_expressions(3600).items()))
     assert set(ad) == {"SlotMergeConstraint", *OURS}
-    ad["Cpus"], ad["JobStart"], ad["PilotLeaseEnd"] = 8, NOW_HERE - 1000, NOW_HERE + 9000
+    for name, value in slot.items():
+        ad[name] = value
     undefined = classad2.Value.Undefined
     elapsed = time.time() - (NOW_HERE - 1000)
     used, kill, drain = (ad.eval(name) for name in ("PilotUsedCpu", "PilotKillWaste", "PilotDrainingWaste"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.local.job import RUNNING, STARTING, AccountQuota, JobRequest, LocalJob, LocalNode
 from drainwise.local.pool import snapshot_of
 from drainwise.local.schedule import WaitingJob
@@ -66,3 +67,9 @@ def test_who_uses_most_of_a_small_quota_has_the_worst_priority() -> None:
     state = LocalState(ACCOUNTS, NODES, (job(1, 16, "node1"),), (), {})
     priorities = [one.priority for one in snapshot_of(state, NOW).accounts]
     assert priorities == [100.0, 0.0, 0.0]
+
+
+def test_a_pilot_is_of_the_client_that_the_site_says() -> None:
+    state = LocalState(ACCOUNTS, NODES, (job(1, 8, "node1"),), (), {})
+    assert [one.client for one in snapshot_of(state, NOW).pilots] == ["paper"]
+    assert [one.client for one in snapshot_of(state, NOW, ClientRules({"dirac": "user=ali*"})).pilots] == ["dirac"]

@@ -50,6 +50,8 @@ scenarios = st.builds(
     stuck=st.sampled_from((0.0, 0.3)),
     liars=st.sampled_from((0.0, 0.3)),
     silent=st.sampled_from((0.0, 0.3)),
+    shrinking=st.sampled_from((0.0, 0.5, 1.0)),
+    chunk=st.sampled_from((1, 4)),
     site=st.builds(site_settings, horizon=st.sampled_from((600, 7200))),
     seed=st.integers(0, 1000),
 )

@@ -34,7 +34,8 @@ def require_conserved(site: Site) -> None:
     assert census(site) == Counter(range(site.arrived))
     assert len(site.waiting) == len(site.waiting.turns())
     for pilot in site.pilots.values():
-        assert 0 <= pilot.workload.used <= pilot.lease.cores
+        assert 0 <= pilot.workload.used <= pilot.cores <= pilot.lease.cores
+        assert 0 <= pilot.returned <= pilot.asked < pilot.lease.cores
     account = core_seconds_of(site)
     assert abs(unexplained(account)) <= 1e-6 * max(1.0, account.total)
     assert min(account.useful, account.killed, account.draining, account.idle) >= 0

@@ -158,6 +158,40 @@ def test_what_nobody_can_order_is_named(step: StepDecision) -> None:
         play(lambda _: step)
 
 
+def test_a_pilot_that_is_asked_returns_each_chunk_as_its_payloads_end() -> None:
+    """Payloads of 2 cores end at minutes 20, 30 and 40, one of 2 runs on: 4 cores together come back at 30.
+
+    What waits starts in none of the cores that are asked for; the cores that were not asked for are filled again.
+    """
+    jobs = [job(number, 0, 60 * minutes, 2) for number, minutes in enumerate((20, 30, 40, 500))]
+    jobs += [job(4 + number, 60, 60 * 600, 2) for number in range(4)]
+    scenario = Scenario(cores=8, lease=400_000.0, shrinking=1.0, chunk=4, site=site_settings(2 * HOUR))
+    site = begin(jobs, scenario)
+    site.advance(at(10))
+    script = Script(lambda view: StepDecision(returns={"000000000": view.open} if view.open else {}))
+    found = follow_steps(site, Burst(0, 0, 600, scenario), script, 4)
+    assert (found.given, found.returned, found.orders, site.destroyed) == (4, 4, (), 0.0)
+    assert site.gone == [(at(30), 4)]
+    [pilot] = site.pilots.values()
+    assert (pilot.cores, pilot.returned, pilot.workload.used) == (4, 4, 4)
+    assert pilot.drained == 2 * 600, "two cores idled from minute 20 to minute 30"
+    require_conserved(site)
+
+
+def test_cores_that_are_asked_for_no_more_are_used_again() -> None:
+    """The wish ends before anything came back: what idled for it is filled at once."""
+    jobs = [job(0, 0, 60 * 20, 4), job(1, 0, 60 * 500, 4), job(2, 60, 60 * 600, 4)]
+    scenario = Scenario(cores=8, lease=400_000.0, shrinking=1.0, chunk=8, site=site_settings(2 * HOUR))
+    site = begin(jobs, scenario)
+    site.advance(at(10))
+    script = Script(lambda view: StepDecision(returns={"000000000": 7} if view.now < at(40) else {}))
+    found = follow_steps(site, Burst(0, 0, 600, scenario), script, 8)
+    [pilot] = site.pilots.values()
+    assert (found.given, found.returned, pilot.returned, pilot.workload.used) == (0, 0, 0, 8)
+    assert pilot.drained == 4 * 20 * 60
+    require_conserved(site)
+
+
 @pytest.mark.parametrize("name", sorted(STEPWISE))
 @given(jobs=traces(), scenario=scenarios)
 def test_nothing_is_lost_on_the_way(name: str, jobs: list[TraceJob], scenario: Scenario) -> None:

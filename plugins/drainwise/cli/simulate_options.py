@@ -11,7 +11,7 @@ from drainwise.simulate.policies.named import CLAIRVOYANT, require_known
 from drainwise.simulate.scenario import ESTIMATES, Scenario, site_settings
 
 _MOST_CORES = 1_000_000
-_AS_IN_SCENARIO = "cores mix moments estimates error stuck liars silent while_draining arrivals seed"
+_AS_IN_SCENARIO = "shrinking chunk cores mix moments estimates error stuck liars silent while_draining arrivals seed"
 
 
 def add_site_options(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,13 @@ def add_site_options(parser: argparse.ArgumentParser) -> None:
         "--liars", type=share, default=0.0, metavar="SHARE", help="pilots that claim to lose everything when ended (0)"
     )
     group.add_argument("--silent", type=share, default=0.0, metavar="SHARE", help="pilots that report nothing (0)")
+    group.add_argument(
+        "--shrinking",
+        type=share,
+        default=0.0,
+        metavar="SHARE",
+        help="pilots that can give back a part of their cores (0)",
+    )
 
 
 def add_demand_options(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +57,13 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
         default=usual.reclaimed,
         metavar="SHARE",
         help="of the pilots' cores, at once (%(default)s)",
+    )
+    group.add_argument(
+        "--chunk",
+        type=whole(1, 1024),
+        default=usual.chunk,
+        metavar="N",
+        help="cores of a waiting job: what is given back is of use in such chunks (%(default)s)",
     )
     group.add_argument(
         "--moments",

@@ -15,6 +15,8 @@ from drainwise.reclaim.plan import Order, Plan, UserPlan
 _FIGURES = columns_called("cores,used,report,remaining,drainwaste,killwaste,priority")
 _HEADINGS = tuple(Heading(column.heading, column.number) for column in _FIGURES)
 _BECAUSE = Heading("because", folded=True)
+MOST_SPARED = 50
+"""Spared pilots of a user that a plan shows."""
 
 
 def _titled(title: str, headings: Sequence[Heading], rows: Iterable[Sequence[str]], paper: Paper) -> list[str]:
@@ -27,8 +29,11 @@ def _figures(one: Candidate, now: int) -> tuple[str, ...]:
     return tuple(column.text(Row(one, now)) for column in _FIGURES)
 
 
-def plan_lines(plan: Plan, now: int, paper: Paper) -> list[str]:
-    """Return the plan: the balance, then per user who gets an order and who is spared, each with figures and rule."""
+def plan_lines(plan: Plan, now: int, paper: Paper, whole: bool = False) -> list[str]:
+    """Return the plan: the balance, then per user who gets an order and who is spared, each with figures and rule.
+
+    Of the spared pilots of a user MOST_SPARED are shown, unless the plan is to be shown as a `whole`.
+    """
     balance = plan.balance
     wanted = f"what if {balance.deficit} cores were needed"
     if plan.usable is not None:
@@ -40,22 +45,33 @@ def plan_lines(plan: Plan, now: int, paper: Paper) -> list[str]:
         *map(printable, plan.notices),
     ]
     for user in plan.users:
-        lines += _user_lines(user, now, paper)
+        lines += _user_lines(user, now, paper, None if whole else MOST_SPARED)
     if plan.withdrawals:
         headings = (Heading("pilot"), Heading("user"), Heading("cores", number=True), _BECAUSE)
         rows = ((one.pilot.name, one.pilot.user, str(one.pilot.cores), one.reason) for one in plan.withdrawals)
         lines += _titled("Orders to withdraw", headings, rows, paper)
+    if plan.asked_no_more:
+        names = ", ".join(one.name for one in plan.asked_no_more)
+        lines.append(printable(f"asked for no cores any more: {names}"))
     return lines
 
 
-def _user_lines(user: UserPlan, now: int, paper: Paper) -> list[str]:
-    title = f"{user.user} ({user.account}) gives back {user.cores_given} of {user.cores} cores"
+def _user_lines(user: UserPlan, now: int, paper: Paper, most: int | None) -> list[str]:
+    given = user.cores_given + user.cores_returned
+    title = f"{user.user} ({user.account}) gives back {given} of {user.cores} cores"
     rows = [
         (order.pilot.name, *_figures(order.candidate, now), _decision(order, now), order.reason)
         for order in user.orders
     ]
-    rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in user.spared]
-    return _titled(title, (Heading("pilot"), *_HEADINGS, Heading("decision"), _BECAUSE), rows, paper)
+    rows += [
+        (one.pilot.name, *_figures(one.candidate, now), f"return {one.cores} of {one.pilot.cores} cores", one.reason)
+        for one in user.returns
+    ]
+    spared = user.spared[:most]
+    rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in spared]
+    lines = _titled(title, (Heading("pilot"), *_HEADINGS, Heading("decision"), _BECAUSE), rows, paper)
+    further = len(user.spared) - len(spared)
+    return [*lines, f"and {further} more that are spared; plan --all shows them"] if further else lines
 
 
 def _decision(order: Order, now: int) -> str:

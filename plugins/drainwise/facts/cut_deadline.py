@@ -41,11 +41,30 @@ def cut_waste(
     first = at_least(first_end, now)
     last = at_least(last_end, first)
     busy, power = _decline(cores, used, final, last - first)
-    tail = at_most(at_least(deadline - first, 0), last - first)
-    left = 1 - tail / at_least(last - first, _LEAST)
+    tail, left = _left(first, last, deadline)
     share = (deadline < last) * left**power
     idle = (cores - used) * (at_most(deadline, first) - now) + cores * tail - busy * (1 - share * left)
     return idle, share * (uncommitted + used * at_least(deadline - last_start, 0))
+
+
+def busy_share(
+    cores: Quantity,
+    used: Quantity,
+    first_end: Quantity,
+    last_end: Quantity,
+    final: Quantity,
+    now: Quantity,
+    moment: Quantity,
+) -> Quantity:
+    """Return the share of the cores busy `now` that are busy still at `moment`, if nothing new starts there.
+
+    Arguments as in `cut_waste`.
+    """
+    first = at_least(first_end, now)
+    last = at_least(last_end, first)
+    _, power = _decline(cores, used, final, last - first)
+    _, left = _left(first, last, moment)
+    return (moment < last) * left**power
 
 
 def best_cut(
@@ -79,6 +98,12 @@ def best_cut(
         cost = cores * (last - first) + broken * grown * (1 - left**power)
         at_stake = at_first + grown * (1 - left)
     return last - (last - first) * left
+
+
+def _left(first: Quantity, last: Quantity, moment: Quantity) -> tuple[Quantity, Quantity]:
+    """Return the seconds from the first end until `moment`, and the part of the way to the last end that is left."""
+    tail = at_most(at_least(moment - first, 0), last - first)
+    return tail, 1 - tail / at_least(last - first, _LEAST)
 
 
 def _decline(cores: Quantity, used: Quantity, final: Quantity, span: Quantity) -> tuple[Quantity, Quantity]:

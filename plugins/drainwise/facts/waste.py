@@ -131,7 +131,9 @@ def classad_expressions(heartbeat_limit: int) -> dict[str, str]:
 
     They are evaluated by whoever reads the ad, at the reader's time. A report whose heartbeat is older than
     `heartbeat_limit` seconds lost its protection: remaining and draining waste are then unknown (UNDEFINED) and the
-    kill waste is what the batch system itself knows. PilotLeaseEnd may be undefined: ClassAd's min() passes over it.
+    kill waste is what the batch system itself knows. So it is with the report of another run: where a claim is used
+    again, the startd's own expressions (the lists of its partitionable slot) keep what was published of the run before.
+    PilotLeaseEnd may be undefined: ClassAd's min() passes over it.
     """
     now, cores, job_start = Symbol("time()"), Symbol("Cpus"), Symbol("JobStart")
     used, last_start, uncommitted = Symbol("PilotUsedCpu"), Symbol("PilotLastJobStart"), Symbol("PilotAddUncomTime")
@@ -141,7 +143,8 @@ def classad_expressions(heartbeat_limit: int) -> dict[str, str]:
     def when_known(metric: Symbol, needs: tuple[Symbol, ...], otherwise: object) -> str:
         # max() and min() pass over UNDEFINED, so an unknown operand must be asked for: unknown is not zero.
         unknown = " + ".join(map(str, needs))
-        fresh = f"(time() - PilotHeartbeat <= {heartbeat_limit}) =?= true"
+        own = 'PilotReportedBy =?= strcat(GlobalJobId, "@", JobStart)'
+        fresh = f"{own} && (time() - PilotHeartbeat <= {heartbeat_limit}) =?= true"
         return f"ifThenElse({fresh} && !isUndefined({unknown}), {metric}, {otherwise})"
 
     drain = bounded_draining_waste(cores, used, first_end, final, now, lease_end)

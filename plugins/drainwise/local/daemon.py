@@ -130,8 +130,9 @@ class Daemon:
         live = self._settle(now)
         for job in live:
             self._leases.enforce(job, now)
-            slots = node_settings.of_node(job.node).job_slots(self._cores.get(job.node))
-            self._notices.write(job, self._store.lease_directory(job.run), planned, slots, now)
+            settings, directory = node_settings.of_node(job.node), self._store.lease_directory(job.run)
+            slots = settings.job_slots(self._cores.get(job.node))
+            self._notices.write(job, directory, planned, slots, now, settings.clients)
         self._reports.read(live, self._settings.patience)
         again = self._retry_at is not None and now >= self._retry_at
         started = 0

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from drainwise.common.processes import Process
+from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
+from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.facts.errors import UsageError
 from drainwise.local.lease.job_spec import checked_command, checked_environment
 
@@ -181,3 +183,8 @@ def login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
+
+
+def client_of(job: JobRequest, rules: ClientRules | None) -> ClientProfile:
+    """Return which kind of client a job is, by the rows of its node.conf or of the site file; None: there are none."""
+    return rules.profile_of({USER: (job.user,), ACCOUNT: (job.account,)}) if rules else PAPER

@@ -9,7 +9,7 @@ from drainwise.facts.errors import PoolError, UsageError
 from drainwise.features import host as machine
 from drainwise.features.facts import HostFacts
 from drainwise.local.daemon_store import DaemonStore
-from drainwise.local.job import KILL, STARTING, LocalJob, due, why_due
+from drainwise.local.job import KILL, STARTING, LocalJob, client_of, due, why_due
 from drainwise.local.lease.end import kill, terminate
 from drainwise.local.lease.files import LeaseOutcome, abandon, find_lease, is_supervisor, outcome_of, remove_lease
 from drainwise.local.lease.start import LeaseRequest, start_lease
@@ -74,8 +74,9 @@ class Leases:
         )
         directory = self._store.lease_directory(job.run)
         host = made_up_host(node_cores, settings)
+        shown = planned if client_of(asked, settings.clients).shutdown_files else None
         try:
-            supervisor = start_lease(directory, request, host, planned, job.started, self._settings.kill_wait)
+            supervisor = start_lease(directory, request, host, shown, job.started, self._settings.kill_wait)
         except UsageError as fault:  # it will not be another one next time
             self._store.ended(job, now, None, None, f"cannot be run: {fault}")
         except (PoolError, OSError) as fault:

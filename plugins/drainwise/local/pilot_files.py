@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drainwise.common.faults import Faults
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
 from drainwise.local.daemon_store import DaemonStore
-from drainwise.local.job import LocalJob
+from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import give_notice, write_job_slots
@@ -69,6 +70,7 @@ class _Notice:
     deadline: int | None
     planned: int | None
     slots: int | None
+    client: str
     at: float
 
 
@@ -79,20 +81,30 @@ class SiteNotices:
         self._faults, self._repair = faults, repair
         self._written: dict[str, _Notice] = {}
 
-    def write(self, job: LocalJob, directory: str, planned: int | None, slots: int | None, now: float) -> None:
+    def write(
+        self,
+        job: LocalJob,
+        directory: str,
+        planned: int | None,
+        slots: int | None,
+        now: float,
+        clients: ClientRules | None = None,
+    ) -> None:
         """Write the notices of the job in the lease `directory`, unless they are there; `planned`, `now`: UNIX s.
 
-        slots: the job slots of its node, which a restart of the daemon or the node's settings may change.
+        slots: the job slots of its node, which a restart of the daemon or the node's settings may change. clients:
+        which jobs are of which kind of client.
         """
-        last = self._written.get(job.run)
-        same = last is not None and (last.deadline, last.planned, last.slots) == (job.deadline, planned, slots)
+        last, client = self._written.get(job.run), client_of(job.request, clients)
+        told = (job.deadline, planned, slots, client.name)
+        same = last is not None and (last.deadline, last.planned, last.slots, last.client) == told
         nothing = job.deadline is None and planned is None
         if last is not None and same and (nothing or now < last.at + self._repair):
             return
-        self._written[job.run] = _Notice(job.deadline, planned, slots, now)
+        self._written[job.run] = _Notice(*told, at=now)
         fault = ""
         try:
-            give_notice(work_directory(directory), job.deadline, planned, int(now))
+            give_notice(work_directory(directory), job.deadline, planned, int(now), client)
             write_job_slots(work_directory(directory), slots)
         except FeatureError as error:
             fault = f"site notice: {error}"

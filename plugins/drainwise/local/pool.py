@@ -7,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Collection
 
+from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
-from drainwise.local.job import RUNNING, LocalJob
+from drainwise.local.job import RUNNING, LocalJob, client_of
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
@@ -17,15 +18,18 @@ from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 
 
 class LocalPool:
-    """The local batch system in `directory`; stale_after: seconds without a round after which its daemon is stuck."""
+    """The local batch system in `directory`; stale_after: seconds without a round after which its daemon is stuck.
 
-    def __init__(self, directory: str, stale_after: float = STALE_AFTER) -> None:
-        self._directory, self._stale_after = os.path.abspath(directory), stale_after
+    clients: which pilots are of which kind of client.
+    """
+
+    def __init__(self, directory: str, stale_after: float = STALE_AFTER, clients: ClientRules | None = None) -> None:
+        self._directory, self._stale_after, self._clients = os.path.abspath(directory), stale_after, clients
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`: as the daemon's last round left it; refused without a live daemon."""
         with self._open() as store:
-            return snapshot_of(store.state(now), now)
+            return snapshot_of(store.state(now), now, self._clients)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order stands in the state when this returns, and the daemon has been woken."""
@@ -66,7 +70,7 @@ class LocalPool:
         return store
 
 
-def snapshot_of(state: LocalState, now: int) -> Snapshot:
+def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None) -> Snapshot:
     """Return the snapshot of `state` at `now` (UNIX s). A job larger than every node does not count as waiting."""
     largest = max((node.cores for node in state.nodes), default=0)
     waiting = [job for job in state.waiting if job.cores <= largest]
@@ -77,7 +81,7 @@ def snapshot_of(state: LocalState, now: int) -> Snapshot:
         by_user[job.request.user] += job.cores
     return Snapshot(
         taken=now,
-        pilots=tuple(_pilot(job, state) for job in state.live if job.state == RUNNING),
+        pilots=tuple(_pilot(job, state, clients) for job in state.live if job.state == RUNNING),
         accounts=tuple(
             _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
         ),
@@ -86,7 +90,7 @@ def snapshot_of(state: LocalState, now: int) -> Snapshot:
     )
 
 
-def _pilot(job: LocalJob, state: LocalState) -> Pilot:
+def _pilot(job: LocalJob, state: LocalState, clients: ClientRules | None) -> Pilot:
     return Pilot(
         run=job.run,
         name=str(job.job_id),
@@ -99,6 +103,7 @@ def _pilot(job: LocalJob, state: LocalState) -> Pilot:
         report=state.reports.get(job.run),
         deadline=job.deadline,
         leaving=job.removed or job.term_sent is not None,
+        client=client_of(job.request, clients).name,
     )
 
 

@@ -49,11 +49,11 @@ class Local(System):
         """See `System`: there is nothing that it could miss."""
         return ""
 
-    def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
+    def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:
         """See `System`."""
         from drainwise.local.pool import LocalPool
 
-        return LocalPool(directory or default_directory())
+        return LocalPool(directory or default_directory(), clients=site.clients.rules)
 
     def describe(self, directory: str | None) -> str:
         """See `System`."""

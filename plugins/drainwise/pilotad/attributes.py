@@ -30,6 +30,8 @@ SITE_AD_RUN = "SITE_AD_RUN"
 
 HEARTBEAT = "PilotHeartbeat"
 """Published name of the heartbeat: when the pilot last wrote, UNIX s."""
+REPORTED_BY = "PilotReportedBy"
+"""Published name of the run that the report is of, `"<GlobalJobId>@<JobStart>"`."""
 STANDING = "PilotReportStanding"
 """Published name of how far its node believes the report: see `report.standing`."""
 OBSERVATION = "PilotObserved"

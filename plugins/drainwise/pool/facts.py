@@ -46,6 +46,9 @@ class Pilot:
     `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
     `client` is its profile in `facts.clients`, by the site's rows.
     `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
+    `returned` are cores of its lease that it has returned and that are none of its `cores`. `can_return` is how many of
+    its `cores` it can return, too, and go on: 0 where it cannot, or where its batch system could not lend them.
+    `returning` are those that it was asked for and holds still.
     """
 
     run: str
@@ -71,6 +74,9 @@ class Pilot:
     seen: Observation | None = None
     client: str = PAPER.name
     pieces: tuple[Piece, ...] = ()
+    returned: int = 0
+    can_return: int = 0
+    returning: int = 0
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """A snapshot as plain values for JSON and back, without loss: so that a decision can be made again elsewhere.
 
-Version 6; a pilot has `identity` only where that is known. Versions 1 to 5 are read too: none knows a pilot's `client`;
-1 to 4 no `pieces`; 1 to 3 have no `kinds`, `places`, `closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say
+Version 6; a pilot has `identity` only where that is known, and numbers of cores that it returns only where it can.
+Versions 1 to 5 are read too: none knows a pilot's `client`; 1 to 4 no `pieces`; 1 to 3 have no `kinds`, `places`,
+`closures`, nor a pilot's `place` and what it `holds`; 1 and 2 say
 principal for account, and 1 has no `cannot`, `vacate`, `notices`, `cores_share` and `cores_running`. Times in UNIX s,
 cores as the batch system gave them, memory and disk in MiB, null where not known. What is not exactly a snapshot is
 refused with the place of the fault.
@@ -64,6 +65,8 @@ _PILOT = {
 }
 _SEEN = {"seen": "text?"}
 """What a pilot has where its node told of its payloads: there alone, so that other snapshots are as they were."""
+_PARTS = {"returned": "int", "can_return": "int", "returning": "int"}
+"""What a pilot has that can return a part of its cores; each where it is not 0, for the same reason."""
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
 _MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
 _SINCE_2: dict[str, object] = {"cores_share": None, "cores_running": None}
@@ -123,6 +126,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
         (
             *(facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds)),
             *(() if one.seen is None else (observation_text(one.seen),)),
+            *((one.returned, one.can_return, one.returning) if one.returned or one.can_return or one.returning else ()),
             [(it.node, it.place, without_names(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots
@@ -152,6 +156,7 @@ def _pilot_as_json(pilot: Pilot) -> dict[str, object]:
         plain["identity"] = as_values(pilot.identity)
     if pilot.seen is not None:
         plain["seen"] = observation_text(pilot.seen)
+    plain.update((name, cores) for name in _PARTS if (cores := getattr(pilot, name)))
     plain["pieces"] = [
         {"node": one.node, "place": one.place, "holds": amounts_as_json(one.holds)} for one in pilot.pieces
     ]
@@ -210,8 +215,8 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 
 def _pilot(value: object, where: str) -> Pilot:
     if isinstance(value, dict):
-        value = {"seen": None, "identity": None, **value}
-    values = checked_object(value, _PILOT | _SEEN, where)
+        value = {"seen": None, "identity": None, **dict.fromkeys(_PARTS, 0), **value}
+    values = checked_object(value, _PILOT | _SEEN | _PARTS, where)
     if values["seen"] is not None:
         values["seen"] = observation_in(values["seen"])
     if values["report"] is not None:

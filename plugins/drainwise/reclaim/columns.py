@@ -105,7 +105,7 @@ def standing_of(pilot: Pilot, now: int, heartbeat_limit: int) -> tuple[str, str]
         return CONTRADICTORY, "the node found that its report contradicts itself"
     if pilot.report is None:
         return SILENT, "it reports nothing"
-    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started, pilot.cores)
+    return standing_and_rule(pilot.report, now, heartbeat_limit, pilot.started, pilot.cores + pilot.returned)
 
 
 def claimed_values(pilot: Pilot, now: int, heartbeat_limit: int) -> ClaimedValues | None:

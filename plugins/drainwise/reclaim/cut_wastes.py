@@ -56,6 +56,15 @@ class StatedCurve:
         found: Real = np.rint(np.where(self._it.draining, lost, idle + lost))
         return found
 
+    def busy_share(self, moment: float) -> Real:
+        """Return the share of the cores busy now that should be busy at `moment` (UNIX s), if nothing new starts.
+
+        That is, of what would be lost then if everything ran still, the part that should be lost.
+        """
+        lost = between(self._times, self._lost, np.full(len(self._it), float(moment)))
+        found: Real = np.clip(lost / at_least(lost_by_kill(self._it, int(moment)), 1.0), 0.0, 1.0)
+        return found
+
     def least(self, earliest: Real, limit: Real) -> tuple[Real, Real]:
         """Return the least waste of a cut at a deadline within both (UNIX s), and the deadline: at a point or there."""
         early = self._it.vacate

@@ -51,6 +51,33 @@ class Order:
 
 
 @dataclass(frozen=True)
+class PartOrder:
+    """One pilot that is asked to return `cores` of the cores that it holds, beside what it has returned, and to go on.
+
+    by: until when that is asked, UNIX s. chunk: cores that are of use only together. cores_back: when all of them
+    should be free, UNIX s; None where that is not expected by then. waste: core-seconds that should idle until then.
+    """
+
+    candidate: Candidate
+    cores: int
+    by: int
+    chunk: int
+    cores_back: int | None
+    waste: int
+    reason: str
+
+    @property
+    def pilot(self) -> Pilot:
+        """The pilot that is asked."""
+        return self.candidate.pilot
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was asked for as many already."""
+        return self.pilot.returning == self.cores
+
+
+@dataclass(frozen=True)
 class Spared:
     """One pilot of a user who gives cores back that is left alone, and why."""
 
@@ -65,7 +92,7 @@ class UserPlan:
     need: what a policy has to find for it, rounded up to whole pilots where that is right. later: cores that a limit
     of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "". open: the
     pilots among which was chosen; closed: those that may get no order, with why by run. request: as in `Order`. held:
-    pilots that were chosen and are better ordered later, with why by run.
+    pilots that were chosen and are better ordered later, with why by run. returns: parts of pilots that go on.
     """
 
     account: str
@@ -79,6 +106,12 @@ class UserPlan:
     need: Need
     request: str = ""
     held: Mapping[str, str] = field(default_factory=dict)
+    returns: tuple[PartOrder, ...] = ()
+
+    @property
+    def cores_returned(self) -> int:
+        """Cores that pilots with a part are to give back: no more than are needed beside those that go."""
+        return min(sum(one.cores for one in self.returns), max(0, self.need.cores - self.cores_given))
 
     @property
     def cores_given(self) -> int:
@@ -88,7 +121,7 @@ class UserPlan:
     @cached_property
     def spared(self) -> tuple[Spared, ...]:
         """Those that are left alone, each with its reason: made when they are looked at, for they may be many."""
-        ordered = {order.pilot.run for order in self.orders}
+        ordered = self._chosen
         others, why = self.closed
         spared = [self._spared(one) for one in self.open if one.pilot.run not in ordered]
         return (*spared, *(Spared(one, why[one.pilot.run]) for one in others))
@@ -96,9 +129,13 @@ class UserPlan:
     @cached_property
     def spared_rows(self) -> Whole:
         """The rows of `open` that might have got an order and have none, the least wasteful per core first."""
-        ordered = {order.pilot.run for order in self.orders}
+        ordered = self._chosen
         rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in ordered], dtype=np.int64)
         return rows[np.argsort(self.open.figures.least[rows] / self.open.sizes[rows], kind="stable")]
+
+    @property
+    def _chosen(self) -> set[str]:
+        return {one.pilot.run for one in self.orders} | {one.pilot.run for one in self.returns}
 
     def spared_at(self, row: int) -> Spared:
         """Return one of `spared_rows` with its reason."""
@@ -117,7 +154,7 @@ class Plan:
     closed_nodes: nodes with pilots that can get no order. stuck: pilots without any payload for long.
     waiting: cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots
     with an order, by run. paused: demand that does not count now. since: when the need of each account that waits
-    opened, UNIX s; None where none stays open.
+    opened, UNIX s; None where none stays open. asked_no_more: pilots that were asked for cores which nobody needs now.
     """
 
     taken: int
@@ -134,6 +171,12 @@ class Plan:
     parts: Mapping[str, Mapping[str, AccountPart]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()
     since: Mapping[str, int] | None = None
+    asked_no_more: tuple[Pilot, ...] = ()
+
+    @property
+    def returns(self) -> tuple[PartOrder, ...]:
+        """All orders for parts, in the order in which they would be given."""
+        return tuple(one for user in self.users for one in user.returns)
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -143,7 +186,7 @@ class Plan:
     @property
     def waste(self) -> int:
         """Expected waste of all orders in core-seconds."""
-        return sum(order.waste for order in self.orders)
+        return sum(order.waste for order in self.orders) + sum(one.waste for one in self.returns)
 
 
 def _not_needed(one: Candidate, limit: str) -> str:

@@ -8,7 +8,10 @@ from drainwise.identity.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
-from drainwise.reclaim.plan import Order, Plan
+from drainwise.reclaim.plan import Order, PartOrder, Plan
+
+_PARTS = ("returned", "can_return", "returning")
+"""Numbers of a pilot that can return a part of its cores, each shown where it is not 0."""
 
 
 def as_json(plan: Plan) -> dict[str, object]:
@@ -40,6 +43,7 @@ def as_json(plan: Plan) -> dict[str, object]:
                 "request": user.request,
                 "orders": [order_as_json(order) for order in user.orders],
                 "spared": [{**candidate_as_json(one.candidate), "reason": one.reason} for one in user.spared],
+                **({"returns": [part_as_json(one) for one in user.returns]} if user.returns else {}),
             }
             for user in plan.users
         ],
@@ -58,6 +62,7 @@ def as_json(plan: Plan) -> dict[str, object]:
             }
             for one in plan.withdrawals
         ],
+        **({"asked_no_more": [one.run for one in plan.asked_no_more]} if plan.asked_no_more else {}),
     }
 
 
@@ -79,6 +84,21 @@ def order_as_json(order: Order) -> dict[str, object]:
         "request": order.request,
         "room": None if order.room is None else room_as_json(order.room),
         "instead_of": list(order.instead_of),
+    }
+
+
+def part_as_json(part: PartOrder) -> dict[str, object]:
+    """Return one order for a part as plain values; cores_back null: not all of them are expected in time."""
+    return {
+        **candidate_as_json(part.candidate),
+        "act": "return",
+        "cores_returned": part.cores,
+        "by": part.by,
+        "chunk": part.chunk,
+        "cores_back": part.cores_back,
+        "expected_waste": part.waste,
+        "reason": part.reason,
+        "stands": part.stands,
     }
 
 
@@ -108,6 +128,7 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "client": pilot.client,
         "standing": one.standing,
         "rule": one.rule,
+        "ends": one.ends or None,
         "remaining": one.remaining,
         "remaining_max": one.remaining_max,
         "draining_waste": one.draining_waste,
@@ -123,4 +144,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "leaving": pilot.leaving,
         "cannot": pilot.cannot,
         "identity": as_values(pilot.identity),
+        **{name: cores for name in _PARTS if (cores := getattr(pilot, name))},
     }

@@ -101,7 +101,10 @@ def snapshot_of(site: Site, burst: Burst) -> Snapshot:
     return Snapshot(
         BEGIN + burst.moment,
         pilots,
-        (Account(HOLDER, held, held - asked, 0.0, priority=1000.0), Account(CLAIMANT, 0.0, asked, asked, priority=1.0)),
+        (
+            Account(HOLDER, held, held - asked, 0.0, priority=1000.0),
+            Account(CLAIMANT, 0.0, asked, asked, priority=1.0, cores_per_job=float(burst.scenario.chunk)),
+        ),
     )
 
 
@@ -124,11 +127,13 @@ def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
         node=f"place{pilot.place}",
         account=HOLDER,
         user=HOLDER,
-        cores=lease.cores,
+        cores=pilot.cores,
         started=int(lease.start),
         lease_end=None if lease.end is None else int(lease.end),
         report=pilot.report(site.estimates, site.workload.pilot, now),
         deadline=_deadline(pilot) if pilot.run in site.ordered else None,
+        can_return=pilot.cores - 1 if pilot.can_return else 0,
+        returning=pilot.asked - pilot.returned,
     )
 
 
@@ -148,7 +153,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     if policy == SITE_DEFAULT:
         margin, least = ReclaimSettings.margin, burst.scenario.min_grace
         settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=margin, min_grace=least)
-    plan = make_plan(snapshot, now, settings, history_of(site, burst))
+    plan = make_plan(_of_whole_pilots(snapshot), now, settings, history_of(site, burst))
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
     if is_policy(policy) or policy == SITE_DEFAULT:
@@ -167,6 +172,13 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
         sum(waste for _, _, waste in found),
         tuple(SimOrder(int(pilot.run), deadline, deadline <= now + settings.notice) for pilot, deadline, _ in found),
     )
+
+
+def _of_whole_pilots(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without parts: who decides once cannot take back what did not come."""
+    if not any(pilot.can_return for pilot in snapshot.pilots):
+        return snapshot
+    return replace(snapshot, pilots=tuple(replace(pilot, can_return=0) for pilot in snapshot.pilots))
 
 
 def history_of(site: Site, burst: Burst) -> History:

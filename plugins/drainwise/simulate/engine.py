@@ -142,7 +142,8 @@ def _stepwise(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Outc
         for given, order in found.orders
     )
     decided = Decided(held, asked, found.given, found.predicted, orders)
-    return replace(before.outcome(site, burst, policy, decided), alone=found.alone, withdrawn=found.withdrawn)
+    outcome = before.outcome(site, burst, policy, decided)
+    return replace(outcome, alone=found.alone, withdrawn=found.withdrawn, returned=found.returned)
 
 
 class _Before:
@@ -186,5 +187,5 @@ def core_seconds_of(site: Site) -> CoreSeconds:
         killed=site.lost,
         draining=site.drained + sum(pilot.drained for pilot in pilots),
         idle=site.idle + sum(pilot.idle for pilot in pilots),
-        total=site.held + sum(pilot.lease.cores * (site.now - pilot.lease.start) for pilot in pilots),
+        total=site.held + sum(one.lease.cores * (site.now - one.lease.start) - one.lent for one in pilots),
     )

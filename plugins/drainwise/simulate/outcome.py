@@ -59,6 +59,7 @@ class Outcome:
     waits: tuple[tuple[float, int], ...]
     core_seconds: CoreSeconds
     alone: int = 0
+    returned: int = 0
     withdrawn: int = 0
 
     @property

@@ -56,6 +56,8 @@ class Scenario:
     estimates: one of `ESTIMATES`. error: sigma of the log-normal factor that every expected run time is off by.
     stuck: share of pilots whose payloads hang: they end at their maximum instead of by themselves.
     liars: share of pilots that claim to lose everything when they are ended. silent: share that report nothing.
+    shrinking: share of pilots that can return a part of their cores and go on. chunk: cores of a waiting job; what is
+    returned is of use in whole chunks, each free in one pilot.
     while_draining: what a pilot starts while it drains, see `pilot.settings`. `NOTHING` lets what a decision wastes
     depend on that decision alone.
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
@@ -77,6 +79,8 @@ class Scenario:
     stuck: float = 0.0
     liars: float = 0.0
     silent: float = 0.0
+    shrinking: float = 0.0
+    chunk: int = 1
     while_draining: str = NOTHING
     arrivals: str = ""
     period: float = 60.0
@@ -93,14 +97,14 @@ class Scenario:
             raise UsageError(f"estimates = {self.estimates!a}: expected one of {', '.join(ESTIMATES)}")
         if self.while_draining not in WHILE_DRAINING:
             raise UsageError(f"while_draining = {self.while_draining!a}: expected one of {', '.join(WHILE_DRAINING)}")
-        for name in ("cores", "moments"):
+        for name in ("cores", "moments", "chunk"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} = {getattr(self, name)}: expected 1 or more")
         for one in fields(self):
             value = getattr(self, one.name)
             if one.type == "float" and not 0 <= value < math.inf:
                 raise UsageError(f"{one.name} = {value}: expected a number, 0 or more")
-        for name in ("reclaimed", "quiet", "stuck", "liars", "silent"):
+        for name in ("reclaimed", "quiet", "stuck", "liars", "silent", "shrinking"):
             if getattr(self, name) > 1:
                 raise UsageError(f"{name} = {getattr(self, name)}: expected a share from 0 to 1")
         if self.lease <= 0 or self.reclaimed <= 0:

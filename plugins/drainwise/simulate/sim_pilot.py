@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.decision import Decision, decide
@@ -14,6 +15,7 @@ from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.settings import HOLES, NOTHING, PilotSettings
 from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of, running_since
+from drainwise.pilotad.partial_return import PartialReturn, asked
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.site_ad import SiteAd
 
@@ -21,20 +23,25 @@ from drainwise.pilotad.site_ad import SiteAd
 class SimPilot:
     """A pilot in a place of the site. run: its number, never used again.
 
-    stuck: its payloads hang. liar: it claims to lose everything. silent: it reports nothing.
-    idle, drained: core-seconds that idled before and after its order, up to the last change. empty_since:
-    when its last payload ended, UNIX s.
+    stuck: its payloads hang. liar: it claims to lose everything. silent: it reports nothing. can_return: it can return
+    a part of its cores. asked: cores that it is to return in all; returned: those that it has returned.
+    idle, drained: core-seconds that idled without an order and because of one, up to the last change. lent: of cores
+    that it had returned. empty_since: when its last payload ended, UNIX s.
     """
 
     __slots__ = (
         "_since",
+        "asked",
+        "can_return",
         "drained",
         "empty_since",
         "idle",
         "lease",
+        "lent",
         "liar",
         "orders",
         "place",
+        "returned",
         "run",
         "silent",
         "stuck",
@@ -42,10 +49,20 @@ class SimPilot:
     )
 
     def __init__(
-        self, run: int, place: int, lease: Lease, *, stuck: bool = False, liar: bool = False, silent: bool = False
+        self,
+        run: int,
+        place: int,
+        lease: Lease,
+        *,
+        stuck: bool = False,
+        liar: bool = False,
+        silent: bool = False,
+        can_return: bool = False,
     ) -> None:
         self.run, self.place, self.lease = run, place, lease
-        self.stuck, self.liar, self.silent = stuck, liar, silent
+        self.stuck, self.liar, self.silent, self.can_return = stuck, liar, silent, can_return
+        self.asked = self.returned = 0
+        self.lent = 0.0
         self.workload = Workload(lease.start)
         self.orders = _no_orders(lease)
         self.idle = self.drained = 0.0
@@ -55,7 +72,12 @@ class SimPilot:
         """Return the cores on which a payload could start; none while it drains and starts nothing."""
         if self.orders.draining and settings.while_draining == NOTHING:
             return 0
-        return self.lease.cores - self.workload.used
+        return max(0, self.lease.cores - self.asked - self.workload.used)
+
+    @property
+    def cores(self) -> int:
+        """The cores that it holds: those that it has not returned."""
+        return self.lease.cores - self.returned
 
     def seconds_left(self, settings: PilotSettings, now: float) -> float:
         """Return the seconds within which a payload that starts must surely have ended."""
@@ -68,7 +90,10 @@ class SimPilot:
         """Return the pilot library's decision."""
         if self.orders.draining:
             move_overdue(self.workload, now)
-        return decide(self.workload, Backlog(waiting), self.lease, self.orders, settings, now, more_may_come=True)
+        lease = self.lease
+        if self.asked:
+            lease = replace(lease, cores=max(self.workload.used, lease.cores - self.asked))
+        return decide(self.workload, Backlog(waiting), lease, self.orders, settings, now, more_may_come=True)
 
     def start(self, payload: Payload, now: float) -> None:
         """Start a payload."""
@@ -86,6 +111,20 @@ class SimPilot:
         ad = SiteAd(vacate_desired=True, payload_deadline=deadline)
         self.orders = orders_from(ad, None, None, None, self.lease, settings, now)
 
+    def ask(self, cores: int, now: float) -> None:
+        """Ask for `cores` of its cores in all, at most all but one; what it has returned stays returned."""
+        self.settle(now)
+        request = PartialReturn(cores)
+        self.asked = max(self.returned, asked(request, self.lease.cores, now, self.returned).cores)
+
+    def give_back(self, chunk: int, most: int, now: float) -> int:
+        """Return the idle cores that it is asked for, in whole chunks and `most` at most; say how many these are."""
+        self.settle(now)
+        idle = min(self.cores - self.workload.used, self.asked - self.returned, most)
+        given = max(0, idle // chunk * chunk)
+        self.returned += given
+        return given
+
     def withdraw_order(self, now: float) -> None:
         """Let the pilot go on until its lease ends."""
         self.settle(now)
@@ -93,11 +132,11 @@ class SimPilot:
 
     def settle(self, now: float) -> None:
         """Write down what idled since the last change."""
-        idle = (self.lease.cores - self.workload.used) * (now - self._since)
-        if self.orders.leave:
-            self.drained += idle
-        else:
-            self.idle += idle
+        seconds, cores = now - self._since, self.cores - self.workload.used
+        ordered = cores if self.orders.leave else min(cores, self.asked - self.returned)
+        self.drained += ordered * seconds
+        self.idle += (cores - ordered) * seconds
+        self.lent += self.returned * seconds
         self._since = now
 
     def report(self, estimates: RunTimeEstimates | None, settings: PilotSettings, now: float) -> PilotReport | None:
@@ -107,17 +146,20 @@ class SimPilot:
         if estimates is not None:
             renew(self.workload, now, estimates)
         move_overdue(self.workload, now, estimates)
-        limit, curve = self.orders.deadline, waste_curve(self.workload, self.lease.cores, now, estimates)
+        lease = replace(self.lease, cores=self.cores) if self.returned else self.lease
+        limit, curve = self.orders.deadline, waste_curve(self.workload, lease.cores, now, estimates)
         draining, factor = self.orders.draining, settings.priority_factor
-        made = report_of(self.workload, self.lease, not draining, factor, now, limit, exp_waste_curve=curve)
-        return _lie(made, self.lease) if self.liar else made
+        made = report_of(self.workload, lease, not draining, factor, now, limit, exp_waste_curve=curve)
+        return _lie(made, lease) if self.liar else made
 
     def copy(self) -> SimPilot:
         """Return the same pilot, to go on by itself."""
-        other = SimPilot(self.run, self.place, self.lease, stuck=self.stuck, liar=self.liar, silent=self.silent)
+        kind = {"stuck": self.stuck, "liar": self.liar, "silent": self.silent, "can_return": self.can_return}
+        other = SimPilot(self.run, self.place, self.lease, **kind)
         for running in self.workload.running.values():
             other.workload.add(running)
         other.orders, other.idle, other.drained = self.orders, self.idle, self.drained
+        other.asked, other.returned, other.lent = self.asked, self.returned, self.lent
         other._since, other.empty_since = self._since, self.empty_since
         return other
 

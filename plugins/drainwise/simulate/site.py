@@ -34,7 +34,7 @@ class Site:
     that were ordered to end and have; freed: their places. stopped: payloads ended with their pilot; destroyed: their
     core-seconds.
     open_need: cores that a demand still wants, None where no pilot that ends by itself serves it. serve_alone: whether
-    one does. alone: cores that came back so.
+    one does. alone: cores that came back so. returned: of pilots that went on.
     """
 
     def __init__(self, workload: SiteWorkload, estimates: SimulatedEstimates | None = None) -> None:
@@ -49,7 +49,7 @@ class Site:
         self.gone: list[tuple[float, int]] = []
         self.freed: list[int] = []
         self.open_need: int | None = None
-        self.serve_alone, self.alone = True, 0
+        self.serve_alone, self.alone, self.returned = True, 0, 0
         self._started: Callable[[int, Truth], None] | None = None
         self._left: Callable[[int, float], None] | None = None
         self._vacant = dict.fromkeys(range(len(workload.sizes)), True)  # by place: whether no pilot was ever there
@@ -63,7 +63,7 @@ class Site:
         other = Site(self.workload, estimates)
         for name in ("now", "arrived", "runs", "stopped", "useful", "lost", "destroyed", "idle", "drained", "held"):
             setattr(other, name, getattr(self, name))
-        for name in ("open_need", "serve_alone", "alone"):
+        for name in ("open_need", "serve_alone", "alone", "returned"):
             setattr(other, name, getattr(self, name))
         other.done, other.waiting = self.done[:], self.waiting.copy()
         other.pilots = {run: pilot.copy() for run, pilot in self.pilots.items()}
@@ -110,6 +110,24 @@ class Site:
         pilot.withdraw_order(self.now)
         self._offer(pilot)
 
+    def ask(self, run: int, cores: int) -> None:
+        """Ask a pilot for a part of its cores: it returns what idles now, and each chunk that comes to idle."""
+        pilot = self.pilots[run]
+        if pilot.can_return and pilot.asked != cores:
+            pilot.ask(cores, self.now)
+            self._take_back(pilot)
+            self._offer(pilot)
+
+    def _take_back(self, pilot: SimPilot) -> None:
+        """Let the demand have what a pilot returns, as far as it is still wanted."""
+        if pilot.asked <= pilot.returned or self.open_need is None:
+            return
+        given = pilot.give_back(self.workload.scenario.chunk, self.open_need, self.now)
+        if given:
+            self.returned += given
+            self.open_need -= given
+            self.gone.append((self.now, given))
+
     def watch(self, started: Callable[[int, Truth], None], left: Callable[[int, float], None]) -> None:
         """Tell of each payload that starts in a pilot, and when each pilot is gone: by its run."""
         self._started, self._left = started, left
@@ -152,6 +170,7 @@ class Site:
             return
         if kind == _END:
             self._ended(pilot, pilot.end(name, self.now))
+            self._take_back(pilot)
             self._offer(pilot)
         elif kind == _OVER:
             if pilot.orders.deadline is not None and pilot.orders.deadline <= self.now:
@@ -239,7 +258,7 @@ class Site:
         elif not self._could_start(size, seconds):
             return False
         lease = Lease(size, self.now, self.now + seconds)
-        odds = [dice.random() for _ in range(3)]
+        odds = [dice.random() for _ in range(4)]
         pilot = self.new_pilot(run, place, lease, odds)
         self.runs += 1
         self.pilots[run] = pilot
@@ -250,7 +269,7 @@ class Site:
 
     def _serves(self, pilot: SimPilot) -> bool:
         """Decide whether the place of a pilot that has gone is the demand's, and count its cores."""
-        cores, ordered = pilot.lease.cores, pilot.run in self.ordered
+        cores, ordered = pilot.cores, pilot.run in self.ordered
         self.ordered.discard(pilot.run)
         if self.open_need is None:
             if ordered:
@@ -277,6 +296,7 @@ class Site:
             stuck=odds[0] < scenario.stuck,
             liar=odds[1] < scenario.liars,
             silent=odds[2] < scenario.silent,
+            can_return=odds[3] < scenario.shrinking,
         )
 
     def _could_start(self, cores: int, seconds: int) -> bool:
@@ -297,7 +317,7 @@ class Site:
         pilot.settle(self.now)
         self.idle += pilot.idle
         self.drained += pilot.drained
-        self.held += pilot.lease.cores * (self.now - pilot.lease.start)
+        self.held += pilot.lease.cores * (self.now - pilot.lease.start) - pilot.lent
         del self.pilots[pilot.run]
         self._room.pop(pilot.place, None)
         if self._left is not None:

@@ -29,6 +29,7 @@ class Stepped:
     orders: tuple[tuple[int, StepOrder], ...]
     withdrawn: int
     predicted: int
+    returned: int = 0
 
 
 def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) -> Stepped:
@@ -54,7 +55,7 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
             tuple(earlier),
             burst.scenario.site,
             usual,
-            lambda: _snapshot(site, held, wanted),
+            lambda: _snapshot(site, held, wanted, burst.scenario.chunk),
             lambda: history_of(site, burst),
             lambda until: future_of(site, until),
             lambda other: _trial(site.copy(), burst, other, wanted),
@@ -68,12 +69,14 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
         again = now + usual if step.again is None else max(step.again, now + 1)
         now = min(due, again)
     site.serve_alone = False
+    for run in list(site.pilots):
+        site.ask(run, 0)
     while site.ordered and site.step():
         pass
     given, alone = wanted - site.open_need, site.alone
     site.open_need = None
     orders = tuple(standing[run] for run in sorted(standing))
-    return Stepped(wanted, given, alone, orders, withdrawn, sum(order.waste for _, order in orders))
+    return Stepped(wanted, given, alone, orders, withdrawn, sum(order.waste for _, order in orders), site.returned)
 
 
 def _trial(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) -> tuple[int, float]:
@@ -99,15 +102,18 @@ def _carry_out(site: Site, step: StepDecision, now: int, standing: dict[str, tup
             raise UsageError(f"run {order.run} cannot be ordered to end by {order.deadline}")
         standing[order.run] = (now, order)
         site.give_order(int(order.run), order.deadline)
+    for run, pilot in list(site.pilots.items()):
+        if pilot.asked or run_name(run) in step.returns:
+            site.ask(run, pilot.returned + step.returns.get(run_name(run), 0))
 
 
-def _snapshot(site: Site, held: int, wanted: int) -> Snapshot:
+def _snapshot(site: Site, held: int, wanted: int, chunk: int) -> Snapshot:
     """Return what is reported now; the accounts are those of the burst, with what came back since."""
     now, back = int(site.now), wanted - (site.open_need or 0)
     pilots = pilots_of(site, now)
     using = sum(pilot.cores for pilot in pilots)
     holder = Account(HOLDER, using, max(0, held - wanted), 0.0, priority=1000.0)
-    claimant = Account(CLAIMANT, back, wanted, wanted - back, priority=1.0)
+    claimant = Account(CLAIMANT, back, wanted, wanted - back, priority=1.0, cores_per_job=float(chunk))
     return Snapshot(now, pilots, (holder, claimant))
 
 

@@ -7,7 +7,7 @@ import math
 from drainwise.facts.units import duration
 from drainwise.reclaim.policies import POLICIES as AGENT
 from drainwise.simulate.intervals import Interval
-from drainwise.simulate.policies.named import CLAIRVOYANT, SITE_DEFAULT, STEPWISE
+from drainwise.simulate.policies.named import AGAIN, CLAIRVOYANT, SITE_DEFAULT, STEPWISE
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario
 from drainwise.simulate.study import Part, Study
 from drainwise.simulate.summary import YOUNGEST_FIRST, PolicyLine
@@ -23,6 +23,7 @@ MEANINGS = {
     "kueue": "the latest first until the need is covered, then those not needed are given back, killed: Kueue's",
     CLAIRVOYANT: "the exact choice of pilots and deadlines by who knows all true ends: the best one-shot choice",
     "open-need": "decides again at each step: ends now whom it is cheap to end, lets others go on, withdraws",
+    AGAIN: "least-waste, decided again at each step until the horizon is over, as an agent does",
     "wait-then-kill": "waits for the whole horizon, then kills the cheapest for what did not end by itself",
     "yarn": "the youngest first, a fifth of what is missing in each round of 15 s, then killed: YARN's",
     "clairvoyant-waiting": "knows all that every pilot will run, and drains each from the best step to the best end",
@@ -134,10 +135,19 @@ def _mix(one: Scenario) -> str:
     return ", ".join(f"{100 * share / whole:.3g} % in {size}-core pilots" for size, share in one.mix)
 
 
+def _able(one: Scenario) -> str:
+    return "can return single cores" if one.chunk == 1 else f"can return cores, of use {one.chunk} together"
+
+
 def _faults(one: Scenario) -> str:
     found = [
         f"{100 * share:g} % of the pilots {what}"
-        for share, what in ((one.stuck, "stuck"), (one.liars, "liars"), (one.silent, "silent"))
+        for share, what in (
+            (one.stuck, "stuck"),
+            (one.liars, "liars"),
+            (one.silent, "silent"),
+            (one.shrinking, _able(one)),
+        )
         if share
     ]
     off = [f"off by a log-normal factor of sigma {one.error:g}"] if one.error else []

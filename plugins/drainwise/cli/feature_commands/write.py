@@ -15,6 +15,8 @@ import time
 
 from drainwise.common.foreign_tree import remove_tree
 from drainwise.common.local_file import make_public, read_small, split_path
+from drainwise.facts.client_rules import USER, ClientRules, user_texts
+from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.features import SHUTDOWN_FILE, host, planned_shutdown
 from drainwise.features.facts import deadline_values, job_values, machine_values
@@ -42,7 +44,8 @@ def add_write(actions: Actions[argparse.ArgumentParser]) -> None:
     )
     action.add_argument("--owner", metavar="USER", help="with --tree, as root: whose job it is (default: as it says)")
     action.add_argument("--from", dest="system", choices=SYSTEMS, help="take the job's facts from this batch system")
-    action.add_argument("--json", metavar="FILE", help='keys by name, as "features show --json" prints them')
+    text = 'keys by name, as "features show --json" prints them; with --tree "clients": rows of [clients] by users'
+    action.add_argument("--json", metavar="FILE", help=text)
     action.add_argument("--count", action="store_true", help="count the cores of this host")
     for key in STATED:
         option = f"--{key.name.replace('_', '-')}"
@@ -58,10 +61,12 @@ def write(args: argparse.Namespace) -> int:
         raise UsageError("expected --tree, or --machine, --job or both: the directories to write")
     now = int(time.time())
     job = described_by(args.system, os.environ, now) if args.system else DescribedJob({}, {})
+    content = _json(args.json) if args.json else {}
+    clients = _clients(content, args.json)
     host_facts, job_facts, stated = facts_of(
         [
             _counted() if args.count or args.tree else {},
-            _json(args.json) if args.json else {},
+            from_json(content, args.json),
             job.machine,
             job.job,
             from_environment(os.environ),
@@ -78,7 +83,11 @@ def write(args: argparse.Namespace) -> int:
         except OSError as error:
             raise FeatureError(f"{args.tree}: {error.strerror}") from None
         deadline = min((one for one in (planned, own) if one is not None), default=None)
-        variables = make_features(args.tree, host_facts, job_facts, deadline, now, _owner(args.owner or job.owner))
+        owner = _owner_of(args.owner or job.owner)
+        if not _is_shown(owner.pw_name if owner else None, clients):
+            deadline = None
+        given = (owner.pw_uid, owner.pw_gid) if owner is not None and os.geteuid() == 0 else None
+        variables = make_features(args.tree, host_facts, job_facts, deadline, now, given)
         for name, path in variables.items():
             print(f"export {name}={shlex.quote(path)}")
         return 0
@@ -106,14 +115,37 @@ def _counted() -> Stated:
     return {name: value for name, value in counted.items() if value is not None}
 
 
-def _json(file: str) -> Stated:
+def _json(file: str) -> object:
     found = read_small(file, _LARGEST_JSON)
     if found is None:
         raise UsageError(f"{file}: no such file")
     try:
-        return from_json(json.loads(found[0]), file)
+        content: object = json.loads(found[0])
     except (ValueError, RecursionError):
         raise UsageError(f"{file}: expected a JSON text") from None
+    return content
+
+
+def _clients(content: object, file: str) -> ClientRules | None:
+    """Take the rows that say which users' pilots are of which kind of client out of a JSON text; None for no rows."""
+    rows = content.pop("clients", None) if isinstance(content, dict) else None
+    if rows is None:
+        return None
+    try:
+        if not isinstance(rows, dict) or not all(isinstance(row, str) for row in rows.values()):
+            raise ValueError(rows)
+        if unknown := rows.keys() - {*PROFILES, "default"}:
+            raise ValueError(min(unknown))
+        return ClientRules(rows, rows.get("default", PAPER.name))
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"{file}: clients: {str(error)[:40]!a}: expected rows as in [clients]") from None
+
+
+def _is_shown(user: str | None, clients: ClientRules | None) -> bool:
+    """Decide whether the job of this user may see a shutdown; as long as nobody says whose it is, it may not."""
+    if not clients:
+        return True
+    return user is not None and clients.profile_of({USER: user_texts((user,))}).shutdown_files
 
 
 def _options(args: argparse.Namespace) -> Stated:
@@ -126,12 +158,13 @@ def _time(stated: Stated, directory: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _owner(user: str | None) -> tuple[int, int] | None:
-    """Return uid and gid to whom $JOBSTATUS is given; None where that is us. Raises UsageError for nobody's name."""
-    if user is None or os.geteuid() != 0:
-        return None
+def _owner_of(user: str | None) -> pwd.struct_passwd | None:
+    """Return whose job it is: as root by what is said (None: nothing), else ourselves. Raises UsageError for nobody."""
     try:
-        entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
+        if os.geteuid() != 0:
+            return pwd.getpwuid(os.geteuid())
+        return None if user is None else pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError):
-        raise UsageError(f"--owner {user[:40]!a}: no such user") from None
-    return entry.pw_uid, entry.pw_gid
+        if os.geteuid() != 0:
+            return None
+        raise UsageError(f"--owner {str(user)[:40]!a}: no such user") from None

@@ -37,7 +37,15 @@ from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
 from drainwise.node.payloads.claims import contradicts
-from drainwise.pilotad.attributes import ATTRIBUTES, GLIDEIN_AD, HEARTBEAT, OBSERVATION, PROCESSES, STANDING
+from drainwise.pilotad.attributes import (
+    ATTRIBUTES,
+    GLIDEIN_AD,
+    HEARTBEAT,
+    OBSERVATION,
+    PROCESSES,
+    REPORTED_BY,
+    STANDING,
+)
 from drainwise.pilotad.node_reader import read_glidein_ad, read_report, reasons_line
 from drainwise.pilotad.observation import observation_text, observed_report
 from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
@@ -83,7 +91,8 @@ def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: i
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.
     known = bounded(report, job.cores, 0, None, now)
     lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
-    return f'{HEARTBEAT} = {report.heartbeat}\n{STANDING} = "{state}"\n{"".join(lines)}'
+    run = f'{REPORTED_BY} = "{job.job}@{job.started}"\n'
+    return f'{HEARTBEAT} = {report.heartbeat}\n{run}{STANDING} = "{state}"\n{"".join(lines)}'
 
 
 def slot_ad(body: str, job: JobSandbox) -> str:
@@ -162,12 +171,12 @@ def collect(
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
             is_weak = _is_weak(report, job, now, heartbeat_limit)
             is_own = report is not None and report.source != GLIDEIN_AD and not is_weak
-            seen = None
+            seen, refuted = None, False
             if observed is not None:
                 seen = observed.of(job, now, report.used_cpu if report is not None and is_own else None)
+                refuted = seen is not None and contradicts(seen.wrong, now, observed.contradictory_after)
             if seen is not None and seen.told is not None and seen.has_worked and is_weak:
                 report = observed_report(seen.told)
-            refuted = seen is not None and contradicts(seen.wrong, now)
             parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
@@ -273,7 +282,9 @@ def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots 
     from drainwise.htcondor.node.observed_slots import ObservedSlots  # noqa: PLC0415 - a site without pays nothing
     from drainwise.node.payloads.payload_profiles import site_rows  # noqa: PLC0415
 
-    return ObservedSlots(f"{state}-seen", startd, site_rows(settings.text("payload_patterns")))
+    return ObservedSlots(
+        f"{state}-seen", startd, site_rows(settings.text("payload_patterns")), settings.contradictory_after
+    )
 
 
 def main(arguments: list[str]) -> NoReturn:

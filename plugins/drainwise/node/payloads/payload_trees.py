@@ -156,14 +156,14 @@ def payload_trees(
     """
     profile = next((one for one in profiles if one.client == client), None)
     members = job.members
-    found = sorted(pid for pid, start in marks if pid in members and members[pid].start == start)
+    found = sorted({pid for pid, start in marks if pid in members and members[pid].start == start})
     if profile is None or not found:
         profile, found = None, []
     oldest = looked - 2 * SETTLING * TICKS if looked else -1
     is_new = any(one.start >= oldest for one in members.values())
     for pid in _from_above(job, table) if is_new else ():
         one = members[pid]
-        if one.start < oldest or any(_is_above(mark, one, members) for mark in found):
+        if one.start < oldest or pid in found or any(_is_above(mark, one, members) for mark in found):
             continue
         line = None
         for row in profiles if profile is None else (profile,):

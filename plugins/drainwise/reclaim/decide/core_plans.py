@@ -6,6 +6,7 @@ from collections import Counter
 
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.by_user import pilots_by_user
+from drainwise.reclaim.decide.part_plans import PartsUntil
 from drainwise.reclaim.decide.user_plan import UserPart, user_plan
 from drainwise.reclaim.history import History, cores_allowed
 from drainwise.reclaim.plan import UserPlan
@@ -14,9 +15,18 @@ from drainwise.reclaim.settings import ReclaimSettings
 
 
 def core_plans(
-    snapshot: Snapshot, balance: Balance, now: int, settings: ReclaimSettings, history: History, wait: str
+    snapshot: Snapshot,
+    balance: Balance,
+    now: int,
+    settings: ReclaimSettings,
+    history: History,
+    wait: str,
+    until: PartsUntil | None = None,
 ) -> list[UserPlan]:
-    """Return each user's part in turn, until the deficit is met; what a limit delays falls on nobody else."""
+    """Return each user's part in turn, until the deficit is met; what a limit delays falls on nobody else.
+
+    until: how long parts of pilots count, None where they go as a whole.
+    """
     pilots = pilots_by_user(snapshot.pilots)
     users: list[UserPlan] = []
     taken: Counter[str] = Counter()  # by user, who may run under several accounts
@@ -29,10 +39,11 @@ def core_plans(
                 break
             allowed = max(0, min(cycle, cores_allowed(user, history, now, settings) - taken[user]))
             part_of, whose = UserPart(cores, beyond, own, most), (over.account, user)
-            part = user_plan(whose, pilots.get(whose, ()), part_of, allowed, now, settings, history, wait)
+            part = user_plan(whose, pilots.get(whose, ()), part_of, allowed, now, settings, history, wait, until)
             users.append(part)
-            cycle -= part.cores_given
-            taken[user] += part.cores_given
-            gone = part.cores_given + part.later
+            given = part.cores_given + part.cores_returned
+            cycle -= given
+            taken[user] += given
+            gone = given + part.later
             missing, own, beyond, most = missing - gone, own - gone, beyond - gone, most - gone
     return users

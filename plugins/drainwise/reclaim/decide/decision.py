@@ -23,11 +23,13 @@ from drainwise.reclaim.decide.open_until import (
     with_ending_leases,
     within,
 )
+from drainwise.reclaim.decide.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.decide.replacements import core_replacements, with_replacements
 from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
 from drainwise.reclaim.decide.room_replacements import room_replacements
 from drainwise.reclaim.decide.summary import (
+    in_parts,
     kind_notices,
     larger_instead,
     notices_of,
@@ -76,10 +78,13 @@ def make_plan(
         return _what_if_plan(requested, what_if, now, settings, history)
     snapshot = requested.others
     need, seen = open_until(snapshot, now, settings, history), snapshot
+    until = parts_until(snapshot, now, settings, history)
     snapshot = with_ending_leases(snapshot, need)
     looked = look_at(snapshot, history, now, settings)
     demand = (
-        _demand_plans(looked, snapshot, now, settings, history, need) if is_for_demand else _DemandPlans([], None, "")
+        _demand_plans(looked, snapshot, now, settings, history, need, until)
+        if is_for_demand
+        else _DemandPlans([], None, "")
     )
     pauses = paused(snapshot, history.unmet, now)
     usable_cores, summary = demand.summed(looked, pauses)
@@ -104,7 +109,8 @@ def make_plan(
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),
         paused=pauses,
-        since=None if need is None else need.since,
+        since=found.since if (found := need or until) else None,
+        asked_no_more=asked_no_more(seen.pilots, demand.users) if is_for_demand else (),
     )
     if need is None or not is_for_demand:
         return plan
@@ -136,13 +142,18 @@ class _DemandPlans:
         """Return how many cores are of use as they lie, and the sentence that sums the parts up."""
         orders = [order for user in self.users for order in user.orders]
         pilots, waste = [order.pilot for order in orders], sum(order.waste for order in orders)
+        parts = [one for user in self.users for one in user.returns]
+        returned, parts_waste = sum(user.cores_returned for user in self.users), sum(one.waste for one in parts)
         if looked.kinds is not None and self.made is not None and looked.balance.deficit > 0:
             given = sum(pilot.cores for pilot in pilots)
             fitting = min(given, looked.kinds.cores_of(self.made.jobs))
-            return fitting, room_summary(looked.kinds, self.made, len(pilots), given, waste) + self._held()
+            text = room_summary(looked.kinds, self.made, len(pilots), given, waste + parts_waste)
+            text = text if pilots or self.made.missing or not parts else "no pilot has to go"
+            return fitting, text + in_parts(len(parts), returned) + self._held()
         fitting = usable(pilots, waiting_jobs(looked.counts.accounts))
-        held = held_cores(self.users)
-        return fitting, summary_of(looked.balance, pilots, waste, fitting, pauses, held) + self._held()
+        held = held_cores(self.users) + returned
+        text = summary_of(looked.balance, pilots, waste + parts_waste, fitting, pauses, held)
+        return fitting, text + in_parts(len(parts), returned) + self._held()
 
     def _held(self) -> str:
         limits = [user.limit for user in self.users if user.held]
@@ -164,14 +175,16 @@ def _demand_plans(
     settings: ReclaimSettings,
     history: History,
     need: OpenUntil | None,
+    parts: PartsUntil | None,
 ) -> _DemandPlans:
     wait = too_soon(history, now, settings) if looked.balance.deficit > 0 else ""
     until, made = within(settings, need, now), None
     if looked.kinds is None:
-        users = core_plans(snapshot, looked.balance, now, until, history, wait)
+        users = core_plans(snapshot, looked.balance, now, until, history, wait, parts)
     else:
-        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait)
+        users, made = room_plans(looked.kinds, snapshot, looked.balance, now, until, history, wait, parts)
     users = waits_for_cheaper(users, need, now, settings, history)
+    users = with_all_asked(users, parts) if made is None else users
     return _DemandPlans(users, room_now(made, users), wait)
 
 

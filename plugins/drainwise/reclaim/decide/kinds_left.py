@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.pool.amounts import Amounts, sum_of
@@ -40,6 +40,11 @@ class KindsLeft:
         every = {name: sum_of([some[name] for some in (self.returning, back) if name in some]) for name in names}
         return demand_left(self.facts, self.owed, every, self.intended)
 
+    def after(self, back: Mapping[str, Amounts]) -> KindsLeft:
+        """Return what is without room when these amounts come back, too, by place."""
+        left = self.left_after(back)
+        return replace(self, left=left, jobs=_without_room(self.facts, left))
+
     @property
     def cores(self) -> int:
         """Cores of the jobs without room."""
@@ -64,9 +69,14 @@ def kinds_left(
     returning = _returning(snapshot.pilots, (one for one in snapshot.places if one.node in back), now, settings)
     intended = intended_room(snapshot, unmet, now, settings)
     left = demand_left(facts, owed, returning, intended)
+    return KindsLeft(
+        facts, left, _without_room(facts, left), sum(one.free.cores for one in left.served), owed, returning, intended
+    )
+
+
+def _without_room(facts: RoomFacts, left: DemandLeft) -> dict[str, int]:
     demand = OpenDemand(facts, left.jobs, left.owed)
-    jobs = {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
-    return KindsLeft(facts, left, jobs, sum(one.free.cores for one in left.served), owed, returning, intended)
+    return {kind.name: count for row, kind in enumerate(facts.kinds) if kind.classes and (count := demand.jobs_of(row))}
 
 
 def _returning(

@@ -18,6 +18,8 @@ from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.decide.part_plans import PartsUntil
+from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
 from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed, why_closed
 from drainwise.reclaim.plan import Order, UserPlan
@@ -55,14 +57,25 @@ def room_plans(
     settings: ReclaimSettings,
     history: History,
     wait: str,
+    until: PartsUntil | None = None,
 ) -> tuple[list[UserPlan], RoomMade]:
-    """Return each user's part, and the room that all make together; wait: why no order may be given yet, or ""."""
+    """Return each user's part, and the room that all make together; wait: why no order may be given yet, or "".
+
+    until: how long parts of pilots count, None where they go as a whole.
+    """
     users = _users(snapshot, balance, now, settings, history)
-    rows = [_pilots(kinds.facts, one, now, settings) for one in users]
-    wide = [pilot for number, one in enumerate(users) for pilot in _wide(number, one, settings)]
     within = {f"account {one.account}": one.most for one in users}
     limits = {"cycle": 0 if wait else settings.max_cores}
     limits |= {f"user {one.name}": one.allowed for one in users}
+    everybody, parts = users, [Parts() for _ in users]
+    if until is not None:
+        kinds, parts = room_parts(kinds, [one.able for one in users], {**within, **limits}, until)
+        users = [_beside(one, some) for one, some in zip(users, parts)]
+        for some in parts:
+            for name in names_of_limits(some.expected[0].pilot) if some.expected else ():
+                (within if name in within else limits)[name] -= some.cores
+    rows = [_pilots(kinds.facts, one, now, settings) for one in users]
+    wide = [pilot for number, one in enumerate(users) for pilot in _wide(number, one, settings)]
     made = _room(kinds, rows, {**within, **limits}, wide)
     whole = made
     if made.missing and any(limit < sum(one.most for one in users) for limit in limits.values()):
@@ -71,16 +84,28 @@ def room_plans(
     asked = {kind.name: kind for kind in kinds.facts.kinds}
     rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
     plans = []
-    for user, gives, could in zip(users, made.users, whole.users):
+    for user, gives, could, every, some in zip(users, made.users, whole.users, everybody, parts):
         later = max(0, could.cores - gives.cores)
-        if not (gives.runs or later):
+        if not (gives.runs or later or some.expected):
             continue
         orders = _orders(user, gives.runs, settings, rooms)
         limit = (wait or f"a limit allows {min(user.allowed, settings.max_cores)} cores now") if later else ""
-        need = Need(gives.cores, gives.cores)
-        cores = gives.cores + later
-        plans.append(UserPlan(user.account, user.name, cores, later, limit, orders, user.able, user.closed, need))
+        need = Need(gives.cores + some.cores, gives.cores + some.cores)
+        cores = gives.cores + some.cores + later
+        going = frozenset(gives.runs)
+        returns = tuple(one for one in (*some.expected, *some.more) if one.pilot.run not in going)
+        plan = UserPlan(user.account, user.name, cores, later, limit, orders, every.able, user.closed, need)
+        plans.append(replace(plan, returns=returns) if returns else plan)
     return with_kept_rooms(plans, kinds, made.places, snapshot.pilots, settings.time_to_start), made
+
+
+def _beside(user: _User, parts: Parts) -> _User:
+    """Return the user with the pilots that give no part that is counted on."""
+    if not parts.expected:
+        return user
+    taken, it = {one.pilot.run for one in parts.expected}, user.able
+    others = [one for one in it.pilots if one.run not in taken]
+    return replace(user, able=candidates_of(others, it.figures.now, it.settings, it.history))
 
 
 def _room(kinds: KindsLeft, rows: Sequence[UserPilots], most: Mapping[str, int], wide: Sequence[WidePilot]) -> RoomMade:

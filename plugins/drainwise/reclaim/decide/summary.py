@@ -119,6 +119,14 @@ def summary_of(
     return text
 
 
+def in_parts(pilots: int, cores: int) -> str:
+    """Return what follows the sentence where pilots return parts; cores: that they are to return together."""
+    if not pilots:
+        return ""
+    who = "1 pilot returns" if pilots == 1 else f"{pilots} pilots return"
+    return f"; {who} {cores} cores as payloads end, and {'goes' if pilots == 1 else 'go'} on"
+
+
 def room_summary(kinds: KindsLeft, made: RoomMade, orders: int, cores: int, waste: int) -> str:
     """Return the sentence for pilots that make room at an expected `waste` in core-seconds."""
     wait, served = sum(kinds.jobs.values()), sum(made.jobs.values())

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, candidates_of
 from drainwise.reclaim.cut_wastes import cut_wastes
-from drainwise.reclaim.decide.by_user import able_and_closed
+from drainwise.reclaim.decide.by_user import Closed, able_and_closed
+from drainwise.reclaim.decide.part_plans import Mix, PartsUntil, mix_of
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
@@ -51,11 +52,18 @@ def user_plan(
     settings: ReclaimSettings,
     history: History,
     wait: str,
+    until: PartsUntil | None = None,
 ) -> UserPlan:
-    """Choose among one user's pilots, no more cores than are `allowed` now; wait: why none may be given yet, or ""."""
+    """Choose among one user's pilots, no more cores than are `allowed` now; wait: why none may be given yet, or "".
+
+    until: how long parts count, None where pilots go as a whole.
+    """
     able, closed = able_and_closed(pilots, now, settings, history)
     need = part.need(able.sizes)
     bounded = Need(min(need.cores, allowed), min(need.most, allowed))
+    mix = None if until is None else mix_of(able, Need(min(part.cores, allowed), bounded.most), until, settings)
+    if mix is not None:
+        return _with_parts(whose, part, mix, able, closed, allowed, wait)
     orders = orders_of(policy_called(settings.policy).choose(able, bounded), able)
     later, limit = 0, ""
     if part.cores > allowed:
@@ -63,6 +71,21 @@ def user_plan(
         possible = min(part.cores, int(able.sizes.sum()))
         later = max(0, possible - sum(order.pilot.cores for order in orders))
     return UserPlan(*whose, part.cores, later, limit, orders, able, closed, need)
+
+
+def _with_parts(
+    whose: tuple[str, str], part: UserPart, mix: Mix, able: Candidates, closed: Closed, allowed: int, wait: str
+) -> UserPlan:
+    """Return the part with its mix. What a limit delays is asked for in a later cycle."""
+    going = [able.pilots[row] for row in mix.whole]
+    some = candidates_of(going, able.figures.now, able.settings, able.history)
+    total = int(some.sizes.sum())
+    orders = orders_of(policy_called(able.settings.policy).choose(some, Need(total, total)), some)
+    need = Need(min(part.cores, allowed), part.beyond)
+    limit = (wait or f"a limit allows {allowed} cores now") if part.cores > allowed else ""
+    found = UserPlan(*whose, part.cores, 0, limit, orders, able, closed, need, returns=mix.parts)
+    possible = min(part.cores, int(able.sizes.sum()))
+    return replace(found, later=max(0, possible - found.cores_given - found.cores_returned)) if limit else found
 
 
 def orders_of(choices: Sequence[Chosen], among: Candidates) -> tuple[Order, ...]:

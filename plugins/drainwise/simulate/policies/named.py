@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drainwise.facts.errors import UsageError
+from drainwise.reclaim.policies import LEAST_WASTE, OPEN_NEED, is_policy
 from drainwise.reclaim.policies import POLICIES as AGENT
-from drainwise.reclaim.policies import is_policy
 from drainwise.reclaim.policy import Policy
+from drainwise.simulate.policies.agent_again import AgentAgain
 from drainwise.simulate.policies.drained import Drained
 from drainwise.simulate.policies.foresight import Foresight
-from drainwise.simulate.policies.open_need import OpenNeedPolicy
 from drainwise.simulate.policies.rounds import Rounds
 from drainwise.simulate.policies.stepwise import StepwisePolicy
 from drainwise.simulate.policies.wait_then_kill import WaitThenKill
 from drainwise.simulate.policies.youngest import GiveBack, NearEndSpared
 
 CLAIRVOYANT = "clairvoyant"
+AGAIN = "least-waste-again"
+"""`least-waste` decided again at each step, as an agent does; alone with pilots that can return a part that matters."""
 SITE_DEFAULT = "site-default"
 """`least-waste` as a site gets it when it sets nothing: beside that, the simulator lets it choose freely."""
 BASELINES: Mapping[str, Policy] = {
@@ -28,7 +30,8 @@ BASELINES: Mapping[str, Policy] = {
 }
 """Policies beside the agent's that decide once."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
-    "open-need": OpenNeedPolicy(),
+    OPEN_NEED: AgentAgain(OPEN_NEED),
+    AGAIN: AgentAgain(LEAST_WASTE),
     "wait-then-kill": WaitThenKill(),
     "yarn": Rounds(),
     "clairvoyant-waiting": Foresight(),

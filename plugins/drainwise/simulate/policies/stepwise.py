@@ -7,7 +7,7 @@ begins from the same state, and nothing of one demand is carried over to the nex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from drainwise.pool.facts import Pilot, Snapshot
@@ -44,6 +44,7 @@ class StepOrder:
 class StepDecision:
     """What is decided at one step; a second order to a run replaces its first.
 
+    returns: cores that each pilot is asked to give back from now on, by run; no other one is asked any more.
     withdrawn: runs whose orders are withdrawn: they go on as if there had been none. again: when to ask next, UNIX s;
     None: after the usual time. Whatever is said, the last step is when the horizon is over.
     """
@@ -51,6 +52,7 @@ class StepDecision:
     orders: tuple[StepOrder, ...] = ()
     withdrawn: tuple[str, ...] = ()
     again: int | None = None
+    returns: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""A need that stays open, decided again at each step by the agent's own plan with `policy = open-need`."""
+"""The agent's own plan, made again at each step while a need stays open."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import PAUSE
@@ -10,16 +10,20 @@ from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.simulate.policies.stepwise import StepDecision, StepOrder, StepView
 
 WAITING_COST = 0.02
-"""`[reclaim] waiting_cost` of a site that sets nothing."""
+"""`[reclaim] waiting_cost` of a site that sets nothing; it counts with the policy `open-need` alone."""
 
 
-class OpenNeedPolicy:
-    """The agent: each step is a cycle, what it decided before is its history."""
+@dataclass(frozen=True)
+class AgentAgain:
+    """Each step is a cycle of the agent with this policy; what it decided before is its history."""
+
+    policy: str
 
     def step(self, view: StepView) -> StepDecision:
         """See `StepwisePolicy`."""
         snapshot = view.snapshot()
-        settings = replace(view.settings, policy=OPEN_NEED, waiting_cost=WAITING_COST)
+        cost = WAITING_COST if self.policy == OPEN_NEED else 0.0
+        settings = replace(view.settings, policy=self.policy, waiting_cost=cost)
         history = replace(
             view.history(),
             withdrawn={run: time for time, made in view.earlier if view.now - time < PAUSE for run in made.withdrawn},
@@ -27,4 +31,5 @@ class OpenNeedPolicy:
         )
         plan = make_plan(snapshot, view.now, settings, history)
         orders = tuple(StepOrder(one.pilot.run, one.deadline, one.waste) for one in plan.orders)
-        return StepDecision(orders, tuple(one.pilot.run for one in plan.withdrawals))
+        returns = {one.pilot.run: one.cores for one in plan.returns}
+        return StepDecision(orders, tuple(one.pilot.run for one in plan.withdrawals), returns=returns)

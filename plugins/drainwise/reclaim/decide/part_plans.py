@@ -1,0 +1,219 @@
+"""Choose parts beside whole pilots: a pilot that can return cores gives some back and goes on with the others.
+
+Of one user's pilots each gives back nothing, some chunks as its payloads end, or goes as a whole in its cheapest way:
+the mix that should waste least makes the total. A chunk is what a waiting job needs together on a node. What idles in a
+pilot until a chunk is free is the cost of a part; a single core that comes free costs nothing.
+
+The pilots' sizes and what they can return say how many cores go, and no claim: more than should come free may be asked
+for, as the last resort. Parts are decided on again each cycle until the need's moment; what did not come back by then
+is taken from whole pilots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from drainwise.facts.cut_deadline import busy_share
+from drainwise.facts.units import clock, core_hours
+from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.candidates import Candidates
+from drainwise.reclaim.columns import Columns
+from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
+from drainwise.reclaim.history import History
+from drainwise.reclaim.open_need.threshold import open_since
+from drainwise.reclaim.plan import PartOrder, UserPlan
+from drainwise.reclaim.policies import BY_WASTE
+from drainwise.reclaim.policy import Need
+from drainwise.reclaim.quota import owed
+from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.totals.amounts_of_menus import cheapest_amounts
+from drainwise.reclaim.totals.arrays import Real, Whole
+from drainwise.reclaim.valued import cost_of
+
+_LOOKS = 12
+"""Times between now and the moment that are looked at."""
+_SOONER = 1e-3
+"""Wasted core-seconds that a core-second of waiting counts as: nothing but a tie is decided by it."""
+
+
+@dataclass(frozen=True)
+class PartsUntil:
+    """Parts count until `due` (UNIX s), in chunks of so many cores. since: when each account's need opened, UNIX s."""
+
+    due: int
+    chunk: int
+    since: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
+
+    whole: tuple[int, ...]
+    parts: tuple[PartOrder, ...]
+
+
+def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> PartsUntil | None:
+    """Return until when parts count; None where no pilot can return any, or the policy does not choose by waste.
+
+    The chunk is the largest job of those who wait, on average of each account.
+    """
+    if settings.policy not in BY_WASTE or not any(one.can_return or one.returning for one in snapshot.pilots):
+        return None
+    waiting = [one for one in snapshot.accounts if owed(one) > 0]
+    since = open_since(history.since, (one.name for one in waiting), now, settings.horizon)
+    chunk = max((int(-(-one.cores_per_job // 1)) for one in waiting), default=1)
+    return PartsUntil(min(since.values(), default=now) + settings.horizon, max(1, chunk), since)
+
+
+class FreeAhead:
+    """What comes free in each pilot from `now` until `due` (UNIX s), in chunks of so many cores, if nothing new starts.
+
+    can_return: cores that each pilot can give back. By the curves that pilots state, else by their other claims; of a
+    pilot that is not believed nothing is expected.
+    """
+
+    def __init__(self, it: Columns, can_return: Whole, now: int, due: int, chunk: int) -> None:
+        self._times = np.linspace(now, max(now, due), _LOOKS + 1)
+        stated = has_curve(it)
+        curve = StatedCurve(it, now) if stated.any() else None
+        claims = it.cores, it.used_cpu, it.first_exp_job_end, it.last_exp_job_end, it.add_final_exp_waste
+        shares = []
+        for moment in self._times.tolist():
+            share = busy_share(*claims, now, moment)
+            shares.append(share if curve is None else np.where(stated, curve.busy_share(moment), share))
+        busy = it.used_cpu * np.array(shares)
+        free = np.where(it.believed, np.minimum(it.cores - np.minimum.accumulate(busy, axis=0), can_return), 0.0)
+        self._chunks: Whole = np.floor(np.maximum(free, 0.0) / chunk + 1e-9).astype(np.int64)
+        idle = np.maximum(free - self._chunks * chunk, 0.0) * (chunk > 1)
+        each = idle[:-1] * np.diff(self._times)[:, None]  # what comes free later on the way idles from the next look on
+        self._idled = np.concatenate([np.zeros((1, len(it.cores))), np.cumsum(each, axis=0)])
+
+    def chunks(self, row: int) -> int:
+        """Return how many chunks the pilot of that row should have given back by the moment."""
+        return int(self._chunks[-1, row])
+
+    def idle(self, row: int) -> Real:
+        """Return the core-seconds that idle until 0, 1, 2, … chunks of the pilot are free."""
+        found: Real = np.rint(self._idled[self._looks(row), row])
+        return found
+
+    def back(self, row: int) -> list[int]:
+        """Return when 0, 1, 2, … chunks of the pilot should be free, UNIX s."""
+        return [int(-(-moment // 1)) for moment in self._times[self._looks(row)]]
+
+    def _looks(self, row: int) -> Whole:
+        found: Whole = np.searchsorted(self._chunks[:, row], np.arange(self.chunks(row) + 1))
+        return found
+
+
+def mix_of(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
+    """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it.
+
+    That is so where nobody can return anything, and where whole chunks would take more cores than may go.
+    """
+    can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
+    chunk, now = until.chunk, able.figures.now
+    least, most = need.cores // chunk, need.most // chunk
+    if least < 1 or not (can >= chunk).any():
+        return None
+    ahead = FreeAhead(able.figures.columns, can, now, until.due, chunk)
+    cost = cost_of(able.figures, settings)
+    dearest = chunk * (float(np.max(cost / able.sizes)) + max(0, until.due - now))
+    menus = [
+        _menu(_cost(ahead, row, chunk, now), int(can[row]) // chunk, int(size) // chunk, float(cost[row]), 2 * dearest)
+        for row, size in enumerate(able.sizes)
+    ]
+    largest = int(able.sizes.max()) // chunk
+    amounts, _ = cheapest_amounts(menus, least, min(most, least + largest))
+    whole, parts = [], []
+    for row, amount in enumerate(amounts):
+        if amount and _goes(amount, int(able.sizes[row]), chunk, int(can[row]), menus[row], float(cost[row])):
+            whole.append(row)
+        elif amount:
+            parts.append(_part(able, row, amount, ahead, until))
+    if sum(int(able.sizes[row]) for row in whole) + sum(one.cores for one in parts) > need.most:
+        return None
+    return Mix(tuple(whole), tuple(parts))
+
+
+def _menu(idle: Real, can: int, whole: int, cost: float, dearest: float) -> Real:
+    """Return what each number of chunks of one pilot costs; what is no whole chunk of it is of no use.
+
+    idle: until 0, 1, 2, … chunks are free. can: chunks that it can return. whole, cost: when all of it goes. dearest:
+    for each chunk that is not expected in time.
+    """
+    menu = np.full(max(can, whole) + 1, np.inf)
+    expected = len(idle) - 1
+    menu[: expected + 1] = idle
+    menu[expected + 1 : can + 1] = idle[expected] + dearest * np.arange(1, can - expected + 1)
+    if whole:
+        menu[whole] = min(menu[whole], cost)
+    return menu
+
+
+def _cost(ahead: FreeAhead, row: int, chunk: int, now: int) -> Real:
+    """Return what idles until 0, 1, 2, … chunks of a pilot are free; of equals those that are free sooner cost less."""
+    waits = np.array(ahead.back(row), dtype=float) - now
+    found: Real = ahead.idle(row) + _SOONER * chunk * np.cumsum(waits)
+    return found
+
+
+def _goes(amount: int, size: int, chunk: int, can: int, menu: Real, cost: float) -> bool:
+    """Decide whether so many chunks mean that the whole pilot goes."""
+    return amount == size // chunk and (amount > can // chunk or menu[amount] >= cost)
+
+
+def _part(able: Candidates, row: int, chunks: int, ahead: FreeAhead, until: PartsUntil) -> PartOrder:
+    idle, back, cores = ahead.idle(row), ahead.back(row), chunks * until.chunk
+    should = min(chunks, len(idle) - 1)
+    return _order(able, row, cores, int(idle[should]), back[should] if should == chunks else None, until)
+
+
+def _order(able: Candidates, row: int, cores: int, waste: int, back: int | None, until: PartsUntil) -> PartOrder:
+    pilot = able.pilots[row]
+    when = f"these should be back by {clock(back)}" if back is not None else f"as many as end by {clock(until.due)}"
+    together = f", {until.chunk} together" if until.chunk > 1 else ""
+    reason = (
+        f"returns {cores} of its {pilot.cores} cores{together}, as its payloads end, and goes on: {when}, "
+        f"{core_hours(waste)} idle until then"
+    )
+    return PartOrder(able[row], cores, until.due, until.chunk, back, waste, reason)
+
+
+def with_all_asked(parts: Iterable[UserPlan], until: PartsUntil | None) -> list[UserPlan]:
+    """Return each user's part; where single cores are wanted every pilot is asked for all that is missing.
+
+    Nothing idles for that, and it does not matter whose payload ends first. Together they may be asked for more than is
+    missing: each cycle asks anew for what is missing then.
+    """
+    if until is None or until.chunk > 1:
+        return list(parts)
+    return [_all_asked(part, until) if part.returns else part for part in parts]
+
+
+def _all_asked(part: UserPlan, until: PartsUntil) -> UserPlan:
+    going, chosen = {order.pilot.run for order in part.orders}, {one.pilot.run: one for one in part.returns}
+    missing = part.need.cores - part.cores_given
+    found = []
+    for row, pilot in enumerate(part.open.pilots):
+        order, one = order_of(part.open, row, missing, until), chosen.get(pilot.run)
+        if order is not None and pilot.run not in going:
+            found.append(one if one is not None and one.cores >= order.cores else order)
+    return replace(part, returns=tuple(found))
+
+
+def order_of(able: Candidates, row: int, missing: int, until: PartsUntil) -> PartOrder | None:
+    """Return an order for as many of the missing single cores as a pilot can return; None for none."""
+    cores = min(able.pilots[row].can_return, missing)
+    return _order(able, row, cores, 0, None, until) if cores > 0 else None
+
+
+def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan]) -> tuple[Pilot, ...]:
+    """Return the pilots that were asked for a part, and that nobody needs it of any more."""
+    asked = {one.pilot.run for part in parts for one in part.returns}
+    going = {order.pilot.run for part in parts for order in part.orders}
+    return tuple(one for one in pilots if one.returning and one.run not in asked | going)

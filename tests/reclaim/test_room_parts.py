@@ -1,0 +1,104 @@
+"""Parts of pilots where the batch system tells what waits by kind: what is returned makes room for whole jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.facts import Pilot
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.plan import Plan
+
+from .facts import NOW, SETTINGS, pilot, reports
+from .test_room_plans import GIB, alices, kind, place, plan, pool
+
+
+def able(number: int, node: str, cores: int = 16, memory: int = 32 * GIB) -> Pilot:
+    """One of alice's pilots, all of whose payloads end within 2000 s, that can return all cores but one."""
+    return replace(alices(number, node, cores, memory), can_return=cores - 1)
+
+
+def asked(of: Plan) -> dict[int, int]:
+    return {int(one.pilot.run.split("#")[1].split(".")[0]): one.cores for one in of.returns}
+
+
+def test_each_waiting_job_is_served_by_one_pilot_of_its_place() -> None:
+    """Three jobs of 4 cores: chunks of 4, no pilot goes, and the plan says so."""
+    found = plan(pool([able(1, "n0"), able(2, "n1")], [kind(3, Amounts(4, GIB))], [place("n0"), place("n1")]))
+    assert found.orders == () and sum(asked(found).values()) == 12
+    assert all(one.chunk == 4 and one.cores % 4 == 0 for one in found.returns)
+    assert found.summary == "no pilot has to go; 1 pilot returns 12 cores as payloads end, and goes on"
+    assert found.users[0].cores_returned == 12
+
+
+def test_single_cores_are_asked_of_all_pilots_of_the_places_where_they_are_of_use() -> None:
+    """Nobody on a place where the jobs may not run is asked."""
+    others = [able(3, "n9")]
+    places = [place("n0"), place("n1"), place("n9", of="special")]
+    found = plan(pool([able(1, "n0"), able(2, "n1"), *others], [kind(5, Amounts(1, GIB), "plain")], places))
+    assert asked(found) == {1: 5, 2: 5} and found.orders == ()
+    assert found.users[0].cores_returned == 5
+
+
+def test_memory_that_does_not_come_with_the_cores_takes_a_whole_pilot() -> None:
+    """4 of 16 cores bring a quarter of the memory; who needs more gets the room of the whole pilot."""
+    found = plan(pool([able(1, "n0")], [kind(1, Amounts(4, 16 * GIB))], [place("n0")]))
+    assert asked(found) == {} and len(found.orders) == 1
+
+
+def test_a_job_that_needs_a_gpu_or_several_places_gets_no_part() -> None:
+    """GPUs stay with the pilot, and a part makes no room on two places at once."""
+    for one in (kind(1, Amounts(4, GIB, 1)), kind(1, Amounts(4, GIB), places=2)):
+        at = [place("n0", gpus=1), place("n1", gpus=1)]
+        found = plan(pool([able(1, "n0"), able(2, "n1")], [one], at))
+        assert found.returns == ()
+
+
+def test_no_disk_comes_back_with_a_part() -> None:
+    """Where the place has none free, what is returned would serve nobody: nobody is asked."""
+    needs = replace(Amounts(4, GIB), disk=500)
+    no_disk = replace(place("n0"), total=Amounts(32, 64 * GIB, 0, 1000))
+    assert plan(pool([able(1, "n0")], [kind(1, needs)], [no_disk])).returns == ()
+    with_disk = replace(no_disk, free=Amounts(0, 0, 0, 1000))
+    assert asked(plan(pool([able(1, "n0")], [kind(1, needs)], [with_disk]))) == {1: 4}
+
+
+def test_limits_hold_for_parts_too() -> None:
+    """No more is counted on than a cycle allows, and no more than the account holds beyond what it is owed."""
+    seen = pool([able(1, "n0"), able(2, "n1")], [kind(6, Amounts(4, GIB))], [place("n0"), place("n1")])
+    assert plan(seen, replace(SETTINGS, max_cores=9)).users[0].cores_returned == 8
+    beyond = pool([able(1, "n0"), able(2, "n1")], [kind(6, Amounts(4, GIB))], [place("n0"), place("n1")], beyond=5)
+    assert plan(beyond).users[0].cores_returned == 4
+
+
+pilots = st.lists(
+    st.tuples(st.sampled_from((4, 8, 16)), reports(), st.booleans(), st.sampled_from(("n0", "n1"))),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(pilots, st.integers(1, 6), st.sampled_from((1, 4, 8)), st.sampled_from(("least-waste", "open-need")))
+def test_nobody_both_goes_and_returns_and_nothing_is_asked_twice(
+    rows: list[tuple[int, object, bool, str]], jobs: int, cores: int, policy: str
+) -> None:
+    """Each pilot has one order at most; what is counted on fits the jobs, in chunks of one."""
+    there = [
+        replace(
+            pilot(number, said, cores=size),  # type: ignore[arg-type]
+            node=node,
+            place=node,
+            holds=Amounts(size, size * GIB),
+            can_return=(size - 1) * can,
+        )
+        for number, (size, said, can, node) in enumerate(rows)
+    ]
+    seen = pool(there, [kind(jobs, Amounts(cores, cores * GIB))], [place("n0", 64), place("n1", 64)])
+    found = make_plan(seen, NOW, replace(SETTINGS, policy=policy))
+    runs = [one.pilot.run for one in found.orders] + [one.pilot.run for one in found.returns]
+    assert len(runs) == len(set(runs))
+    assert all(0 < one.cores <= one.pilot.can_return and one.cores % cores == 0 for one in found.returns)
+    assert sum(part.cores_returned for part in found.users) <= jobs * cores
