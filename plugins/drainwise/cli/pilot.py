@@ -85,6 +85,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     action.add_argument(
         "--ignore-orders", action="store_true", help="report, and take no notice of anything (for rehearsals)"
     )
+    action.add_argument(
+        "--return-memory",
+        type=whole(0),
+        metavar="MIB",
+        default=0,
+        help="MiB of memory that it gives back with each core that the site asks for (default: %(default)s)",
+    )
+    action.add_argument(
+        "--whole-lease", action="store_true", help="never give back some of the cores, only all of them at the end"
+    )
     parser.set_defaults(run=run)
 
 
@@ -94,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
     from drainwise.common.process_tree import adopt_orphans
     from drainwise.pilot.channels import Channels
     from drainwise.pilot.decide.lease import lease_from
+    from drainwise.pilot.decide.returned_cores import ReturnedCores
     from drainwise.pilot.lease_record import REPORT, write_exit_report
     from drainwise.pilot.pilot_clock import PilotClock
     from drainwise.pilot.processes import Processes
@@ -128,8 +139,9 @@ def run(args: argparse.Namespace) -> int:
         processes.leave_alone(command.pid, command.gone)
     channels = Channels(directory, environment.get("JOBSTATUS"), lease.cores, log)
     notices = SiteNoticeReader(directory, environment, log)
+    part = None if args.whole_lease else ReturnedCores(lease.cores, clock.now(), args.return_memory)
     runner = PilotRunner(
-        pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned
+        pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned, part
     )
     with chunks:
         report = runner.run()
