@@ -126,6 +126,11 @@ THE_QUICK_START = {  # test_quickstart_htcondor.py
     "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini",
     "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini --act",
 }
+THE_QUICK_START_ON_SLURM = {  # test_quickstart_slurm.py
+    "drainwise config slurm --role node --out node-tree",
+    "drainwise install --files-only --tree node-tree",
+    "drainwise install --remove --files-only --tree node-tree",
+}
 THE_DOCTOR = {  # test_quickstart_htcondor.py, tests/doctor
     "drainwise doctor",
     "drainwise doctor --bundle drainwise-bundle.tar.gz",
@@ -235,6 +240,7 @@ ALL |= (
     A_NODE_WITH_JOBS
     | THE_AGENT
     | THE_QUICK_START
+    | THE_QUICK_START_ON_SLURM
     | THE_PACKAGES
     | THE_DOCTOR
     | ON_REQUEST

@@ -14,8 +14,7 @@ from drainwise.doctor.facts import CLONE, RenderedFact
 from drainwise.doctor.installation import installation, release_version
 from drainwise.doctor.rendered import rendered_fact, rendered_files
 from drainwise.doctor.running import AGENT, NODE_AGENT, SERVER, name_of, running_processes
-from drainwise.install.edited_files import signed
-from drainwise.install.removal import STUB
+from drainwise.install.edited_files import STUB, signed
 from drainwise.install.rendered_tree import RenderedFile
 
 HOOK = "#!/bin/sh\n# The prolog; rendered from /etc/drainwise/site.ini.\nexit 0\n"

@@ -22,6 +22,11 @@ def versions_and_orders(pool: CondorPool) -> tuple[dict[str, int], int]:
     return shown["versions"], sum(one["ordered_deadline"] is not None for one in shown["pilots"])
 
 
+def shows_version(pool: CondorPool, version: str) -> bool:
+    """Whether this version's `status` says that the only node is of `version`."""
+    return versions_and_orders(pool)[0] == {version: 1}
+
+
 def assert_doctors(pool: CondorPool) -> None:
     """What `doctor` says on the node and on the central machine, as root and as a plain user; what a bundle holds."""
     node = json.loads(pool.run(["sh", "-c", "drainwise doctor --json || true"], node="node1").stdout)

@@ -44,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="S",
         help="the cores must be back within this: seconds, or a duration such as 2h (default: the site's)",
     )
+    parser.add_argument("--all", action="store_true", help="show every pilot that is spared, not 50 of each user")
     parser.add_argument(
         "--snapshot", metavar="FILE", help="decide on what `drainwise snapshot` wrote, at the time when it did"
     )
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from drainwise.cli.tables import plan_lines
 
-    print("\n".join(plan_lines(plan, snapshot.taken, standard_output())))
+    print("\n".join(plan_lines(plan, snapshot.taken, standard_output(), args.all)))
     return 0
 
 

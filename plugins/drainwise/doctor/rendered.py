@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from drainwise.doctor.facts import RenderedFact
-from drainwise.install.edited_files import is_edited, unsigned, version_in
-from drainwise.install.removal import STUB
+from drainwise.install.edited_files import STUB, is_edited, unsigned, version_in
 
 PLACES = (
     "/etc/drainwise/*.conf",

@@ -17,6 +17,12 @@ _MARK = re.compile(
     rf"^# Checksum ([0-9a-f]{{16}})(?:, drainwise ([0-9A-Za-z.+-]{{1,32}}))?: {re.escape(_WORDS)}\n", re.MULTILINE
 )
 _BESIDE = ".rendered"
+STUB = """\
+#!/bin/sh
+# drainwise was removed while the batch system's configuration named this program. It does nothing.
+exit 0
+"""
+"""What a removal leaves of such a program; the next installation writes over it."""
 _LONGEST = 1 << 20
 
 
@@ -69,7 +75,7 @@ def sparing_edited(files: Iterable[RenderedFile], out: str) -> tuple[list[Render
     for file in map(signed, files):
         place = os.path.join(out, file.path.lstrip("/"))
         text = text_of(place) if os.path.isfile(place) else None
-        if text is None or not is_edited(text) or unsigned(text) == unsigned(file.text):
+        if text is None or not is_edited(text) or text == STUB or unsigned(text) == unsigned(file.text):
             written.append(file)
         else:
             kept.append(replace(file, path=beside(file.path)))
