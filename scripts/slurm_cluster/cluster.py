@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Sequence
@@ -174,11 +175,16 @@ class SlurmCluster(ClusterAccess):
         Raises CommandError or DeadlineError, with the ends of the logs, if it does not start.
         """
         daemon = daemons.find(self._daemons, name)
+
+        def said() -> str:
+            return self.log(name) if os.path.exists(self.root + daemon.log) else ""
+
+        before = len(said())
         try:
             self.run(daemon.launch, user=daemon.user, node=daemon.node)
         except CommandError as error:
             raise CommandError(f"{error}\n{self.log_tails()}") from None
-        self.wait_for(lambda: self.is_running(name), _LAUNCH_SECONDS, f"{name} to run")
+        self.wait_for(lambda: self.is_running(name) or "fatal: " in said()[before:], _LAUNCH_SECONDS, f"{name} to run")
         self.wait_for(lambda: self._answers(daemon) or not self.is_running(name), _START_SECONDS, f"{name} to answer")
         if not self.is_running(name):
             raise CommandError(f"{name} has ended\n{self.log_tails()}")

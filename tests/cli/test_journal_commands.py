@@ -50,9 +50,10 @@ def test_a_pilot_that_the_journal_does_not_know(journal: str, capsys: pytest.Cap
 @pytest.mark.parametrize("command", [["explain", "1.0"], ["report"]])
 def test_the_journal_must_be_known(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site = tmp_path / "site.ini"
-    site.write_text("[reclaim]\n")
+    site.write_text(f"[agent]\nstate_dir = {tmp_path}/none\n")
     assert main([*command, "--site", str(site)]) == 2
-    assert "[journal] file" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "[journal] file" in said and f"no agent keeps one in {tmp_path}/none" in said
     assert main([*command, "--journal", str(tmp_path / "absent")]) == 2
     assert "there is no journal" in capsys.readouterr().err
 
@@ -66,6 +67,23 @@ def test_the_site_names_the_journal(
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", str(site))
     assert main(["report"]) == 0
     assert "alice@pool" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["explain", "1.0"], ["report"]])
+def test_the_journal_that_the_agent_keeps_is_found(
+    journal: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nobody names one; of several journals none is taken by chance, all are named."""
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "agent-x.journal").write_text(Path(journal).read_text())
+    site = tmp_path / "site.ini"
+    site.write_text(f"[agent]\nstate_dir = {state}\n")
+    assert main([*command, "--site", str(site)]) == 0
+    assert "alice@pool" in capsys.readouterr().out
+    (state / "agent-y.journal").write_text("")
+    assert main([*command, "--site", str(site)]) == 2
+    assert f"{state}/agent-x.journal, {state}/agent-y.journal" in capsys.readouterr().err
 
 
 def test_who_may_not_read_the_journal_is_told_so(capfd: pytest.CaptureFixture[str]) -> None:

@@ -83,3 +83,28 @@ def test_an_impossible_site_file_ends_with_2(pool: AlicesPool, capsys: pytest.Ca
     assert out == ""
     assert err.startswith("drainwise: /nonexistent.ini: ")
     assert err.count("\n") == 1
+
+
+def test_of_many_spared_pilots_some_are_shown_and_the_others_counted(
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user of thousands of pilots fills no screen; --all and JSON have them all."""
+    assert main(["snapshot"]) == 0
+    snapshot = json.loads(capsys.readouterr().out)
+    one = snapshot["pilots"][0]
+    further = [{**one, "run": f"ce#{number}.0#1@1", "name": f"slot1_{number}@node1"} for number in range(100, 200)]
+    saved = tmp_path / "snapshot.json"
+    saved.write_text(json.dumps({**snapshot, "pilots": [*snapshot["pilots"], *further]}))
+    assert main(["plan", "--snapshot", str(saved)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert sum("  spare" in line for line in shown) == 50
+    assert [line for line in shown if "more that are spared" in line] == [
+        "and 52 more that are spared; plan --all shows them"
+    ]
+    assert main(["plan", "--all", "--snapshot", str(saved)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert sum("  spare" in line for line in shown) == 102 and "more that are spared" not in "\n".join(shown)
+    assert main(["plan", "--json", "--snapshot", str(saved)]) == 0
+    [user] = json.loads(capsys.readouterr().out)["users"]
+    assert len(user["spared"]) == 102
+    assert pool.orders == []

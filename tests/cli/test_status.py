@@ -12,15 +12,20 @@ import struct
 import sys
 import termios
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from drainwise.cli.columns import BY_NAME
 from drainwise.cli.main import main
+from drainwise.journal.event import PAYLOADS, VERSION
 from drainwise.journal.file import journal_line
 from drainwise.journal.unmet import unmet_event
+from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.reclaim.unmet_demand import UnmetDemand
+
+from .conftest import pilot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +98,52 @@ def test_paused_demand_is_shown_and_counts_as_none(
         assert (one["account"], one["cores"], one["until"]) == ("group_b", 16.0, pool.now + 840)
     assert main(["plan", "--cores", "8"]) == 0
     assert "1 pilot gives back 8 of 8 cores" in capsys.readouterr().out
+
+
+def test_figures_that_the_agent_has_learned_are_those_of_the_plan_and_called_so(
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a node sees begin and the journal knows to last; what a pilot states itself is called otherwise."""
+    seen = Observation("plain", pool.now - 20, 2, 3.0, 4000, 0, (pool.now - 1200, pool.now - 900))
+    observed = replace(pilot(5, pool.now, pool.now, None), seen=seen, report=observed_report(seen))
+    idle = Observation("plain", pool.now - 20, 0, 0.0, 0, 60)
+    free = replace(pilot(6, pool.now, pool.now, None), seen=idle, report=observed_report(idle))
+    whole = pool.snapshot(pool.now)
+    monkeypatch.setattr(pool, "snapshot", lambda _: replace(whole, pilots=(*whole.pilots, observed, free)))
+
+    def figures(*words: str) -> dict[str, tuple[object, ...]]:
+        assert main([*words, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        found = shown.get("pilots") or [one for user in shown["users"] for one in (*user["orders"], *user["spared"])]
+        return {one["run"]: (one["ends"], one["remaining"], one["draining_waste"], one["kill_waste"]) for one in found}
+
+    assert figures("status")[observed.run][:3] == (None, None, None)
+    lives = [
+        {
+            "run": "r",
+            "user": observed.user,
+            "client": "plain",
+            "began": pool.now - 9000,
+            "ended": pool.now - 9000 + 3600,
+        }
+    ]
+    event = {"event": PAYLOADS, "version": VERSION, "time": pool.now - 60, "ended": lives * 8}
+    (tmp_path / "agent.journal").write_text(journal_line(event))
+    learned = figures("status")
+    ends, remaining, draining_waste, _ = learned[observed.run]
+    assert (ends, draining_waste is not None) == ("learned", True)
+    assert remaining == pytest.approx(3600 - 900, rel=0.15)
+    assert learned[free.run] == ("no payload", 0, 0, 0)
+    assert [learned[one.run][0] for one in whole.pilots] == ["published"] * 3 + [None]
+    assert figures("plan") == figures("plan", "--cores", "16") == learned
+    assert main(["status"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [line] = [line for line in lines if line.lstrip().startswith(observed.name)]
+    assert "observed, 20s old, ends learned" in line
+    assert sum("learned" in line for line in lines) == 1
+    (tmp_path / "agent.journal").write_text("nonsense\n")
+    assert main(["status"]) == 0
+    assert "1 line" in capsys.readouterr().out, "what of the journal cannot be used is said"
 
 
 def test_names_cannot_speak_to_the_terminal(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:

@@ -420,6 +420,64 @@ def test_the_reference_pilot_drains_when_it_is_ordered_and_loses_no_payload(batc
     assert sorted(path.name for path in queue.glob("*.json")) == [f"p{number}.json" for number in range(6)]
 
 
+def test_a_lease_shrinks_and_grows_and_its_cores_go_to_who_waits(batch: Batch) -> None:
+    """Three of a pilot's 8 cores go to bob when their payloads have ended, and the other payloads never notice; the
+    pilot has them again when bob's job is gone, and not before. A daemon that died in between finds all of it again.
+    """
+    batch.start(cores=8)
+    queue = Path(batch.directory) / "payloads"
+    queue.mkdir()
+    for number in range(16):
+        waits = f"until [ -e {batch.directory}/end-{number:02} ]; do sleep 0.2; done"
+        payload = {"command": waits, "expected": 300, "maximum": 3000, "priority": -number}
+        (queue / f"p{number:02}.json").write_text(json.dumps(payload))
+    pilot_run = f"PYTHONPATH={PLUGINS} exec {sys.executable} -B -m drainwise pilot run"
+    [job_id] = batch.submit(f"{pilot_run} --queue {queue} --poll 0.2", wall=3600)
+
+    def holds() -> tuple[int, float]:
+        """The cores that the pilot holds, and those that it uses."""
+        [found] = [one for one in batch.pool.snapshot(int(time.time())).pilots if one.name == str(job_id)]
+        return found.cores, -1 if found.report is None or found.report.used_cpu is None else found.report.used_cpu
+
+    def end(*numbers: int) -> None:
+        for number in numbers:
+            Path(batch.directory, f"end-{number:02}").touch()
+
+    def log() -> str:
+        return (batch.work(job_id) / "err").read_text()
+
+    batch.await_state(RUNNING, job_id)
+    until(lambda: holds() == (8, 8), "eight cores in use")
+    [bob] = batch.submit("exec sleep 3000", "bob", cores=3)
+    batch.said("local", "return", str(job_id), "--cores", "3", "--within", "1h")
+    end(0, 1)
+    until(lambda: holds() == (6, 6), "two cores returned, none filled again")
+    assert batch.job(bob).state == "waiting"
+    end(2)
+    batch.await_state(RUNNING, bob)
+    accounts = {one.name: one.cores_in_use for one in batch.pool.snapshot(int(time.time())).accounts}
+    assert (holds(), accounts["alice"], accounts["bob"]) == ((5, 5), 5, 3)
+    assert "5 of 8" in batch.said("local", "queue")
+    end(3)
+    until(lambda: "p08" in (queue / "records.jsonl").read_text(), "what is not asked for is filled again")
+    batch.kill_daemon()
+    batch.start(cores=8)
+    until(lambda: holds() == (5, 5), "the daemon knows what was returned")
+    batch.said("local", "return", str(job_id), "--cores", "0")
+    until(lambda: "returned 0 of 8 cores, payloads may use 5" in log(), "the first step")
+    site_ad = batch.work(job_id) / ".site.ad"
+    end(4, 5)
+    until(lambda: "p10" in (queue / "records.jsonl").read_text(), "two more payloads")
+    until(lambda: holds() == (8, 5), "it holds eight cores again and uses five")
+    until(lambda: "RETURN_SEEN" in site_ad.read_text() and "HELD_CORES = 3" in site_ad.read_text(), "bob holds three")
+    assert batch.job(bob).state == RUNNING and "payloads may use 8" not in log()
+    batch.said("local", "remove", str(bob))
+    until(lambda: holds() == (8, 8), "the second step")
+    assert "payloads may use 8 of 8 cores again" in log()
+    with pytest.raises(AssertionError, match="expected 0 to 7"):
+        batch.said("local", "return", str(job_id), "--cores", "8")
+
+
 def test_an_idle_daemon_sleeps(batch: Batch) -> None:
     """Less than ten CPU seconds in an hour, measured over some seconds."""
     pid = batch.start()

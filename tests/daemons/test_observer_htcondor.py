@@ -8,30 +8,40 @@ from typing import Any
 
 import pytest
 
+from acting_agent import acting_agent
 from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
 from drainwise.pilotad.observation import Observation, observation_in
-from plain_job import plain_pilot, used
+from plain_job import claim, plain_pilot, used
 from scenario.condor_site import in_pool, install
 
-CORES, SECONDS = 2, 120.0
+CORES, CLAIMED, SECONDS = 2, 8, 120.0
+METRICS = "/var/lib/drainwise/drainwise.prom"
 INTERVAL = 15  # seconds: the cron's period, the startd's and the collector's
-VALUES = ("PilotReportStanding", "PilotObserved", "PilotUsedCpu")
+VALUES = ("Name", "PilotReportStanding", "PilotObserved", "PilotUsedCpu")
 
 
 @pytest.fixture(scope="module")
 def site(release: str) -> Iterator[tuple[CondorPool, str]]:
     """One node with drainwise as a site installs it."""
-    with CondorPool(nodes=1, cpus=2 * CORES, release=release) as pool:
-        yield pool, install(pool, quotas=(0, 2 * CORES))
+    with CondorPool(nodes=1, cpus=2 * CORES + 2 * CLAIMED, release=release) as pool:
+        more = f"""\
+[reclaim]
+stuck_after = 20s
+[observer]
+contradictory_after = 20s
+[metrics]
+textfile = {pool.root}{METRICS}
+"""
+        yield pool, install(pool, reclaim=more, quotas=(2 * CORES + 2 * CLAIMED, 0))
 
 
-def submit(pool: CondorPool, name: str, script: str) -> int:
+def submit(pool: CondorPool, name: str, script: str, cores: int = CORES) -> int:
     """Submit a script as alice; its cluster."""
     place = Path(f"{pool.root}/home/alice/{name}")
     place.write_text(f"#!/bin/sh\n{script}")
     place.chmod(0o755)
-    text = described("", "accounting_group = group_alice", TRANSFERRED, cores=CORES, executable=name)
+    text = described("", "accounting_group = group_alice", TRANSFERRED, cores=cores, executable=name)
     return pool.submit(text.replace("transfer_executable = False", "transfer_executable = True"), user="alice")
 
 
@@ -50,6 +60,42 @@ def seen(pool: CondorPool, cluster: int, payloads: int) -> Observation:
     told = pool.wait_for(found, SECONDS, f"{payloads} payloads")
     assert told is not None
     return told
+
+
+def status_of(pool: CondorPool, site_file: str) -> tuple[dict[str, str], str]:
+    """The standing of each pilot's slot by `drainwise status`, and all that it says for people."""
+    lines = in_pool(pool, ["status", "--format", "name,standing", "--noheader", "--site", site_file]).stdout
+    words = [line.split() for line in lines.splitlines()]
+    return {one[0]: one[1] for one in words}, in_pool(pool, ["status", "--site", site_file]).stdout
+
+
+def test_a_claim_of_cores_where_nothing_works_is_contradictory(site: tuple[CondorPool, str]) -> None:
+    """The same claim where payloads work is believed."""
+    pool, site_file = site
+    lie = submit(pool, "lie", f"{claim(1024)}sleep 3600\n", CLAIMED)
+    truth = submit(pool, "truth", f"{claim(1024)}mkdir work\n{plain_pilot('$PWD/work', 3600)}", CLAIMED)
+    pool.wait_for(
+        lambda: slot_of(pool, lie).get("PilotReportStanding") == "contradictory", SECONDS, "what its node found"
+    )
+    pool.wait_for(lambda: slot_of(pool, truth).get("PilotReportStanding") == "fresh", SECONDS, "an honest report")
+    names = {cluster: slot_of(pool, cluster).text("Name") for cluster in (lie, truth)}
+    standings, _ = status_of(pool, site_file)
+    assert [standings[names[cluster]] for cluster in (lie, truth)] == ["contradictory", "fresh"]
+    assert_metric(site, 'drainwise_pilots{standing="contradictory"}', 1)
+    told = slot_of(pool, truth)
+    assert told["PilotReportStanding"] == "fresh" and told["PilotUsedCpu"] == CLAIMED, "however long it is looked at"
+    pool.run(["condor_rm", "-all"])
+    pool.wait_for(lambda: not pool.queue() and not pool.slots('State != "Unclaimed"'), SECONDS, "an empty pool")
+
+
+def assert_metric(site: tuple[CondorPool, str], name: str, value: float) -> None:
+    """An agent that begins now counts so many."""
+    pool, site_file = site
+    file = Path(pool.root + METRICS)
+    file.unlink(missing_ok=True)
+    with acting_agent(pool, "--site", site_file):
+        pool.wait_for(file.exists, SECONDS, "a cycle of the agent")
+    assert f"\n{name} {value:.1f}\n" in file.read_text()
 
 
 def test_what_a_kill_loses_is_what_was_told(site: tuple[CondorPool, str]) -> None:
@@ -71,14 +117,18 @@ def test_what_a_kill_loses_is_what_was_told(site: tuple[CondorPool, str]) -> Non
 
 
 def test_a_payload_that_ends_is_told_no_more(site: tuple[CondorPool, str]) -> None:
-    """Its pilot stays, idle, and a kill would lose nothing."""
-    pool, _ = site
+    """Its pilot stays, idle, and a kill would lose nothing: after a while it is stuck, and named."""
+    pool, site_file = site
     cluster = submit(pool, "short", plain_pilot("/home/alice", 90))
     seen(pool, cluster, 2)
     told = seen(pool, cluster, 0)
     assert (told.cores_busy, told.cpu_seconds) == (0, 0)
     live = pool.run(["condor_status", "-constraint", f'JobId == "{cluster}.0"', "-af", "PilotKillWaste"]).stdout
     assert float(live) == 0
+    name = slot_of(pool, cluster)["Name"]
+    stuck = f"1 pilot is stuck ({CORES} cores): no payload for 20s or more: {name}"
+    pool.wait_for(lambda: stuck in status_of(pool, site_file)[1], SECONDS, "a stuck pilot in `drainwise status`")
+    assert_metric(site, "drainwise_stuck_pilots", 1)
     pool.run(["condor_rm", str(cluster)])
     pool.wait_for(lambda: not pool.queue(), SECONDS, "an empty queue")
 

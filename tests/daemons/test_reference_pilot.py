@@ -75,7 +75,9 @@ def test_it_needs_no_more_than_a_plain_python(tmp_path: Path, python: str) -> No
 
 
 def test_each_event_is_told_in_both_channels(tmp_path: Path) -> None:
-    """At every start and end `.pilot.ad` and `$JOBSTATUS` say the same, all nine attributes; in the end none in use."""
+    """At every start and end `.pilot.ad` and `$JOBSTATUS` say the same, all nine attributes, and that no core
+    is returned; in the end none in use.
+    """
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a", ["sleep", "1"], 20, expected=10, cores=2)
         put(pilot.queue, "b", ["sleep", "2"], 30, expected=5, cores=1)
@@ -88,13 +90,18 @@ def test_each_event_is_told_in_both_channels(tmp_path: Path) -> None:
         waste = int(ad["ADD_FINAL_EXP_WASTE1k"]) * 4 / 1024
         assert (4 - 2) * (last - first) <= waste <= (4 - 2) * (last - first) + 3
         assert ad["CAN_POSTPONE_LAST_JOB"] == "True"
+        assert (ad.pop("RETURNED_CORES"), abs(int(ad.pop("RETURNED_SINCE")) - int(ad["LAST_JOB_START"])) < 60) == (
+            "0",
+            True,
+        )
         assert len(ad) == 9
         wait_until(lambda: pilot.status().get("used_CPU") == "3", "the other channel")
         status = pilot.status()
         assert status["first_exp_job_end"] == ad["FIRST_EXP_JOB_END"]
         assert status["last_max_job_end"] == ad["LAST_MAX_JOB_END"]
         assert abs(int(status["add_final_exp_waste"]) - waste) <= 0.5
-        assert len(status) == 9
+        assert status.pop("returned_cores") == "0" and "returned_since" in status
+        assert len(status) == 10
         wait_until(running(pilot, 1), "a has ended")
         wait_until(lambda: pilot.status().get("used_CPU") == "1", "the other channel")
         pilot.end()

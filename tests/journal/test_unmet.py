@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from drainwise.journal.file import journal_line
 from drainwise.journal.memory import Memory
-from drainwise.journal.unmet import unmet_event, unmet_in, unmet_of
+from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
@@ -87,16 +87,15 @@ def written(path: Path, *events: dict[str, Any]) -> list[str]:
 
 
 def test_the_last_sound_event_of_an_account_counts(tmp_path: Path) -> None:
-    """For the agent's memory and for who only looks; one of which nothing is to be remembered is forgotten."""
+    """One of which nothing is to be remembered is forgotten."""
     other = unmet_event(dataclasses.replace(PAUSED, account="c"), NOW)
     paths = written(tmp_path / "journal", other, changed(failed=1), changed(), *ODD, unmet_event(UnmetDemand("c"), NOW))
-    assert unmet_in(paths) == {"b": PAUSED, "c": UnmetDemand("c")}
     assert Memory.load(paths, NOW)._unmet == {"b": PAUSED}
 
 
 def test_a_journal_of_before_is_read(tmp_path: Path) -> None:
     paths = written(tmp_path / "journal", {"event": "state", "version": 1, "time": NOW, "state": "ok", "why": ""})
-    assert (unmet_in(paths), Memory.load(paths, NOW)._unmet) == ({}, {})
+    assert Memory.load(paths, NOW)._unmet == {}
 
 
 def test_of_an_account_that_pauses_only_changes_are_written(tmp_path: Path) -> None:

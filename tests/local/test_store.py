@@ -19,6 +19,7 @@ from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.database import STATE
 from drainwise.local.job import ENDED, RUNNING, STARTING, WAITING, AccountQuota, JobRequest, LocalNode
 from drainwise.local.store import LocalStore
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
 
 NOW = 1795249000
@@ -163,7 +164,7 @@ def test_only_runs_that_have_ended_are_told_of_as_ended(store: DaemonStore) -> N
 
 
 def test_a_state_of_the_version_before_is_taken_over(volatile: Path) -> None:
-    """Format 1 had no CPU time; what it knew stays."""
+    """Format 1 had no CPU time, format 2 no parts of leases; what it knew stays."""
     volatile.chmod(0o700)
     with DaemonStore(str(volatile), create=True) as store:
         store.set_account(AccountQuota("alice", 16))
@@ -171,6 +172,7 @@ def test_a_state_of_the_version_before_is_taken_over(volatile: Path) -> None:
         running(store)
     with sqlite3.connect(volatile / STATE) as before:
         before.execute("ALTER TABLE jobs DROP COLUMN cpu_seconds")
+        before.execute("DROP TABLE parts")
         before.execute("PRAGMA user_version = 1")
     before.close()
     with DaemonStore(str(volatile)) as store:
@@ -179,6 +181,23 @@ def test_a_state_of_the_version_before_is_taken_over(volatile: Path) -> None:
         store.ended(job, NOW + 5, 0, None, "", 3.0)
     with LocalStore(str(volatile)) as store:
         assert [job.cpu_seconds for job in store.jobs(ended=True)] == [3.0]
+
+
+def test_a_part_is_asked_of_one_run_as_long_as_it_runs(store: DaemonStore) -> None:
+    """At least one core stays with it; 0 asks for none any more; the end of the run ends it."""
+    run = running(store)
+    cores = store.live()[0].cores
+    with pytest.raises(ActionRefused, match=f"expected 0 to {cores - 1}"):
+        store.ask_for_part(run, cores, None, 1, NOW, "all")
+    with pytest.raises(RunEnded):
+        store.ask_for_part("99@1", 1, None, 1, NOW, "nobody's")
+    store.ask_for_part(run, 2, NOW + 60, 2, NOW, "two")
+    assert store.parts() == {run: PartialReturn(2, NOW + 60, 2)} == store.state(NOW).parts
+    store.ask_for_part(run, 0, None, 1, NOW, "none")
+    assert store.parts() == {}
+    store.ask_for_part(run, 1, None, 1, NOW, "one")
+    store.ended(store.live()[0], NOW + 5, 0, None, "")
+    assert store.parts() == {}
 
 
 def test_a_deadline_comes_nearer_and_never_moves_away(store: DaemonStore) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from drainwise.node.payloads.claims import LEAST_SECONDS, Working, contradicts, is_wrong
+from drainwise.node.payloads.claims import Working, contradicts, is_wrong
 from drainwise.node.payloads.observer import SeenJob, observe
 from drainwise.node.payloads.payload_trees import PayloadTrees, job_processes, payload_trees
 from drainwise.node.payloads.process_table import TICKS
+from drainwise.node.settings import DEFAULT_CONTRADICTORY_AFTER
 from made_up_processes import MadeUpTable, Row
 
 NOW, UP, CORES = 1795249000, 90_000 * TICKS, 8
+AFTER = DEFAULT_CONTRADICTORY_AFTER
 
 
 @pytest.mark.parametrize(
@@ -47,17 +49,17 @@ def looks(claims: Sequence[float | None], busy: float, active: bool = False, eve
 
 
 def test_a_claim_contradicts_after_minutes() -> None:
-    enough = LEAST_SECONDS // 60 + 2
+    enough = AFTER // 60 + 2
     for claimed, busy in ((8.0, 0.0), (0.0, 8.0)):
         seen = looks([claimed] * enough, busy)
-        assert contradicts(seen.wrong, NOW + (enough - 1) * 60)
-        assert not contradicts(looks([claimed] * (enough - 1), busy).wrong, NOW + (enough - 2) * 60)
+        assert contradicts(seen.wrong, NOW + (enough - 1) * 60, AFTER)
+        assert not contradicts(looks([claimed] * (enough - 1), busy).wrong, NOW + (enough - 2) * 60, AFTER)
 
 
 def test_one_look_alone_contradicts_nothing() -> None:
     """However long ago the last one was."""
     seen = looks([8.0] * 2, 0.0, every=86400)
-    assert seen.wrong and not contradicts(seen.wrong, NOW + 86400)
+    assert seen.wrong and not contradicts(seen.wrong, NOW + 86400, AFTER)
 
 
 def test_an_honest_claim_in_between_begins_anew() -> None:

@@ -135,6 +135,28 @@ def test_command_lines_are_read_once() -> None:
     assert table.asked and not later.asked
 
 
+@pytest.mark.parametrize(
+    ("client", "name", "line"),
+    [
+        ("alice", "java", "java -cp alien.jar alien.site.JobWrapper"),
+        ("dirac", "python3", "python3 job/Wrapper/Wrapper_7"),
+        ("panda", "python3", "python3 pilot.py -q X"),
+        ("glideinwms", "condor_starter", "condor_starter -f"),
+    ],
+)
+def test_a_payload_that_is_young_for_several_looks_is_one(client: str, name: str, line: str) -> None:
+    """Its command line may be read again; it counts once, also where an earlier look counted it twice."""
+    found = None
+    for age in (25, 30, 35, 40, 90, 160):
+        rows = Row(20, 10, age=age), Row(21, 20, age=age, cpu=age, name=name, line=line), Row(22, 21, age=age, cpu=age)
+        table = MadeUpTable(STARTER, *rows, now=UP + age * TICKS)
+        marks = () if found is None else found.marks * 2
+        found = payload_trees(
+            processes_of(table), table, client=client, marks=marks, looked=UP + (age - 5) * TICKS if marks else 0
+        )
+        assert (found.client, len(found.payloads), len(found.marks)) == (client, 1, 1)
+
+
 def test_a_process_that_left_its_parents_is_of_the_job_of_its_session_or_group() -> None:
     """A payload that is a daemon is still its job's; what other jobs and daemons are is not."""
     pilot = Row(20, 10, age=1000, session=20, group="/htcondor/slot1")

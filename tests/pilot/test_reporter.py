@@ -16,6 +16,7 @@ from drainwise.node import JOB_FEATURES, JOB_STATUS, MACHINE_FEATURES
 from drainwise.node.site_notice import give_notice
 from drainwise.pilot import PilotReporter
 from drainwise.pilotad.node_reader import read_report
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.report import FRESH, PilotReport, standing_and_rule
 from drainwise.pilotad.safe_open import open_dir
 
@@ -181,3 +182,32 @@ def test_the_decisions_alone_load_no_input_and_output() -> None:
     loaded = set(ran.stdout.split())
     assert "drainwise.pilot.decide.decision" in loaded
     assert not loaded & {"subprocess", "selectors", "drainwise.pilot.channels", "drainwise.pilot.reporter"}
+
+
+def test_a_pilot_of_ones_own_gives_cores_back(tmp_path: Path, environment: dict[str, str], clock: Clock) -> None:
+    """It keeps to `fillable`; it states what is free of what is asked for, and waits for the answer."""
+    reporter = PilotReporter.from_environment(
+        directory=str(tmp_path), environment=environment, clock=clock, returns=True, return_memory=500
+    )
+    reporter.started("a", cores=6, expected=600)
+    give_notice(str(tmp_path), None, None, T0, part=PartialReturn(4))
+    assert (reporter.orders().leave, reporter.fillable) == (False, 4)
+
+    def stated() -> tuple[int | None, int | None]:
+        place = open_dir(str(tmp_path))
+        report = read_report(place, os.getuid(), 8, JOB_STATUS)[0]
+        os.close(place)
+        assert report is not None
+        return report.returned_cores, report.returned_memory
+
+    assert stated() == (2, 1000)
+    clock.now += 60
+    reporter.ended("a")
+    assert (stated(), reporter.fillable) == ((4, 2000), 4)
+    clock.now += 60
+    give_notice(str(tmp_path), None, None, T0, part=PartialReturn(0))
+    reporter.orders()
+    assert (stated(), reporter.fillable) == ((0, None), 4)
+    give_notice(str(tmp_path), None, None, T0, answer=Acknowledgement(int(clock.now), 8))
+    reporter.orders()
+    assert reporter.fillable == 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from drainwise.pilot.channels import Channels
 from drainwise.pilot.decide.backlog import Backlog
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
+from drainwise.pilot.decide.returned_cores import ReturnedCores
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.lease_record import ExitReport
 from drainwise.pilot.pilot_clock import PilotClock
@@ -86,7 +88,9 @@ def sleeps(name: str, seconds: float = 60, maximum: float = 60, cores: int = 1) 
 class Pilot:
     """A runner on clocks that the test sets, with real processes and files."""
 
-    def __init__(self, place: Path, queue: Listed, cores: int = 8, seconds: float = 0, fault: int = 0) -> None:
+    def __init__(
+        self, place: Path, queue: Listed, cores: int = 8, seconds: float = 0, fault: int = 0, returns: bool = False
+    ) -> None:
         self.time = {"wall": 1_795_249_000.0, "steady": 100.0}
         self.place, self.said = place, list[str]()
         clock = PilotClock(lambda: self.time["wall"], lambda: self.time["steady"])
@@ -94,8 +98,10 @@ class Pilot:
         self.processes = Slow(place, self.time, seconds, fault)
         channels = Channels(str(place), None, cores, self.said.append)
         watch = SiteNoticeReader(str(place), {}, self.said.append)
+        part = ReturnedCores(cores, clock.now(), memory=100) if returns else None
+        settings, say = PilotSettings(), self.said.append
         self.runner = PilotRunner(
-            "one", lease, PilotSettings(), queue, self.processes, channels, watch, self.said.append, clock
+            "one", lease, settings, queue, self.processes, channels, watch, say, clock, False, None, part
         )
 
     def pass_by(self, seconds: float) -> None:
@@ -178,3 +184,53 @@ def test_a_failing_pilot_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         pilot.runner.run()
     assert queue.told == [("claimed", "a"), ("requeued the pilot ended", "a"), ("closed", "")]
     assert "USED_FRACTION1k = 0\n" in (tmp_path / ".pilot.ad").read_text()
+
+
+@apart
+def test_cores_are_given_back_and_used_again(tmp_path: Path) -> None:
+    """Asked for two of 4 cores it returns each when a payload ends, runs the others on, and uses cores again only when
+    the site has acknowledged that; the core-seconds that were returned are neither idle nor useful.
+    """
+    queue = Listed(*(sleeps(f"p{number}", maximum=900) for number in range(6)))
+    pilot = Pilot(tmp_path, queue, cores=4, returns=True)
+
+    def later(*lines: str) -> dict[str, str]:
+        """The report ten seconds later, with such a notice."""
+        (tmp_path / ".site.ad").write_text("\n".join(("VACATE_DESIRED = False", *lines)))
+        pilot.pass_by(10)
+        pilot.round()
+        text = (tmp_path / ".pilot.ad").read_text()
+        return dict(line.split(" = ") for line in text.splitlines() if line.startswith("RETURNED"))
+
+    def end(name: str) -> None:
+        pilot.processes.stop(name, "the test", pilot.time["wall"])
+        while not pilot.runner._reap(pilot.time["wall"]):
+            time.sleep(0.01)
+
+    pilot.round()
+    assert set(pilot.runner.workload.running) == {"p0", "p1", "p2", "p3"}
+    assert later()["RETURNED_CORES"] == "0"
+    end("p0")
+    assert later("RETURN_CORES = 2") == {
+        "RETURNED_CORES": "1",
+        "RETURNED_MEMORY": "100",
+        "RETURNED_SINCE": f"{pilot.time['wall']:.0f}",
+    }
+    end("p1")
+    stated = later("RETURN_CORES = 2")
+    assert (stated["RETURNED_CORES"], set(pilot.runner.workload.running)) == ("2", {"p2", "p3"})
+    end("p2")
+    later("RETURN_CORES = 2")
+    assert set(pilot.runner.workload.running) == {"p3", "p4"}, "what is not asked for is filled again"
+    less = later(f"RETURN_SEEN = {stated['RETURNED_SINCE']}", "USABLE_CORES = 4")
+    assert less["RETURNED_CORES"] == "0"
+    assert set(pilot.runner.workload.running) == {"p3", "p4"}, "this acknowledges another statement"
+    later(f"RETURN_SEEN = {less['RETURNED_SINCE']}", "USABLE_CORES = 3")
+    assert set(pilot.runner.workload.running) == {"p3", "p4", "p5"}
+    later(f"RETURN_SEEN = {less['RETURNED_SINCE']}", "USABLE_CORES = 4")
+    report = pilot.end()
+    assert report.core_seconds.returned == pytest.approx(1 * 10 + 2 * 10 + 2 * 10 + 2 * 10 + 1 * 10)
+    spent = report.core_seconds
+    assert spent.lease == spent.useful + spent.failed + spent.lost + spent.idle + spent.returned
+    assert report.as_line().endswith("idle, 80 returned")
+    assert "returned 2 of 4 cores, payloads may use 2" in pilot.said

@@ -13,6 +13,7 @@ from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import SiteOrders
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.site_notices import SERVER_PAUSE, SiteNoticeReader
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 
 from .work import T0
 
@@ -84,6 +85,20 @@ def test_of_two_site_ads_the_stricter_counts(site: Site, swapped: bool) -> None:
     orders = site.orders()
     assert (orders.leave, orders.deadline) == (False, LEASE.end)
     assert site.said == []
+
+
+def test_of_two_site_ads_the_larger_part_and_the_later_acknowledgement_count(site: Site) -> None:
+    """A site that writes two places writes one after the other."""
+    (site.start / ".site.ad").write_text(
+        f"VACATE_DESIRED = False\nRETURN_CORES = 2\nRETURN_SEEN = {T0}\nUSABLE_CORES = 8\n"
+    )
+    (site.status / ".site.ad").write_text(
+        f"VACATE_DESIRED = False\nRETURN_CORES = 3\nRETURN_SEEN = {T0 + 1}\nUSABLE_CORES = 6\n"
+    )
+    orders = site.orders()
+    assert (orders.leave, orders.part, orders.answer) == (False, PartialReturn(3), Acknowledgement(T0 + 1, 6))
+    (site.start / ".site.ad").write_text(f"VACATE_DESIRED = False\nRETURN_SEEN = {T0 + 1}\nUSABLE_CORES = 5\n")
+    assert site.orders().answer == Acknowledgement(T0 + 1, 5)
 
 
 def test_a_site_ad_for_another_job_is_none(site: Site) -> None:

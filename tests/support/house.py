@@ -76,7 +76,7 @@ HOUSE = {
         "user",
         "common facts features launch launch.choice launch.this_machine local.lease node pilotad pool systems",
     ),
-    "local.lease": Room(USER, "user", "common facts features node"),
+    "local.lease": Room(USER, "user", "common facts features node pilotad"),
     "pilot": Room(JOB, "job's user", "common facts features pilot.decide pilot.queues pilotad systems"),
     "pilot.decide": Room(JOB, "job's user", "common facts features launch.choice pilotad"),
     "pilot.queues": Room(JOB, "job's user", "common facts pilot.decide"),
@@ -113,7 +113,9 @@ HOUSE = {
         "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
         plain=False,
     ),
-    "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
+    "agent": Room(
+        POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests siteconfig", plain=False
+    ),
     "simulate": Room(
         USER,
         "anybody",

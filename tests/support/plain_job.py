@@ -27,6 +27,42 @@ sleep 600
 """
 
 
+def ending_pilot(place: str, until: str) -> str:
+    """Return a script with one payload that ends when there is a file `until`; then it stays, without any.
+
+    place: a directory that the script makes.
+    """
+    return f"""\
+mkdir -p {place}
+printf "{PYTHON}" > {place}/payload.py
+python3 {place}/payload.py {place}/python.cpu & payload=$!
+until [ -e {until} ]; do sleep 1; done
+kill $payload
+sleep 3600
+"""
+
+
+def claim(part: int, minutes: int = 60) -> str:
+    """Return what writes a report of `part` 1024ths of the cores in use, by payloads that end in so many minutes."""
+    return f"""\
+(cd "${{_CONDOR_SCRATCH_DIR:-$JOBSTATUS}}"
+now=$(date +%s)
+end=$((now + {60 * minutes}))
+cat > .pilot.ad.new <<END
+LAST_JOB_START = $now
+FIRST_EXP_JOB_END = $end
+LAST_EXP_JOB_END = $end
+LAST_MAX_JOB_END = $end
+USED_FRACTION1k = {part}
+ADD_UNCOM_TIME1k = 0
+ADD_FINAL_EXP_WASTE1k = 0
+PRIORITY_FACTOR = 0
+CAN_POSTPONE_LAST_JOB = True
+END
+mv .pilot.ad.new .pilot.ad)
+"""
+
+
 def used(place: Path) -> float:
     """Return the CPU seconds that both payloads have used, as they wrote last."""
     python, shell = (_lines(place / name) for name in ("python.cpu", "shell.cpu"))

@@ -7,11 +7,11 @@ import os
 import sys
 import syslog
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from drainwise.agent.lock import LOOP, AgentLock, lock_path
 from drainwise.agent.settings import AgentSettings
-from drainwise.cli.journal_options import say_passed_over
 from drainwise.cli.pool_options import open_pool, settings_of, site_of, system_of
 from drainwise.common.printable import ascii_line, printable
 from drainwise.facts.errors import UsageError
@@ -22,6 +22,9 @@ from drainwise.siteconfig import SiteConfig
 
 if TYPE_CHECKING:
     from drainwise.journal.memory import Memory
+    from drainwise.pool.facts import Snapshot
+    from drainwise.reclaim.history import History
+    from drainwise.reclaim.settings import ReclaimSettings
 
 _LONGEST_LINE = 500
 
@@ -79,21 +82,42 @@ def journal_at(path: str, args: argparse.Namespace) -> JournalFile:
     return JournalFile(path, section.max_size, section.keep)
 
 
-def memory_of(path: str | None, must_read: bool) -> Memory:
-    """Return the memory in the journal at `path`. Raises UsageError when it cannot be read, if it must be."""
+def to_standard_error(text: str) -> None:
+    """Say a line there."""
+    print(f"drainwise: {printable(text)}", file=sys.stderr)
+
+
+def memory_of(path: str | None, must_read: bool, say: Callable[[str], None] = to_standard_error) -> Memory:
+    """Return the memory in the journal at `path`; `say` is told what of it cannot be used.
+
+    Raises UsageError when it cannot be read, if it must be.
+    """
     from drainwise.journal.memory import Memory
 
     if path is None:
         return Memory()
     try:
         memory = Memory.load(files_of(path), int(time.time()))
-        say_passed_over(memory.passed_over)
-        return memory
     except UsageError as fault:
         if must_read:
             raise
-        print(f"drainwise: limits and trust of earlier cycles are not known: {printable(str(fault))}", file=sys.stderr)
+        say(f"limits and trust of earlier cycles are not known: {fault}")
         return Memory()
+    if memory.passed_over.lines:
+        say(str(memory.passed_over))
+    return memory
+
+
+def history_of(
+    path: str | None, snapshot: Snapshot, settings: ReclaimSettings, say: Callable[[str], None] = to_standard_error
+) -> History:
+    """Return what the agent knows, by the journal at `path`, when it decides on this snapshot; nothing without one.
+
+    Payloads that run now count for how long such payloads run, as they do for the agent.
+    """
+    memory = memory_of(path, must_read=False, say=say)
+    memory.payloads_seen(snapshot)
+    return memory.history(snapshot.taken, settings)
 
 
 def journal_to_look_at(args: argparse.Namespace) -> str | None:

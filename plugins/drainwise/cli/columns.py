@@ -11,7 +11,7 @@ from typing import Union
 
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import core_hours, duration
-from drainwise.reclaim.candidates import Candidate
+from drainwise.reclaim.candidates import LEARNED, NO_PAYLOAD, Candidate
 
 Value = Union[int, float, str, None]
 UNKNOWN = "?"
@@ -89,9 +89,12 @@ def _state_and_time(row: Row) -> str:
     return f"ordered, {duration(left)} left" if left >= 0 else f"ordered, {duration(-left)} overdue"
 
 
+_UNPUBLISHED = {LEARNED: ", ends learned", NO_PAYLOAD: ", no payload"}
+
+
 def _standing_and_age(row: Row) -> str:
-    age = _heartbeat_age(row)
-    return row.one.standing if age is None else f"{row.one.standing}, {duration(age)} old"
+    age, ends = _heartbeat_age(row), _UNPUBLISHED.get(row.one.ends, "")
+    return row.one.standing if age is None else f"{row.one.standing}, {duration(age)} old{ends}"
 
 
 def _heartbeat_age(row: Row) -> int | None:
@@ -134,11 +137,17 @@ COLUMNS = (
     Column(
         "standing",
         "standing",
-        "fresh, glidein (its node reads its files), or why it is not believed",
+        "fresh, glidein (its node reads its files), observed (its node sees its payloads), or why it is not believed",
         lambda row: row.one.standing,
     ),
+    Column(
+        "ends",
+        "ends",
+        "when its payloads end: published, learned (by the agent, by how long such payloads ran), or no payload",
+        lambda row: row.one.ends or None,
+    ),
     _seconds("reportage", "report age", "time since its last report", _heartbeat_age),
-    Column("report", "report", "standing and age of its report", _standing_and_age),
+    Column("report", "report", "standing and age of its report, and whether the ends are learned", _standing_and_age),
     _seconds("remaining", "remaining", "time until it could be gone by itself", lambda row: row.one.remaining),
     _seconds("maxremaining", "remaining at most", "the same, as it guarantees", lambda row: row.one.remaining_max),
     _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),

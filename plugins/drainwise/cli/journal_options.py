@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import sys
 
 from drainwise.facts.errors import UsageError
 from drainwise.identity.identity import ANYBODY, PilotIdentity, identity_of
 from drainwise.journal.read import PassedOver, files_of
-from drainwise.siteconfig import DEFAULT_SITE_FILE
+from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig
+from drainwise.systems.find import offering
+from drainwise.systems.system import System
 
 _IDENTITY = {
     "vo": ("VO", "of this virtual organisation"),
@@ -21,7 +24,9 @@ _IDENTITY = {
 
 def add_journal_options(parser: argparse.ArgumentParser) -> None:
     """Add --journal and --site."""
-    parser.add_argument("--journal", metavar="FILE", help="the journal (default: the site's, [journal] file)")
+    parser.add_argument(
+        "--journal", metavar="FILE", help="the journal (default: [journal] file, or the agent's in [agent] state_dir)"
+    )
     parser.add_argument(
         "--site", metavar="FILE", help=f"the site's settings (default: {DEFAULT_SITE_FILE} where there is one)"
     )
@@ -44,18 +49,30 @@ def wanted_identity(args: argparse.Namespace) -> PilotIdentity:
 
 
 def journal_files(args: argparse.Namespace) -> list[str]:
-    """Return the journal's files, the oldest first. Raises UsageError when there is none."""
+    """Return the journal's files, the oldest first: of the one that is named, else of the one that an agent keeps.
+
+    Raises UsageError when there is none, or several agents keep one each.
+    """
     path = args.journal
     if path is None:
         from drainwise.cli.pool_options import site_of
 
-        path = site_of(args).journal.file
-    if path is None:
-        raise UsageError("which journal? name it with --journal FILE, or in the site file as [journal] file")
+        site = site_of(args)
+        path = site.journal.file or _kept_journal(site)
     files = files_of(path)
     if not files:
         raise UsageError(f"there is no journal {path!r}: `drainwise reclaim` writes one where it acts")
     return files
+
+
+def _kept_journal(site: SiteConfig) -> str:
+    places = [site.agent.state_dir]
+    places += [place for system in offering(System.agent_directory) if (place := system.agent_directory(None))]
+    found = sorted(path for place in places for path in glob.glob(f"{glob.escape(place)}/*.journal"))
+    if len(found) == 1:
+        return found[0]
+    where = f"several agents keep one: {', '.join(found)}" if found else f"no agent keeps one in {' or '.join(places)}"
+    raise UsageError(f"which journal? {where}; name it with --journal FILE, or in the site file as [journal] file")
 
 
 def say_passed_over(lines: PassedOver) -> None:

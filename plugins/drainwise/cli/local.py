@@ -33,6 +33,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     queue.add_argument("--json", action="store_true", help="print JSON: times in UNIX s")
     remove = _action(actions, "remove", "end jobs: SIGTERM, and SIGKILL after the daemon's --kill-wait")
     remove.add_argument("job", type=whole(), nargs="+", help="number of a job")
+    part = _action(actions, "return", "ask the pilot in a job to return some of its cores and to go on with the others")
+    part.add_argument("job", type=whole(), help="number of the job")
+    part.add_argument(
+        "--cores",
+        type=whole(0),
+        metavar="N",
+        required=True,
+        help="in all, with those that it has returned; 0: none",
+    )
+    part.add_argument(
+        "--within", metavar="TIME", type=_duration, help="no more are asked for after TIME, such as 2h (default: never)"
+    )
+    part.add_argument("--chunk", type=whole(1), default=1, metavar="N", help="cores that are of use only together")
     wait = _action(actions, "wait", "wait until jobs have ended; 1 when one did not end with 0")
     wait.add_argument("job", type=whole(), nargs="*", help="number of a job (default: all that wait or run)")
     wait.add_argument(
@@ -104,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
         "queue": local_jobs.queue,
         "remove": local_jobs.remove,
         "wait": local_jobs.wait,
+        "return": local_jobs.ask_for_part,
     }
     return actions[args.action](args, directory)
 

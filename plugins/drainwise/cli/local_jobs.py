@@ -1,4 +1,4 @@
-"""The jobs of a user of the local batch system: `drainwise local submit | queue | remove | wait`."""
+"""The jobs of a user of the local batch system: `drainwise local submit | queue | remove | return | wait`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
 from drainwise.local.job import ENDED, JobRequest, LocalJob, login_name
-from drainwise.local.schedule import choose_starts, holdings
+from drainwise.local.schedule import choose_starts, cores_of, holdings
 from drainwise.local.store import JobEvent, LocalStore
 from drainwise.local.wake import wake_daemon
 
@@ -56,14 +56,28 @@ def queue(args: argparse.Namespace, directory: str) -> int:
             return 0
         now = int(time.time())
         state = store.state(now)
-    schedule = choose_starts(state.waiting, holdings(state.live), state.nodes, state.accounts, now)
+    returned = state.returned(now)
+    schedule = choose_starts(state.waiting, holdings(state.live, returned), state.nodes, state.accounts, now)
     kept = {one.job_id: f"next on {one.node}" for one in schedule.reservations}
-    rows = [_row(job, kept.get(job.job_id, ""), now) for job in jobs]
+    rows = [_row(job, kept.get(job.job_id, ""), cores_of(job, returned), now) for job in jobs]
     print("\n".join(table(_HEADINGS, rows, Paper())[0]))
     return 0
 
 
-def _row(job: LocalJob, kept: str, now: int) -> tuple[str, ...]:
+def ask_for_part(args: argparse.Namespace, directory: str) -> int:
+    """Ask the pilot in a job for some of its cores; the exit code."""
+    now = time.time()
+    with LocalStore(directory) as store:
+        job = store.job(args.job)
+        if job is None:
+            raise UsageError(f"job {args.job}: there is none of that number")
+        by = None if args.within is None else int(now) + args.within
+        store.ask_for_part(job.run, args.cores, by, args.chunk, now, "on request")
+    wake_daemon(directory)
+    return 0
+
+
+def _row(job: LocalJob, kept: str, cores: str, now: int) -> tuple[str, ...]:
     request, ended = job.request, job.state == ENDED
     ran = "" if not job.started else duration(max(0, int(job.ended or now) - job.started))
     left = "" if ended or not job.started else duration(job.lease_end - now)
@@ -72,7 +86,7 @@ def _row(job: LocalJob, kept: str, now: int) -> tuple[str, ...]:
         str(job.job_id),
         request.account,
         request.user,
-        str(request.cores),
+        cores,
         job.state,
         job.node,
         ran,

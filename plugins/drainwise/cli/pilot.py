@@ -85,6 +85,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     action.add_argument(
         "--ignore-orders", action="store_true", help="report, and take no notice of anything (for rehearsals)"
     )
+    action.add_argument(
+        "--return-memory",
+        type=whole(0),
+        metavar="MIB",
+        default=0,
+        help="MiB of memory that it gives back with each core that the site asks for (default: %(default)s)",
+    )
+    action.add_argument(
+        "--whole-lease", action="store_true", help="never give back some of the cores, only all of them at the end"
+    )
     parser.set_defaults(run=run)
 
 
@@ -94,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
     from drainwise.common.process_tree import adopt_orphans
     from drainwise.pilot.channels import Channels
     from drainwise.pilot.decide.lease import lease_from
+    from drainwise.pilot.decide.returned_cores import ReturnedCores
     from drainwise.pilot.lease_record import REPORT, write_exit_report
     from drainwise.pilot.pilot_clock import PilotClock
     from drainwise.pilot.processes import Processes
@@ -115,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     environment = with_metadata(os.environ, args.metadata)
     lease = lease_from(environment, args.cores, args.seconds, clock.now())
     learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
-    chunks = _chunks(args, environment, directory, lease, clock.now(), log)
+    chunks = _chunks(args, pilot, environment, directory, lease, clock.now(), log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
     inner = {name: value for name, value in environment.items() if not name.endswith("JOBSTATUS")}
     queue: PayloadQueue | None = None
@@ -128,8 +139,9 @@ def run(args: argparse.Namespace) -> int:
         processes.leave_alone(command.pid, command.gone)
     channels = Channels(directory, environment.get("JOBSTATUS"), lease.cores, log)
     notices = SiteNoticeReader(directory, environment, log)
+    part = None if args.whole_lease else ReturnedCores(lease.cores, clock.now(), args.return_memory)
     runner = PilotRunner(
-        pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned
+        pilot, lease, settings, queue, processes, channels, notices, log, clock, args.ignore_orders, learned, part
     )
     with chunks:
         report = runner.run()
@@ -163,6 +175,7 @@ def _add_chunk_options(action: argparse.ArgumentParser) -> None:
 
 def _chunks(
     args: argparse.Namespace,
+    pilot: str,
     environment: Mapping[str, str],
     directory: str,
     lease: Lease,
@@ -179,7 +192,7 @@ def _chunks(
     overrides = ["--queue", os.path.realpath(args.queue)]
     if args.estimate is not None:
         overrides += ["--estimate", os.path.realpath(args.estimate)]
-    plan = ChunkPlan(args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
+    plan = ChunkPlan(pilot, args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
     return Chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import time
 
-from drainwise.cli.agent_place import journal_to_look_at, memory_of, requests_of
+from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
 from drainwise.cli.arguments import seconds, whole
 from drainwise.cli.layout import standard_output
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
@@ -16,6 +16,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import of_figures
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
@@ -43,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="S",
         help="the cores must be back within this: seconds, or a duration such as 2h (default: the site's)",
     )
+    parser.add_argument("--all", action="store_true", help="show every pilot that is spared, not 50 of each user")
     parser.add_argument(
         "--snapshot", metavar="FILE", help="decide on what `drainwise snapshot` wrote, at the time when it did"
     )
@@ -64,11 +66,12 @@ def run(args: argparse.Namespace) -> int:
     snapshot = open_pool(args).snapshot(int(time.time())) if args.snapshot is None else _saved(args.snapshot)
     if args.by is not None:
         balance_for(WhatIf(args.cores, args.user, args.account), snapshot, snapshot.taken, settings)
-    # What the agent remembers counts in its next cycle; a what-if and a saved snapshot have nothing to do with it.
+    # What the agent remembers counts in its next cycle; a saved snapshot has nothing to do with it, and a what-if only
+    # with what says how far pilots are believed and how long they should run.
     is_of_now = what_if is None and args.snapshot is None
-    history = memory_of(journal_to_look_at(args) if is_of_now else None, must_read=False).history(
-        snapshot.taken, settings
-    )
+    history = history_of(journal_to_look_at(args) if args.snapshot is None else None, snapshot, settings)
+    if what_if is not None:
+        history = of_figures(history)
     requests = requests_of(args).standing(snapshot.taken)[0] if is_of_now else ()
     if args.by is not None:
         from drainwise.cli.on_request import request_of
@@ -81,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from drainwise.cli.tables import plan_lines
 
-    print("\n".join(plan_lines(plan, snapshot.taken, standard_output())))
+    print("\n".join(plan_lines(plan, snapshot.taken, standard_output(), args.all)))
     return 0
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
-from drainwise.cli.agent_place import journal_to_look_at
+from drainwise.cli.agent_place import history_of, journal_to_look_at
 from drainwise.cli.arguments import number
 from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
@@ -15,18 +15,16 @@ from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.facts.clients import PAPER
-from drainwise.facts.errors import UsageError
 from drainwise.journal.file import journal_line
-from drainwise.journal.read import files_of
-from drainwise.journal.unmet import unmet_in
 from drainwise.pool.facts import Account, Pool, Snapshot
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.summary import notices_of
+from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import Paused, paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
+from drainwise.reclaim.seen.expected_ends import with_expected_ends
 from drainwise.reclaim.seen.stuck import with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import UnmetDemand
 
 _DETAILS = f"""\
 columns of --format and --sort:
@@ -84,12 +82,11 @@ class Status:
 
     def lines(self, paper: Paper) -> list[str]:
         """Render the answer of now as lines. Raises PoolUnreachable."""
-        if self._pool is None:
-            self._pool = open_pool(self._args)
         now = int(time.time())
-        snapshot = with_stuck(self._pool.snapshot(now), now, self._settings.stuck)
-        wanted = candidates_of((one for one in snapshot.pilots if self._is_wanted(one.user)), now, self._settings)
-        pauses = paused(snapshot, self._unmet(), now)
+        snapshot, history = self._look(now)
+        pilots_wanted = (one for one in snapshot.pilots if self._is_wanted(one.user))
+        wanted = candidates_of(pilots_wanted, now, self._settings, history)
+        pauses = paused(snapshot, history.unmet, now)
         rows = sorted_rows((Row(one, now) for one in wanted), self._args.sort)
         if self._args.json:
             return [self._as_json(snapshot, rows, pauses, now)]
@@ -109,13 +106,14 @@ class Status:
         """Decide whether `user` is wanted, named as the batch system does, or without the domain that it adds."""
         return self._args.user is None or user in self._args.user or user.partition("@")[0] in self._args.user
 
-    def _unmet(self) -> dict[str, UnmetDemand]:
-        """Read from the agent's journal which accounts orders were for; nothing where it cannot be read."""
-        journal = journal_to_look_at(self._args)
-        try:
-            return {} if journal is None else unmet_in(files_of(journal))
-        except UsageError:
-            return {}
+    def _look(self, now: int) -> tuple[Snapshot, History]:
+        """Return what there is as a plan takes it: with the ends that the agent learned, and what its journal tells."""
+        if self._pool is None:
+            self._pool = open_pool(self._args)
+        found, said = self._pool.snapshot(now), list[str]()
+        history = history_of(journal_to_look_at(self._args), found, self._settings, said.append)
+        found = with_stuck(with_expected_ends(found, history.run_times, now), now, self._settings.stuck)
+        return dataclasses.replace(found, notices=(*found.notices, *said)), history
 
     def _as_json(self, snapshot: Snapshot, rows: Sequence[Row], pauses: Sequence[Paused], now: int) -> str:
         shown = {

@@ -66,6 +66,7 @@ def site_keys(site: SiteConfig) -> tuple[tuple[str, object], ...]:
         ("heartbeat_limit_secs", site.pilot.stale_after),
         ("observe", 0 if site.observer.enabled == "no" else None),
         ("payload_patterns", site.observer.payloads),
+        ("contradictory_after_secs", site.observer.contradictory_after),
     )
     clients = site.clients
     rows = tuple((f"client_{name}", row) for name in PROFILES if (row := getattr(clients, name)) is not None)

@@ -70,19 +70,6 @@ def unmet_of(event: Event) -> UnmetDemand:
     return UnmetDemand(text(event, "account"), runs, nodes=nodes, closed=closed, kind=text(event, "kind"), **values)
 
 
-def unmet_in(paths: Iterable[str]) -> dict[str, UnmetDemand]:
-    """Return each account's last unmet demand in the journal's files, the oldest first, without parsing other events.
-
-    Raises UsageError for a file that cannot be read.
-    """
-    found: dict[str, UnmetDemand] = {}
-    for event in events_of(paths, DEMAND):
-        with suppress(ValueError):
-            one = unmet_of(event)
-            found[one.key] = one
-    return found
-
-
 def unused_in(paths: Iterable[str], begin: int, end: int) -> float:
     """Return the cores that came back from `begin` to `end` (UNIX s) and that nobody under quota used in time.
 

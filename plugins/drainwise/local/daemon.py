@@ -17,6 +17,7 @@ from drainwise.local.daemon_lock import DaemonLock
 from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import RUNNING, LocalJob, LocalNode, next_due
 from drainwise.local.lease.files import remove_lease
+from drainwise.local.lease.returned import acknowledged, owed_by_node, returned_parts
 from drainwise.local.leases import DaemonSettings, Leases
 from drainwise.local.log import Say
 from drainwise.local.pilot_files import Reports, SiteNotices
@@ -24,6 +25,7 @@ from drainwise.local.schedule import choose_starts, holdings
 from drainwise.local.store import LEASES
 from drainwise.local.wake import Sleeper
 from drainwise.node.settings_file import SettingsFile
+from drainwise.pilotad.partial_return import ReturnedPart
 
 SHUTDOWN = "shutdowntime"
 """The file of the machine's planned shutdown, in the directory of the state."""
@@ -48,6 +50,7 @@ class Daemon:
         self._lock = DaemonLock(directory)
         self._know_nodes(nodes)
         self._cores = {node.name: node.cores for node in self._store.nodes()}
+        self._returned: dict[str, ReturnedPart] = {}
         self._settings, self._say, self._faults = settings, say, Faults(say)
         os.makedirs(os.path.join(directory, LEASES), 0o700, exist_ok=True)
         self._sleeper = Sleeper(directory)
@@ -128,12 +131,18 @@ class Daemon:
         self._faults.set(NODE_SETTINGS, self._file.fault)
         seen = self._store.changes_by_others()
         live = self._settle(now)
+        parts, returned = self._store.parts(), self._returned
+        owed = owed_by_node(live, returned, self._cores)
         for job in live:
             self._leases.enforce(job, now)
             settings, directory = node_settings.of_node(job.node), self._store.lease_directory(job.run)
-            slots = settings.job_slots(self._cores.get(job.node))
-            self._notices.write(job, directory, planned, slots, now, settings.clients)
+            slots, part = settings.job_slots(self._cores.get(job.node)), parts.get(job.run)
+            answer = acknowledged(job, returned, owed.get(job.node, 0))
+            self._notices.write(job, directory, planned, slots, now, settings.clients, part, answer)
         self._reports.read(live, self._settings.patience)
+        self._returned = returned_parts(live, self._reports.known, now, node_settings.heartbeat_limit)
+        news = self._returned != returned
+        self._look_at_queue = self._look_at_queue or news
         again = self._retry_at is not None and now >= self._retry_at
         started = 0
         if (self._look_at_queue or again or seen != self._seen) and not self._ending:
@@ -142,7 +151,7 @@ class Daemon:
         self._seen = seen
         self._retry_at = self._store.earliest_retry(now)
         self._forget_old(now)
-        return self._pause(live, started, now)
+        return _SHORTEST_SLEEP if news else self._pause(live, started, now)  # so that it is acknowledged at once
 
     def _know_nodes(self, nodes: Sequence[LocalNode]) -> None:
         """Take these nodes, else those known from before, else one of this machine's cores."""
@@ -165,7 +174,9 @@ class Daemon:
         """Start what is to start now; how many were begun."""
         state = self._store.state(now)
         cores, all_cores = self._cores, sum(self._cores.values())
-        starts = choose_starts(state.waiting, holdings(state.live), state.nodes, state.accounts, int(now)).starts
+        starts = choose_starts(
+            state.waiting, holdings(state.live, self._returned), state.nodes, state.accounts, int(now)
+        ).starts
         self._look_at_queue = len(starts) > _STARTS_PER_ROUND
         for start in starts[:_STARTS_PER_ROUND]:
             job = self._store.begin_start(start.job_id, start.node, int(now))

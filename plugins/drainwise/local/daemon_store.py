@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from drainwise.common.processes import Process
 from drainwise.local.job import ENDED, LIVE, RUNNING, STARTING, WAITING, LocalJob, run_name
-from drainwise.local.rows import add_event, job_in, report_text
+from drainwise.local.rows import add_event, job_in, parts_in, report_text
 from drainwise.local.store import LocalStore
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
 
 
@@ -65,6 +66,7 @@ class DaemonStore(LocalStore):
                 (ENDED, ended, code, signal, note, cpu_seconds, job.run, *LIVE),
             )
             change.execute("DELETE FROM reports WHERE run = ?", (job.run,))
+            change.execute("DELETE FROM parts WHERE run = ?", (job.run,))
             add_event(change, ended, job.job_id, note)
 
     def signalled(self, job: LocalJob, now: float, kill: bool, why: str) -> None:
@@ -82,6 +84,11 @@ class DaemonStore(LocalStore):
                     change.execute("DELETE FROM reports WHERE run = ?", (run,))
                 else:
                     change.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (run, report_text(report)))
+
+    def parts(self) -> dict[str, PartialReturn]:
+        """Return what is asked of pilots, by run."""
+        with self.transaction(write=False) as look:
+            return parts_in(look)
 
     def forget(self, before: float, most: int = 1000) -> list[str]:
         """Forget jobs that ended before (UNIX s); the directories of their leases, which are to be removed."""

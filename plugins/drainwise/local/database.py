@@ -18,7 +18,7 @@ from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, U
 STATE = "state.db"
 
 _BUSY_SECONDS = 5.0
-_FORMAT = 2
+_FORMAT = 3
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TABLES = """
 CREATE TABLE accounts (name TEXT PRIMARY KEY, quota INTEGER NOT NULL);
@@ -33,10 +33,14 @@ CREATE TABLE jobs (
     ended REAL, code INTEGER, signal INTEGER, note TEXT NOT NULL DEFAULT '', cpu_seconds REAL);
 CREATE INDEX jobs_by_state ON jobs (state);
 CREATE TABLE reports (run TEXT PRIMARY KEY, report TEXT NOT NULL);
+CREATE TABLE parts (run TEXT PRIMARY KEY, cores INTEGER NOT NULL, until INTEGER, chunk INTEGER NOT NULL);
 CREATE TABLE events (time REAL NOT NULL, job_id INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX events_by_job ON events (job_id);
 """
-_UPGRADES = {1: "ALTER TABLE jobs ADD COLUMN cpu_seconds REAL"}
+_UPGRADES = {
+    1: "ALTER TABLE jobs ADD COLUMN cpu_seconds REAL",
+    2: "CREATE TABLE parts (run TEXT PRIMARY KEY, cores INTEGER NOT NULL, until INTEGER, chunk INTEGER NOT NULL)",
+}
 """The statement that makes a state of that format one of the next."""
 
 

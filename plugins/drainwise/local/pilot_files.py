@@ -6,7 +6,7 @@ Notices that a job removes or changes are written again after a while, as a real
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from drainwise.common.faults import Faults
@@ -18,6 +18,7 @@ from drainwise.local.lease.files import work_directory
 from drainwise.node import JOB_STATUS
 from drainwise.node.site_notice import give_notice, write_job_slots
 from drainwise.pilotad.node_reader import read_report, reasons_line
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import Patience, open_dir
 
@@ -28,6 +29,11 @@ class Reports:
     def __init__(self, store: DaemonStore, faults: Faults) -> None:
         self._store, self._faults = store, faults
         self._published: dict[str, PilotReport | None] = {}
+
+    @property
+    def known(self) -> Mapping[str, PilotReport]:
+        """The reports by run."""
+        return {run: report for run, report in self._published.items() if report is not None}
 
     def read(self, jobs: Iterable[LocalJob], patience: float) -> None:
         """Read the reports of the pilots of these jobs; `patience`: seconds to wait for locks, all together."""
@@ -71,7 +77,8 @@ class _Notice:
     planned: int | None
     slots: int | None
     client: str
-    at: float
+    part: PartialReturn | None
+    answer: Acknowledgement | None
 
 
 class SiteNotices:
@@ -79,7 +86,7 @@ class SiteNotices:
 
     def __init__(self, faults: Faults, repair: float) -> None:
         self._faults, self._repair = faults, repair
-        self._written: dict[str, _Notice] = {}
+        self._written: dict[str, tuple[_Notice, float]] = {}
 
     def write(
         self,
@@ -89,22 +96,24 @@ class SiteNotices:
         slots: int | None,
         now: float,
         clients: ClientRules | None = None,
+        part: PartialReturn | None = None,
+        answer: Acknowledgement | None = None,
     ) -> None:
         """Write the notices of the job in the lease `directory`, unless they are there; `planned`, `now`: UNIX s.
 
         slots: the job slots of its node, which a restart of the daemon or the node's settings may change. clients:
-        which jobs are of which kind of client.
+        which jobs are of which kind of client. part, answer: what is asked and acknowledged of a partial return.
         """
-        last, client = self._written.get(job.run), client_of(job.request, clients)
-        told = (job.deadline, planned, slots, client.name)
-        same = last is not None and (last.deadline, last.planned, last.slots, last.client) == told
-        nothing = job.deadline is None and planned is None
-        if last is not None and same and (nothing or now < last.at + self._repair):
+        client = client_of(job.request, clients)
+        told = _Notice(job.deadline, planned, slots, client.name, part, answer)
+        last, at = self._written.get(job.run, (None, now))
+        nothing = (job.deadline, planned, part, answer) == (None,) * 4
+        if last == told and (nothing or now < at + self._repair):
             return
-        self._written[job.run] = _Notice(*told, at=now)
+        self._written[job.run] = (told, now)
         fault = ""
         try:
-            give_notice(work_directory(directory), job.deadline, planned, int(now), client)
+            give_notice(work_directory(directory), job.deadline, planned, int(now), client, part, answer)
             write_job_slots(work_directory(directory), slots)
         except FeatureError as error:
             fault = f"site notice: {error}"

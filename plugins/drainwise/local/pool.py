@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
 from drainwise.local.job import RUNNING, LocalJob, client_of
+from drainwise.local.lease.returned import held_cores, without_part
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
+from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 
 
@@ -41,6 +43,15 @@ class LocalPool:
         """See `Pool`; the daemon, which has been woken, writes the site notice."""
         with self._open() as store:
             store.withdraw_order(pilot.run, time.time(), reason)
+        wake_daemon(self._directory)
+
+    def ask_for_part(self, pilot: Pilot, part: PartialReturn, reason: str) -> None:
+        """Ask a pilot to return some of its cores, and to go on with the others; 0 cores: none any more.
+
+        Raises as `give_order`.
+        """
+        with self._open() as store:
+            store.ask_for_part(pilot.run, part.cores, part.by, part.chunk, time.time(), reason)
         wake_daemon(self._directory)
 
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:
@@ -76,31 +87,37 @@ def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None)
     waiting = [job for job in state.waiting if job.cores <= largest]
     in_use: Counter[str] = Counter()
     by_user: Counter[str] = Counter()
+    returned = state.returned(now)
     for job in state.live:
-        in_use[job.request.account] += job.cores
-        by_user[job.request.user] += job.cores
+        in_use[job.request.account] += held_cores(job, returned)
+        by_user[job.request.user] += held_cores(job, returned)
     return Snapshot(
         taken=now,
-        pilots=tuple(_pilot(job, state, clients) for job in state.live if job.state == RUNNING),
+        pilots=tuple(_pilot(job, state, returned, clients) for job in state.live if job.state == RUNNING),
         accounts=tuple(
             _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
         ),
-        free_cores=float(usable_cores(waiting, holdings(state.live), state.nodes, state.accounts, now)),
+        free_cores=float(usable_cores(waiting, holdings(state.live, returned), state.nodes, state.accounts, now)),
         user_priorities={user: float(cores) for user, cores in by_user.items()},
     )
 
 
-def _pilot(job: LocalJob, state: LocalState, clients: ClientRules | None) -> Pilot:
+def _pilot(
+    job: LocalJob, state: LocalState, returned: Mapping[str, ReturnedPart], clients: ClientRules | None
+) -> Pilot:
+    report = state.reports.get(job.run)
+    if job.run in returned and report is not None:
+        report = without_part(report)
     return Pilot(
         run=job.run,
         name=str(job.job_id),
         node=job.node,
         account=job.request.account,
         user=job.request.user,
-        cores=job.cores,
+        cores=held_cores(job, returned),
         started=job.started,
         lease_end=job.wall_end,
-        report=state.reports.get(job.run),
+        report=report,
         deadline=job.deadline,
         leaving=job.removed or job.term_sent is not None,
         client=client_of(job.request, clients).name,

@@ -16,6 +16,7 @@ from drainwise.facts.errors import PoolError
 from drainwise.local.job import LIVE, AccountQuota, JobRequest, LocalJob, LocalNode
 from drainwise.local.schedule import WaitingJob
 from drainwise.pilotad.codec import as_plain, from_plain
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
 
 
@@ -35,6 +36,16 @@ def live_in(look: sqlite3.Connection) -> list[LocalJob]:
     """Return the jobs that hold cores, by id."""
     rows = look.execute("SELECT * FROM jobs WHERE state IN (?, ?) ORDER BY job_id", LIVE)
     return [job_in(row) for row in rows]
+
+
+def parts_in(look: sqlite3.Connection) -> dict[str, PartialReturn]:
+    """Return what is asked of pilots beside leaving, by run."""
+    found = {}
+    for row in look.execute("SELECT run, cores, until, chunk FROM parts").fetchall():
+        until = None if row["until"] is None else _whole(row, "until", "parts")
+        part = PartialReturn(_whole(row, "cores", "parts"), until, _whole(row, "chunk", "parts"))
+        found[_text(row, "run", "parts")] = part
+    return found
 
 
 def add_event(change: sqlite3.Connection, now: float, job_id: int, text: str) -> None:

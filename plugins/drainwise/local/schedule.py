@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 from drainwise.launch.choice import waiting as launcher
 from drainwise.local.job import AccountQuota, LocalJob, LocalNode
+from drainwise.local.lease.returned import held_cores
+from drainwise.pilotad.partial_return import ReturnedPart
 
 _QUOTA_OF_NONE = 0.1
 """Cores that a quota of 0 counts as where something is divided by it."""
@@ -44,9 +46,9 @@ class Holding:
     lease_end: int
 
 
-def holdings(live: Iterable[LocalJob]) -> list[Holding]:
-    """Return the cores that jobs hold."""
-    return [Holding(job.request.account, job.node, job.cores, job.lease_end) for job in live]
+def holdings(live: Iterable[LocalJob], returned: Mapping[str, ReturnedPart]) -> list[Holding]:
+    """Return the cores that jobs hold; returned: by run, those that they hold no more."""
+    return [Holding(job.request.account, job.node, held_cores(job, returned), job.lease_end) for job in live]
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ class Schedule:
 def load(in_use: float, quota: float) -> float:
     """Return how much of its quota an account uses: 1.0 is all of it. A quota of 0 counts as a tenth of a core."""
     return in_use / max(quota, _QUOTA_OF_NONE)
+
+
+def cores_of(job: LocalJob, returned: Mapping[str, ReturnedPart]) -> str:
+    """Write the cores of a job for a person; returned: as in `holdings`."""
+    held = held_cores(job, returned)
+    return str(job.cores) if held == job.cores else f"{held} of {job.cores}"
 
 
 def choose_starts(

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from drainwise.facts.errors import ActionRefused, RunEnded, UsageError
@@ -26,8 +26,10 @@ from drainwise.local.job import (
     check_name,
     check_request,
 )
-from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, report_in, waiting_in
+from drainwise.local.lease.returned import returned_parts
+from drainwise.local.rows import accounts_in, add_event, job_in, live_in, nodes_in, parts_in, report_in, waiting_in
 from drainwise.local.schedule import WaitingJob
+from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart
 from drainwise.pilotad.report import PilotReport
 
 LEASES = "leases"
@@ -37,13 +39,18 @@ S = TypeVar("S", bound="LocalStore")
 
 @dataclass(frozen=True)
 class LocalState:
-    """All that a snapshot is made of, at one moment. `reports` by run."""
+    """All that a snapshot is made of, at one moment. `reports` and `parts`, what is asked of pilots, by run."""
 
     accounts: tuple[AccountQuota, ...]
     nodes: tuple[LocalNode, ...]
     live: tuple[LocalJob, ...]
     waiting: tuple[WaitingJob, ...]
     reports: Mapping[str, PilotReport]
+    parts: Mapping[str, PartialReturn] = field(default_factory=dict)
+
+    def returned(self, now: float) -> Mapping[str, ReturnedPart]:
+        """Return what pilots are believed to have returned at `now` (UNIX s), by run."""
+        return returned_parts(self.live, self.reports, now)
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,23 @@ class LocalStore(Database):
             change.execute("UPDATE jobs SET deadline = NULL WHERE job_id = ?", (job.job_id,))
             add_event(change, now, job.job_id, f"order withdrawn: {reason}"[:1000])
 
+    def ask_for_part(self, run: str, cores: int, by: int | None, chunk: int, now: float, reason: str) -> None:
+        """Ask the pilot of exactly this run to return so many cores in all; 0: none any more. `by`, `now`: UNIX s.
+
+        by, chunk: see `PartialReturn`.
+
+        Raises RunEnded when it does not run (any more), ActionRefused when not one core would stay with it.
+        """
+        with self.transaction() as change:
+            job = _running(change, run)
+            if not 0 <= cores < job.cores or chunk < 1:
+                raise ActionRefused(f"{run}: {cores} of its {job.cores} cores: expected 0 to {job.cores - 1}")
+            if cores:
+                change.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?)", (run, cores, by, chunk))
+            else:
+                change.execute("DELETE FROM parts WHERE run = ?", (run,))
+            add_event(change, now, job.job_id, f"asked to return {cores} cores: {reason}"[:1000])
+
     # To look at
 
     def jobs(self, ended: bool = False) -> list[LocalJob]:
@@ -235,7 +259,7 @@ class LocalStore(Database):
                 (WAITING, now),
             )
             waiting = tuple(waiting_in(row) for row in rows)
-            return LocalState(accounts_in(look), nodes_in(look), tuple(live_in(look)), waiting, reports)
+            return LocalState(accounts_in(look), nodes_in(look), tuple(live_in(look)), waiting, reports, parts_in(look))
 
     def events(self, job_id: int) -> list[JobEvent]:
         """Return what happened to a job, in order."""

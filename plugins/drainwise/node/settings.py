@@ -27,6 +27,7 @@ _WHOLE = (
     "command_timeout_secs",
     "container_bind",
     "observe",
+    "contradictory_after_secs",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
 _PATH = ("shutdown_command", "shutdown_file", "runtime_dir", "bin_dir", "scratch_dir")
@@ -50,6 +51,7 @@ _CONDITIONS = frozenset({"host", "cpu_model", "feature"})
 _SIZE_LIMIT = 1 << 20  # bytes; the file has one page, and some lines more for each kind of nodes
 
 DEFAULT_HEARTBEAT_LIMIT = 4200
+DEFAULT_CONTRADICTORY_AFTER = 600
 DEFAULT_RUNTIME_DIR = "/run/drainwise"
 DEFAULT_BIN_DIR = "/usr/bin"
 DEFAULT_SCRATCH_DIR = "/tmp"  # noqa: S108 - Slurm's own default of TmpFS; only its size is looked at
@@ -143,6 +145,11 @@ class NodeSettings:
     def is_observing(self) -> bool:
         """Return whether the node looks at the processes of its jobs."""
         return self.whole("observe") != 0
+
+    @property
+    def contradictory_after(self) -> int:
+        """Return the seconds for which a report must be seen to be wrong."""
+        return self._or_default("contradictory_after_secs", DEFAULT_CONTRADICTORY_AFTER)
 
     @property
     def shutdown_file(self) -> str:

@@ -12,6 +12,7 @@ from drainwise.pilot.decide.decision import BY_MAXIMUM
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.lease_use import FAILED, LOST, USEFUL, Drain, LeaseCoreSeconds, LeaseUse
 from drainwise.pilot.decide.orders import SiteOrders
+from drainwise.pilot.decide.returned_cores import ReturnedCores
 from drainwise.pilot.queues.protocol import PayloadQueue
 from drainwise.pilot.queues.records import EndedPayload
 
@@ -47,11 +48,13 @@ class ExitReport:
     def as_line(self) -> str:
         """Return one line for a person."""
         spent = self.core_seconds
-        share = f" ({100 * spent.useful / spent.lease:.1f} %)" if spent.lease > 0 else ""
+        held = spent.lease - spent.returned
+        share = f" ({100 * spent.useful / held:.1f} %)" if held > 0 else ""
+        returned = f", {spent.returned:.0f} returned" if spent.returned else ""
         line = (
             f"{self.why}: {self.done} payloads done, {self.failed} failed, {self.requeued} requeued; "
             f"of {spent.lease:.0f} core-s {spent.useful:.0f} useful{share}, {spent.failed:.0f} failed, "
-            f"{spent.lost:.0f} lost, {spent.idle:.0f} idle"
+            f"{spent.lost:.0f} lost, {spent.idle:.0f} idle{returned}"
         )
         if self.drain is not None:
             line += f"; gone {self.drain.seconds:.1f} s after the order ({self.drain.source})"
@@ -116,6 +119,10 @@ class LeaseRecord:
         else:
             self._log(f"the lease has another end ({orders.source}){by}")
         return True
+
+    def note_returned(self, part: ReturnedCores, now: float) -> None:
+        """Note how many cores the pilot may use from `now` (UNIX s) on."""
+        self._use.give_back(self._cores - part.usable, now)
 
     def shift(self, seconds: float) -> None:
         """Follow a clock that was set by so much."""

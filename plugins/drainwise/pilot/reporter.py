@@ -14,6 +14,7 @@ from drainwise.pilot.decide.lease import Lease, lease_from
 from drainwise.pilot.decide.orders import SiteOrders
 from drainwise.pilot.decide.payload import LONGEST, Payload
 from drainwise.pilot.decide.resting import RestingValues
+from drainwise.pilot.decide.returned_cores import ReturnedCores
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.workload import Workload, report_of, running_since
 from drainwise.pilot.site_notices import SiteNoticeReader
@@ -43,14 +44,17 @@ class PilotReporter:
         settings: PilotSettings,
         clock: Callable[[], float],
         log: Callable[[str], None],
+        part: ReturnedCores | None = None,
     ) -> None:
         self.lease = lease
+        self._part = part
         self._settings = settings
         self._clock = clock
         self._notices = SiteNoticeReader(startup_directory, environment, log)
         self._channels = Channels(startup_directory, environment.get("JOBSTATUS"), lease.cores, log)
         self._workload = Workload(clock())
         self._draining = False
+        self._notice: SiteOrders | None = None
         self._resting = RestingValues(settings.rest)
         self.heartbeat()
 
@@ -64,16 +68,20 @@ class PilotReporter:
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
         log: Callable[[str], None] = _to_standard_error,
+        returns: bool = False,
+        return_memory: int = 0,
     ) -> PilotReporter:
         """Begin to report in the job's startup `directory`, which is the working directory unless given.
 
         cores, seconds: the lease, where the features do not say, or a narrower one. The directory is remembered as an
-        absolute path, so that the pilot may go elsewhere.
+        absolute path, so that the pilot may go elsewhere. returns: the pilot keeps to `fillable`, and so gives back
+        some of its cores when the site asks for them, with `return_memory` MiB each.
         Raises: UsageError when the cores of the lease are not known, FeatureError when a feature is garbage.
         """
         known = os.environ if environment is None else environment
         lease = lease_from(known, cores, seconds, clock(), open_ended=True)
-        return cls(lease, os.path.abspath(directory), known, settings or PilotSettings(), clock, log)
+        part = ReturnedCores(lease.cores, clock(), return_memory) if returns else None
+        return cls(lease, os.path.abspath(directory), known, settings or PilotSettings(), clock, log, part)
 
     def started(self, name: str, cores: int, expected: float, maximum: float | None = None) -> None:
         """Report a payload that starts now, and takes `expected` seconds in good faith and `maximum` at most.
@@ -109,6 +117,11 @@ class PilotReporter:
         """Report again; a payload that ran past its estimate gets a new one."""
         self._report(self._clock())
 
+    @property
+    def fillable(self) -> int:
+        """Cores that payloads may use in all when one more starts. `orders` and `ended` bring it up to date."""
+        return self.lease.cores if self._part is None else self._part.fillable
+
     def orders(self, terminated: float | None = None) -> SiteOrders:
         """Return what the site orders now; the report says at once whether this pilot drains.
 
@@ -116,12 +129,21 @@ class PilotReporter:
         """
         now = self._clock()
         orders = self._notices.orders(terminated, self.lease, self._settings, now)
-        if orders.draining != self._draining:
+        self._notice = orders
+        if self._settle(now) or orders.draining != self._draining:
             self._draining = orders.draining
             self._report(now)
         return orders
 
+    def _settle(self, now: float) -> bool:
+        """Give back what can be given back; whether another number is to be stated."""
+        if self._part is None or self._notice is None:
+            return False
+        return self._part.settle(self._notice.part, self._notice.answer, self._workload.used, now)
+
     def _report(self, now: float) -> None:
         move_overdue(self._workload, now)
-        report = report_of(self._workload, self.lease, not self._draining, self._settings.priority_factor, now)
+        self._settle(now)
+        part, factor = None if self._part is None else self._part.stated, self._settings.priority_factor
+        report = report_of(self._workload, self.lease, not self._draining, factor, now, part=part)
         self._channels.publish(self._resting.stated(report, now))

@@ -13,6 +13,7 @@ from drainwise.pilot.decide.estimates import RunTimeEstimates, move_overdue, ren
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import LEASE, SiteOrders
 from drainwise.pilot.decide.resting import RestingValues
+from drainwise.pilot.decide.returned_cores import ReturnedCores
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilot.decide.waste_curve import waste_curve
 from drainwise.pilot.decide.workload import Workload, report_of, running_since
@@ -38,7 +39,8 @@ class PilotRunner:
     """One pilot: its lease, where its payloads come from and go to, and its reports.
 
     pilot: its id. ignores_orders: it takes no notice of the site, signals included (for rehearsals).
-    estimates: run times that were learned; None: a payload's own are taken.
+    estimates: run times that were learned; None: a payload's own are taken. part: the cores that it returns; None: it
+    returns none before it ends.
     """
 
     def __init__(
@@ -54,10 +56,12 @@ class PilotRunner:
         clock: PilotClock,
         ignores_orders: bool = False,
         estimates: RunTimeEstimates | None = None,
+        part: ReturnedCores | None = None,
     ) -> None:
         self._pilot, self._lease, self._settings, self._queue = pilot, lease, settings, queue
         self._processes, self._channels, self._notices = processes, channels, notices
         self._log, self._clock, self._ignores_orders, self._estimates = log, clock, ignores_orders, estimates
+        self._part = part
         now = clock.now()
         self.workload = Workload(now)
         self._orders = _until_the_end_of(lease)
@@ -93,6 +97,7 @@ class PilotRunner:
         # What ended meanwhile frees its cores for this decision.
         changed = self._reap(now) or changed
         changed = move_overdue(self.workload, now, self._estimates) or changed
+        changed = self._settle(now) or changed
         decision = self._decide(now)
         changed = self._act(decision, now) or changed
         why = decision.why_done if decision.done else self._idle(now)
@@ -153,11 +158,27 @@ class PilotRunner:
             self._record.book(each, now)
         return bool(ended)
 
+    def _settle(self, now: float) -> bool:
+        """Give back what can be given back, and use again what is acknowledged; whether another number is stated."""
+        part = self._part
+        if part is None:
+            return False
+        usable = part.usable
+        changed = part.settle(self._orders.part, self._orders.answer, self.workload.used, now)
+        if part.usable != usable:
+            self._record.note_returned(part, now)
+        if changed:
+            self._log(f"returned {part.stated.cores} of {self._lease.cores} cores, payloads may use {part.usable}")
+        elif part.usable > usable:
+            self._log(f"payloads may use {part.usable} of {self._lease.cores} cores again")
+        return changed
+
     def _decide(self, now: float) -> Decision:
         may_start = now >= self._start_at and not self._at_once
         waiting = self._queue.waiting() if may_start else Backlog()
         more_may_come = not may_start or self._queue.more_may_come()
-        return decide(self.workload, waiting, self._lease, self._orders, self._settings, now, more_may_come)
+        fillable = None if self._part is None else self._part.fillable
+        return decide(self.workload, waiting, self._lease, self._orders, self._settings, now, more_may_come, fillable)
 
     def _act(self, decision: Decision, now: float) -> bool:
         """Stop, refuse and start; whether anything runs that did not."""
@@ -205,12 +226,14 @@ class PilotRunner:
         settings, now = self._settings, self._clock.now()
         if self._estimates is not None:
             renew(self.workload, now, self._estimates)
-        curve = waste_curve(self.workload, self._lease.cores, now, self._estimates)
+        part = None if self._part is None else self._part.stated
+        held = self._lease.cores - (0 if part is None else part.cores)
+        curve = waste_curve(self.workload, held, now, self._estimates)
         limit = self._orders.deadline
         if limit is not None:
             limit = max(now, limit - settings.margin) + settings.kill_wait
         factor, wait = settings.priority_factor, settings.kill_wait
-        report = report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait, curve)
+        report = report_of(self.workload, self._lease, can_postpone, factor, now, limit, wait, curve, part)
         self._channels.publish(self._resting.stated(report, now))
         self._published += 1
         rested = self._resting.until  # then the values are stated as they are

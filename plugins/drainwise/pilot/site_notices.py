@@ -99,9 +99,19 @@ class SiteNoticeReader:
 
 
 def stricter(ads: Iterable[SiteAd | None]) -> SiteAd | None:
-    """Combine site ads: what all ask for together; None when there is none. Pure."""
+    """Combine site ads: what all ask for together; None when there is none. Pure.
+
+    Of two parts the larger counts, of two acknowledgements the later one, and of one statement the smaller.
+    """
     there = [ad for ad in ads if ad is not None]
     if not there:
         return None
     deadlines = [ad.payload_deadline for ad in there if ad.payload_deadline is not None]
-    return SiteAd(any(ad.vacate_desired for ad in there), min(deadlines, default=None))
+    parts = [ad.part for ad in there if ad.part is not None]
+    answers = [ad.answer for ad in there if ad.answer is not None]
+    return SiteAd(
+        any(ad.vacate_desired for ad in there),
+        min(deadlines, default=None),
+        part=max(parts, key=lambda part: part.cores, default=None),
+        answer=max(answers, key=lambda answer: (answer.since, -answer.usable), default=None),
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
 from drainwise.facts.waste import bounded_remaining
+from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.columns import columns_of, standing_of
@@ -26,6 +27,12 @@ CUT = "cut"
 """Ordered to drain, it is cut at the deadline."""
 KILL = "kill"
 """Ended at once, or after the site's shortest notice."""
+PUBLISHED = "published"
+"""The ends of its payloads are in its report, or in what its node reads: the batch system shows the same."""
+LEARNED = "learned"
+"""The agent expects them, by how long such payloads ran: nobody else knows them."""
+NO_PAYLOAD = "no payload"
+"""Its node sees no payload: nothing is to end."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,15 @@ class Candidate:
     priority_factor: int
     draining: bool
     options: tuple[Option, ...]
+
+    @property
+    def ends(self) -> str:
+        """Where remaining and draining waste come from: PUBLISHED, LEARNED or NO_PAYLOAD; "" where they are unknown."""
+        if self.draining_waste is None or self.pilot.report is None:
+            return ""
+        if self.pilot.report.source != PROCESSES:
+            return PUBLISHED
+        return LEARNED if self.pilot.seen is not None and self.pilot.seen.payloads else NO_PAYLOAD
 
     @property
     def best(self) -> Option:

@@ -79,6 +79,11 @@ class History:
     ends: Mapping[str, EndsSeen] = field(default_factory=dict)
 
 
+def of_figures(history: History) -> History:
+    """Return what of it the figures of pilots depend on, without the orders and limits of earlier cycles."""
+    return History(trust=history.trust, broken=history.broken, spared=history.spared, run_times=history.run_times)
+
+
 def cancelled_runs(snapshot: Snapshot, history: History) -> dict[str, str]:
     """Return the runs whose order was for a request, or a closing of nodes, that is there no more; its name by run."""
     names = {one.name for one in history.requests} | {one.name for one in snapshot.closures}

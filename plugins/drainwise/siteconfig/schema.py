@@ -57,6 +57,9 @@ class ObserverSection:
         "cms=cmsRun",
         "processes that are payloads: the name of a client, and a part of their command line; several with commas",
     )
+    contradictory_after: int = key(
+        duration("10s", "1d"), 600, "a report is contradictory when its node has seen for so long that it cannot be so"
+    )
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class ReclaimSection:
         "with policy = open-need: wasted core-hours that a core-hour of waiting is worth",
     )
     stuck_after: int = key(
-        duration("10m", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
+        duration("10s", "30d"), 14400, "a pilot in which its node saw no payload for so long is named as stuck"
     )
     stuck_first: str = key(
         choice("no", "yes"), "no", "yes: of one user's pilots those that are stuck go first, whatever they report"

@@ -15,6 +15,7 @@ from drainwise.node.payloads.observer import LONGEST_PAUSE, look_at, next_look, 
 from drainwise.node.payloads.payload_profiles import PROFILES
 from drainwise.node.payloads.payload_trees import job_processes, orphans_by_group
 from drainwise.node.payloads.process_table import read_processes
+from drainwise.node.settings import DEFAULT_CONTRADICTORY_AFTER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +32,19 @@ _LIMIT, _DIGITS = 1 << 22, 10
 class ObservedSlots:
     """One round's look at the processes; `file` keeps what it leaves to the next.
 
-    profiles: the site's rows and the built-in ones. startd: the pid of our startd.
+    profiles: the site's rows and the built-in ones. startd: the pid of our startd. contradictory_after: seconds for
+    which a claim must be wrong.
     """
 
-    def __init__(self, file: str, startd: int, profiles: Sequence[PayloadProfile] = PROFILES) -> None:
+    def __init__(
+        self,
+        file: str,
+        startd: int,
+        profiles: Sequence[PayloadProfile] = PROFILES,
+        contradictory_after: int = DEFAULT_CONTRADICTORY_AFTER,
+    ) -> None:
         self._file, self._startd, self._profiles = file, startd, profiles
+        self.contradictory_after = contradictory_after
         self._next, self._before = _remembered(file)
         self._begun: float | None = None
         self._seen: dict[str, SeenJob] = {}

@@ -171,12 +171,12 @@ def collect(
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
             is_weak = _is_weak(report, job, now, heartbeat_limit)
             is_own = report is not None and report.source != GLIDEIN_AD and not is_weak
-            seen = None
+            seen, refuted = None, False
             if observed is not None:
                 seen = observed.of(job, now, report.used_cpu if report is not None and is_own else None)
+                refuted = seen is not None and contradicts(seen.wrong, now, observed.contradictory_after)
             if seen is not None and seen.told is not None and seen.has_worked and is_weak:
                 report = observed_report(seen.told)
-            refuted = seen is not None and contradicts(seen.wrong, now)
             parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
@@ -282,7 +282,9 @@ def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots 
     from drainwise.htcondor.node.observed_slots import ObservedSlots  # noqa: PLC0415 - a site without pays nothing
     from drainwise.node.payloads.payload_profiles import site_rows  # noqa: PLC0415
 
-    return ObservedSlots(f"{state}-seen", startd, site_rows(settings.text("payload_patterns")))
+    return ObservedSlots(
+        f"{state}-seen", startd, site_rows(settings.text("payload_patterns")), settings.contradictory_after
+    )
 
 
 def main(arguments: list[str]) -> NoReturn:

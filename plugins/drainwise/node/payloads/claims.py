@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from drainwise.facts import fact
 
-LEAST_SECONDS = 600
-"""Seconds for which a claim must have been wrong, at each look and at two at least."""
 _CLAIMED = 0.25  # part of the cores that must be claimed for nothing to be too little
 _NOTHING = 0.01  # part of the claimed cores whose work counts as nothing
 _BUSY, _NONE = 0.5, 0.05  # parts of the cores: that work though none is claimed
@@ -41,6 +39,9 @@ def wrong_since(wrong: bool, before: int, now: int) -> int:
     return (min(before, now) if before else now) if wrong else 0
 
 
-def contradicts(since: int, now: int) -> bool:
-    """Decide whether a claim that has been wrong since then contradicts what is seen; UNIX s, 0: it is not wrong."""
-    return bool(since) and now - since >= LEAST_SECONDS
+def contradicts(since: int, now: int, after: int) -> bool:
+    """Decide whether a claim that has been wrong since then contradicts what is seen; UNIX s, 0: it is not wrong.
+
+    after: seconds for which it must have been wrong, at each look and at two at least.
+    """
+    return bool(since) and now - since >= after

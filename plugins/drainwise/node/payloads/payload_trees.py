@@ -156,7 +156,7 @@ def payload_trees(
     """
     profile = next((one for one in profiles if one.client == client), None)
     members = job.members
-    found = sorted(pid for pid, start in marks if pid in members and members[pid].start == start)
+    found = sorted({pid for pid, start in marks if pid in members and members[pid].start == start})
     if profile is not None and not found and not profile.payload:
         profile = None  # its pilot has gone; payloads that are known by themselves come and go
     if profile is None:

@@ -46,10 +46,12 @@ def decide(
     settings: PilotSettings,
     now: float,
     more_may_come: bool,
+    fillable: int | None = None,
 ) -> Decision:
     """Decide at `now`, UNIX s. Pure, and the same for the same arguments.
 
-    waiting: what could start. more_may_come: payloads may arrive later.
+    waiting: what could start. more_may_come: payloads may arrive later. fillable: how many of the lease's cores
+    payloads may use when one more starts (`ReturnedCores`); None: all.
     Estimates that have passed are moved first (`estimates.move_overdue`); as long as one is not, `wake` is now.
     Source: the rule of a local backend (SPEC §5): of the payloads that fit the free cores the one with the highest
     priority starts; never oversubscribed. None starts whose maximum does not fit the rest of the lease.
@@ -57,11 +59,12 @@ def decide(
     limit = _limit(lease, orders, settings)
     stop = _stop(workload, limit, now)
     bound = _bound(workload, limit, orders, settings)
-    free = lease.cores - workload.used if bound > now else 0
+    cores = lease.cores if fillable is None else fillable
+    free = cores - workload.used if bound > now else 0
     start = waiting.highest_first(free, bound, now, workload.running)
     why_done = ""
     if not workload.running and not start:
-        fit = [payload for payload in waiting if payload.cores <= lease.cores]
+        fit = [payload for payload in waiting if payload.cores <= cores]
         why_done = _why_done(fit, orders, limit - now, more_may_come)
     most = len(start) + 1
     return Decision(
@@ -73,7 +76,7 @@ def decide(
         # Who may start later ends later; while it drains a pilot fills holes at most.
         can_postpone=not orders.draining
         and now < limit
-        and (more_may_come or waiting.ending_by(bound, lease.cores, now, most) == most),
+        and (more_may_come or waiting.ending_by(bound, cores, now, most) == most),
         unfit=_unfit(waiting.larger_than(lease.cores), lease),
     )
 

@@ -1,4 +1,4 @@
-"""The use of a lease's core-seconds: useful, failed, lost or idle, which add up to the lease exactly.
+"""The use of a lease's core-seconds: useful, failed, lost, returned or idle, which add up to the lease exactly.
 
 Pure. Times are kept in whole milliseconds, so that the sum is exact and not merely near.
 """
@@ -15,10 +15,11 @@ _KINDS = (USEFUL, FAILED, LOST)
 
 @dataclass(frozen=True)
 class LeaseCoreSeconds:
-    """Core-seconds of one lease; lease = useful + failed + lost + idle, to the millisecond.
+    """Core-seconds of one lease; lease = useful + failed + lost + idle + returned, to the millisecond.
 
     useful: of payloads that ended with 0. failed: of payloads that ended otherwise or ran past their maximum.
     lost: of payloads that were stopped and requeued. idle: of cores without a payload.
+    returned: of cores that were given back, until the pilot could use them again.
     """
 
     lease: float
@@ -26,6 +27,7 @@ class LeaseCoreSeconds:
     failed: float
     lost: float
     idle: float
+    returned: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Drain:
     """The order that made the pilot leave, and what it cost.
 
     requested: UNIX s. seconds: from then to the end. source: of the order. idle: core-seconds without a payload
-    from then to the end. lost: core-seconds, from their own start on, of the payloads stopped since then.
+    from then to the end, on cores that were not returned. lost: core-seconds, from their own start on, of the payloads
+    stopped since then.
     """
 
     requested: float
@@ -53,6 +56,8 @@ class LeaseUse:
         """How many payloads were booked under each kind."""
         self._mark = self._start
         self._busy_since = self._lost_before = 0
+        self._away, self._away_since = 0, self._start
+        self._returned = self._returned_before = 0
 
     def add(self, kind: str, cores: int, start: float, end: float) -> None:
         """Book a payload of `cores` that ran from `start` to `end` (UNIX s) under "useful", "failed" or "lost"."""
@@ -61,9 +66,16 @@ class LeaseUse:
         self._busy_since += cores * max(0, ended - max(began, self._mark))
         self.payloads[kind] += 1
 
+    def give_back(self, cores: int, now: float) -> None:
+        """Note that so many cores of the lease are not the pilot's from `now` (UNIX s) on."""
+        self._returned, self._away, self._away_since = self._returned_at(now), cores, _milliseconds(now)
+
+    def _returned_at(self, now: float) -> int:
+        return self._returned + self._away * max(0, _milliseconds(now) - self._away_since)
+
     def mark(self, now: float) -> None:
         """Ask `since_mark` to count from `now`, UNIX s."""
-        self._mark = _milliseconds(now)
+        self._mark, self._returned_before = _milliseconds(now), self._returned_at(now)
         self._busy_since, self._lost_before = 0, self._spent[LOST]
 
     def since_mark(self, end: float) -> tuple[float, float]:
@@ -72,12 +84,14 @@ class LeaseUse:
         Right when all payloads that ran at the mark have been booked.
         """
         idle = self._cores * max(0, _milliseconds(end) - self._mark) - self._busy_since
+        idle -= self._returned_at(end) - self._returned_before
         return idle / 1000, (self._spent[LOST] - self._lost_before) / 1000
 
     def shift(self, seconds: float) -> None:
         """Follow a clock that was set by so much: the lease began at another time of it."""
         self._start += _milliseconds(seconds)
         self._mark += _milliseconds(seconds)
+        self._away_since += _milliseconds(seconds)
 
     @property
     def start(self) -> float:
@@ -88,8 +102,9 @@ class LeaseUse:
         """Return the core-seconds of a lease that ends at `end` (UNIX s)."""
         lease = self._cores * max(0, _milliseconds(end) - self._start)
         useful, failed, lost = (self._spent[kind] for kind in _KINDS)
-        idle = lease - useful - failed - lost
-        return LeaseCoreSeconds(lease / 1000, useful / 1000, failed / 1000, lost / 1000, idle / 1000)
+        returned = self._returned_at(end)
+        idle = lease - useful - failed - lost - returned
+        return LeaseCoreSeconds(*(one / 1000 for one in (lease, useful, failed, lost, idle, returned)))
 
 
 def _milliseconds(seconds: float) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.settings import PilotSettings
 from drainwise.pilotad.attributes import SITE_AD
+from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 from drainwise.pilotad.site_ad import SiteAd
 
 SIGTERM = "SIGTERM"
@@ -21,12 +22,15 @@ class SiteOrders:
 
     leave: give the cores back as soon as the running payloads have ended. deadline: when everything must have ended,
     UNIX s; None: never. draining: the end of this pilot is ordered, so it does not postpone it. source: of them.
+    part, answer: what the site asks and acknowledges of a partial return, whatever the orders are.
     """
 
     leave: bool
     deadline: float | None
     draining: bool
     source: str
+    part: PartialReturn | None = None
+    answer: Acknowledgement | None = None
 
 
 def orders_from(
@@ -71,6 +75,8 @@ def orders_from(
         deadline=None if deadline is None else max(now, deadline),
         draining=leave or (shut and not planned),
         source=", ".join(name for holds, name in sources if holds) or LEASE,
+        part=None if site_ad is None else site_ad.part,
+        answer=None if site_ad is None else site_ad.answer,
     )
 
 

@@ -27,13 +27,16 @@ class RestingValues:
     def stated(self, report: PilotReport, now: float) -> PilotReport:
         """Return what is to be stated at `now` (UNIX s) where `report` is how it is.
 
-        A pilot that drains, again or still, states everything as it is: its cores come back sooner than was said.
+        A pilot that drains, again or still, states everything as it is: its cores come back sooner than was said. So
+        does one that has returned other cores than before.
         """
         before = self._stated
         if not report.can_postpone_last_job:
             self.until = _NEVER
         elif before is not None and before.can_postpone_last_job is False:
             self.until = now + self._rest
+        if before is not None and report.returned_since != before.returned_since:
+            self.until = _NEVER  # cores have come back: what is in use fits no more what was said
         if before is not None and now < self.until:
             report = _with_values_of(before, report)
         self._stated = report

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
+from drainwise.pilotad.partial_return import NOTHING_RETURNED, ReturnedPart
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.values import LATEST
 
@@ -170,6 +171,7 @@ def report_of(
     last_max_limit: float | None = None,
     kill_wait: float = 0.0,
     exp_waste_curve: str | None = None,
+    part: ReturnedPart | None = None,
 ) -> PilotReport:
     """Report all attributes at `now`, UNIX s: never incomplete, never against each other, no estimate in the past.
 
@@ -177,6 +179,7 @@ def report_of(
     nor after the last time that readers take for one.
     A caller that runs more than the lease has states the whole lease, and its work as if each core did one part of it.
     exp_waste_curve: see `pilotad.waste_curve`.
+    part: what is returned; None of a pilot that cannot return a part.
     kill_wait: seconds a payload that ran for its maximum takes to be stopped, so that LAST_MAX_JOB_END is kept.
     Ends are rounded up and the last start down to whole seconds; both sums belong to the rounded times, so that the
     metrics that a reader computes from them are right.
@@ -191,6 +194,7 @@ def report_of(
     last_max = workload.last_max_end
     last_start = math.floor(min(now, workload.last_start))
     share = min(1.0, lease.cores / max(1, workload.used))
+    held = lease.cores - (part or NOTHING_RETURNED).cores
     busy = share * workload.run_after(first, now, latest)
     return PilotReport(  # by place, as names take twice as long
         math.floor(now),
@@ -201,10 +205,13 @@ def report_of(
         max(last, stated(None if last_max is None else last_max + kill_wait)),
         # Rounding, or a clock that was set back, may put a start behind the last one that is stated.
         max(0.0, share * workload.run_until(last_start)),
-        max(0.0, lease.cores * (last - first) - busy),
+        max(0.0, held * (last - first) - busy),
         priority_factor,
         can_postpone,
         exp_waste_curve,
+        returned_cores=None if part is None else part.cores,
+        returned_memory=None if part is None or not part.memory else part.memory,
+        returned_since=None if part is None else part.since,
     )
 
 

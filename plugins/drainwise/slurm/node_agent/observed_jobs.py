@@ -58,7 +58,7 @@ class ObservedJobs:
             seen = self._seen.get((key, job.identity))
             if seen is not None and seen.has_worked and seen.told is not None:
                 self.told[key] = seen.told
-            if seen is not None and contradicts(seen.wrong, now):
+            if seen is not None and contradicts(seen.wrong, now, settings.contradictory_after):
                 self.refuted.add(key)
 
     def _look(

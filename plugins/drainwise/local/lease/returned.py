@@ -1,0 +1,89 @@
+"""Leases that shrink: what pilots have returned of their cores, who holds it, and what they are told. Pure.
+
+The daemon lends what it believes to be returned. A pilot that uses cores again may find that others hold them still:
+its node then owes cores, and each pilot there is told to leave so many alone until they are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
+from drainwise.pilotad.partial_return import (
+    NOTHING_RETURNED,
+    Acknowledgement,
+    ReturnedPart,
+    acknowledgement,
+    returned_part,
+)
+from drainwise.pilotad.report import PilotReport
+
+
+class LeasedCores(Protocol):
+    """A job that runs: `cores` on a node since `started`, UNIX s; `run` names this start of it."""
+
+    @property
+    def run(self) -> str:
+        """The name of this run."""
+
+    @property
+    def node(self) -> str:
+        """The node on which it runs."""
+
+    @property
+    def cores(self) -> int:
+        """The cores of its lease."""
+
+    @property
+    def started(self) -> int:
+        """When it started, UNIX s."""
+
+
+def returned_parts(
+    live: Iterable[LeasedCores],
+    reports: Mapping[str, PilotReport],
+    now: float,
+    heartbeat_limit: int = DEFAULT_HEARTBEAT_LIMIT,
+) -> dict[str, ReturnedPart]:
+    """Return what the pilots among these jobs have returned at `now` (UNIX s), by run; those who return none left out.
+
+    reports: by run, as far as there are any. heartbeat_limit: seconds.
+    """
+    found = {}
+    for job in live:
+        report = reports.get(job.run)
+        if report is not None and report.returned_cores is not None:
+            part = returned_part(report, job.cores, None, int(now), heartbeat_limit, job.started)
+            if part != NOTHING_RETURNED:
+                found[job.run] = part
+    return found
+
+
+def held_cores(job: LeasedCores, returned: Mapping[str, ReturnedPart]) -> int:
+    """Return the cores that a job holds: those of its lease that it has not returned."""
+    return job.cores - returned.get(job.run, NOTHING_RETURNED).cores
+
+
+def owed_by_node(
+    live: Iterable[LeasedCores], returned: Mapping[str, ReturnedPart], nodes: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the cores by which what jobs hold on a node exceeds it; 0 where nothing does. nodes: their cores."""
+    free = dict(nodes)
+    for job in live:
+        if job.node in free:
+            free[job.node] -= held_cores(job, returned)
+    return {name: max(0, -cores) for name, cores in free.items()}
+
+
+def acknowledged(job: LeasedCores, returned: Mapping[str, ReturnedPart], owed: int) -> Acknowledgement | None:
+    """Return what a pilot is told about its statement; None where none is believed. owed: cores by its node."""
+    part = returned.get(job.run)
+    return None if part is None else acknowledgement(part, job.cores, part.cores + owed)
+
+
+def without_part(report: PilotReport) -> PilotReport:
+    """Return the report as one of a lease of the cores that are left: what is returned is none of it."""
+    names = [name for name in PilotReport.__match_args__ if not name.startswith("returned_")]
+    values: dict[str, Any] = {name: getattr(report, name) for name in names}
+    return PilotReport(**values)
