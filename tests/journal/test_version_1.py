@@ -38,7 +38,7 @@ def test_its_events_have_the_names_that_are_written_today() -> None:
     assert passed_over.lines == 0
     [order, _] = plan_of(POOL).orders
     written = [decision(POOL), order_event(order, "done", "", plan_of(POOL), NOW)]
-    later = {"client", "request", "room", "instead_of", "remaining_max", "identity"}
+    later = {"client", "request", "room", "instead_of", "remaining_max", "identity", "ends"}
     for now, then in zip(written, (read[1], read[3])):
         assert names_in(json.loads(json.dumps(now))) - later == names_in(dict(then))  # these came later
 

@@ -29,10 +29,10 @@ HOUR = 3600
 BUSY = report(used=8.0, first_end=NOW + 50_000, last_end=NOW + 60_000, uncommitted=8.0 * 15_000)
 
 
-def able(number: int, *, cores: int = 8, ends: int = 1000, used: float | None = None, returning: int = 0) -> Pilot:
+def able(number: int, *, cores: int = 8, ends: int = 1000, used: float | None = None, asked_for: int = 0) -> Pilot:
     """A pilot that can return all of its cores but one; its payloads end together after so many seconds."""
     said = report(used=cores if used is None else used, first_end=NOW + ends, last_end=NOW + ends, uncommitted=9e4)
-    return replace(pilot(number, said, cores=cores), can_return=cores - 1, returning=returning)
+    return replace(pilot(number, said, cores=cores), can_return=cores - 1, asked=asked_for)
 
 
 def plan_for(*pilots: Pilot, cores: int, per_job: float = 1.0, policy: str = "least-waste") -> Plan:
@@ -82,9 +82,9 @@ def test_what_idles_until_a_chunk_is_free_is_its_cost() -> None:
 
 def test_who_is_asked_already_and_needed_no_more_is_named() -> None:
     """What stands is not asked again; a pilot that nobody needs any more is told so."""
-    stands = plan_for(able(1, returning=5), cores=5)
+    stands = plan_for(able(1, asked_for=5), cores=5)
     assert [one.stands for one in stands.returns] == [True] and stands.asked_no_more == ()
-    over = plan_for(able(1, returning=5), cores=0)
+    over = plan_for(able(1, asked_for=5), cores=0)
     assert [one.name for one in over.asked_no_more] == ["slot1_1@node1"]
     assert as_json(over)["asked_no_more"] == [able(1).run]
 
@@ -116,7 +116,7 @@ def test_without_pilots_that_can_return_nothing_changes(
     with mock.patch.object(decision, "parts_until", lambda *_: None):
         assert as_json(plan_for(*whole, cores=cores, per_job=per_job, policy=policy)) == as_json(plan)
     words = str(as_json(plan))
-    assert all(word not in words for word in ("return", "asked_no_more", "chunk"))
+    assert all(word not in words for word in ("return", "asked", "chunk"))
 
 
 @given(pilots_of_any_kind, st.integers(1, 40), st.sampled_from((1.0, 4.0)), st.data())
@@ -137,7 +137,7 @@ def test_no_claim_changes_how_many_cores_go(
 
 def _snapshots() -> st.SearchStrategy[Snapshot]:
     return st.tuples(pilots_of_any_kind, st.integers(0, 3)).map(
-        lambda it: snapshot(*(replace(one, returned=it[1], returning=min(it[1], one.can_return)) for one in it[0]))
+        lambda it: snapshot(*(replace(one, returned=it[1], asked=it[1]) for one in it[0]))
     )
 
 
@@ -146,8 +146,8 @@ def test_a_snapshot_keeps_what_can_be_returned(pool: Snapshot) -> None:
     """Saved and read back it is the same; without any such pilot it has no new key."""
     assert snapshot_from_json(snapshot_as_json(pool)) == pool
     assert snapshot_hash(snapshot_from_json(snapshot_as_json(pool))) == snapshot_hash(pool)
-    bare = replace(pool, pilots=tuple(replace(one, returned=0, can_return=0, returning=0) for one in pool.pilots))
-    assert all(not {"returned", "can_return", "returning"} & set(one) for one in snapshot_as_json(bare)["pilots"])  # type: ignore[attr-defined]
+    bare = replace(pool, pilots=tuple(replace(one, returned=0, can_return=0, asked=0) for one in pool.pilots))
+    assert all(not {"returned", "can_return", "asked"} & set(one) for one in snapshot_as_json(bare)["pilots"])  # type: ignore[attr-defined]
 
 
 menus = st.lists(

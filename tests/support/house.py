@@ -113,7 +113,9 @@ HOUSE = {
         "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
         plain=False,
     ),
-    "agent": Room(POOL, "agent", "common facts journal pool reclaim reclaim.decide requests siteconfig", plain=False),
+    "agent": Room(
+        POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests siteconfig", plain=False
+    ),
     "simulate": Room(
         USER,
         "anybody",

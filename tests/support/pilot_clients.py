@@ -79,21 +79,27 @@ def panda_pilot() -> Path:
 def bring_panda_pilot(site: CondorPool | SlurmCluster, pilot: Path, target: str) -> None:
     """Copy it into a pool or cluster, with the certificates without which its imports fail."""
     site.copy_in(str(pilot), target)
+    bring_certificates(site)
+
+
+def bring_certificates(site: CondorPool | SlurmCluster) -> None:
+    """Copy the certificates of the authorities, in the file in which programs of Debian look for them."""
     ask = "from pip._vendor import certifi; print(certifi.where())"
     found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
     site.copy_in(found, "/etc/ssl/certs/ca-certificates.crt")
 
 
-def panda_script(installed: str, log: str, seconds: int) -> str:
+def panda_script(installed: str, log: str, seconds: int, work: str = "sleep") -> str:
     """Return the job's shell script: PanDA's pilot with one payload of so many seconds, which writes down its life.
 
-    installed: where the pilot lies on the node. log: a file that the job's user may write.
+    installed: where the pilot lies on the node. log: a file that the job's user may write. work: what the payload runs
+    with its seconds behind it.
     """
     payload = f"""#!/bin/sh
 say() {{ echo "$1 $(date +%s)" >>{log}; }}
 say began
 trap 'say stopped; kill $!; exit 1' TERM
-sleep "$1" & wait $!
+{work} "$1" & wait $!
 say ended
 """
     job = {

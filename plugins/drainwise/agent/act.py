@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from drainwise.agent.act_outcome import Act, CycleOutcome, WithdrawalResult
 from drainwise.agent.missing import Missing
+from drainwise.agent.parts import ask_for_parts, is_to_ask
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
 from drainwise.facts.units import clock
 from drainwise.journal.entries import order_event, withdrawal_event
@@ -55,12 +56,16 @@ def carry_out(
     Raises PoolUnreachable, with nothing done, when the second snapshot cannot be had or is not whole, and
     DrainwiseError when the journal cannot be written.
     """
-    if not (plan.orders or plan.withdrawals):
+    if not (plan.orders or plan.withdrawals or is_to_ask(plan)):
         return CycleOutcome(())
     acting = _Acting(pool, settings, time, journal, history or History(), stopping)
     look = acting.look()
     withdrawn = acting.withdraw_order(plan, look)
-    return acting.give(plan, look, withdrawn)
+    outcome = acting.give(plan, look, withdrawn)
+    if outcome.halted or not is_to_ask(plan):
+        return outcome
+    owed = look.waits.balance.demand
+    return replace(outcome, parts=ask_for_parts(plan, pool, look.running, owed, time, journal, stopping))
 
 
 @dataclass(frozen=True)

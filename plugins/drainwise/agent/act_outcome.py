@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drainwise.journal.event import DONE, SKIPPED
+from drainwise.pool.facts import Pilot
 from drainwise.reclaim.plan import Order
 from drainwise.reclaim.withdrawal import Withdrawal
 
@@ -34,11 +35,22 @@ class WithdrawalResult:
 
 
 @dataclass(frozen=True)
+class PartAct:
+    """What became of asking a pilot to have returned so many cores in all."""
+
+    pilot: Pilot
+    cores: int
+    outcome: str
+    detail: str
+
+
+@dataclass(frozen=True)
 class CycleOutcome:
     """All acts of one cycle; followups: what was finished of earlier ones; fault: why that could not be done, or "".
 
     withdrawn: what became of the orders whose reason has gone. halted: why no further act was tried (the batch system
-    as a whole did not answer, or refuses whoever gives orders), or "".
+    as a whole did not answer, or refuses whoever gives orders), or "". parts: what became of asking
+    pilots to return cores.
     """
 
     acts: tuple[Act, ...]
@@ -46,9 +58,11 @@ class CycleOutcome:
     fault: str = ""
     withdrawn: tuple[WithdrawalResult, ...] = ()
     halted: str = ""
+    parts: tuple[PartAct, ...] = ()
 
     @property
     def exit_code(self) -> int:
         """1 when the batch system refused or failed anything, else 0."""
         outcomes = {act.outcome for act in self.acts} | {one.outcome for one in self.withdrawn}
+        outcomes |= {one.outcome for one in self.parts}
         return 1 if self.fault or self.halted or outcomes - {DONE, SKIPPED} else 0

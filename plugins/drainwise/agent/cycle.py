@@ -176,7 +176,7 @@ class _Work:
             noted.write(event)
         done = carry_out(plan, self.pool, self.settings, self.clock, noted, history, self.stopping)
         faults = "; ".join(part for part in (self.outcome.fault, done.fault) if part)
-        self.outcome = replace(self.outcome, acts=done.acts, withdrawn=done.withdrawn, fault=faults, halted=done.halted)
+        self.outcome = replace(done, followups=self.outcome.followups, fault=faults)
         if self.confirmed is not None:
             self.confirmed.note(done)
 
@@ -218,7 +218,9 @@ class _Work:
         self, plan: Plan, snapshot: Snapshot, requests: Sequence[AdminRequest], now: int, noted: Noted
     ) -> None:
         """Write the decision before anything is done, if there was anything to decide."""
-        if self.journal is None or not (plan.balance.deficit > 0 or plan.withdrawals or plan.orders):
+        if self.journal is None or not (
+            plan.balance.deficit > 0 or plan.withdrawals or plan.orders or plan.asked_no_more
+        ):
             return
         event = decision_event(plan, snapshot, self.acting, now, requests)
         if self.memory.is_news(event):

@@ -88,6 +88,9 @@ class Metrics:
         self._deficit = gauge("deficit_cores", "Cores that must be given back now.")
         self._planned_cores = gauge("planned_cores", "Cores of the orders of the last decision.")
         self._planned_waste = gauge("planned_waste_core_seconds", "What that should waste.")
+        self._planned_parts = gauge(
+            "planned_part_cores", "Cores that pilots are to return while they go on, by the last decision."
+        )
         self._notices = gauge("notices", "What the last decision could not count on; the log has the sentences.")
         self._paused = gauge("paused_accounts", "Accounts of whose demand some does not count for now.")
         self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
@@ -104,12 +107,13 @@ class Metrics:
         self._open_orders = gauge("open_orders", "Orders whose pilot has not ended yet.")
         self._overdue = gauge("overdue_orders", "Orders of these whose deadline has passed.")
         self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
-        self._begin_with(policy)
         self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
         self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
-        self._withdrawn = counter("withdrawn_total", "Orders withdrawn, by what became of that.", "outcome")
-        for outcome in _OUTCOMES:
-            self._withdrawn.labels(outcome)
+        self._withdrawn, self._parts = (
+            counter("withdrawn_total", "Orders withdrawn, by what became of that.", "outcome"),
+            counter("parts_total", "Pilots asked to return cores, by what became of that.", "outcome"),
+        )
+        self._begin_with(policy)
         self._ends = counter("ended_pilots_total", "Pilots with an order that have ended, by how.", "end")
         for end in _ENDS:
             self._ends.labels(end)
@@ -148,6 +152,8 @@ class Metrics:
     def _begin_with(self, policy: str) -> None:
         for outcome in _OUTCOMES:
             self._orders.labels(policy, outcome)
+            self._withdrawn.labels(outcome)
+            self._parts.labels(outcome)
 
     def _seen(self, view: PoolView) -> None:
         for standing in STANDINGS:
@@ -189,7 +195,9 @@ class Metrics:
         self._deficit.set(balance.deficit)
         self._planned_cores.set(sum(user.cores_given for user in plan.users))
         self._planned_waste.set(plan.waste)
-        self._unmet.set(max(0, balance.deficit - sum(user.cores_given for user in plan.users if not user.request)))
+        self._planned_parts.set(sum(user.cores_returned for user in plan.users))
+        given = sum(user.cores_given + user.cores_returned for user in plan.users if not user.request)
+        self._unmet.set(max(0, balance.deficit - given))
         self._limited.set(sum(user.later for user in plan.users))
         self._notices.set(len(plan.notices))
         self._paused.set(len(plan.paused))
@@ -204,6 +212,8 @@ class Metrics:
                 self._count_order(act)
         for result in outcome.withdrawn:
             self._withdrawn.labels(result.outcome).inc()
+        for part in outcome.parts:
+            self._parts.labels(part.outcome).inc()
         self._followups.inc(len(outcome.followups))
 
     def _count_order(self, act: Act) -> None:

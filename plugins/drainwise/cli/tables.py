@@ -82,9 +82,10 @@ def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
     """Write the outcome of each act and of the follow-up; nothing where there was nothing to do."""
     withdrawn = [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
     given = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
+    parts = [(one.pilot, one.outcome, one.detail) for one in outcome.parts]
     headings = (*map(Heading, ("pilot", "run", "outcome")), Heading("detail", folded=True))
     lines: list[str] = []
-    for title, acts in (("Orders that were to be withdrawn", withdrawn), ("Orders", given)):
+    for title, acts in (("Orders that were to be withdrawn", withdrawn), ("Orders", given), ("Parts", parts)):
         if acts:
             rows = [(pilot.name, pilot.run, became, detail) for pilot, became, detail in acts]
             lines += _titled(title, headings, rows, paper)

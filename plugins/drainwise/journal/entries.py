@@ -17,17 +17,19 @@ from drainwise.journal.event import (
     NEED,
     NOT_DONE,
     ORDER,
+    PART,
     STATE,
     VERSION,
     WITHDRAWAL,
     Event,
 )
 from drainwise.journal.outcomes import EVER, OpenOrder, realised_waste
-from drainwise.pool.facts import Ending, Snapshot
+from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.snapshot_json import snapshot_hash
 from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.columns import claimed_values
-from drainwise.reclaim.plan_json import candidate_as_json, order_as_json
+from drainwise.reclaim.plan_json import candidate_as_json, order_as_json, part_as_json
 from drainwise.requests.request import request_as_json
 
 if TYPE_CHECKING:
@@ -96,8 +98,9 @@ def decision_event(
             for user in plan.users
         ],
         chosen=[_order(order, plan.taken) for order in plan.orders],
+        **({"returns": [part_as_json(one) for one in plan.returns]} if plan.returns else {}),
         withdrawals=[one.pilot.run for one in plan.withdrawals],
-        spared_count=sum(len(user.open) - len(user.orders) for user in plan.users),
+        spared_count=sum(len(user.open) - len(user.orders) - len(user.returns) for user in plan.users),
         spared=_spared(plan.users),
         **more,
     )
@@ -113,7 +116,9 @@ def gist_of(decision: Event) -> object:
     """Return what makes a decision another one: time and figures alone do not."""
     chosen = decision.get("chosen")
     runs = [one.get("run") for one in chosen if isinstance(one, dict)] if isinstance(chosen, list) else None
-    return decision.get("policy"), decision.get("acting"), runs, decision.get("withdrawals")
+    parts = decision.get("returns")
+    asked = [one.get("run") for one in parts if isinstance(one, dict)] if isinstance(parts, list) else None
+    return decision.get("policy"), decision.get("acting"), runs, decision.get("withdrawals"), asked
 
 
 def _spared(users: tuple[UserPlan, ...]) -> list[dict[str, object]]:
@@ -138,6 +143,31 @@ def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, o
     head |= {"only": only} if only else {}
     head |= {"policy": plan.policy, "deficit": plan.balance.deficit}
     return _event(ORDER, now, **head, taken=plan.taken, **_order(order, plan.taken))
+
+
+def part_event(
+    pilot: Pilot, wish: PartialReturn, outcome: str, detail: str, reason: str, waste: int, now: int
+) -> dict[str, object]:
+    """Return what became of asking a pilot to have returned some cores in all; waste: expected, in core-seconds."""
+    return _event(
+        PART,
+        now,
+        outcome=outcome,
+        detail=detail,
+        run=pilot.run,
+        name=pilot.name,
+        node=pilot.node,
+        account=pilot.account,
+        user=pilot.user,
+        cores=pilot.cores,
+        started=pilot.started,
+        returned=pilot.returned,
+        asked=wish.cores,
+        by=wish.by,
+        chunk=wish.chunk,
+        expected_waste=waste,
+        reason=reason,
+    )
 
 
 def found_order_event(chosen: Mapping[str, object], decision: Mapping[str, object], now: int) -> dict[str, object]:

@@ -22,6 +22,9 @@ from drainwise.journal.event import (
 from drainwise.journal.read import PassedOver
 from drainwise.journal.stories import Explained, ExplainedOrder, Sought, Stories, identity_in
 
+_MOST_PARTS = 5
+"""Wishes for cores of one pilot that are shown; each cycle may have another one."""
+
 
 def explain(paths: Iterable[str], sought: Sought, passed_over: PassedOver | None = None) -> list[Explained]:
     """Return every run that is sought, in the order in which the journal's files first name it.
@@ -41,7 +44,7 @@ def _is_sound(one: Explained) -> bool:
 
 def in_words(one: Explained) -> list[str]:
     """Return the lines that say why one run got an order; names in them are as the journal has them."""
-    known = one.orders[0].order if one.orders else one.spared
+    known = one.orders[0].order if one.orders else one.spared or one.parts[0]
     lines = [
         f"{text(known, 'name')}: {text(known, 'user')} of {text(known, 'account')},"
         f" {whole(known, 'cores')} cores on {text(known, 'node')}, running since {clock(moment(known, 'started'))}",
@@ -51,9 +54,20 @@ def in_words(one: Explained) -> list[str]:
         lines.append(f"  {sent}")
     for one_order in one.orders:
         lines += _order_in_words(one_order)
+    lines += _parts_in_words(one.parts)
     if one.spared_count:
         times = "once" if one.spared_count == 1 else f"{one.spared_count} times"
         lines.append(f"  {clock(one.spared_at)}  spared ({times} in all): {text(one.spared, 'reason')}")
+    return lines
+
+
+def _parts_in_words(parts: Sequence[Event]) -> list[str]:
+    """Say when it was asked to return cores; of many wishes the last ones."""
+    lines = [f"  asked to return cores {len(parts)} times; the last are"] if len(parts) > _MOST_PARTS else []
+    for one in parts[-_MOST_PARTS:]:
+        done = "asked" if one.get("outcome") == DONE else f"not asked ({text(one, 'detail')})"
+        wish = f"to have returned {whole(one, 'asked')} cores in all; it had returned {whole(one, 'returned')}"
+        lines.append(f"  {clock(moment(one, 'time'))}  {done} {wish}: {text(one, 'reason')}")
     return lines
 
 
@@ -187,6 +201,7 @@ def as_json(found: Sequence[Explained]) -> list[dict[str, object]]:
             "spared_count": one.spared_count,
             "spared": one.spared or None,
             "spared_at": one.spared_at or None,
+            **({"parts": list(one.parts)} if one.parts else {}),
         }
         for one in found
     ]

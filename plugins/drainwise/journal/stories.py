@@ -12,6 +12,7 @@ from drainwise.journal.event import (
     DONE,
     ENDED,
     ORDER,
+    PART,
     WITHDRAWAL,
     Event,
     moment,
@@ -78,10 +79,12 @@ class Explained:
     spared_count: int
     spared: Event
     spared_at: int
+    parts: tuple[Event, ...] = ()
 
 
 class _Story:
     def __init__(self) -> None:
+        self.parts: list[Event] = []
         self.orders: list[ExplainedOrder] = []
         self.spared_count, self.spared_at = 0, 0
         self.spared: Event = {}
@@ -130,7 +133,7 @@ class Stories:
                 pass  # a line of somebody else's is no reason to hide the others
             passed_over.lines += 1
         return [
-            Explained(run, tuple(one.orders), one.spared_count, one.spared, one.spared_at)
+            Explained(run, tuple(one.orders), one.spared_count, one.spared, one.spared_at, tuple(one.parts))
             for run, one in self._stories.items()
         ]
 
@@ -147,6 +150,8 @@ class Stories:
         elif kind == ORDER and self._sought.fits(event):
             decision = self._decisions.get(moment(event, "taken"), {})
             self._story(event).add(ExplainedOrder(event, decision, {}))
+        elif kind == PART and self._sought.fits(event):
+            self._story(event).parts.append(event)
         elif kind in {WITHDRAWAL, ENDED} and event.get("outcome", DONE) == DONE and self._is_known(event):
             self._story(event).end(event)
 

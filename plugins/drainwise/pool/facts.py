@@ -48,7 +48,7 @@ class Pilot:
     `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
     `returned` are cores of its lease that it has returned and that are none of its `cores`. `can_return` is how many of
     its `cores` it can return, too, and go on: 0 where it cannot, or where its batch system could not lend them.
-    `returning` are those that it was asked for and holds still.
+    `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
     """
 
     run: str
@@ -76,7 +76,12 @@ class Pilot:
     pieces: tuple[Piece, ...] = ()
     returned: int = 0
     can_return: int = 0
-    returning: int = 0
+    asked: int = 0
+
+    @property
+    def returning(self) -> int:
+        """Cores that it was asked for and holds still."""
+        return max(0, self.asked - self.returned)
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ _PILOT = {
 }
 _SEEN = {"seen": "text?"}
 """What a pilot has where its node told of its payloads: there alone, so that other snapshots are as they were."""
-_PARTS = {"returned": "int", "can_return": "int", "returning": "int"}
+_PARTS = {"returned": "int", "can_return": "int", "asked": "int"}
 """What a pilot has that can return a part of its cores; each where it is not 0, for the same reason."""
 _PIECE = {"node": "text", "place": "text", "holds": "object"}
 _MADE_OF_OTHERS = {"report", "holds", "identity", "pieces"}
@@ -126,7 +126,7 @@ def snapshot_hash(snapshot: Snapshot) -> str:
         (
             *(facts(one), None if one.report is None else said(one.report), one.holds and without_names(one.holds)),
             *(() if one.seen is None else (observation_text(one.seen),)),
-            *((one.returned, one.can_return, one.returning) if one.returned or one.can_return or one.returning else ()),
+            *((one.returned, one.can_return, one.asked) if one.returned or one.can_return or one.asked else ()),
             [(it.node, it.place, without_names(it.holds)) for it in one.pieces],
         )
         for one in snapshot.pilots

@@ -72,9 +72,14 @@ class PartOrder:
         return self.candidate.pilot
 
     @property
+    def in_all(self) -> int:
+        """Cores of its lease that it is to have returned in all."""
+        return self.pilot.returned + self.cores
+
+    @property
     def stands(self) -> bool:
         """Whether it was asked for as many already."""
-        return self.pilot.returning == self.cores
+        return self.pilot.asked == self.in_all
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, PartOrder, Plan
 
-_PARTS = ("returned", "can_return", "returning")
+_PARTS = ("returned", "can_return", "asked")
 """Numbers of a pilot that can return a part of its cores, each shown where it is not 0."""
 
 
@@ -93,6 +93,7 @@ def part_as_json(part: PartOrder) -> dict[str, object]:
         **candidate_as_json(part.candidate),
         "act": "return",
         "cores_returned": part.cores,
+        "asked_in_all": part.in_all,
         "by": part.by,
         "chunk": part.chunk,
         "cores_back": part.cores_back,

@@ -133,7 +133,8 @@ def _pilot(site: Site, pilot: SimPilot, now: int) -> Pilot:
         report=pilot.report(site.estimates, site.workload.pilot, now),
         deadline=_deadline(pilot) if pilot.run in site.ordered else None,
         can_return=pilot.cores - 1 if pilot.can_return else 0,
-        returning=pilot.asked - pilot.returned,
+        returned=pilot.returned,
+        asked=pilot.asked,
     )
 
 

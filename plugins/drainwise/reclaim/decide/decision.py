@@ -110,7 +110,7 @@ def make_plan(
         parts=demand.parts(looked, history),
         paused=pauses,
         since=found.since if (found := need or until) else None,
-        asked_no_more=asked_no_more(seen.pilots, demand.users) if is_for_demand else (),
+        asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
     )
     if need is None or not is_for_demand:
         return plan

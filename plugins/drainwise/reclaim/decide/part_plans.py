@@ -61,7 +61,7 @@ def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history
 
     The chunk is the largest job of those who wait, on average of each account.
     """
-    if settings.policy not in BY_WASTE or not any(one.can_return or one.returning for one in snapshot.pilots):
+    if settings.policy not in BY_WASTE or not any(one.can_return or one.asked for one in snapshot.pilots):
         return None
     waiting = [one for one in snapshot.accounts if owed(one) > 0]
     since = open_since(history.since, (one.name for one in waiting), now, settings.horizon)
@@ -212,8 +212,17 @@ def order_of(able: Candidates, row: int, missing: int, until: PartsUntil) -> Par
     return _order(able, row, cores, 0, None, until) if cores > 0 else None
 
 
-def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan]) -> tuple[Pilot, ...]:
-    """Return the pilots that were asked for a part, and that nobody needs it of any more."""
-    asked = {one.pilot.run for part in parts for one in part.returns}
-    going = {order.pilot.run for part in parts for order in part.orders}
-    return tuple(one for one in pilots if one.returning and one.run not in asked | going)
+def asked_no_more(pilots: Sequence[Pilot], parts: Iterable[UserPlan], demand: float) -> tuple[Pilot, ...]:
+    """Return the pilots that were asked for more than is needed of them now; demand: cores owed to those who wait."""
+    parts = tuple(parts)
+    named = {one.pilot.run for part in parts for one in part.returns}
+    named |= {order.pilot.run for part in parts for order in part.orders}
+    return tuple(one for one in pilots if one.asked > still_asked(one, demand) and one.run not in named)
+
+
+def still_asked(pilot: Pilot, demand: float) -> int:
+    """Return the cores that a pilot of which no more is needed should have returned in all.
+
+    As long as anybody waits what it has returned stays so; else it may have again what nobody uses.
+    """
+    return pilot.returned if demand > 0 else 0
