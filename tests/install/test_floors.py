@@ -34,6 +34,13 @@ def floors() -> dict[str, str]:
     return {name: version for name, [version] in found.items()}
 
 
+def test_the_package_asks_for_the_same() -> None:
+    control = Path(ROOT, "packaging", "debian", "control").read_text()
+    assert {name: re.findall(rf"python3-{name} \(>= (?:1:)?([\d.]+)\)", control) for name in NAMES} == {
+        name: [version] for name, version in floors().items()
+    }
+
+
 def test_what_uses_them_passes() -> None:
     oldest = floors()
     wheels = wheels_for("3.9", (*(f"{name}=={version}" for name, version in oldest.items()), *BESIDE))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from drainwise.htcondor.node import (
     CLAIM_VACATE,
     CLIENT,
+    CRON_VERSION,
     HOOK_RAN,
     HOOKS_SINCE,
     ORDERS,
@@ -83,6 +84,7 @@ MACHINE_ATTRIBUTES = (
     "DrainReason",
     UPDATE_INTERVAL,
     HOOKS_SINCE,
+    CRON_VERSION,
 )
 ACCOUNTING_ATTRIBUTES = (
     "Name",
