@@ -2,7 +2,8 @@
 
 from clean_machine.installed import InstalledMachine
 from clean_machine.machine import CleanMachine
+from clean_machine.other_python import give_python
 from clean_machine.recipe import RELEASES
 from clean_machine.wheels import wheels_for
 
-__all__ = ["RELEASES", "CleanMachine", "InstalledMachine", "wheels_for"]
+__all__ = ["RELEASES", "CleanMachine", "InstalledMachine", "give_python", "wheels_for"]

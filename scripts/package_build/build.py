@@ -49,6 +49,8 @@ def rpm(out: str) -> list[str]:
     with tempfile.TemporaryDirectory() as work:
         stage(f"{work}/staged")
         shutil.copy(f"{ROOT}/LICENSE", f"{work}/staged")
+        with open(f"{work}/staged/purge", "w", encoding="ascii") as stream:
+            stream.write(_purge().replace("%", "%%"))
         definitions = {"_topdir": work, "staged": f"{work}/staged", "version_here": __version__}
         definitions["date_here"] = time.strftime("%a %b %d %Y", time.gmtime())
         words = [word for name, value in definitions.items() for word in ("--define", f"{name} {value}")]
@@ -61,10 +63,14 @@ FORMATS: dict[str, Callable[[str], list[str]]] = {"deb": deb, "rpm": rpm}
 
 def _with_purge(debian: str) -> None:
     """Give the last package to go its script: Debian's has no file beside it that could be called."""
-    with open(f"{ROOT}/packaging/package-purge", encoding="ascii") as stream:
-        _, _, purge = stream.read().partition("\n")
     with open(f"{debian}/drainwise-node.postrm", "w", encoding="ascii") as stream:
-        stream.write(f'#!/bin/sh\nset -e\nif [ "$1" = purge ]; then\n{purge}fi\n#DEBHELPER#\n')
+        stream.write(f'#!/bin/sh\nset -e\nif [ "$1" = purge ]; then\n{_purge()}fi\n#DEBHELPER#\n')
+
+
+def _purge() -> str:
+    """Return what that script does."""
+    with open(f"{ROOT}/packaging/package-purge", encoding="ascii") as stream:
+        return stream.read().partition("\n")[2]
 
 
 def _taken(found: Sequence[str], out: str) -> list[str]:

@@ -12,6 +12,7 @@ from drainwise.cli.install import COMMAND, LIBRARY
 from drainwise.htcondor.setup.render import ROLES, drop_in_path
 from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.edited_files import signed
+from drainwise.install.features_unit import FEATURES_UNIT
 from drainwise.install.package import command_text
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.install.templates import UNIT
@@ -22,6 +23,8 @@ from package_build.pages import write_pages
 
 PYTHON = "/usr/bin/python3"
 UNITS = "/usr/lib/systemd/system"
+FEATURES_URL = "https://%h:8443"
+"""What a packaged server of features listens to, once it is enabled; for another URL a site renders its unit."""
 
 
 def stage(out: str) -> None:
@@ -39,7 +42,9 @@ def _node(root: str, site: SiteConfig) -> None:
     for folder, inside in beside_the_package().items():
         shutil.copytree(f"{ROOT}/{folder}", f"{os.path.dirname(package)}/{inside}")
     programs = [file for file in (*_htcondor_node(site), *_slurm_node(site)) if "/libexec/" in file.path]
-    _write(f"{root}{LIBRARY}/defaults/node", programs)
+    # Slurm's has all keys, so that it serves a machine with jobs of either batch system.
+    [settings] = [file for file in _slurm_node(site) if file.path == site.slurm.node_file]
+    _write(f"{root}{LIBRARY}/defaults/node", [*programs, settings])
     _write(root, [RenderedFile(COMMAND, command_text(LIBRARY, PYTHON), 0o755)], sign=False)
     _copy(root, "package-step", f"{LIBRARY}/package-step", 0o755)
     _copy(root, "tmpfiles.conf", "/usr/lib/tmpfiles.d/drainwise.conf")
@@ -60,7 +65,7 @@ def _condor(root: str, site: SiteConfig) -> None:
     parts |= {os.path.basename(path): file for path, file in files.items() if path.endswith(".cpf")}
     _write(root, [replace(file, path=f"{LIBRARY}/condor/{name}") for name, file in parts.items()], sign=False)
     _copy(root, "50-drainwise.conf", "/etc/condor/config.d/50-drainwise.conf")
-    _write(f"{root}{LIBRARY}/defaults/condor", [files[site.htcondor.node_file]])
+    _features_server(root, "htcondor", render_htcondor(_with_features_url(site), "execute"))
 
 
 def _slurm(root: str, site: SiteConfig) -> None:
@@ -70,7 +75,17 @@ def _slurm(root: str, site: SiteConfig) -> None:
     [lines] = [file for file in files if file.path.endswith("/drainwise.conf")]
     _write(root, [replace(lines, path=f"{LIBRARY}/slurm/new-cluster.conf")], sign=False)
     hooks = [file for file in files if file.path.startswith("/etc/slurm/") and file.mode & 0o111]
-    _write(f"{root}{LIBRARY}/defaults/slurm", [*hooks, *(file for file in files if file.path == site.slurm.node_file)])
+    _write(f"{root}{LIBRARY}/defaults/slurm", hooks)
+    _features_server(root, "slurm", render_slurm(_with_features_url(site), "node"))
+
+
+def _with_features_url(site: SiteConfig) -> SiteConfig:
+    return replace(site, features=replace(site.features, url=FEATURES_URL))
+
+
+def _features_server(root: str, pool: str, files: Iterable[RenderedFile]) -> None:
+    [unit] = [file for file in files if file.path == FEATURES_UNIT]
+    _write(root, [replace(unit, path=f"{UNITS}/drainwise-features-{pool}.service")], sign=False)
 
 
 def _htcondor_node(site: SiteConfig) -> tuple[RenderedFile, ...]:

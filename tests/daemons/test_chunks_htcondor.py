@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import chunk_pilots as pilots
+from acting_agent import acting_agent
 from condor_pool import CondorPool
 from condor_pool.ads import Ad
 from scenario import condor_site
@@ -81,11 +82,8 @@ def test_chunks_give_their_cores_back_one_by_one(release: str) -> None:
         for cores in pilots.BOBS:
             pool.submit(DEMAND.format(cores=cores), "bob")
 
-        def served() -> bool:
-            condor_site.in_pool_json(pool, ["reclaim", "--once", "--act", *site])
-            return len(running(pool, "bob")) == len(pilots.BOBS)
-
-        pool.wait_for(served, 180, "bob's jobs")
+        with acting_agent(pool, *site):
+            pool.wait_for(lambda: len(running(pool, "bob")) == len(pilots.BOBS), 180, "bob's jobs")
         left = {ad.text("JobId") for ad in running(pool, "alice")}
         assert sum(ad.integer("Cpus") for ad in running(pool, "bob")) == sum(pilots.BOBS)
         assert len(first - left) == pilots.PILOTS // 2

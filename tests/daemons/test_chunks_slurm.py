@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import chunk_pilots as pilots
-import drainwise
+from acting_agent import acting_agent
 from drainwise.siteconfig import SiteConfig
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
 
-PACKAGES = str(Path(drainwise.__file__).parents[1])
 SITE_FILE = "[slurm]\nbin_dir = {tools}\n[agent]\nstate_dir = {state}\n"
 
 
@@ -55,12 +51,6 @@ def test_chunks_give_their_cores_back_one_by_one(site: SlurmSite, tmp_path: Path
     tools = cluster.outside_env("root")["PATH"].split(":")[0]
     site_file.write_text(SITE_FILE.format(tools=tools, state=tmp_path / "agent") + pilots.RECLAIM)
 
-    def cycle() -> Any:
-        words = ["reclaim", "--once", "--act", "--pool", "slurm", "--site", str(site_file), "--json"]
-        environment = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
-        ran = cluster.run_outside([sys.executable, "-m", "drainwise", *words], environment=environment)
-        return json.loads(ran.stdout)
-
     empty = pilots.queue_of("empty")
     cluster.run(["mkdir", empty], user="alice")
     alone = lead(site, empty, "--chunks", "2", "--chunk-option=--begin=now+1hour", idle_limit=2)
@@ -82,11 +72,8 @@ def test_chunks_give_their_cores_back_one_by_one(site: SlurmSite, tmp_path: Path
     for cores in pilots.BOBS:
         cluster.submit("exec sleep 3000", "bob", ("--ntasks=1", f"--cpus-per-task={cores}", "--time=90"))
 
-    def served() -> bool:
-        cycle()
-        return len(seen(site, "bob")) == len(pilots.BOBS)
-
-    cluster.wait_for(served, 120, "bob's jobs")
+    with acting_agent(cluster, "--pool", "slurm", "--site", str(site_file)):
+        cluster.wait_for(lambda: len(seen(site, "bob")) == len(pilots.BOBS), 120, "bob's jobs")
     left = {job.id for job in seen(site, "alice")}
     gone = [job for job in cluster.jobs() if job.id in set(first) - left]
     assert [job.state for job in gone] == ["COMPLETED"] * (pilots.PILOTS // 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -12,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from acting_agent import ENVIRONMENT
 from drainwise.features import planned_shutdown
 from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.siteconfig.client_section import ClientsSection
+from outside_slurm import command, site_file
 from pilot_clients import PANDA_LOOK, PANDA_STOP, bring_panda_pilot, panda_pilot, panda_script, said, watching_script
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
@@ -51,13 +49,9 @@ def shown(site: SlurmSite, job: Job) -> list[int | None]:
 
 def client_of(site: SlurmSite, job: Job, tmp_path: Path) -> str:
     """What kind of client `drainwise status` takes a job for."""
-    file = tmp_path / "site.ini"
-    tools = site.cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
     rows = "".join(f"{name} = {row}\n" for name, row in ROWS.items())
-    file.write_text(f"[slurm]\nbin_dir = {tools}\n[agent]\nstate_dir = {tmp_path}\n[clients]\n{rows}")
-    words = ["status", "--json", "--pool", "slurm", "--site", str(file)]
-    ran = site.cluster.run_outside([sys.executable, "-m", "drainwise", *words], environment=ENVIRONMENT)
-    [pilot] = [one for one in json.loads(ran.stdout)["pilots"] if one["name"] == str(job.id)]
+    said = json.loads(command(site, site_file(site, tmp_path, f"[clients]\n{rows}"), "status", "--json"))
+    [pilot] = [one for one in said["pilots"] if one["name"] == str(job.id)]
     return str(pilot["client"])
 
 

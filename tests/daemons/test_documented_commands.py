@@ -126,6 +126,11 @@ THE_QUICK_START = {  # test_quickstart_htcondor.py
     "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini",
     "drainwise reclaim --cores 1 --user alice --by +1h --site trial.ini --act",
 }
+THE_QUICK_START_ON_SLURM = {  # test_quickstart_slurm.py
+    "drainwise config slurm --role node --out node-tree",
+    "drainwise install --files-only --tree node-tree",
+    "drainwise install --remove --files-only --tree node-tree",
+}
 THE_PACKAGES = {"scripts/package deb", "scripts/package rpm"}  # tests/install/test_packages.py
 ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/cli/test_on_request.py
     "drainwise plan --cores 64 --by +2h",
@@ -230,6 +235,7 @@ ALL |= (
     A_NODE_WITH_JOBS
     | THE_AGENT
     | THE_QUICK_START
+    | THE_QUICK_START_ON_SLURM
     | THE_PACKAGES
     | ON_REQUEST
     | THE_JOURNAL

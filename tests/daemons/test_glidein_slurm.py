@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from brought_programs import LIBEXEC, PROGRAMS, bring_condor
+from brought_programs import bring_condor, copy_condor
 from condor_pool import obtain_root
 from drainwise.facts.waste import bounded_draining_waste
 from drainwise.siteconfig import FeaturesSection, SiteConfig
@@ -34,24 +33,13 @@ def site(slurm_release: str) -> Iterator[SlurmSite]:
     """One node of 8 cores with its agent; HTCondor's programs are there as a glidein brings them."""
     with SlurmCluster(nodes=1, cpus=CORES, release=slurm_release) as cluster:
         if slurm_release == CONDOR:
-            copy_condor(cluster)
+            copy_condor(Path(obtain_root(CONDOR).path), cluster)
         else:
             bring_condor(Path(obtain_root(CONDOR).path), Path(cluster.root))
         made = SlurmSite(cluster, SITE)
         made.install()
         made.start_agent("node1")
         yield made
-
-
-def copy_condor(cluster: SlurmCluster) -> None:
-    """Copy HTCondor's programs, and the libraries that the cluster has not, from the tree of a pool of its release."""
-    root = Path(obtain_root(CONDOR).path)
-    wanted = [path for pattern in PROGRAMS for path in root.glob(pattern)]
-    wanted += [*root.glob("usr/lib/lib*.so*"), *root.glob("usr/lib/x86_64-linux-gnu/libgomp.so*"), root / LIBEXEC]
-    for path in wanted:
-        target = "/" + str(path.relative_to(root))
-        if not os.path.lexists(cluster.root + target):
-            cluster.copy_in(str(path), target)
 
 
 def starts(work_dir: Path) -> dict[int, int]:

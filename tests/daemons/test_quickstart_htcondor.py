@@ -1,26 +1,29 @@
 """The lines of docs/quickstart-htcondor.md, typed as they stand on a real pool while jobs run: none of them is harmed.
 
-The packages go in by dpkg, and pip fetches from a directory, since the pool has no network. Its machines share one root
-file system and keep their configuration apart, so the node includes what /etc/condor/config.d has of drainwise.
+On one release by .deb, on the other by .rpm beside Python 3.9, as Enterprise Linux 9 has it. dpkg and rpm put the
+packages in, and pip fetches from a directory, since the pool has no network. Its machines share one root file system
+and keep their configuration apart, so the node includes what /etc/condor/config.d has of drainwise.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from clean_machine import wheels_for
+import drainwise
+from built_packages import OLDER, built
+from clean_machine import give_python, wheels_for
 from condor_jobs import scripted
 from condor_pool import CondorPool
-from package_build.clone import ROOT
+from typed_page import blocks_of, packages_named, unpack_wheels
 
-PAGE = Path(ROOT, "docs", "quickstart-htcondor.md").read_text()
+PAGE = "quickstart-htcondor.md"
+KINDS = {"trixie": "deb", "sid": "rpm"}
 READS = """\
 include ifexist : /etc/condor/config.d/40-drainwise-enabled.conf
 include ifexist : /etc/condor/config.d/50-drainwise.conf
@@ -29,101 +32,95 @@ UPDATE_INTERVAL = 3
 WAIT_SECS = 90.0
 
 
-def lines_of(step: str) -> list[list[str]]:
-    """The blocks of a step, each as its lines."""
-    text = PAGE.partition(f"## {step}")[2].partition("\n## ")[0]
-    assert text, f"no step {step!r}"
-    return [block.splitlines() for block in re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)]
-
-
-@dataclass(frozen=True)
+@dataclass
 class Admin:
-    """Somebody who types lines on machines of a pool."""
+    """Somebody who types lines on machines of a pool, which has packages of a kind."""
 
     pool: CondorPool
-    debs: str
+    kind: str
     wheels: str
+    packages: dict[str, Path] = field(default_factory=dict)
 
     def types(self, line: str, node: str) -> str:
         """What a line prints."""
         if line.startswith("apt "):
-            return self._apt(line.split())
+            return self._packages(line.split())
         if line.startswith("pip "):
             return self._pip(line.split())
         return self.pool.run(["sh", "-ec", line], node=node, timeout=120).stdout
 
-    def _apt(self, words: list[str]) -> str:
-        """By the dpkg of this machine: the pool's root has HTCondor, unpacked, and no database of packages."""
+    def _packages(self, words: list[str]) -> str:
+        """By the dpkg or rpm of this machine: the pool's root has HTCondor, unpacked, and no database of packages."""
         if words[1] == "purge":
-            argv = ["--purge", *words[2:]]
+            named = words[2:]
+            argv = {"deb": ["--force-depends", "--purge"], "rpm": ["--erase", "--nodeps"]}[self.kind]
         else:
-            files = [next(Path(self.debs).glob(word)) for word in words[2:]]
-            argv = ["--install", "--force-confold", *map(str, files)]
-        command = ["dpkg", f"--root={self.pool.root}", "--force-depends", *argv]
+            named = [str(self.packages[name]) for name in packages_named(words[2:])]
+            argv = {
+                "deb": ["--force-depends", "--install", "--force-confold"],
+                "rpm": ["--upgrade", "--nodeps", "--oldpackage", "--replacepkgs"],
+            }[self.kind]
+        program = {"deb": "dpkg", "rpm": "rpm"}[self.kind]
+        command = [program, f"--root={self.pool.root}", *argv, *named]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout + ran.stderr
 
     def _pip(self, words: list[str]) -> str:
-        """Unpack the wheels, also of what Debian's packages bring: pip looks at the Python it runs on."""
+        """With what the distribution's packages bring, too."""
         target = self.pool.root + words[words.index("--target") + 1]
-        for name in (words[-1], "numpy", "jinja2", "markupsafe"):
-            with zipfile.ZipFile(next(Path(self.wheels).glob(f"{name}-*.whl"))) as wheel:
-                wheel.extractall(target)
+        unpack_wheels(self.wheels, (words[-1], "numpy", "jinja2", "markupsafe"), target)
         return ""
 
 
 @pytest.fixture(scope="module")
-def debs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("debs")
-    subprocess.run([f"{ROOT}/scripts/package", "deb", "--out", place], check=True, timeout=300)
-    return str(place)
-
-
-@pytest.fixture(scope="module")
 def plain_pool(release: str) -> Iterator[CondorPool]:
-    """A pool on which nobody thought of drainwise, with a job that runs for the whole test."""
+    """A pool on which nobody thought of drainwise."""
     with CondorPool(nodes=1, cpus=4, release=release, config={"execute": READS}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def admin(plain_pool: CondorPool, debs: str) -> Admin:
+def admin(plain_pool: CondorPool) -> Admin:
+    kind = KINDS[plain_pool.release]
+    if kind == "rpm":
+        return Admin(plain_pool, kind, wheels_for(give_python("bullseye", plain_pool.root)))
     Path(f"{plain_pool.root}/var/lib/dpkg").mkdir(parents=True, exist_ok=True)
     for name in ("info", "updates", "triggers"):
         Path(f"{plain_pool.root}/var/lib/dpkg/{name}").mkdir(exist_ok=True)
     Path(f"{plain_pool.root}/var/lib/dpkg/status").touch()
     asked = "import sys; print(*sys.version_info[:2], sep='.')"
-    return Admin(plain_pool, debs, wheels_for(plain_pool.run(["python3", "-c", asked]).stdout.strip()))
+    return Admin(plain_pool, kind, wheels_for(plain_pool.run(["python3", "-c", asked]).stdout.strip()))
 
 
-def test_the_quick_start(admin: Admin) -> None:
+def test_the_quick_start(admin: Admin, tmp_path_factory: pytest.TempPathFactory) -> None:
     """From no package to the first figure, an order, an upgrade and back to nothing; the job of before still runs."""
     pool = admin.pool
+    admin.packages = built(admin.kind, OLDER, tmp_path_factory)
     before = pool.run(["sh", "-c", "condor_config_val STARTD_CRON_JOBLIST || true"], node="node1").stdout
     job = pool.submit(scripted("exec sleep 3000", "node1", cores=1), user="alice")
     pool.wait_for(lambda: pool.queue(f"ClusterId == {job} && JobStatus == 2", ["JobStatus"]), WAIT_SECS, "the job")
-    [installs] = lines_of("1.")
+    [installs] = blocks_of(PAGE, "1.")
     assert "drainwise " in [admin.types(line, "node1") for line in installs][-1]
     assert pool.run(["sh", "-c", "condor_config_val STARTD_CRON_JOBLIST || true"], node="node1").stdout == before
 
-    enables, sees = lines_of("2.")
+    enables, sees = blocks_of(PAGE, "2.")
     for line in enables:
         admin.types(line, "node1")
     pool.wait_for(lambda: re.search(r"slot1_1@\S+ \d{10}", admin.types(sees[0], "central")), WAIT_SECS, "a heartbeat")
 
-    [[figures]] = lines_of("3.")
+    [[figures]] = blocks_of(PAGE, "3.")
     pilot = pool.submit(scripted("exec sleep 3000", "node1", cores=1), user="bob")
     assert pilot
     pool.wait_for(lambda: len(admin.types(figures, "central").splitlines()) == 2, WAIT_SECS, "both slots in use")
 
-    [central] = lines_of("4.")
+    [central] = blocks_of(PAGE, "4.")
     seen = [admin.types(line, "central") for line in central]
     assert "alice" in seen[-2] and "cannot be given an order" in seen[-1]
 
     assert pool.queue(f"ClusterId == {job} && JobStatus == 2 && NumShadowStarts == 1", ["JobStatus"])
     pool.run(["condor_rm", "-all"])
-    restart, token, order = lines_of("6.")
+    restart, token, order = blocks_of(PAGE, "6.")
     admin.types(restart[0], "node1")
     state = "condor_status -startd -af PilotOrdersSince DaemonStartTime"
 
@@ -143,15 +140,20 @@ def test_the_quick_start(admin: Admin) -> None:
     shown = "condor_status -constraint 'PilotReclaimDeadline isnt undefined' -af Name"
     pool.wait_for(lambda: admin.types(shown, "central"), 20.0, "the order in the slot")
 
-    again, away = lines_of("Upgrade")
-    for line in again:
-        admin.types(line, "node1")
-    # Ordered to go within the hour, it runs.
-    assert pool.queue(f"ClusterId == {later} && JobStatus == 2 && NumShadowStarts == 1", ["JobStatus"])
+    again, away = blocks_of(PAGE, "Upgrade")
+    for version in (drainwise.__version__, OLDER):
+        admin.packages = built(admin.kind, version, tmp_path_factory)
+        for line in again:
+            admin.types(line, "node1")
+        assert admin.types("drainwise --version", "node1") == f"drainwise {version}\n"
+        # Ordered to go within the hour, it runs.
+        assert pool.queue(f"ClusterId == {later} && JobStatus == 2 && NumShadowStarts == 1", ["JobStatus"])
+        assert admin.types(shown, "central"), "the order stands"
     for line in away:
         admin.types(line, "node1")
     left = pool.run(["sh", "-c", "find /usr /etc /var /run -xdev -name '*drainwise*' -not -path '*/log/*'"]).stdout
-    assert sorted(left.split()) == ["/etc/condor/tokens.d/drainwise", "/usr/local/lib/drainwise"], "the site's own"
+    noted = {"deb": [], "rpm": ["/var/lib/drainwise"]}[admin.kind]
+    assert sorted(left.split()) == ["/etc/condor/tokens.d/drainwise", "/usr/local/lib/drainwise", *noted], "the site's"
     assert pool.run(["sh", "-c", "condor_config_val STARTD_CRON_JOBLIST || true"], node="node1").stdout == before
     last = pool.submit(scripted("echo done", "node1", cores=1), user="bob")
     pool.wait_for(lambda: pool.history(f"ClusterId == {last}", ["ExitCode"]), WAIT_SECS, "a job without drainwise")

@@ -29,6 +29,8 @@ def leader(place: Path, job: str = JOB_AD) -> dict[str, str]:
         "_CONDOR_SCRATCH_DIR": str(place),
         "TMPDIR": str(place),
         "CONDOR_CONFIG": "/c",
+        "_CONDOR_SLOT": "slot1_1",
+        "_CONDOR_SEC_TOKEN_DIRECTORY": f"{place}/tokens",
         "PATH": f"{place}/bin:/usr/bin:/bin",
     }
 
@@ -67,7 +69,7 @@ def test_it_goes_to_the_schedd_of_the_leader(tmp_path: Path) -> None:
     assert (tmp_path / "condor_submit.words").read_text().split() == ["-name", "ce.site.org", "-terse", "-"]
     seen = (tmp_path / "condor_submit.env").read_text()
     assert "CONDOR_CONFIG=/c" in seen
-    assert "_CONDOR_" not in seen
+    assert [one for one in seen.splitlines() if "_CONDOR_" in one] == [f"_CONDOR_SEC_TOKEN_DIRECTORY={tmp_path}/tokens"]
     assert "TMPDIR" not in seen, "the leader's own directory goes with it"
     jobs.remove_waiting(["31.0", "32.0"])
     words = (tmp_path / "condor_rm.words").read_text()

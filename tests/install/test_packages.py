@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import drainwise
+from built_packages import OLDER, built
 from clean_machine import InstalledMachine
 from drainwise.cli.main import COMMANDS
-from package_build.clone import PACKAGES, ROOT, copy_clone
+from package_build.clone import PACKAGES, ROOT
 
 pytestmark = pytest.mark.daemons
 
-OLDER = "0.0.9"
 LIBRARY = "/usr/share/drainwise"
 SLURM = ("drainwise-node", "drainwise", "drainwise-slurm")
 PROLOG = "/etc/slurm/prolog.d/50-drainwise"
@@ -28,25 +28,14 @@ SLOW = (
 )
 
 
-def built(kind: str, version: str, place: Path) -> dict[str, Path]:
-    """The packages of a version, by their names."""
-    clone = place / "clone"
-    copy_clone(str(clone))
-    begin = clone / "plugins" / "drainwise" / "__init__.py"
-    begin.write_text(begin.read_text().replace(f'"{drainwise.__version__}"', f'"{version}"'))
-    subprocess.run([clone / "scripts" / "package", kind, "--out", place / "out"], check=True, timeout=300)
-    separator = {"deb": "_", "rpm": "-"}[kind]
-    return {name: next((place / "out").glob(f"{name}{separator}{version}*")) for name in PACKAGES}
-
-
 @pytest.fixture(scope="module")
 def debs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
-    return {one: built("deb", one, tmp_path_factory.mktemp("deb")) for one in (OLDER, drainwise.__version__)}
+    return {one: built("deb", one, tmp_path_factory) for one in (OLDER, drainwise.__version__)}
 
 
 @pytest.fixture(scope="module")
 def rpms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
-    return {one: built("rpm", one, tmp_path_factory.mktemp("rpm")) for one in (OLDER, drainwise.__version__)}
+    return {one: built("rpm", one, tmp_path_factory) for one in (OLDER, drainwise.__version__)}
 
 
 @pytest.fixture(params=["bookworm", "trixie"])
@@ -85,8 +74,11 @@ def test_rpmlint_finds_nothing(rpms: dict[str, dict[str, Path]]) -> None:
 def test_a_node_works_without_rendering_and_nothing_is_in_force(
     machine: InstalledMachine, debs: dict[str, dict[str, Path]]
 ) -> None:
-    """alice's hooks can read all of it; the drop-in is inactive, the services are not enabled; then it goes."""
-    installed(machine, debs[drainwise.__version__], ("drainwise-node", "drainwise", "drainwise-condor"))
+    """alice's hooks can read all of it; the drop-in is inactive, the services are not enabled; then it goes.
+
+    On a machine of both batch systems, whose hooks read the same settings.
+    """
+    installed(machine, debs[drainwise.__version__], PACKAGES)
     reads = f"import sys; sys.path.append('{LIBRARY}'); import drainwise.node.hook"
     can = f"{reads}, drainwise.pilotad.node_reader as r; print(r.__cached__)"
     compiled = machine.run(["/usr/bin/python3", "-I", "-S", "-c", can], user="alice").stdout.strip()
@@ -94,13 +86,19 @@ def test_a_node_works_without_rendering_and_nothing_is_in_force(
     assert machine.run(["drainwise", "--version"], user="alice").stdout == f"drainwise {drainwise.__version__}\n"
     for name in ("prepare-hook", "update-hook", "pilot-cron", "slurm-agent"):
         assert "rendered from the defaults" in text(machine, f"/usr/libexec/drainwise/{name}")
+    read = "from drainwise.node.settings import load; print(load('/etc/drainwise/node.conf').runtime_dir)"
+    shown = machine.run(["/usr/bin/python3", "-I", "-S", "-c", f"{reads}; {read}"], user="alice").stdout
+    assert shown == "/run/drainwise\n"
+    for pool, root in (("htcondor", "condor_config_val EXECUTE"), ("slurm", "/run/drainwise")):
+        server = text(machine, f"/usr/lib/systemd/system/drainwise-features-{pool}.service")
+        assert f"/usr/bin/drainwise features serve {root}" in server.replace('"$$(', "") and "--port 8443" in server
     assert "if $(DRAINWISE_ENABLED:False)" in text(machine, "/etc/condor/config.d/50-drainwise.conf")
     assert not list(Path(f"{machine.root}/etc/systemd/system").rglob("*drainwise*"))
     pages = {path.name for path in Path(f"{machine.root}/usr/share/man/man1").glob("drainwise*")}
     assert pages == {"drainwise.1.gz", *(f"drainwise-{name}.1.gz" for name in COMMANDS)}
     plan = machine.run(["drainwise", "simulate", "--help"])  # imports numpy of the distribution
     assert "--reclaim" in plan.stdout
-    machine.run(["dpkg", "-P", "drainwise-condor", "drainwise", "drainwise-node"], timeout=120)
+    machine.run(["dpkg", "-P", *PACKAGES[::-1]], timeout=120)
     left = machine.run(["sh", "-c", "find / -xdev -name '*drainwise*' -not -path '/srv/*' -not -path '/proc/*'"])
     assert left.stdout == ""
 
@@ -131,10 +129,18 @@ def test_an_upgrade_keeps_what_the_site_has_and_what_runs(
 def test_a_prolog_that_slurm_still_names_becomes_a_stub(
     machine: InstalledMachine, debs: dict[str, dict[str, Path]]
 ) -> None:
-    """It says so; the stub ends with 0; purge leaves it, too, and removes it once nothing names it."""
-    installed(machine, debs[drainwise.__version__], SLURM)
+    """It says so; the stub ends with 0; purge leaves it, too; the next installation has it work again.
+
+    Where Slurm names the directory before, nothing is put there until drainwise is in force.
+    """
     live = Path(f"{machine.root}/etc/slurm/slurm.conf")
+    live.parent.mkdir(parents=True, exist_ok=True)
     live.write_text("Prolog=/etc/slurm/prolog.d/*\n")
+    assert f"{PROLOG}: the batch system would run it at once" in installed(machine, debs[drainwise.__version__], SLURM)
+    assert not os.path.lexists(machine.root + PROLOG)
+    live.write_text("Prolog=/etc/slurm/prolog.d/*\nTaskProlog=/usr/libexec/drainwise/slurm-task-prolog\n")
+    machine.run([f"{LIBRARY}/package-step", "place", "slurm"])
+    assert "rendered from the defaults" in text(machine, PROLOG)
     said = machine.run(["dpkg", "-r", *SLURM[::-1]], timeout=120)
     assert f"{PROLOG}: the batch system's configuration names it" in said.stderr
     assert machine.run([PROLOG], check=False).returncode == 0
@@ -142,6 +148,8 @@ def test_a_prolog_that_slurm_still_names_becomes_a_stub(
     said = machine.run(["dpkg", "-P", *SLURM[::-1]], timeout=120)
     assert f"{PROLOG} stays" in said.stderr
     assert machine.run([PROLOG], check=False).returncode == 0
+    installed(machine, debs[drainwise.__version__], SLURM)
+    assert "rendered from the defaults" in text(machine, PROLOG)
 
 
 @pytest.fixture
@@ -169,5 +177,6 @@ def test_rpm_on_a_machine_with_python_3_9(old_python: InstalledMachine, rpms: di
     said = rpm("-e", "--nodeps", *names[::-1])
     assert f"{PROLOG}: the batch system's configuration names it" in said.stderr + said.stdout
     assert old_python.run([PROLOG], check=False).returncode == 0
-    assert not os.path.exists(f"{old_python.root}{LIBRARY}/package")
-    assert not os.path.lexists(f"{old_python.root}{LIBRARY}/drainwise")
+    left = old_python.run(["sh", "-c", "find / -xdev -name '*drainwise*' -not -path '/proc/*'"]).stdout.split()
+    assert sorted(left) == ["/etc/drainwise", PROLOG], "the edited site file, and the stub"
+    assert os.listdir(f"{old_python.root}/etc/drainwise") == ["site.ini.rpmsave"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.install.defaults import without_the_sites
-from drainwise.install.edited_files import signed
-from drainwise.install.removal import STUB, removal_of
+from drainwise.install.defaults import not_yet_in_force, without_the_sites
+from drainwise.install.edited_files import STUB, signed, sparing_edited
+from drainwise.install.removal import in_force, removal_of
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 
 PROLOG = RenderedFile("/etc/slurm/prolog.d/50-drainwise", "#!/bin/sh\n# rendered from the defaults.\nexit 0\n", 0o755)
@@ -66,3 +66,41 @@ def test_defaults_replace_what_was_rendered_from_the_defaults(tmp_path: Path) ->
     (tmp_path / PROLOG.path[1:]).write_text(signed(PROLOG).text + "# mine\n")
     assert without_the_sites(newer, str(tmp_path)) == []
     assert without_the_sites(newer, str(tmp_path / "elsewhere")) == list(map(signed, newer))
+
+
+def test_a_stub_gives_way_to_the_next_installation(tmp_path: Path) -> None:
+    """Of a package and of a tree alike."""
+    write_tree([RenderedFile(PROLOG.path, STUB, 0o755)], str(tmp_path))
+    assert without_the_sites([PROLOG], str(tmp_path)) == [signed(PROLOG)]
+    assert sparing_edited([PROLOG], str(tmp_path)) == ([signed(PROLOG)], [])
+
+
+@pytest.mark.parametrize(
+    ("live", "left_out"),
+    [
+        ("Prolog=/etc/slurm/prolog.d/*\n", [PROLOG]),
+        ("Prolog=/etc/slurm/prolog.d/*\nTaskProlog=/usr/libexec/drainwise/slurm-task-prolog\n", []),
+        (f"Prolog={PROLOG.path}\n", []),
+        ("Prolog=/etc/site/prolog\n", []),
+    ],
+)
+def test_a_package_puts_no_program_where_the_site_would_run_it_at_once(
+    tmp_path: Path, live: str, left_out: list[RenderedFile]
+) -> None:
+    """Unless drainwise is in force there; what is there already is replaced, and nobody is asked for it."""
+    assert not_yet_in_force(FILES, lambda: live, str(tmp_path)) == left_out
+    place(tmp_path, *FILES)
+    assert not_yet_in_force(FILES, pytest.fail, str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("Include drainwise.conf\n", True),
+        ("  include /etc/slurm/drainwise.conf\n", True),
+        ("#Include drainwise.conf\n", False),
+    ],
+)
+def test_lines_that_slurm_conf_does_not_include_name_nothing(line: str, counts: bool) -> None:
+    texts = {"/etc/slurm/drainwise.conf": f"Prolog={PROLOG.path}\n", "/etc/slurm/slurm.conf": f"A=1\n{line}"}
+    assert (texts["/etc/slurm/drainwise.conf"] in in_force(texts)) is counts

@@ -40,7 +40,7 @@ class MadeUpBatchSystem:
 
 
 def plan(count: int = 3, cores: int = 2) -> ChunkPlan:
-    return ChunkPlan(count, cores, WORDS, ("--queue", "/data/q"), ("--qos=grid",))
+    return ChunkPlan("node7-42-a1", count, cores, WORDS, ("--queue", "/data/q"), ("--qos=grid",))
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:
@@ -52,7 +52,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
 def test_a_chunk_job_is_the_same_pilot_on_its_own_cores() -> None:
     """All options of the leader count but for its cores, its queue's path, its directory, and that it leads."""
     jobs = chunk_jobs_of(plan(), LEASE, now=1100.0)
-    assert [job.name for job in jobs] == ["chunk-1", "chunk-2", "chunk-3"]
+    assert [job.name for job in jobs] == ["node7-42-a1.1", "node7-42-a1.2", "node7-42-a1.3"]
     for job in jobs:
         assert (job.cores, job.share, job.seconds, tuple(job.options)) == (2, 0.25, 800, ("--qos=grid",))
         args = parsed(job.argv[job.argv.index("pilot") :])

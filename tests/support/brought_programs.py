@@ -12,6 +12,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from slurm_cluster import SlurmCluster
+
 _DIRECTORY, _OLD_DIRECTORY = b"/opt/glidein-programs/", b"/lib/x86_64-linux-gnu/"
 _LOADER, _OLD_LOADER = b"/opt/glidein-programs/ld.so", b"/lib64/ld-linux-x86-64.so.2"
 _CACHE, _NO_CACHE = b"/etc/ld.so.cache\0", b"/nonexist/cache_\0"
@@ -44,6 +46,16 @@ def bring_condor(source: Path, target: Path) -> None:
             continue
         copy.write_bytes(path.read_bytes().replace(_OLD_LOADER + b"\0", _LOADER + b"\0", 1))
         copy.chmod(0o755)
+
+
+def copy_condor(source: Path, cluster: SlurmCluster) -> None:
+    """Copy HTCondor's programs, and the libraries that the cluster has not, from the tree of a pool of its release."""
+    wanted = [path for pattern in PROGRAMS for path in source.glob(pattern)]
+    wanted += [*source.glob("usr/lib/lib*.so*"), *source.glob("usr/lib/x86_64-linux-gnu/libgomp.so*"), source / LIBEXEC]
+    for path in wanted:
+        target = "/" + str(path.relative_to(source))
+        if not os.path.lexists(cluster.root + target):
+            cluster.copy_in(str(path), target)
 
 
 def _names_loader(path: Path) -> bool:

@@ -14,6 +14,7 @@ NODE_CORES = PILOTS * CORES
 BOBS = (4, 4, 1, 1, 1, 1)
 """Cores of the jobs that bob comes with: half of the node."""
 RECLAIM = """\
+period = 2s
 [reclaim]
 policy = least-waste
 drain_only = yes
@@ -21,6 +22,7 @@ grace = 3m
 margin = 20s
 min_age = 5s
 """
+"""The end of a site file whose last section is [agent]."""
 _LIBRARY = "/usr/share/drainwise"
 _PROGRAM = f"import sys; sys.path.append({_LIBRARY!r}); from drainwise.cli.main import main; sys.exit(main())"
 _OPTIONS = ("--seconds", "3600", "--poll", "0.5", "--heartbeat", "20", "--margin", "5")

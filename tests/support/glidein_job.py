@@ -124,7 +124,7 @@ fill $glide <<"END" >$glide/condor_config
 {glidein}END
 cat <<"END" >$glide/drainstate
 {drain_state}END
-printf "#!/bin/sh\\nexec /bin/sleep \\$1\\n" >$vo/payload
+printf "#!/bin/sh\\nexec {work} \\$1\\n" >$vo/payload
 chmod 755 $glide/drainstate $vo/payload
 CONDOR_CONFIG=$vo/condor_config /usr/sbin/condor_master -f & master=$!
 submit() {{
@@ -155,12 +155,18 @@ class Payloads:
 
 
 def glidein_script(
-    *payloads: Payloads, cores: int = 8, lease: int = 86400, stay: int = 20, look: int = 4, reporter: str = ""
+    *payloads: Payloads,
+    cores: int = 8,
+    lease: int = 86400,
+    stay: int = 20,
+    look: int = 4,
+    reporter: str = "",
+    work: str = "/bin/sleep",
 ) -> str:
     """Return a shell script (`sh`) that is a glidein of `cores` in the current directory.
 
     lease: seconds until GLIDEIN_ToDie. stay: GLIDEIN_Max_Tail, s. look: UPDATE_INTERVAL, s. reporter: a
-    periodic script that it runs, too.
+    periodic script that it runs, too. work: what a payload runs with its seconds behind it.
     """
     wanted = "".join(
         'submit <<"END"\n'
@@ -171,6 +177,7 @@ def glidein_script(
     return _SCRIPT.format(
         report="REPORT" if reporter else "",
         reporter=reporter,
+        work=work,
         lease=lease,
         stay=stay,
         look=look,

@@ -84,16 +84,17 @@ def bring_panda_pilot(site: CondorPool | SlurmCluster, pilot: Path, target: str)
     site.copy_in(found, "/etc/ssl/certs/ca-certificates.crt")
 
 
-def panda_script(installed: str, log: str, seconds: int) -> str:
+def panda_script(installed: str, log: str, seconds: int, work: str = "sleep") -> str:
     """Return the job's shell script: PanDA's pilot with one payload of so many seconds, which writes down its life.
 
-    installed: where the pilot lies on the node. log: a file that the job's user may write.
+    installed: where the pilot lies on the node. log: a file that the job's user may write. work: what the payload runs
+    with its seconds behind it.
     """
     payload = f"""#!/bin/sh
 say() {{ echo "$1 $(date +%s)" >>{log}; }}
 say began
 trap 'say stopped; kill $!; exit 1' TERM
-sleep "$1" & wait $!
+{work} "$1" & wait $!
 say ended
 """
     job = {

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from drainwise.facts.errors import DrainwiseError, UsageError
-from drainwise.install.defaults import without_the_sites
+from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
 from drainwise.install.package import command_text, put_in_place, take_away
 from drainwise.install.prolog_scripts import PLACE, prolog_scripts
@@ -61,13 +61,21 @@ def run(args: argparse.Namespace) -> int:
     scripts = prolog_scripts(release, library, python) if args.prologs else ()
     open_to_users(scripts, "/")
     written, kept = sparing_edited((*scripts, *files), "/")
-    written += without_the_sites(defaults, "/")
+    written += _of_package(defaults)
     write_tree(written, "/")
     for file in written:
         print(f"wrote {file.path}")
     for line in said_of(kept, "/"):
         print(line, file=sys.stderr)
     return 1 if kept else 0
+
+
+def _of_package(files: Sequence[RenderedFile]) -> list[RenderedFile]:
+    left_out = not_yet_in_force(files, live_configuration, "/")
+    for file in left_out:
+        why = "the batch system would run it at once, so it is not written; `drainwise install --tree` writes it"
+        print(f"drainwise: {file.path}: {why}", file=sys.stderr)
+    return without_the_sites([file for file in files if file not in left_out], "/")
 
 
 def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespace) -> int:

@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     environment = with_metadata(os.environ, args.metadata)
     lease = lease_from(environment, args.cores, args.seconds, clock.now())
     learned = None if args.estimate is None else _estimates(args.estimate, environment, lease.cores, log)
-    chunks = _chunks(args, environment, directory, lease, clock.now(), log)
+    chunks = _chunks(args, pilot, environment, directory, lease, clock.now(), log)
     # $JOBSTATUS is this pilot's: a pilot among its payloads must not write there.
     inner = {name: value for name, value in environment.items() if not name.endswith("JOBSTATUS")}
     queue: PayloadQueue | None = None
@@ -175,6 +175,7 @@ def _add_chunk_options(action: argparse.ArgumentParser) -> None:
 
 def _chunks(
     args: argparse.Namespace,
+    pilot: str,
     environment: Mapping[str, str],
     directory: str,
     lease: Lease,
@@ -191,7 +192,7 @@ def _chunks(
     overrides = ["--queue", os.path.realpath(args.queue)]
     if args.estimate is not None:
         overrides += ["--estimate", os.path.realpath(args.estimate)]
-    plan = ChunkPlan(args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
+    plan = ChunkPlan(pilot, args.chunks, args.chunk_cores or lease.cores, args.words, overrides, args.chunk_option)
     return Chunks(chunk_jobs_here(environment, directory), plan, lease, now, log)
 
 

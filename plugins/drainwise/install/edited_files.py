@@ -14,6 +14,12 @@ from drainwise.install.rendered_tree import RenderedFile
 _WORDS = "edited by hand, this file is kept, and what is rendered anew is written beside it."
 _MARK = re.compile(rf"^# Checksum ([0-9a-f]{{16}}): {re.escape(_WORDS)}\n", re.MULTILINE)
 _BESIDE = ".rendered"
+STUB = """\
+#!/bin/sh
+# drainwise was removed while the batch system's configuration named this program. It does nothing.
+exit 0
+"""
+"""What a removal leaves of such a program; the next installation writes over it."""
 _LONGEST = 1 << 20
 
 
@@ -55,7 +61,7 @@ def sparing_edited(files: Iterable[RenderedFile], out: str) -> tuple[list[Render
     for file in map(signed, files):
         place = os.path.join(out, file.path.lstrip("/"))
         text = text_of(place) if os.path.isfile(place) else None
-        if text is None or not is_edited(text) or text in {file.text, _MARK.sub("", file.text, count=1)}:
+        if text is None or not is_edited(text) or text in {STUB, file.text, _MARK.sub("", file.text, count=1)}:
             written.append(file)
         else:
             kept.append(replace(file, path=beside(file.path)))

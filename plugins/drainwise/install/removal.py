@@ -11,24 +11,21 @@ import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from drainwise.common.bounded_command import Running
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.install.edited_files import is_edited, text_of
+from drainwise.install.edited_files import STUB, is_edited, text_of
 from drainwise.install.rendered_tree import RenderedFile
 
-STUB = """\
-#!/bin/sh
-# drainwise was removed while the batch system's configuration named this program. It does nothing.
-exit 0
-"""
 _FILES = ("/etc/slurm*/*.conf", "/etc/condor/condor_config*", "/etc/condor/config.d/*", "/usr/share/condor/config.d/*")
 _COMMANDS = (("/usr/bin/scontrol", "show", "config"), ("/usr/bin/condor_config_val", "-dump"))
 _TIME_LIMIT = 10  # seconds for a command
 _LONGEST = 1 << 20  # bytes of a file
 _WORDS = re.compile(r"/[^\s,;\"'=]+")
+_FRAGMENT = "drainwise.conf"
+_INCLUDES = re.compile(rf"^\s*include\s+(\S*/)?{re.escape(_FRAGMENT)}\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -46,14 +43,14 @@ def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPl
     live: all text of the batch systems' configuration; a program that a path or a pattern there names becomes a stub. A
     program that is a stub already, and is not named any more, goes. Raises UsageError for what cannot be read.
     """
-    words = set(_WORDS.findall(live))
+    words = paths_in(live)
     unlinked, stubs, edited = [], [], []
     for file in reversed(tuple(files)):
         place = os.path.join(root, file.path.lstrip("/"))
         if not os.path.lexists(place):
             continue
         text = text_of(place) if os.path.isfile(place) else None
-        if file.mode & 0o111 and any(fnmatch.fnmatchcase(file.path, word) for word in words):
+        if file.mode & 0o111 and takers_of(file.path, words):
             stubs.append(RenderedFile(file.path, STUB, file.mode))
         elif text is None or (text != STUB and is_edited(text)):
             edited.append(file.path)
@@ -62,19 +59,37 @@ def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPl
     return RemovalPlan(tuple(unlinked), tuple(stubs), tuple(edited))
 
 
+def paths_in(live: str) -> set[str]:
+    """Return the absolute paths and patterns that the text of a configuration names."""
+    return set(_WORDS.findall(live))
+
+
+def takers_of(path: str, words: Iterable[str]) -> list[str]:
+    """Return those of the paths and patterns that name `path`."""
+    return [word for word in words if fnmatch.fnmatchcase(path, word)]
+
+
 def live_configuration() -> str:
     """Return what the batch systems of this machine are configured with: their files, and what they answer.
 
     What cannot be read or does not answer is left out.
     """
-    return "\n".join((*_file_texts(), *_answers()))
+    return "\n".join((*in_force(_file_texts()), *_answers()))
 
 
-def _file_texts() -> Iterator[str]:
+def in_force(texts: Mapping[str, str]) -> list[str]:
+    """Return the texts of files, given by path, but for lines of slurm.conf of ours that no other file includes."""
+    others = [text for path, text in texts.items() if os.path.basename(path) != _FRAGMENT]
+    return list(texts.values()) if any(map(_INCLUDES.search, others)) else others
+
+
+def _file_texts() -> dict[str, str]:
+    found = {}
     for pattern in _FILES:
         for path in filter(os.path.isfile, sorted(glob.glob(pattern))):
             with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as stream:
-                yield stream.read(_LONGEST)
+                found[path] = stream.read(_LONGEST)
+    return found
 
 
 def _answers() -> Iterator[str]:

@@ -26,12 +26,13 @@ _PROGRAM = f"import sys; sys.path.append({_PACKAGES!r}); from drainwise.cli.main
 
 @dataclass(frozen=True)
 class ChunkPlan:
-    """The chunk jobs that a leader asks for: `count` of `cores` each, with further `options` of the batch system.
+    """The chunk jobs that `leader` (its id) asks for: `count` of `cores` each.
 
     words: the leader's own command line, after the program; overrides: what each chunk job has instead, the last one
-    of an option counts.
+    of an option counts. options: further ones of the batch system.
     """
 
+    leader: str
     count: int
     cores: int
     words: Sequence[str]
@@ -80,7 +81,7 @@ def chunk_jobs_of(plan: ChunkPlan, lease: Lease, now: float) -> list[ChunkJob]:
     )
     share = plan.cores / lease.cores
     return [
-        ChunkJob(plan.cores, share, argv, f"chunk-{number}", seconds, tuple(plan.options))
+        ChunkJob(plan.cores, share, argv, f"{plan.leader}.{number}", seconds, tuple(plan.options))
         for number in range(1, plan.count + 1)
     ]
 

@@ -6,7 +6,7 @@ shown as could start. What a pilot decides on these is what it would decide on a
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect
 from collections import deque
 from itertools import islice
 from operator import itemgetter
@@ -34,9 +34,7 @@ class WaitingPayloads:
         if found is None:
             found = self._kinds[kind] = deque()
         if found and found[-1][0] > turn:
-            ordered = list(found)
-            insort(ordered, (turn, payload), key=_turn)
-            self._kinds[kind] = deque(ordered)
+            found.insert(bisect([one for one, _ in found], turn), (turn, payload))
         else:
             found.append((turn, payload))
         self._count += 1

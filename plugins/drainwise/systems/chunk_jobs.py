@@ -12,7 +12,7 @@ class ChunkJob:
     """One chunk job to submit.
 
     cores: its own; share: of the leader's memory, 1.0 for a chunk job with as many cores as the leader. argv: the
-    program, by absolute path, and its arguments. name: of the directory of its own. seconds: how long it may run.
+    program, by absolute path, and its arguments. name: of the job and of its directory. seconds: how long it may run.
     options: further ones in the batch system's own words, which take the place of those that the leader's job gives.
     """
 

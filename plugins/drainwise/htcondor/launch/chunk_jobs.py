@@ -25,6 +25,7 @@ _JOB = ("GlobalJobId", "RequestMemory", "RequestCpus", "AcctGroup", "AcctGroupUs
 _NUMBER = re.compile(r"([0-9]+)\.([0-9]+)")
 _NONE_LEFT = "couldn't find/remove"
 _OF_THE_LEADER = ("_CONDOR_", "_CHIRP_", "BATCH_SYSTEM")
+_KEPT = "_CONDOR_SEC_"  # how its user proves who they are, such as the directory of a token
 
 
 def chunk_jobs(environment: Mapping[str, str]) -> ChunkJobs | None:
@@ -58,7 +59,7 @@ class CondorChunkJobs:
         self._environment = {
             name: value
             for name, value in environment.items()
-            if not name.startswith(_OF_THE_LEADER) and (not scratch or value != scratch)
+            if (name.startswith(_KEPT) or not name.startswith(_OF_THE_LEADER)) and (not scratch or value != scratch)
         }
 
     def submit(self, job: ChunkJob) -> str:
