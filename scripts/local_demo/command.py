@@ -16,6 +16,8 @@ from local_demo.excerpt import ExcerptError, read_excerpt
 from local_demo.interrupts import Interrupted, Interrupts, Late
 from local_demo.lines import Lines, Silence, summary
 from local_demo.outcome import DemoOutcome, Display
+from local_demo.parts import PartsDemo, PartsOutcome
+from local_demo.spent import side_by_side
 from local_demo.workload import LEAST_CORES, MOST_CORES, DemoWorkload, draw_workload
 
 DEFAULT_SEED, DEFAULT_SPEED = 1, 600.0
@@ -37,6 +39,11 @@ def options(words: Sequence[str]) -> argparse.Namespace:
         help="seconds of the log in one second here, 60 to 1800; 300 takes twice as long (default: %(default)g)",
     )
     parser.add_argument("--cores", type=int, default=64, help="made-up cores, a multiple of 8 (default: %(default)s)")
+    parser.add_argument(
+        "--parts",
+        action="store_true",
+        help="the same scene once more, in which pilots give back some of their cores and none goes; both side by side",
+    )
     args = parser.parse_args(words)
     if not 60 <= args.speed <= 1800:
         parser.error("--speed: expected 60 to 1800")
@@ -50,7 +57,7 @@ def main(words: Sequence[str], interrupts: Interrupts) -> int:
     args = options(words)
     try:
         workload = draw_workload(read_excerpt(), args.cores, args.speed, args.seed)
-        result = _show(workload, interrupts, args)
+        result, parts = _show(workload, interrupts, args)
     except Interrupted as interrupted:
         print("demo: interrupted; nothing is left behind", file=sys.stderr)
         return 128 + interrupted.number
@@ -62,23 +69,32 @@ def main(words: Sequence[str], interrupts: Interrupts) -> int:
         return 1
     chosen = {name: getattr(args, name) for name in ("seed", "speed", "cores")}
     if args.json:
-        print(json.dumps(document(result, workload, chosen), indent=2, allow_nan=False))
+        print(json.dumps(document(result, workload, chosen, parts), indent=2, allow_nan=False))
     else:
-        print("\n".join(summary(result, args.speed)))
+        both = [] if parts is None else side_by_side(result.spent, parts.spent)
+        print("\n".join([*summary(result, args.speed), *both]))
     sys.stdout.flush()
     return 0
 
 
-def _show(workload: DemoWorkload, interrupts: Interrupts, args: argparse.Namespace) -> DemoOutcome:
+def _show(
+    workload: DemoWorkload, interrupts: Interrupts, args: argparse.Namespace
+) -> tuple[DemoOutcome, PartsOutcome | None]:
     live = sys.stdout.isatty() and not (args.headless or args.json)
     if not live:
-        return _run_on_pool(workload, interrupts, Silence() if args.json else Lines())
+        return _run_on_pool(workload, interrupts, Silence() if args.json else Lines(), args.parts)
     from local_demo.screen import Screen  # noqa: PLC0415 - rich is needed for the live table alone
 
     with Screen(args.seed, args.speed) as screen:
-        return _run_on_pool(workload, interrupts, screen)
+        return _run_on_pool(workload, interrupts, screen, args.parts)
 
 
-def _run_on_pool(workload: DemoWorkload, interrupts: Interrupts, display: Display) -> DemoOutcome:
+def _run_on_pool(
+    workload: DemoWorkload, interrupts: Interrupts, display: Display, with_parts: bool
+) -> tuple[DemoOutcome, PartsOutcome | None]:
     with DemoPool(workload.cores) as system:
-        return Demo(workload, system, interrupts, display).run()
+        result = Demo(workload, system, interrupts, display).run()
+    if not with_parts:
+        return result, None
+    with DemoPool(workload.cores) as system:
+        return result, PartsDemo(workload, system, interrupts, display).run_parts()

@@ -16,13 +16,14 @@ from local_demo.demo_pool import PILOTS_STOP, DemoPool, DemoPoolError
 from local_demo.frame import Frame, Row, expected_of, gone_row, job_row, pilot_row
 from local_demo.interrupts import Interrupts, Late
 from local_demo.outcome import DemoOutcome, Display, MemoryJournal
+from local_demo.spent import Spent, spent
 from local_demo.sums import Leave, Rival, Sums, leave_of, leave_without_report, youngest_first
 from local_demo.timeline import Freed
 from local_demo.workload import BOBS_JOB, DemoWorkload
 
 ALICE, BOB = "alice", "bob"
-_PATIENCE = 20.0  # seconds for what should take a moment
-_PAUSE = 0.25
+PATIENCE = 20.0  # seconds for what should take a moment
+PAUSE = 0.25
 _LOOK = 1.5  # seconds in which a person sees what has changed
 
 
@@ -66,6 +67,7 @@ class Demo:
         if refused:
             raise DemoPoolError(f"an order was not carried out: {refused[0]}")
         self._drain(plan)
+        spent = self._spent()
         leaves = tuple(leave for leave, _ in self._leaves.values())
         sums = Sums(leaves, float(plan.waste), rival, self._needed, self._freed)
         self._look_on(_LOOK)
@@ -82,6 +84,7 @@ class Demo:
             dict(self._started),
             tuple(name for run, name in names.items() if run not in ordered and self._runs(name)),
             sums,
+            spent,
         )
 
     # The acts
@@ -108,7 +111,7 @@ class Demo:
             self._say(f"{ALICE}'s pilot {part.name}: {part.cores} cores, payloads of {_cores(part.width)}")
         self._look_on(self._began + workload.arrival - time.time())
         try:
-            self._interrupts.wait_for("alice's pilots to run and report", _PATIENCE, self._all_report, _PAUSE)
+            self._interrupts.wait_for("alice's pilots to run and report", PATIENCE, self._all_report, PAUSE)
         except Late as late:
             raise Late(f"{late}{self._system.why_not(self._jobs)}") from None
 
@@ -117,7 +120,7 @@ class Demo:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             self._look()
-            self._interrupts.wait(min(_PAUSE, left))
+            self._interrupts.wait(min(PAUSE, left))
         self._interrupts.check()
 
     def _arrive(self) -> None:
@@ -141,7 +144,7 @@ class Demo:
             found[:] = [(snapshot, plan)]
             return plan.balance.deficit >= self._needed
 
-        self._interrupts.wait_for("the pool to see who waits", _PATIENCE, needed, _PAUSE)
+        self._interrupts.wait_for("the pool to see who waits", PATIENCE, needed, PAUSE)
         [(snapshot, plan)] = found
         self._decided = time.time()
         rival = youngest_first(snapshot, self._settings, self._system.ran(self._jobs), self._names(), self._decided)
@@ -166,7 +169,7 @@ class Demo:
         names = self._names()
         ordered = {names[order.pilot.run]: order.pilot.cores for order in plan.orders}
         by_name = {name: job_id for job_id, name in self._jobs.items()}
-        latest = time.monotonic() + self._workload.grace + _PATIENCE
+        latest = time.monotonic() + self._workload.grace + PATIENCE
         while len(self._leaves) < len(ordered) or len(self._started) < len(self._bobs):
             if time.monotonic() > latest:
                 raise Late("bob's cores did not come back in time")
@@ -179,7 +182,7 @@ class Demo:
                     self._started[name] = float(job.started)
                     self._say(f"{BOB}'s job {name} starts on {job.cores} cores")
             self._look()
-            self._interrupts.wait(_PAUSE)
+            self._interrupts.wait(PAUSE)
         self._title = f"{BOB} has his {self._needed} cores; {ALICE}'s other pilots never noticed"
 
     def _goes(self, name: str, job_id: int) -> None:
@@ -197,6 +200,11 @@ class Demo:
             f"{name} is gone after {after:.1f} s, {leave.cores} cores are back:"
             f" {leave.drain_idle:.0f} core-s idle, {leave.drain_lost:.0f} lost"
         )
+
+    def _spent(self) -> Spent:
+        """What it cost the machine until now."""
+        bobs = [(BOBS_JOB, self._system.started_at(job_id)) for job_id in self._bobs]
+        return spent(self._workload.cores, self._system.ran(self._jobs), bobs, self._decided, time.time())
 
     # What is seen
 

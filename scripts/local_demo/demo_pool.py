@@ -136,6 +136,10 @@ class DemoPool:
             raise DemoPoolError(f"the local batch system does not know its job {job_id}")
         return job
 
+    def started_at(self, job_id: int) -> float:
+        """When a job that has started did so, UNIX s; the job itself says it in whole seconds."""
+        return next(event.time for event in self._store.events(job_id) if event.text.startswith("started"))
+
     def why_not(self, job_ids: Iterable[int]) -> str:
         """What the batch system and the pilots themselves say of jobs that do not go as they should."""
         for job in map(self.job, job_ids):

@@ -7,13 +7,16 @@ from dataclasses import asdict
 
 from drainwise.reclaim.plan_json import as_json
 from local_demo.outcome import DemoOutcome
+from local_demo.parts import PartsOutcome
 from local_demo.sums import verdict
 from local_demo.timeline import all_back, cumulative
 from local_demo.workload import DemoWorkload
 
 
-def document(result: DemoOutcome, workload: DemoWorkload, options: Mapping[str, object]) -> dict[str, object]:
-    """Times in seconds (UNIX s where absolute), wastes in core-seconds."""
+def document(
+    result: DemoOutcome, workload: DemoWorkload, options: Mapping[str, object], parts: PartsOutcome | None
+) -> dict[str, object]:
+    """Times in seconds (UNIX s where absolute), wastes in core-seconds. parts: the second scene, None for none."""
     sums = result.sums
     back = all_back(sums.freed, sums.cores)
     return {
@@ -42,5 +45,7 @@ def document(result: DemoOutcome, workload: DemoWorkload, options: Mapping[str, 
             "lost": sums.lost,
             "youngest_first": {**asdict(sums.rival)},
         },
+        "until_bob_has_all": {**asdict(result.spent), "wasted": result.spent.wasted},
+        "parts": None if parts is None else {**asdict(parts), "wasted": parts.spent.wasted},
         "verdict": verdict(sums.wasted, sums.rival.wasted),
     }

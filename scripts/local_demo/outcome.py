@@ -10,6 +10,7 @@ from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.plan import Plan
 from local_demo.frame import Frame
+from local_demo.spent import Spent
 from local_demo.sums import Sums
 
 
@@ -39,6 +40,7 @@ class DemoOutcome:
     """How it went, with all that a test needs to hold it against what was planned.
 
     pilots: name of each run of alice's. bobs: when each of bob's jobs started, UNIX s. decided: UNIX s.
+    spent: by the whole machine.
     """
 
     snapshot: Snapshot
@@ -51,3 +53,4 @@ class DemoOutcome:
     bobs: Mapping[str, float]
     survivors: tuple[str, ...]
     sums: Sums
+    spent: Spent

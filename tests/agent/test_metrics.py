@@ -57,6 +57,14 @@ def with_account(order: Order, account: str) -> Order:
     return dataclasses.replace(order, candidate=dataclasses.replace(order.candidate, pilot=changed))
 
 
+def test_nodes_are_counted_by_version_and_one_that_has_gone_is_none() -> None:
+    metrics = Metrics(POLICY)
+    for versions in ((("", 1), ("0.1.0", 3)), (("0.1.0", 1), ("0.2.0", 3))):
+        metrics.observe(dataclasses.replace(cycle(decided()), view=PoolView(versions=versions)))
+    nodes = {name[1:]: value for name, value in told(metrics).items() if name[0] == "drainwise_nodes"}
+    assert nodes == {("0.1.0",): 1, ("0.2.0",): 3}
+
+
 def test_paused_demand_is_counted() -> None:
     metrics = Metrics(POLICY)
     paused = (Paused("b", 8.0, NOW, NOW + 900, 2, 16.0), Paused("c", 4.0, NOW, NOW + 900, 2, 8.0))

@@ -44,6 +44,7 @@ class AlicesPool(MemoryPool):
         super().__init__()
         self.wanted, self.user = wanted, user
         self.now = int(time.time())
+        self.versions: tuple[tuple[str, int], ...] = ()
 
     def snapshot(self, now: int) -> Snapshot:
         self.called("snapshot")
@@ -52,7 +53,7 @@ class AlicesPool(MemoryPool):
             Account("group_a", 32.0, 16.0, 0.0, 900.0),
             Account("group_b", 0.0, 16.0, self.wanted, 500.0, 8.0),
         )
-        return Snapshot(now, pilots, accounts, 0.0, {self.user: 900.0})
+        return Snapshot(now, pilots, accounts, 0.0, {self.user: 900.0}, versions=self.versions)
 
     def go_away(self) -> None:
         """Answer nothing any more."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from drainwise import __version__
 from drainwise.cli.columns import BY_NAME
 from drainwise.cli.main import main
 from drainwise.journal.event import PAYLOADS, VERSION
@@ -72,6 +73,16 @@ def test_json_has_the_figures_in_base_units(pool: AlicesPool, capsys: pytest.Cap
     one = shown["pilots"][1]
     assert (one["name"], one["used_cpu"], one["remaining"], one["draining_waste"]) == ("slot1_2@node1", 2.0, 1000, 6000)
     assert shown["free_cores"] == 0
+
+
+def test_nodes_of_another_version_are_named(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status"]) == 0
+    assert "by the version" not in capsys.readouterr().out
+    pool.versions = (("0.0.9", 2), (__version__, 1))
+    assert main(["status"]) == 0
+    assert f"2 of 0.0.9, 1 of {__version__}; here it is {__version__}" in capsys.readouterr().out
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["versions"] == {"0.0.9": 2, __version__: 1}
 
 
 def test_paused_demand_is_shown_and_counts_as_none(

@@ -131,6 +131,11 @@ THE_QUICK_START_ON_SLURM = {  # test_quickstart_slurm.py
     "drainwise install --files-only --tree node-tree",
     "drainwise install --remove --files-only --tree node-tree",
 }
+THE_DOCTOR = {  # test_quickstart_htcondor.py, tests/doctor
+    "drainwise doctor",
+    "drainwise doctor --bundle drainwise-bundle.tar.gz",
+    "condor_status -constraint 'SlotID == 1' -af Machine PilotCronVersion",
+}
 THE_PACKAGES = {"scripts/package deb", "scripts/package rpm"}  # tests/install/test_packages.py
 ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/cli/test_on_request.py
     "drainwise plan --cores 64 --by +2h",
@@ -197,6 +202,8 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
     " --replications 2 --horizon 1d",
+    "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 20"
+    " --replications 1 --policies least-waste,open-need --shrinking 1 --chunk 8 --reclaim 0.25",
 }
 THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_waste_tables.py
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
@@ -237,6 +244,7 @@ ALL |= (
     | THE_QUICK_START
     | THE_QUICK_START_ON_SLURM
     | THE_PACKAGES
+    | THE_DOCTOR
     | ON_REQUEST
     | THE_JOURNAL
     | THE_VALIDATION

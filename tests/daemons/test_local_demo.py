@@ -287,3 +287,19 @@ def test_the_one_command_finds_what_it_needs(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1].startswith("least-waste wasted ")
     assert left_behind(tmp_path) == []
+
+
+@AT_ANY_TIME
+def test_the_same_scene_with_parts(tmp_path: Path) -> None:
+    """Once more, and nobody leaves: bob's cores come from pilots that go on, whose payloads all run to their end."""
+    process = start(tmp_path, "--json", "--parts", "--cores", "16", "--speed", "1200")
+    out, err = process.communicate(timeout=2 * PATIENCE)
+    assert (process.returncode, err) == (0, "")
+    found = json.loads(out)
+    parts, sizes = found["parts"], {pilot["name"]: pilot["cores"] for pilot in found["pilots"]}
+    assert sum(parts["returned"].values()) >= found["cores"]["bob_owed"] == 8
+    assert all(0 < cores < sizes[name] for name, cores in parts["returned"].items())
+    assert (parts["gone"], parts["spent"]["lost"]) == (0, 0.0)
+    for one in (parts["spent"], found["until_bob_has_all"]):
+        assert -1 <= one["idle"] <= 16 * one["seconds"]
+    assert left_behind(tmp_path) == []

@@ -11,11 +11,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import drainwise
+from asked_doctor import assert_doctors, shows_version, versions_and_orders
 from built_packages import OLDER, built
 from clean_machine import give_python, wheels_for
 from condor_jobs import scripted
@@ -140,12 +142,11 @@ def test_the_quick_start(admin: Admin, tmp_path_factory: pytest.TempPathFactory)
     shown = "condor_status -constraint 'PilotReclaimDeadline isnt undefined' -af Name"
     pool.wait_for(lambda: admin.types(shown, "central"), 20.0, "the order in the slot")
 
+    assert versions_and_orders(pool) == ({OLDER: 1}, 1), "this version reads nodes of the one before"
     again, away = blocks_of(PAGE, "Upgrade")
     for version in (drainwise.__version__, OLDER):
         admin.packages = built(admin.kind, version, tmp_path_factory)
-        for line in again:
-            admin.types(line, "node1")
-        assert admin.types("drainwise --version", "node1") == f"drainwise {version}\n"
+        _upgrade(admin, again, version)
         # Ordered to go within the hour, it runs.
         assert pool.queue(f"ClusterId == {later} && JobStatus == 2 && NumShadowStarts == 1", ["JobStatus"])
         assert admin.types(shown, "central"), "the order stands"
@@ -157,6 +158,17 @@ def test_the_quick_start(admin: Admin, tmp_path_factory: pytest.TempPathFactory)
     assert pool.run(["sh", "-c", "condor_config_val STARTD_CRON_JOBLIST || true"], node="node1").stdout == before
     last = pool.submit(scripted("echo done", "node1", cores=1), user="bob")
     pool.wait_for(lambda: pool.history(f"ClusterId == {last}", ["ExitCode"]), WAIT_SECS, "a job without drainwise")
+
+
+def _upgrade(admin: Admin, lines: list[str], version: str) -> None:
+    """Go over to the packages at hand; the node says its version, and `doctor` finds what it needs on both machines."""
+    for line in lines:
+        admin.types(line, "node1")
+    assert admin.types("drainwise --version", "node1") == f"drainwise {version}\n"
+    shows = partial(shows_version, admin.pool, version)
+    admin.pool.wait_for(shows, WAIT_SECS, "the node's version")
+    if version == drainwise.__version__:
+        assert_doctors(admin.pool)
 
 
 def _names_a_pilot(admin: Admin, line: str) -> str:

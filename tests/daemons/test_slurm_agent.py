@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,15 +10,17 @@ import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import drainwise
 from drainwise.siteconfig import FeaturesSection, SiteConfig, SlurmSection
 from drainwise.slurm.jobs.admin_comment import Published, published_in
 from drainwise.slurm.pool.pool import SlurmPool
 from drainwise.slurm.pool.snapshot import NO_DIRECTORIES
 from slurm_cluster import Job, SlurmCluster
-from slurm_site import SECONDS, SlurmSite
+from slurm_site import LIBRARY, SECONDS, SlurmSite
 
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), slurm=SlurmSection(container_bind="yes"))
 ROUND = 20.0  # seconds; rounds come each second, and slurmctld answers slowly on a busy machine
@@ -53,6 +56,16 @@ def published(site: SlurmSite, number: int, how: Callable[[Published], object] =
     said = site.cluster.wait_for(found, ROUND, f"what job {number} publishes")
     assert said is not None
     return said
+
+
+def doctor(site: SlurmSite, node: str | None) -> dict[str, Any]:
+    """What `drainwise doctor` says of Slurm on a node, or on the controller (None), with Python alone."""
+    program = f"import sys; sys.path.append({LIBRARY!r}); from drainwise.cli.main import main; sys.exit(main())"
+    words = ["/usr/bin/python3", "-I", "-S", "-c", program, "doctor", "--json"]
+    ran = site.cluster.run(words, check=False) if node is None else site.cluster.run(words, node=node, check=False)
+    assert ran.returncode in {0, 1} and not ran.stderr, ran.stderr
+    [found] = json.loads(ran.stdout)["facts"]["batch"]
+    return dict(found)
 
 
 def order(site: SlurmSite, number: int, end: int) -> None:
@@ -115,6 +128,12 @@ def test_the_whole_way_of_an_order(site: SlurmSite) -> None:
     said = published(site, number)
     assert (said.job, said.start, said.node, said.standing) == (number, job.start, job.nodes[0], "fresh")
     assert said.report.can_postpone_last_job is True and (said.report.used_cpu or 0) > 0
+    assert said.version == drainwise.__version__
+    node, central = doctor(site, job.nodes[0]), doctor(site, None)
+    assert (node["roles"], node["in_force"], node["whole"], node["standings"]) == (["node"], True, False, {"fresh": 1})
+    assert [(one["name"], one["version"]) for one in node["nodes"]] == [(job.nodes[0], drainwise.__version__)]
+    assert (central["roles"], central["agent_here"], central["rights"]["allowed"]) == (["controller"], True, True)
+    assert (central["nodes"], central["whole"]) != ([], False)
     assert channels(tree) == (False, False, False)
     end = int(time.time()) + 123
     order(site, number, end)

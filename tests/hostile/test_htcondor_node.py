@@ -106,7 +106,7 @@ def taken_apart(out: bytes) -> dict[str, dict[str, str]]:
             continue
         if first:
             assert closing[0] == "- drainwise"
-            assert set(lines) - {"PilotHooksSince"} == {"PilotCronHeartbeat", "PilotNodeUnusable"}
+            assert set(lines) - {"PilotHooksSince"} == {"PilotCronHeartbeat", "PilotCronVersion", "PilotNodeUnusable"}
         else:
             assert closing[1] not in found
             assert set(lines) <= OURS

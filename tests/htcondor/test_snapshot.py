@@ -72,6 +72,20 @@ def test_fair_shares_where_there_are_no_groups() -> None:
     assert (found["alice@pool.test"].cores_share, share) == pytest.approx((35.73, 36.27), abs=0.01)
 
 
+def test_nodes_are_counted_by_their_version() -> None:
+    """One that does not say it has an earlier one; one without hooks has none."""
+    pool = recorded(GROUPS)
+    pool.more["startds"] = [
+        {"Name": f"slot1@{node}", "Machine": node, "LastHeardFrom": 1, **said}
+        for node, said in (
+            ("a", {"PilotHooksSince": pool.taken, "PilotCronVersion": "0.2.0"}),
+            ("b", {"PilotHooksSince": pool.taken}),
+            ("c", {}),
+        )
+    ]
+    assert pool.facts().versions == (("", 1), ("0.2.0", 1))
+
+
 @pytest.mark.parametrize("name", [GROUPS, USERS])
 def test_every_running_job_is_a_pilot(name: str) -> None:
     answer = recorded(name)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise import __version__
 from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.node import UNUSABLE
 from drainwise.htcondor.node.cron_record import remembered
@@ -79,8 +80,8 @@ def reports(ran: Ran) -> dict[str, Piece]:
     assert (ran.returncode, ran.stderr) == (0, b"")
     first, *others = pieces(ran.stdout)
     assert (first.tag, first.constraint) == ("drainwise", None)
-    assert set(first.ad) - {"PilotHooksSince"} == {"PilotCronHeartbeat", UNUSABLE}
-    assert first.ad[UNUSABLE] == ""
+    assert set(first.ad) - {"PilotHooksSince"} == {"PilotCronHeartbeat", "PilotCronVersion", UNUSABLE}
+    assert (first.ad[UNUSABLE], first.ad["PilotCronVersion"]) == ("", __version__)
     return {piece.tag: piece for piece in others}
 
 

@@ -79,6 +79,45 @@ def test_diracs_and_alices_payloads_are_the_wrappers() -> None:
     assert (found_in(runner, job).client, payloads(runner, job)) == ("alice", {30: 0})
 
 
+def later(client: str, first: PayloadTrees, *rows: Row) -> PayloadTrees:
+    """What a look finds a minute after the one that found `first`."""
+    table = MadeUpTable(STARTER, *rows)
+    assert first.client == client
+    return payload_trees(processes_of(table), table, client=first.client, marks=first.marks, looked=UP - 60 * TICKS)
+
+
+def test_what_is_known_from_the_last_look_is_counted_once() -> None:
+    """Who has begun right before it is looked at again: DIRAC's wrapper, PanDA's pilot."""
+    agent = Row(20, 10, age=95, name="dirac-agent", line="python3 /x/dirac-agent WorkloadManagement/JobAgent ")
+    wrapper = Row(30, 20, age=90, cpu=9, name="python3.13", line="python /tmp/job/Wrapper/Wrapper_17 ")
+    found = later("dirac", found_in(agent, wrapper), agent, wrapper)
+    assert [one.pid for one in found.payloads] == [30] and len(found.marks) == 1
+    pilot = Row(20, 10, age=90, name="python3", line="python3 pilot.py -q SITE ")
+    payload = Row(30, 20, age=80, cpu=70)
+    assert [one.pid for one in later("panda", found_in(pilot, payload), pilot, payload).payloads] == [30]
+
+
+def test_between_two_payloads_diracs_pilot_has_none() -> None:
+    """Its own work is no payload, nor what has ended below it: before the first, between two, after the last."""
+    agent = Row(20, 10, age=600, cpu=20, ended=300, name="dirac-agent", line="python3 /x/dirac-agent W/JobAgent ")
+    wrapper = Row(30, 20, age=90, cpu=9, name="python3.13", line="python /tmp/job/Wrapper/Wrapper_17 ")
+    between = later("dirac", found_in(agent, wrapper), agent)
+    assert (between.client, between.payloads, between.marks) == ("dirac", (), ())
+    script = Row(19, 10, age=610, line="sh wrapper.sh ")
+    first = found_in(script, agent._replace(parent=19, line="python3 /x/dirac-agent WorkloadManagement/JobAgent "))
+    assert (first.client, first.payloads) == ("dirac", ())
+    again = wrapper._replace(pid=31, age=30, line="python /tmp/job/Wrapper/Wrapper_18 ")
+    assert [one.pid for one in later("dirac", between, agent, again).payloads] == [31]
+
+
+def test_a_pilot_that_has_gone_leaves_what_works_after_it() -> None:
+    """Of a client whose pilot is known by itself, and who is alone counts without what has ended below it."""
+    pilot = Row(20, 10, age=900, name="python3", line="python3 pilot.py -q SITE ")
+    script = Row(21, 10, age=800, cpu=100, ended=700, line="sh cleanup.sh ")
+    found = later("panda", found_in(pilot, Row(30, 20, age=80, cpu=70)), script)
+    assert (found.client, [(one.pid, one.cpu) for one in found.payloads]) == ("plain", [(21, 100 * TICKS)])
+
+
 def test_a_site_adds_its_own() -> None:
     payload = Row(30, 21, age=300, cpu=200, line="/cvmfs/x/cmsRun -j pset.py ")
     table = MadeUpTable(STARTER, Row(20, 10, age=1000), Row(21, 20, age=400), payload)

@@ -27,6 +27,8 @@ from .made_up import job
         ({"error": float("nan")}, "error = nan"),
         ({"lease": 0.0}, "lease = 0.0"),
         ({"mix": ()}, "mix"),
+        ({"shrinking": 2.0}, "shrinking = 2.0"),
+        ({"chunk": 0}, "chunk = 0"),
         ({"mix": ((0, 1.0),)}, "mix"),
         ({"period": 0.5}, "period = 0.5"),
     ],

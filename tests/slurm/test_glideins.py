@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from drainwise.pilotad.observation import Observation
+from drainwise.slurm.node_agent.jobs import Key, NodeJob
+from drainwise.slurm.node_agent.observed_jobs import ObservedJobs
 from drainwise.slurm.node_agent.user_tasks import GLIDEIN_PERIOD
 from made_up_node import make_directory, public_directory, write
 
@@ -116,6 +119,28 @@ def test_a_new_glidein_is_found_within_its_period(glideins: Glideins) -> None:
     write(f"{place}/execute/dir_1/.machine.ad", "Cpus = 4\n", ALICE)
     glideins.later(GLIDEIN_PERIOD)
     assert glideins.used(17) == ("glidein", 4)
+
+
+def test_what_is_seen_from_outside_stands_back_between_two_looks(
+    glideins: Glideins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A glidein whose payloads work is one in each round, until its own report comes or its startd has gone."""
+
+    def look(observed: ObservedJobs, jobs: Mapping[Key, NodeJob], *_: object) -> None:
+        now = glideins.host.now
+        observed.told = {key: Observation("glideinwms", now, 1, 2.0, 60, 0, (now - 30,)) for key in jobs}
+
+    monkeypatch.setattr(ObservedJobs, "look", look)
+    glideins.glidein(17, ALICE, 3)
+    glideins.host.round()
+    found = []
+    for _ in range(2):
+        found.append(glideins.used(17))
+        glideins.later(GLIDEIN_PERIOD // 4)
+    assert found == [("glidein", 3)] * 2 and glideins.used(18) == ("observed", 2)
+    glideins.close()
+    glideins.later(GLIDEIN_PERIOD)
+    assert glideins.used(17) == ("observed", 2)
 
 
 def test_no_user_states_figures_for_another_ones_job(glideins: Glideins) -> None:

@@ -312,6 +312,21 @@ def published(**keys: int | str) -> SlurmJob:
     )
 
 
+def test_nodes_are_counted_by_the_version_of_their_newest_report() -> None:
+    """A node that was upgraded meanwhile may have a comment of the version before on an older report."""
+
+    def reporting(number: int, node: str, at: int, version: str) -> SlurmJob:
+        comment = comment_text(Published(number, T0, node, PilotReport(T0 + at), FRESH, version=version))
+        return replace(RUNNING, number=number, node=node, comments=(comment,))
+
+    jobs = [reporting(17, "n1", 900, "0.1.0"), reporting(18, "n1", 950, "0.2.0"), reporting(19, "n2", 900, "")]
+    nodes = [machine("n1", 16, 16, 0, False, MAIN), machine("n2", 8, 8, 0, False, MAIN)]
+    assert view(*jobs, at=nodes).versions == (
+        ("", 1),
+        ("0.2.0", 1),
+    )
+
+
 def test_a_report_of_this_run_counts() -> None:
     assert pilot(published()).report == PilotReport(T0 + 900, used_cpu=3.0)
 

@@ -30,6 +30,7 @@ HOUSE = {
     "pilotad": Room(NODE, "job's user, root, HTCondor's user", "common facts"),
     "node": Room(NODE, "job's user, root", "common facts features pilotad"),
     "node.payloads": Room(NODE, "HTCondor's user, root", "pilotad"),
+    "doctor": Room(EVERYWHERE, "anybody", "common facts install pool siteconfig"),
     "systems": Room(EVERYWHERE, "anybody", "common facts"),
     "htcondor": Room(
         EVERYWHERE,
@@ -53,7 +54,7 @@ HOUSE = {
     "htcondor.setup": Room(
         ADMIN,
         "root",
-        "common facts htcondor.ads htcondor.node htcondor.pool install pool siteconfig",
+        "common doctor facts htcondor.ads htcondor.node htcondor.pool install pilotad pool siteconfig",
         plain=False,
     ),
     "slurm": Room(
@@ -68,7 +69,10 @@ HOUSE = {
     ),
     "slurm.launch": Room(USER, "user", "common facts launch launch.choice slurm.jobs systems"),
     "slurm.setup": Room(
-        ADMIN, "root", "common facts install node pool siteconfig slurm.jobs slurm.node slurm.pool", plain=False
+        ADMIN,
+        "root",
+        "common doctor facts install node pool siteconfig slurm.jobs slurm.node slurm.pool",
+        plain=False,
     ),
     "sge": Room(USER, "user", "common facts launch launch.choice systems"),
     "local": Room(
@@ -134,6 +138,7 @@ HOUSE = {
     "cli.feature_commands": Room(
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
     ),
+    "cli.doctor": Room(EVERYWHERE, "who types the command", "cli common doctor facts pool siteconfig systems"),
     "cli": Room(
         EVERYWHERE,
         "who types the command",

@@ -79,6 +79,11 @@ def panda_pilot() -> Path:
 def bring_panda_pilot(site: CondorPool | SlurmCluster, pilot: Path, target: str) -> None:
     """Copy it into a pool or cluster, with the certificates without which its imports fail."""
     site.copy_in(str(pilot), target)
+    bring_certificates(site)
+
+
+def bring_certificates(site: CondorPool | SlurmCluster) -> None:
+    """Copy the certificates of the authorities, in the file in which programs of Debian look for them."""
     ask = "from pip._vendor import certifi; print(certifi.where())"
     found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
     site.copy_in(found, "/etc/ssl/certs/ca-certificates.crt")

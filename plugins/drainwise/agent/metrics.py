@@ -31,6 +31,7 @@ from drainwise.journal.event import (
     truth,
 )
 from drainwise.pool.facts import Account
+from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.columns import STANDINGS
 from drainwise.reclaim.plan import Plan
 
@@ -64,8 +65,7 @@ class Metrics:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"drainwise_{name}", text, labels, registry=registry)
 
-        build = Gauge("drainwise_build_info", "Always 1; the version of drainwise.", ("version",), registry=registry)
-        build.labels(__version__).set(1)
+        gauge("build_info", "Always 1; the version of drainwise.", "version").labels(__version__).set(1)
         self._cycles = counter("cycles_total", "Cycles: acted, dry_run (also by the kill switch), fault.", "result")
         for result in _RESULTS:
             self._cycles.labels(result)
@@ -101,6 +101,7 @@ class Metrics:
         self._pilots = gauge("pilots", "Pilots, by how far their report is believed.", "standing")
         self._pilot_cores = gauge("pilot_cores", "Cores of these pilots.", "standing")
         self._silent_nodes = gauge("silent_nodes", "Nodes with pilots of which nothing is reported or seen.")
+        self._nodes = gauge("nodes", "Nodes by the version of drainwise that they run.", "version")
         self._in_use = gauge("account_used_cores", "Cores that an account uses.", "account")
         self._owed = gauge("account_owed_cores", "Cores that an account is owed.", "account")
         self._wanted = gauge("account_wanted_cores", "Cores that an account waits for.", "account")
@@ -160,6 +161,9 @@ class Metrics:
             self._pilots.labels(standing).set(view.pilots.get(standing, 0))
             self._pilot_cores.labels(standing).set(view.cores.get(standing, 0))
         self._silent_nodes.set(view.silent_nodes)
+        self._nodes.clear()
+        for version, nodes in view.versions:
+            self._nodes.labels(version or UNKNOWN).set(nodes)
         self._open_orders.set(view.open_orders)
         self._overdue.set(view.overdue)
         self._account_cores(view.accounts)

@@ -19,6 +19,7 @@ class PoolView:
     pilots, cores: how many by the standing of the pilot's report. silent_nodes: nodes with pilots of which none is seen
     or reports. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended. overdue:
     those of them whose deadline has passed. ended: the journal's events of pilots with an order that have ended.
+    versions: nodes by the version of drainwise that they run, as in `Snapshot`.
     """
 
     pilots: Mapping[str, int] = field(default_factory=dict)
@@ -28,6 +29,7 @@ class PoolView:
     open_orders: int = 0
     overdue: int = 0
     ended: tuple[Event, ...] = ()
+    versions: tuple[tuple[str, int], ...] = ()
 
 
 def view_of(
@@ -55,4 +57,5 @@ def view_of(
         len(deadlines),
         sum(deadline < now for deadline in deadlines),
         tuple(ended),
+        snapshot.versions,
     )

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from drainwise.pool.finding import OK
 
     site, system = load(args.site), named(args.system, System.findings, "check")
-    findings = system.findings(site, args, partial(_agent_findings, args, site), show_progress)
+    findings = system.findings(site, args, partial(agent_findings, args, site), show_progress)
     bad = [finding for finding in findings if finding.severity != OK]
     if args.json:
         print(as_json(findings))
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def _agent_findings(
+def agent_findings(
     args: argparse.Namespace, site: SiteConfig, here: bool, service: ServiceManager | None, machine: str
 ) -> Iterable[Finding]:
     """Inspect the agent of `args.system` on this machine; here: whether an agent of it belongs here."""

@@ -36,6 +36,7 @@ COMMANDS = {
     "install": "put this package and a rendered tree in place on a machine where jobs run",
     "config": "write the batch system's configuration from the site file",
     "check": "inspect a live pool: what is missing or dangerous, with the line to add",
+    "doctor": "what this machine is, has and runs, and what to do next; a bundle for a bug report",
 }
 """The commands, each a module of this package with `add_parser(subparsers)` and `run(args)`."""
 

@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
+from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
 from drainwise.cli.arguments import number
 from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
@@ -17,6 +18,7 @@ from drainwise.common.printable import printable
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
+from drainwise.pool.node_versions import UNKNOWN, mixed_line
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.summary import notices_of
 from drainwise.reclaim.history import History
@@ -95,6 +97,8 @@ class Status:
         pilots = _pilots(rows, paper) if rows or not self._args.user else [_within(self._nobody(snapshot), paper)]
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
         notices = [_within(printable(notice), paper) for notice in notices_of(snapshot, pauses)]
+        mixed = mixed_line(snapshot.versions, __version__)
+        notices += [_within(mixed, paper)] if mixed else []
         return [*_accounts(snapshot.accounts, paper), "", *pilots, "", _within(free, paper), *notices]
 
     def _nobody(self, snapshot: Snapshot) -> str:
@@ -123,6 +127,7 @@ class Status:
             "pilots": [candidate_as_json(row.one) for row in rows],
             "notices": list(notices_of(snapshot, pauses)),
             "paused_demand": [paused_as_json(one) for one in pauses],
+            "versions": {version or UNKNOWN: nodes for version, nodes in snapshot.versions},
         }
         # Under --watch a program reads one document per line.
         return json_text(shown) if self._args.watch is None else journal_line(shown).rstrip()

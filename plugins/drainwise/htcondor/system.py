@@ -15,6 +15,7 @@ from drainwise.systems.system import System, Timings
 
 if TYPE_CHECKING:
     from drainwise.agent.health import ServiceManager
+    from drainwise.doctor.facts import BatchFacts
     from drainwise.htcondor.pool.pool import HTCondorPool
     from drainwise.install.rendered_tree import RenderedFile
     from drainwise.launch.backend import Backend, LaunchPlace
@@ -109,6 +110,12 @@ class HTCondor(System):
         of_agent = agent(here, _master_service(), facts.here) if "central" in roles else ()
         nodes = sorted({one.machine for one in facts.daemons if one.role == "execute"})
         return [*judge(facts, site, roles), *of_agent, *features_findings(site, nodes, facts.here)]
+
+    def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
+        """See `System`."""
+        from drainwise.htcondor.setup.machine_facts import batch_facts
+
+        return batch_facts(site)
 
     def validation_tables(
         self,

@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from drainwise import __version__
 from drainwise.facts.errors import UsageError
 from drainwise.install.rendered_tree import RenderedFile
 
 _WORDS = "edited by hand, this file is kept, and what is rendered anew is written beside it."
-_MARK = re.compile(rf"^# Checksum ([0-9a-f]{{16}}): {re.escape(_WORDS)}\n", re.MULTILINE)
+_MARK = re.compile(
+    rf"^# Checksum ([0-9a-f]{{16}})(?:, drainwise ([0-9A-Za-z.+-]{{1,32}}))?: {re.escape(_WORDS)}\n", re.MULTILINE
+)
 _BESIDE = ".rendered"
 STUB = """\
 #!/bin/sh
@@ -24,7 +27,7 @@ _LONGEST = 1 << 20
 
 
 def signed(file: RenderedFile) -> RenderedFile:
-    """Put the checksum of its text into the file, in a comment: its first line, or the second one of a script.
+    """Put the checksum of its text and this version into the file, in a comment: its first line, a script's second.
 
     One that has it already, from a tree that was written, stays as it is.
     """
@@ -34,13 +37,24 @@ def signed(file: RenderedFile) -> RenderedFile:
     if rest.startswith("#!"):
         first, _, rest = rest.partition("\n")
         first += "\n"
-    return replace(file, text=f"{first}# Checksum {_checksum(file.text)}: {_WORDS}\n{rest}")
+    return replace(file, text=f"{first}# Checksum {_checksum(file.text)}, drainwise {__version__}: {_WORDS}\n{rest}")
 
 
 def is_edited(text: str) -> bool:
     """Return whether the text of a rendered file has been changed since, or has no checksum that would say so."""
     mark = _MARK.search(text)
     return mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]
+
+
+def version_in(text: str) -> str:
+    """Return the version of drainwise that rendered the text; "" where it does not say it."""
+    mark = _MARK.search(text)
+    return "" if mark is None else mark[2] or ""
+
+
+def unsigned(text: str) -> str:
+    """Return the text of a rendered file as it was before it was signed."""
+    return _MARK.sub("", text, count=1)
 
 
 def _checksum(text: str) -> str:
@@ -61,7 +75,7 @@ def sparing_edited(files: Iterable[RenderedFile], out: str) -> tuple[list[Render
     for file in map(signed, files):
         place = os.path.join(out, file.path.lstrip("/"))
         text = text_of(place) if os.path.isfile(place) else None
-        if text is None or not is_edited(text) or text in {STUB, file.text, _MARK.sub("", file.text, count=1)}:
+        if text is None or not is_edited(text) or text == STUB or unsigned(text) == unsigned(file.text):
             written.append(file)
         else:
             kept.append(replace(file, path=beside(file.path)))

@@ -135,6 +135,8 @@ class Snapshot:
     for the administrator: what was left out of the answer and why. `kinds` are the waiting jobs by what they ask, in
     the order in which they should start, and `places` where they could: those that take new jobs; None where the batch
     system does not tell, and then cores are counted. `closures` are nodes that the batch system itself means to close.
+    `versions` are those of drainwise on the nodes, each with the number of its nodes, as far as nodes say it ("": they
+    do not); they are shown, and neither saved nor compared, as nothing is decided by them.
     """
 
     taken: int
@@ -146,6 +148,7 @@ class Snapshot:
     kinds: tuple[JobKind, ...] | None = None
     places: tuple[Place, ...] = ()
     closures: tuple[Closure, ...] = ()
+    versions: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

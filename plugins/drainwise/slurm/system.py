@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from drainwise.systems.system import System, Timings
 
 if TYPE_CHECKING:
+    from drainwise.doctor.facts import BatchFacts
     from drainwise.install.rendered_tree import RenderedFile
     from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
@@ -93,6 +94,12 @@ class Slurm(System):
         space = judge_space(space_of(site.slurm.runtime_dir), host)
         features = features_findings(site, nodes_of(site) if site.features.url else (), host)
         return [*findings, *judge_hooks(hook_files(facts, site), host), *space, *features]
+
+    def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
+        """See `System`."""
+        from drainwise.slurm.setup.machine_facts import batch_facts
+
+        return batch_facts(site, _user_name())
 
     def open_backend(self, settings: Mapping[str, object], options: str, place: LaunchPlace) -> Backend:
         """See `System`."""

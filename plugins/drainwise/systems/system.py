@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from drainwise.agent.health import ServiceManager
+    from drainwise.doctor.facts import BatchFacts
     from drainwise.install.rendered_tree import RenderedFile
     from drainwise.launch.backend import Backend, LaunchPlace
     from drainwise.pool.facts import Pool
@@ -111,6 +112,10 @@ class System:
         self, site: SiteConfig, args: argparse.Namespace, agent: AgentFindings, progress: Callable[[int, int], None]
     ) -> Sequence[Finding]:
         """Inspect the live pool. progress: takes how many daemons have answered, of how many. Raises PoolError."""
+        raise NotImplementedError
+
+    def machine_facts(self, site: SiteConfig) -> BatchFacts | None:
+        """Return what this machine is there; None where it has nothing of it. Raises PoolError."""
         raise NotImplementedError
 
     def validation_tables(

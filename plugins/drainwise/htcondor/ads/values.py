@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from drainwise.htcondor.node import (
     CLAIM_VACATE,
     CLIENT,
+    CRON_VERSION,
     HOOK_RAN,
     HOOKS_SINCE,
     ORDERS,
@@ -91,6 +92,7 @@ MACHINE_ATTRIBUTES = (
     HOOKS_SINCE,
     SECOND_SLOT,
     RETURNED_AGE,
+    CRON_VERSION,
 )
 ACCOUNTING_ATTRIBUTES = (
     "Name",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 CRON_HEARTBEAT = "PilotCronHeartbeat"
 """Time of the node's last cron run (UNIX s)."""
+CRON_VERSION = "PilotCronVersion"
+"""The version of drainwise on the node, as its cron was started last."""
 UNUSABLE = "PilotNodeUnusable"
 """The paths of files that jobs need and cannot use, with blanks between; "" when all can be used."""
 ORDERS = "PilotReclaimOrders"

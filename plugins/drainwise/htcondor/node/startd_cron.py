@@ -15,6 +15,7 @@ import binascii
 import posix
 import time
 
+from drainwise import __version__
 from drainwise.common.mounts import fuse_mounts_below
 from drainwise.facts.errors import RefusedFile
 from drainwise.facts.waste import classad_expressions
@@ -22,6 +23,7 @@ from drainwise.htcondor.node import (
     CLAIM_VACATE,
     CLIENT,
     CRON_HEARTBEAT,
+    CRON_VERSION,
     HOOK_RAN,
     HOOKS_SINCE,
     ORDERS_SINCE,
@@ -228,7 +230,7 @@ def output(
     hooks: int = 0,
     wall_limit: int | None = None,
 ) -> str:
-    """Write a round's whole output: the node's own heartbeat and `unusable` files, the reports, the retractions.
+    """Write a round's whole output: the node's own heartbeat, version and `unusable` files, reports, retractions.
 
     since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s). wall_limit: of
     the jobs on nodes of this kind, seconds, where the site has limits by kind.
@@ -238,6 +240,7 @@ def output(
     orders = "" if since is None else f"{ORDERS_SINCE} = {since}\n"
     orders += f"{HOOKS_SINCE} = {hooks}\n" if hooks else ""
     orders += f"{WALL_LIMIT} = {wall_limit}\n" if wall_limit else ""
+    orders += f'{CRON_VERSION} = "{__version__}"\n'
     parts = [f'{CRON_HEARTBEAT} = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
     nothing = (checksum(""), "")
     for slot, (ad, _) in published.items():

@@ -29,6 +29,7 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.job_kinds import JobKind
+from drainwise.pool.node_versions import counted
 
 _CLOSE = 100.0
 """A slot whose cores per weight differ by more than this from the pool's middle one does not weigh the pool."""
@@ -90,6 +91,7 @@ def snapshot_of(
         ),
         kinds=None if demand.kinds is None else _in_turn(demand.kinds, uses),
         places=places,
+        versions=counted(startds.versions.values()),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, moment, odd_number, text, whole
-from drainwise.htcondor.node import HOOKS_SINCE, RETURNED_AGE, SECOND_SLOT, UPDATE_INTERVAL
+from drainwise.htcondor.node import CRON_VERSION, HOOKS_SINCE, RETURNED_AGE, SECOND_SLOT, UPDATE_INTERVAL
 from drainwise.htcondor.pool.slots import SILENT_AFTER, Slot
 from drainwise.pool.clocks import CLOCKS_DIFFER
 
@@ -50,6 +50,8 @@ class Startds:
         """Since when (UNIX s) all jobs that start on a node find its hooks; not there where its cron does not tell."""
         self.second: dict[str, str] = {}
         """The second slots over the cores of others (see `[htcondor] partial_return`), each with that first one."""
+        self.versions: dict[str, str] = {}
+        """Of drainwise on each node where it publishes; "" where it does not say it."""
         self._intervals: dict[str, int] = {}
         self._heard: dict[str, int] = {}
         self._parents: dict[str, _Parent] = {}
@@ -71,6 +73,9 @@ class Startds:
         since = moment(ad, HOOKS_SINCE)
         if since is not None:
             self.hooks_since[machine] = since
+        said = text(ad, CRON_VERSION)
+        if said is not None or since is not None:
+            self.versions[machine] = said or ""
         self._heard[machine] = max(heard, self._heard.get(machine, 0))
         age = whole(ad, RETURNED_AGE) or 0
         self._parents[name] = _Parent(heard, started, _children(ad), cores or 0, age)

@@ -3,8 +3,8 @@
 A pattern is a part of a command line. It is the user's own text: who makes a process look like a payload changes
 the figures of that pilot alone, and those are bounded by the cores and the time that it has.
 
-Source: pilot.py of PanDA's pilot 3, createJobWrapper of DIRAC (job/Wrapper/Wrapper_<job>), JobAgent.java of JAliEn.
-They were read, not run.
+Source: pilot.py of PanDA's pilot 3 and JobAgent.java of JAliEn, read; createJobWrapper of DIRAC
+(job/Wrapper/Wrapper_<job>), run.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ _LEAST_PATTERN, _LONGEST_PATTERN, _MOST_PATTERNS = 3, 60, 16
 class PayloadProfile:
     """The processes of one client: `pilot`, whose children are payloads, or `payload`, which is one itself.
 
-    Both are parts of a command line with blanks between its words; "" where a profile has none. helpers: the names
-    of the pilot's children that are no payloads. commands: how the names of those processes begin; () for any.
+    starter: what starts payloads that come and go: a job in which it is seen is of this client while it has none. All
+    are parts of a command line with blanks between its words; "" where a profile has none. helpers: the names of the
+    pilot's children that are no payloads. commands: how the names of those processes begin; () for any.
     """
 
     client: str
     pilot: str = ""
     payload: str = ""
+    starter: str = ""
     helpers: tuple[bytes, ...] = ()
     commands: tuple[bytes, ...] = ()
 
@@ -40,7 +42,9 @@ _TOOLS = (b"prmon", b"MemoryMonitor", b"rucio", b"xrdcp", b"gfal-copy", b"gfal",
 
 PROFILES = (
     PayloadProfile("panda", pilot="pilot.py ", helpers=_TOOLS, commands=(b"python",)),
-    PayloadProfile("dirac", payload="/Wrapper_", commands=(b"python",)),
+    PayloadProfile(
+        "dirac", payload="/Wrapper_", starter="WorkloadManagement/JobAgent ", commands=(b"python", b"dirac-agent")
+    ),
     PayloadProfile("alice", payload="alien.site.JobWrapper", commands=(b"java",)),
     PayloadProfile("glideinwms", payload="condor_starter ", commands=(b"condor_starter",)),
 )

@@ -157,8 +157,10 @@ def payload_trees(
     profile = next((one for one in profiles if one.client == client), None)
     members = job.members
     found = sorted({pid for pid, start in marks if pid in members and members[pid].start == start})
-    if profile is None or not found:
-        profile, found = None, []
+    if profile is not None and not found and not profile.payload:
+        profile = None  # its pilot has gone; payloads that are known by themselves come and go
+    if profile is None:
+        found = []
     oldest = looked - 2 * SETTLING * TICKS if looked else -1
     is_new = any(one.start >= oldest for one in members.values())
     for pid in _from_above(job, table) if is_new else ():
@@ -174,16 +176,23 @@ def payload_trees(
                 profile = row
                 found.append(pid)
                 break
+            if row.starter and row.starter in line:
+                profile = row
+                break
     found = [pid for pid in found if not any(_is_above(mark, members[pid], members) for mark in found)]
     named = tuple((pid, job.members[pid].start) for pid in found[:MOST_MARKS])
+    alone: int | None = None
     if profile is None:
-        leaders = _plain(job, table)
+        leaders, alone = _plain(job, table)
     elif profile.pilot:
         below = [child for pid in found for child in table.children(pid) if child in job.members]
         leaders = [pid for pid in below if not job.members[pid].name.startswith(profile.helpers)]
     else:
         leaders = found
-    trees = (_tree(pid, members, table) for pid in sorted(leaders, key=lambda pid: (members[pid].start, pid)))
+    trees = [_tree(pid, members, table) for pid in leaders]
+    if alone is not None:
+        trees.append(PayloadTree(alone, members[alone].start, members[alone].own))
+    trees.sort(key=lambda tree: (tree.start, tree.pid))
     least = 0.0 if profile is not None and profile.payload else LEAST_SHARE
     payloads = [one for one in trees if _is_payload(one, table.now, least)][:MOST_PAYLOADS]
     everything = members.values()
@@ -233,9 +242,9 @@ def _tree(pid: int, members: dict[int, SeenProcess], table: ProcessTable) -> Pay
     return PayloadTree(pid, members[pid].start, cpu)
 
 
-def _plain(job: JobProcesses, table: ProcessTable) -> list[int]:
-    """Return what runs side by side below the scripts that have started each other, or the one that is alone, and what
-    has escaped from below them.
+def _plain(job: JobProcesses, table: ProcessTable) -> tuple[list[int], int | None]:
+    """Return what runs side by side below the scripts that have started each other, and what has escaped from below
+    them; and the process that is alone, if there is one.
 
     A process that is alone and has started nothing is a payload by its own work only: what has ended below it was
     one before, and its results are out.
@@ -252,11 +261,10 @@ def _plain(job: JobProcesses, table: ProcessTable) -> list[int]:
         [only] = level
         below = lasting(table.children(only))
         if not below:
-            age = table.now - members[only].start
-            return escaped + (level if members[only].own >= LEAST_SHARE * age else [])
+            return escaped, only
         if len(below) == 1:
             soon = members[below[0]].start - members[only].start <= SETTLING * TICKS
             if not (soon and lasting(table.children(below[0]))):
-                return below + escaped
+                return below + escaped, None
         level = below
-    return level + escaped
+    return level + escaped, None

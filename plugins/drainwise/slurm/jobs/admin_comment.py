@@ -1,6 +1,7 @@
 """A job's AdminComment: one line of ASCII JSON in which its node publishes what the pilot reports. Both directions.
 
-    {"drainwise":1,"job":17,"start":1795248000,"node":"n1","heartbeat":1795249000,"standing":"fresh","used_cpu":6,…}
+    {"drainwise":1,"job":17,"start":1795248000,"node":"n1","heartbeat":1795249000,"standing":"fresh","used_cpu":6,…,
+     "version":"0.1.0"}
 
 `job` and `start` name the run: the field survives a requeue, and what a run reported must not count for the next. The
 values stand under the names of `PilotReport`'s fields in absolute units: UNIX s, cores, core-seconds. One that is
@@ -47,6 +48,8 @@ _STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, CONTRADICTORY, INCOMPLETE)
 _SEEN = "observed"
 _LARGEST_JOB = 2**32 - 1
 _LONGEST_NODE = 64
+_LONGEST_VERSION = 32
+_VERSION = "abcdefghijklmnopqrstuvwxyz0123456789.+-"
 _NODE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
@@ -65,6 +68,7 @@ class Published:
 
     standing: how far the node believed it (see `pilotad.report`), "" when it did not say. The report is a user's claim.
     seen: the payloads that the node saw, where it published that. others: of the run's other nodes, where they report.
+    version: of drainwise on the node, "" where it did not say.
     """
 
     job: int
@@ -74,6 +78,7 @@ class Published:
     standing: str = ""
     seen: Observation | None = None
     others: tuple[NodeReport, ...] = ()
+    version: str = ""
 
 
 def comment_text(published: Published) -> str:
@@ -97,6 +102,8 @@ def comment_text(published: Published) -> str:
     if published.seen is not None:
         parts.append(f'"{_SEEN}":"{observation_text(published.seen)}"')
     others = [f'"{one.node}":{{{",".join(_parts(one.report, one.standing))}}}' for one in published.others]
+    if is_version(published.version):
+        parts.append(f'"version":"{published.version}"')
     if others:
         parts.append(f'"others":{{{",".join(others)}}}')
     return ",".join(parts) + "}"
@@ -157,7 +164,9 @@ def published_in(comment: str) -> Published | None:
         return None
     parts = tuple(NodeReport(name, *one) for name, one in found if one is not None)
     known = observation_in(keys.get(_SEEN))
-    return Published(job, start, node, *first, known, parts) if len(parts) <= MOST_OTHERS else None
+    said = keys.get("version")
+    version = said if isinstance(said, str) and is_version(said) else ""
+    return Published(job, start, node, *first, known, parts, version) if len(parts) <= MOST_OTHERS else None
 
 
 def _report_in(keys: object) -> tuple[PilotReport, str] | None:
@@ -195,6 +204,11 @@ def _is_job(job: object) -> bool:
 
 def _is_node(node: str) -> bool:
     return 0 < len(node) <= _LONGEST_NODE and not node.strip(_NODE)
+
+
+def is_version(text: str) -> bool:
+    """Decide whether it can be a version of drainwise; a comment has one of few letters, and short."""
+    return 0 < len(text) <= _LONGEST_VERSION and not text.strip(_VERSION)
 
 
 def _text(value: float | str) -> str:

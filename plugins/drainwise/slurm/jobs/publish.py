@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from drainwise import __version__
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
 from drainwise.pilotad.observation import Observation, observed_report
 from drainwise.pilotad.report import CONTRADICTORY, INCOMPLETE, STALE, PilotReport, bounded, standing
@@ -77,7 +78,7 @@ def wanted_comment(
     if not is_first:
         return None if stands is None else _with_part(stands, facts, NodeReport(node, known, how), heartbeat_limit)
     others = stands.others if stands is not None else ()
-    return _text(Published(facts.number, facts.start or 0, node, known, how, seen, others))
+    return _text(Published(facts.number, facts.start or 0, node, known, how, seen, others, __version__))
 
 
 def _text(published: Published) -> str | None:
@@ -104,7 +105,7 @@ def _with_part(stands: Published, facts: SlurmJob, part: NodeReport, heartbeat_l
     def with_it(report: PilotReport) -> str | None:
         every = {**others, part.node: NodeReport(part.node, report, part.standing)}
         behind = tuple(one for _, one in sorted(every.items()))
-        return _text(Published(*first, stands.report, stands.standing, stands.seen, behind))
+        return _text(Published(*first, stands.report, stands.standing, stands.seen, behind, stands.version))
 
     if old is not None and part.report.heartbeat - old.report.heartbeat < heartbeat_limit / 2:
         values = [getattr(part.report, name) for name in PilotReport.__match_args__[1:]]

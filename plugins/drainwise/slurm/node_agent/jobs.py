@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.facts.errors import FeatureError
 from drainwise.node import JOB_STATUS
+from drainwise.pilotad.report import PilotReport
 from drainwise.slurm import LEASE
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.node.environment import is_node_name
@@ -41,7 +42,7 @@ class NodeJob:
     * reports: whether it ever reported; refused: why its report was not read, or not in whole; look_again: when its
       WorkDir is looked at next, UNIX s; look_inside: when a glidein is looked for in it next; apart: of which heartbeat
       in its WorkDir was asked whether another job has that directory, and whether none has.
-    * is_glidein: whether the files of an inner HTCondor have told of it.
+    * is_glidein: whether the files of an inner HTCondor have told of it; glidein: what they told at the last look.
     * placed: what the `.site.ad` in its WorkDir was to say last; place_again: when that is looked after next, UNIX s;
       in_the_way: why it does not stand there, "" for nothing.
     """
@@ -70,6 +71,7 @@ class NodeJob:
     in_the_way: str = ""
     marked: bool = False
     is_glidein: bool = False
+    glidein: PilotReport | None = None
 
     @property
     def key(self) -> Key:

@@ -80,7 +80,7 @@ def run_tasks(tasks: Iterable[UserTask], send: Callable[[bytes], None]) -> None:
         if len(lines) == _LINES:
             send(b"".join(lines))
             lines = []
-        if _is_silent(task, found) and task.cores is not None and (task.work_dir or task.job):
+        if is_silent(task, found) and task.cores is not None and (task.work_dir or task.job):
             later.append((task, found))
     send(b"".join(lines))
     silent = []
@@ -89,7 +89,7 @@ def run_tasks(tasks: Iterable[UserTask], send: Callable[[bytes], None]) -> None:
         if task.work_dir and found.report is None:
             found = _in_work_dir(task, found, patience)
             send(result_line(task.key, found))
-        if task.job and _is_silent(task, found):
+        if task.job and is_silent(task, found):
             silent.append((task, found))
     if silent:
         _in_glideins(silent, send)
@@ -138,7 +138,8 @@ def _in_work_dir(task: UserTask, before: UserTaskResult, patience: Patience) -> 
     return UserTaskResult(report, before.refused or reasons_line(refused), before.fault, in_work_dir=True)
 
 
-def _is_silent(task: UserTask, found: UserTaskResult) -> bool:
+def is_silent(task: UserTask, found: UserTaskResult) -> bool:
+    """Decide whether nothing that is fresh was found."""
     return found.report is None or found.report.heartbeat < task.stale
 
 

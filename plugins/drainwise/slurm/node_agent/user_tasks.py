@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.publish import is_foreign
 from drainwise.slurm.node_agent.as_user import ChildOutcome, Identity, Send, Users
 from drainwise.slurm.node_agent.jobs import Key, NodeJob
-from drainwise.slurm.node_agent.user_task import UserTask, UserTaskResult, result_in, run_tasks
+from drainwise.slurm.node_agent.user_task import UserTask, UserTaskResult, is_silent, result_in, run_tasks
 
 USER_SECONDS = 2.0
 """How long a round waits for all users' files together."""
@@ -84,8 +85,10 @@ class UserTasks:
         self._judge_users(outcomes, now)
         for who, tasks in by_user.items():
             for task in tasks:
-                result = found.get(task.key, _NOTHING)
-                self._take_in(by_name[task.key], task, result, not outcomes[who].fault, now)
+                result, job = found.get(task.key, _NOTHING), by_name[task.key]
+                self._take_in(job, task, result, not outcomes[who].fault, now)
+                if task.key in found and job.glidein is not None and is_silent(task, result):
+                    found[task.key] = replace(result, report=job.glidein)
         return {by_name[name].key: result for name, result in found.items()}
 
     def is_slow(self, uid: int, now: int) -> bool:
@@ -108,6 +111,9 @@ class UserTasks:
             job.refused = ""  # all was looked at
         said = result.report is not None and result.report.source != GLIDEIN_AD
         job.is_glidein |= result.report is not None and not said
+        if task.job or not is_silent(task, result):
+            # Between two looks what was told at the last one counts, not what is seen from outside.
+            job.glidein = None if said else result.report
         if task.work_dir and not said:
             job.look_again = now + WORK_DIR_PERIOD
         if task.job and not said:

@@ -18,6 +18,7 @@ from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.pool.node_versions import counted
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
@@ -119,7 +120,18 @@ def snapshot_of(
         kinds=kinds,
         places=places_of(nodes, classes.class_of, held, rules.selection.memory, is_all_held),
         closures=closures_of(classes.whole, (node.name for node in nodes), now),
+        versions=_versions(jobs),
     )
+
+
+def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
+    """Count the versions by the comments of what runs: of each node the one that is not older than another."""
+    newest: dict[str, tuple[int, str]] = {}
+    for job in jobs:
+        said = _published(job) if job.runs else None
+        if said is not None:
+            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
+    return counted(version for _, version in newest.values())
 
 
 def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]]) -> str:

@@ -1,0 +1,152 @@
+"""The command `drainwise doctor`. Whatever fails on the way is one of its facts: it always says what it knows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
+
+from drainwise.cli.layout import BOLD, RED, YELLOW, Paper, standard_output
+from drainwise.cli.text import json_text
+from drainwise.common.printable import printable
+from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle
+from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineFacts
+from drainwise.doctor.installation import installation
+from drainwise.doctor.judge import judge, next_step
+from drainwise.doctor.rendered import rendered_files
+from drainwise.doctor.running import running_processes
+from drainwise.facts.errors import DrainwiseError
+from drainwise.pool.finding import DANGEROUS, OK, Finding
+from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig, load
+from drainwise.systems.find import named, offering
+from drainwise.systems.system import System
+
+if TYPE_CHECKING:
+    from drainwise.agent.health import ServiceManager
+
+T = TypeVar("T")
+
+_STYLES = {DANGEROUS: RED, OK: ""}
+_TOPIC_WIDTH, _SEVERITY_WIDTH = 11, 10
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    text = "what this machine is, what is installed, rendered and running here, and what to do next"
+    ends = "Ends with 0 when there is nothing to mend, 1 when there is, 2 when the site file is wrong."
+    parser = subparsers.add_parser("doctor", help=text, description=f"{text}. {ends}")
+    parser.add_argument("--site", metavar="FILE", default=DEFAULT_SITE_FILE, help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--bundle",
+        metavar="FILE",
+        help="also write FILE, a tar.gz for a bug report: without secrets and names of users and nodes",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at this machine and say what is found; the exit code. Raises UsageError where a bundle cannot be written."""
+    facts, site = look(args.site)
+    findings = judge(facts)
+    step = next_step(findings)
+    if args.json:
+        print(json_text(facts_as_json(facts, findings, step)))
+    else:
+        print("\n".join(lines_of(findings, step, standard_output())))
+    if args.bundle:
+        write_bundle(args.bundle, bundle_texts(facts, None if facts.site_fault else site))
+    if facts.site_fault:
+        return 2
+    return 1 if any(one.severity != OK for one in findings) else 0
+
+
+def lines_of(findings: list[Finding], step: str, paper: Paper) -> Iterator[str]:
+    """Yield a line for each verdict, and last the next step."""
+    topic = ""
+    for one in findings:
+        said = one.what if one.what != topic else ""
+        topic = one.what
+        style = _STYLES.get(one.severity, YELLOW)
+        severity = paper.styled(f"{one.severity:<{_SEVERITY_WIDTH}}", style)
+        yield f"{said:<{_TOPIC_WIDTH}}{severity}{printable(' '.join(one.why.split()))}"
+    yield paper.styled(f"next: {printable(step)}", BOLD)
+
+
+def look(site_file: str) -> tuple[MachineFacts, SiteConfig]:
+    """Gather the facts of this machine; the site's settings, the defaults where its file cannot be used."""
+    faults: list[str] = []
+
+    def tried(what: str, call: Callable[[], T], otherwise: T) -> T:
+        """Return what the call gives; `otherwise`, and a fault, where it fails in whatever way."""
+        try:
+            return call()
+        except Exception as fault:  # a look at a machine in disorder must not end here
+            said = str(fault) if isinstance(fault, DrainwiseError) else f"{type(fault).__name__}: {fault}"
+            faults.append(f"{what}: {said}")
+            return otherwise
+
+    site, site_fault = _site(site_file)
+    here = tried("what is installed", installation, Installation("", "", ""))
+    batch: list[BatchFacts] = []
+    for system in offering(System.machine_facts):
+        found = tried(system.name, partial(system.machine_facts, site), None)
+        batch += [] if found is None else [found]
+    today: dict[str, str] = {}
+    agent: list[AgentLook] = []
+    for one in batch:
+        if not site_fault:
+            none: dict[str, str] = {}
+            today.update(tried(f"rendering for {one.system}", partial(_today, one, site), none))
+        if one.agent_here:
+            agent += tried("the agent", partial(_agent, one, site_file, site), [])
+    facts = MachineFacts(
+        host=os.uname().nodename,
+        uid=os.geteuid(),
+        installation=here,
+        batch=tuple(batch),
+        rendered=tuple(tried("rendered files", lambda: list(rendered_files(today)), [])),
+        running=tuple(tried("processes", lambda: list(running_processes()), [])),
+        agent=tuple(agent),
+        site=site_file if os.path.exists(site_file) else "",
+        site_fault=site_fault,
+        faults=tuple(faults),
+    )
+    return facts, site
+
+
+def _site(path: str) -> tuple[SiteConfig, str]:
+    """Read the site file; the defaults where there is none, and where it cannot be used, with the reason."""
+    if path == DEFAULT_SITE_FILE and not os.path.lexists(path):
+        return SiteConfig(), ""
+    try:
+        return load(path), ""
+    except DrainwiseError as fault:
+        return SiteConfig(), str(fault)
+
+
+def _today(one: BatchFacts, site: SiteConfig) -> dict[str, str]:
+    """Return the texts that the site file gives now for this machine's roles, by path; {} where they cannot be made."""
+    if find_spec("jinja2") is None:  # as on a node
+        return {}
+    system = named(one.system, System.render, "doctor")
+    found: dict[str, str] = {}
+    for role in one.roles:
+        place = argparse.Namespace(role=role, live=None, out="/")
+        found |= {file.path: file.text for file in system.render(site, place)}
+    return found
+
+
+def _agent(one: BatchFacts, site_file: str, site: SiteConfig) -> list[AgentLook]:
+    """Look at the agent that belongs on this machine, as `check` does."""
+    from drainwise.cli.check import agent_findings
+
+    service: ServiceManager | None = None
+    where = argparse.Namespace(system=one.system, site=site_file if os.path.exists(site_file) else None)
+    found = list(agent_findings(where, site, True, service, ""))
+    if not found:
+        return [AgentLook(True, "no agent runs, and none is asked for: [agent] act = no")]
+    return [AgentLook(verdict.severity == OK, verdict.why, verdict.line) for verdict in found]

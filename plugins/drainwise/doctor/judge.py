@@ -1,0 +1,212 @@
+"""Decide what is wrong on a machine, in an order in which it is mended, and what to do next. Pure: facts in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from drainwise.doctor.facts import CLONE, BatchFacts, MachineFacts, RenderedFact
+from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
+from drainwise.pool.node_versions import UNKNOWN, counted
+
+TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fresh", "versions")
+"""What is judged, in the order in which it is mended."""
+
+_DAY, _HOUR, _MINUTE = 86400, 3600, 60
+_SHOWN = 3
+_NODE_ROLES = frozenset({"execute", "node"})
+_INSTALL = "scripts/package deb   (docs/install.md), or: drainwise install"
+_NOTHING = "nothing to mend here"
+
+
+def judge(facts: MachineFacts) -> list[Finding]:
+    """Return the verdicts, at least one on each of TOPICS, in their order."""
+    found: list[Finding] = []
+    for topic, verdicts in zip(
+        TOPICS,
+        (
+            _role(facts),
+            _installed(facts),
+            _rendered(facts),
+            _in_force(facts),
+            _running(facts),
+            _allowed(facts),
+            _fresh(facts),
+            _versions(facts),
+        ),
+    ):
+        found += [Finding(severity, facts.host, topic, why, line) for severity, why, line in verdicts]
+    return found
+
+
+def next_step(findings: Iterable[Finding]) -> str:
+    """Return what to do next, in one line: for the first topic with a danger, else the first with something missing."""
+    bad = [one for one in findings if one.severity != OK]
+    first = next((one for one in bad if one.severity == DANGEROUS), next(iter(bad), None))
+    if first is None:
+        return _NOTHING
+    return first.line.splitlines()[0] if first.line else f"{first.what}: {first.why}"
+
+
+_Verdict = tuple[str, str, str]
+
+
+def _role(facts: MachineFacts) -> Iterator[_Verdict]:
+    if facts.site_fault:
+        yield DANGEROUS, f"the site file cannot be used: {facts.site_fault}", f"correct {facts.site}"
+    for one in facts.batch:
+        title = f"{one.title} {one.version}".strip()
+        yield OK, f"{', '.join(one.roles) or 'submit'} of {title}{_with_agent(one)}", ""
+    if not facts.batch:
+        text = "no batch system of drainwise's here; the local one needs none"
+        yield OK, text, ""
+    for fault in facts.faults:
+        yield MISSING, f"could not be looked at: {fault}", ""
+
+
+def _with_agent(one: BatchFacts) -> str:
+    return "; the agent belongs here" if one.agent_here else ""
+
+
+def _is_node(facts: MachineFacts) -> bool:
+    return any(_NODE_ROLES & set(one.roles) for one in facts.batch)
+
+
+def _installed(facts: MachineFacts) -> Iterator[_Verdict]:
+    it = facts.installation
+    packages = ", ".join(f"{name} {version}" for name, version in it.packages)
+    yield OK, f"{it.version} from {f'packages: {packages}' if packages else f'a {it.kind}'} ({it.place})", ""
+    if it.unreadable:
+        yield DANGEROUS, f"the jobs' users cannot read the package: {it.unreadable}", _INSTALL
+    if _is_node(facts) and not it.release:
+        yield MISSING, "jobs run here, and the hooks' package is not in /usr/share/drainwise", _INSTALL
+    elif it.release and it.release != it.version and it.kind != CLONE:
+        why = f"the hooks here use {it.release}, and this command is {it.version}"
+        yield MISSING, why, "install one version here: docs/install.md"
+    elif it.release:
+        yield OK, f"the hooks use {it.release}", ""
+    if any(one.agent_here for one in facts.batch):
+        for name in (name for name in ("numpy", "jinja2") if not it.libraries.get(name)):
+            yield MISSING, f"the agent needs the Python package {name}", f"apt install python3-{name}"
+        is_condor = any(one.system == "htcondor" and one.agent_here for one in facts.batch)
+        if is_condor and not it.libraries.get("htcondor2"):
+            why = "the agent needs HTCondor's Python bindings"
+            yield MISSING, why, "pip install --target /usr/local/lib/drainwise htcondor"
+
+
+def _rendered(facts: MachineFacts) -> Iterator[_Verdict]:
+    files = facts.rendered
+    sound = [one for one in files if not (one.fault or one.stub)]
+    if not files:
+        yield OK, "no rendered files here", ""
+        return
+    yield (
+        OK,
+        f"{_files(len(sound))} from {_each(one.origin for one in sound)}, by {_each(_by(one) for one in sound)}",
+        "",
+    )
+    for fault in (one for one in files if one.fault):
+        yield MISSING, f"{fault.path}: {fault.fault}", f"ls -l {fault.path}"
+    stubs = [one.path for one in files if one.stub]
+    if stubs:
+        why = "left by a removal, does nothing, and the configuration may still name it"
+        yield MISSING, f"{_first(stubs)}: {why}", "take it out of the batch system's configuration, or install again"
+    edited = [one.path for one in sound if one.edited]
+    if edited:
+        yield OK, f"edited here, and kept by an upgrade: {_first(edited)}", ""
+    differing = [one.path for one in sound if one.differs and not one.edited]
+    if differing:
+        roles = [(one.system, role) for one in facts.batch for role in one.roles]
+        system, role = roles[0] if roles else ("SYSTEM", "ROLE")
+        why = f"{facts.site or 'this version'} gives another text now: {_first(differing)}"
+        yield MISSING, why, f"drainwise config {system} --role {role} --out /"
+
+
+def _by(one: RenderedFact) -> str:
+    return one.version or "a version that does not say itself"
+
+
+def _in_force(facts: MachineFacts) -> Iterator[_Verdict]:
+    for one in facts.batch:
+        if one.in_force is False:
+            yield MISSING, f"the configuration of {one.title} here does not use drainwise", one.enable
+        elif one.in_force:
+            yield OK, f"in the configuration of {one.title} here", ""
+    if not any(one.in_force is not None for one in facts.batch):
+        yield OK, "no configuration here needs it", ""
+
+
+def _running(facts: MachineFacts) -> Iterator[_Verdict]:
+    running = ", ".join(f"{one.name} for {_age(one.age)}" for one in facts.running)
+    yield OK, running or "no daemons here", ""
+    names = {one.name for one in facts.running}
+    for one in facts.batch:
+        missing = [name for name in one.daemons if name not in names]
+        if missing:
+            yield MISSING, f"{', '.join(missing)} should run here and does not", f"systemctl status {missing[0]}"
+        if one.fault:
+            yield MISSING, f"{one.title} does not answer: {one.fault}", ""
+    for look in facts.agent:
+        yield OK if look.is_sound else MISSING, look.why, look.line
+
+
+def _allowed(facts: MachineFacts) -> Iterator[_Verdict]:
+    tried = [(one, one.rights) for one in facts.batch if one.rights is not None]
+    for one, rights in tried:
+        if rights.allowed is None:
+            yield OK, f"orders on {one.title}: not tried: {rights.why}", ""
+        else:
+            words = "are allowed" if rights.allowed else "are refused"
+            yield OK if rights.allowed else MISSING, f"orders on {one.title} {words}: {rights.why}", rights.line
+    if not tried:
+        yield OK, "no orders are given from here", ""
+
+
+def _fresh(facts: MachineFacts) -> Iterator[_Verdict]:
+    for one in facts.batch:
+        silent = [node.name for node in one.nodes if node.silence is None or node.silence > one.stale_after]
+        where = "nodes" if one.whole else "this node"
+        if one.nodes:
+            newest = min((node.silence for node in one.nodes if node.silence is not None), default=None)
+            last = "none ever" if newest is None else f"the last {_age(newest)} ago"
+            yield OK, f"{where}: {len(one.nodes) - len(silent)} of {len(one.nodes)} publish, {last}", ""
+        if silent and one.in_force is not False:
+            yield MISSING, f"silent: {_first(silent)}", f"drainwise check {one.system}"
+        if one.standings:
+            each = ", ".join(f"{number} {name}" for name, number in sorted(one.standings.items()))
+            yield OK, f"reports of pilots on {where}: {each}", ""
+    if not any(one.nodes or one.standings for one in facts.batch):
+        yield OK, "no node's report is seen from here", ""
+
+
+def _versions(facts: MachineFacts) -> Iterator[_Verdict]:
+    own = facts.installation.version
+    nodes = [node for one in facts.batch for node in one.nodes if node.silence is not None]
+    versions = counted(node.version for node in nodes)
+    each = ", ".join(f"{number} of {version or UNKNOWN}" for version, number in versions)
+    if not versions or [version for version, _ in versions] == [own]:
+        yield OK, f"{each or 'no node is seen from here'}; here {own}", ""
+        return
+    # An upgrade of the site goes node by node, and neighbouring versions work together: nothing to mend.
+    yield OK, f"mixed: {each}; here {own}", "install one version on all machines, in any order: docs/install.md"
+
+
+def _files(number: int) -> str:
+    return f"{number} file{'' if number == 1 else 's'}"
+
+
+def _each(values: Iterable[str]) -> str:
+    """Return what there is, each once, the most frequent first."""
+    return ", ".join(value for value, _ in sorted(Counter(values).items(), key=lambda row: (-row[1], row[0]))) or "none"
+
+
+def _first(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _age(seconds: int) -> str:
+    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds // unit} {letter}"
+    return f"{seconds} s"

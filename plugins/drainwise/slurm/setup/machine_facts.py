@@ -1,0 +1,86 @@
+"""What this machine is in its Slurm cluster, and what the jobs' comments show of the nodes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
+from drainwise.facts.errors import DrainwiseError, PoolUnreachable
+from drainwise.pool.finding import OK
+from drainwise.siteconfig import SiteConfig
+from drainwise.slurm.jobs.admin_comment import published_in
+from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
+from drainwise.slurm.setup.check_orders import caller_of, is_controller, judge_orders
+from drainwise.slurm.setup.merge import hooks_of, names_hook
+
+SILENT = "silent"
+"""The standing of a pilot that reports nothing."""
+
+_ENABLE = "include drainwise.conf in slurm.conf, and restart the daemons: docs/slurm.md"
+
+
+def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
+    """Look at this machine as `user`; None where there is no slurm.conf or no command of Slurm's."""
+    if not all(map(os.path.exists, (f"{site.slurm.config_dir}/slurm.conf", f"{site.slurm.bin_dir}/scontrol"))):
+        return None
+    host, now = os.uname().nodename, int(time.time())
+    try:
+        facts, names = collect(site), nodes_of(site)
+    except PoolUnreachable as fault:
+        return BatchFacts("slurm", "Slurm", fault=str(fault))
+    here, control = host.partition(".")[0], is_controller(facts, host)
+    is_node = here in {name.partition(".")[0] for name in names}
+    jobs = [job for job in facts.single if control or job.node.partition(".")[0] == here]
+    return BatchFacts(
+        system="slurm",
+        title="Slurm",
+        version=facts.text("SLURM_VERSION"),
+        roles=(*(("node",) if is_node else ()), *(("controller",) if control else ())),
+        agent_here=control,
+        daemons=(*(("slurmd", "drainwise-slurm-agent") if is_node else ()), *(("slurmctld",) if control else ())),
+        in_force=_in_force(facts, site) if is_node or control else None,
+        enable=_ENABLE,
+        whole=control,
+        nodes=tuple(nodes_in(jobs, now)),
+        standings=standings_in(jobs),
+        rights=_rights(facts, site, user, now) if control else None,
+        stale_after=site.pilot.stale_after,
+    )
+
+
+def nodes_in(jobs: Iterable[SlurmJob], now: int) -> Iterator[SeenNode]:
+    """Yield the nodes of which a job's comment tells; those without a pilot that reports tell nothing. now: UNIX s."""
+    newest: dict[str, tuple[int, str]] = {}
+    for job in jobs:
+        said = published_in(job.admin_comment)
+        if said is not None:
+            newest[said.node] = max((said.report.heartbeat, said.version), newest.get(said.node, (0, "")))
+    for node, (heartbeat, version) in sorted(newest.items()):
+        yield SeenNode(node, version, max(0, now - heartbeat))
+
+
+def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
+    """Count the jobs by the standing of their report."""
+    said = [published_in(job.admin_comment) for job in jobs]
+    return dict(Counter(SILENT if one is None else one.standing or "fresh" for one in said))
+
+
+def _in_force(facts: ClusterFacts, site: SiteConfig) -> bool:
+    """Decide whether slurm.conf names all hooks of ours, or the site's own that call them."""
+    return all(
+        names_hook(facts.text(key), hook.path) or bool(facts.own.wrappers & set(facts.text(key).split()))
+        for key, hook in hooks_of(site, facts.own).items()
+    )
+
+
+def _rights(facts: ClusterFacts, site: SiteConfig, user: str, now: int) -> Rights:
+    try:
+        caller = caller_of(facts, site, os.geteuid(), user)
+    except DrainwiseError as fault:
+        return Rights(None, str(fault))
+    found = next(one for one in judge_orders(facts, caller, site, now) if one.what == "orders")
+    return Rights(found.severity == OK, found.why, found.line)

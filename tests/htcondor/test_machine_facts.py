@@ -1,0 +1,74 @@
+"""What HTCondor's commands print becomes the nodes and pilots that a doctor sees."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from drainwise.doctor.facts import SeenNode
+from drainwise.htcondor.setup.machine_facts import batch_facts, nodes_in, standings_in
+from drainwise.siteconfig import SiteConfig
+
+ROWS = """\
+wn1\t0.2.0\t1000\t1030\tundefined\tUnclaimed\ttrue
+wn1\t0.2.0\t1000\t1020\tfresh\tClaimed\tfalse
+wn1\tundefined\tundefined\t1020\tundefined\tClaimed\tfalse
+wn2\tundefined\t400\t1030\tundefined\tUnclaimed\ttrue
+wn3\tundefined\tundefined\t1030\tundefined\tUnclaimed\tundefined
+a line of another kind
+"""
+
+
+def test_a_node_is_as_fresh_as_its_freshest_slot() -> None:
+    """A node that was never heard of by drainwise has no version and no silence."""
+    assert list(nodes_in(ROWS)) == [SeenNode("wn1", "0.2.0", 20), SeenNode("wn2", "", 630), SeenNode("wn3")]
+
+
+def test_slots_in_use_count_by_their_standing() -> None:
+    assert standings_in(ROWS) == {"fresh": 1, "silent": 1}
+
+
+def commands(place: Path, daemons: str, knobs: dict[str, str]) -> None:
+    """HTCondor's commands, as far as they are asked here."""
+    values = {"DAEMON_LIST": daemons, "FULL_HOSTNAME": "wn1", "CONDOR_VERSION": "25.4.0", **knobs}
+    cases = "".join(f"{name}) echo '{value}';; " for name, value in values.items())
+    asked = f'#!/bin/sh\ncase $1 in {cases}*) echo "Not defined: $1" >&2; exit 1;; esac\n'
+    for name, text in (("condor_config_val", asked), ("condor_status", f"#!/bin/sh\ncat <<'X'\n{ROWS}X\n")):
+        (place / name).write_text(text)
+        (place / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("daemons", "knobs", "roles", "in_force", "whole"),
+    [
+        ("MASTER, STARTD", {"DRAINWISE_RUN": "x"}, ("execute",), True, False),
+        ("MASTER STARTD", {}, ("execute",), False, False),
+        ("MASTER SCHEDD", {}, ("access",), None, False),
+        ("MASTER COLLECTOR NEGOTIATOR", {"DRAINWISE_WASTE": "x"}, ("central",), True, True),
+    ],
+)
+def test_the_roles_follow_from_the_daemons(
+    daemons: str,
+    knobs: dict[str, str],
+    roles: tuple[str, ...],
+    in_force: bool | None,
+    whole: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands(tmp_path, daemons, knobs)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("drainwise.htcondor.setup.machine_facts._rights", lambda *_: None)
+    found = batch_facts(SiteConfig())
+    assert found is not None
+    assert (found.roles, found.in_force, found.whole, found.agent_here) == (roles, in_force, whole, whole)
+    assert (len(found.nodes) > 0) == (roles != ("access",))
+
+
+def test_a_machine_without_htcondor_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands(tmp_path, "MASTER", {})
+    (tmp_path / "condor_config_val").write_text("#!/bin/sh\nexit 1\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert batch_facts(SiteConfig()) is None
