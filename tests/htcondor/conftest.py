@@ -24,7 +24,8 @@ for question in sys.stdin:
     os.environ['CONDOR_CONFIG'], names = json.loads(question)
     import htcondor2
     htcondor2.reload_config()
-    values = {name: htcondor2.param.get(name) or '' for name in names}
+    found = {name: htcondor2.param.get(name) for name in names}
+    values = {name: '' if value is None else value for name, value in found.items()}
     written = {name: v if isinstance(v, str) else htcondor2.param.get('WRITTEN_' + name) for name, v in values.items()}
     print(json.dumps(written), flush=True)
 """

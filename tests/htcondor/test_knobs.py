@@ -16,6 +16,7 @@ SITES = [
         features=FeaturesSection(wall_limit=36000),
         htcondor=HTCondorSection(negotiator_policy="least-waste", retirement=0, max_vacate_time=60),
     ),
+    SiteConfig(htcondor=HTCondorSection(partial_return="yes")),
 ]
 
 

@@ -315,6 +315,49 @@ def test_a_silent_job_of_before_shows_whether_it_has_hooks(node: Node, programs:
     assert (set(piece.ad), piece.ad["PilotHookRan"]) == ({"SlotMergeConstraint", "PilotHookRan"}, True)
 
 
+# ---- cores that a pilot returned ----
+
+
+def cron_with_parts(node: Node, programs: Programs) -> Ran:
+    """A round of a node where pilots may return some of their cores."""
+    settings = f"{node.base}/parts.conf"
+    write(settings, "partial_return = 1\n", 0)
+    return programs.run("pilot-cron", node.cron_arguments(settings), node.daemon, {}, b"", "/")
+
+
+def test_returned_cores_name_their_run_and_the_time(node: Node, programs: Programs, pilot: Job) -> None:
+    """Only where the site says so; the time alone is no change that is sent at once."""
+    own = pilot_ad(int(time.time()) - 300)
+    write(f"{pilot.scratch}/.pilot.ad", own + f"RETURNED_CORES = 2\nRETURNED_SINCE = {int(time.time()) - 9}\n", USER)
+    [piece] = reports(programs.cron(node)).values()
+    assert not {"PilotReturnedBy", "PilotReturnedAt"} & set(piece.ad)
+    for push in (True, False):
+        [piece] = reports(cron_with_parts(node, programs)).values()
+        assert (piece.ad["PilotReturnedCpus"], piece.push) == (2, push)
+        assert piece.ad["PilotReturnedBy"] == piece.ad["PilotReportedBy"] == f"{pilot.job_id}@{pilot.started}"
+        assert piece.ad["PilotReturnedAt"] == pytest.approx(time.time(), abs=30)
+        time.sleep(1)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "RETURNED_CORES = 0\nRETURNED_SINCE = {now}\n",
+        "RETURNED_CORES = 2\n",
+        "RETURNED_CORES = 7\nRETURNED_SINCE = {now}\n",
+    ],
+    ids=["nothing", "without its time", "more than is idle"],
+)
+@ONE_LAYOUT
+def test_what_is_not_believed_is_not_returned(node: Node, programs: Programs, pilot: Job, lines: str) -> None:
+    """Said in so many words: what is not printed any more the startd would keep."""
+    own = pilot_ad(int(time.time()) - 300)
+    write(f"{pilot.scratch}/.pilot.ad", own + lines.format(now=int(time.time()) - 9), USER)
+    [piece] = reports(cron_with_parts(node, programs)).values()
+    assert piece.ad["PilotReturnedBy"] == classad2.Value.Undefined
+    assert "PilotReturnedAt" not in piece.ad
+
+
 # ---- what is not as it should be ----
 
 

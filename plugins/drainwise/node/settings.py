@@ -27,6 +27,7 @@ _WHOLE = (
     "command_timeout_secs",
     "container_bind",
     "observe",
+    "partial_return",
     "contradictory_after_secs",
 )
 _DECIMAL = ("hs06", "hs23", "cpufactor_lrms")
@@ -140,6 +141,11 @@ class NodeSettings:
     def heartbeat_limit(self) -> int:
         """Return the seconds after which a pilot's report is stale."""
         return self._or_default("heartbeat_limit_secs", DEFAULT_HEARTBEAT_LIMIT)
+
+    @property
+    def is_returning_parts(self) -> bool:
+        """Return whether pilots of this node may return some of their cores."""
+        return self.whole("partial_return") == 1
 
     @property
     def is_observing(self) -> bool:

@@ -64,6 +64,11 @@ class HTCondorSection(NodeSection):
         "no",
         "yes: condor_defrag drains the nodes whose pilots waste least, and a drained node's jobs get [reclaim] grace",
     )
+    partial_return: str = key(
+        choice("no", "yes"),
+        "no",
+        "yes: a running pilot may return some of its cores, which a second slot of its node hands out to other jobs",
+    )
     max_vacate_time: int | None = optional(
         duration("1s", "1d"),
         "10m",

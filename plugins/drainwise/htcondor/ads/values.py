@@ -19,6 +19,10 @@ from drainwise.htcondor.node import (
     HOOKS_SINCE,
     ORDERS,
     ORDERS_SINCE,
+    RETURNED_AGE,
+    RETURNED_AT,
+    RETURNED_BY,
+    SECOND_SLOT,
     UPDATE_INTERVAL,
     WALL_LIMIT,
 )
@@ -65,6 +69,8 @@ SLOT_ATTRIBUTES = (
     STANDING,
     OBSERVATION,
     HOOK_RAN,
+    RETURNED_BY,
+    RETURNED_AT,
     *(attribute.published for attribute in ATTRIBUTES),
 )
 # Most slots are dynamic: the collector evaluates no more than the first term for them.
@@ -84,6 +90,8 @@ MACHINE_ATTRIBUTES = (
     "DrainReason",
     UPDATE_INTERVAL,
     HOOKS_SINCE,
+    SECOND_SLOT,
+    RETURNED_AGE,
     CRON_VERSION,
 )
 ACCOUNTING_ATTRIBUTES = (

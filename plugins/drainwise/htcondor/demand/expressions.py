@@ -23,6 +23,9 @@ _SHOWN = 300
 KEPT_MARK = "ChildPilotReturningCpus"
 """Stands in what the drop-in of the execute nodes adds to START, and nowhere else."""
 
+_REALLY_FREE = "my.pilotfreecpus"
+"""Likewise, with `[htcondor] partial_return`."""
+
 
 @dataclass(frozen=True)
 class Literals:
@@ -76,8 +79,13 @@ def conjuncts(expression: str) -> list[str]:
 def without_kept_room(start: str) -> str:
     """Return the START of a node, as ClassAds write it, as it is there while no room is kept.
 
-    What the drop-in of drainwise adds to it differs from place to place while room is kept.
+    What the drop-in of drainwise adds to it differs from place to place while room is kept. With partial return it also
+    asks what is really free there now, which an amount of the place tells.
     """
+    if _REALLY_FREE in start.casefold():
+        for part in conjuncts(start):
+            if _REALLY_FREE in part.casefold():
+                start = start.replace(f" && ({part})", "", 1)
     if KEPT_MARK.casefold() not in start.casefold():
         return start
     for part in conjuncts(start):

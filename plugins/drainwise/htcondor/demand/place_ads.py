@@ -13,10 +13,14 @@ from drainwise.htcondor.ads.values import Ad, moment, text
 from drainwise.htcondor.demand.expressions import without_kept_room
 from drainwise.htcondor.demand.node_classes import EXPRESSION
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
+from drainwise.htcondor.node import SECOND_SLOT
 from drainwise.pool.amounts import Amounts
 
-PLACES = "DynamicSlot =!= true && Offline =!= true && Draining =!= true"
-"""The slots where jobs start and cores come back; a node that is being drained takes no jobs."""
+PLACES = f"DynamicSlot =!= true && Offline =!= true && Draining =!= true && {SECOND_SLOT} =!= true"
+"""The slots where jobs start and cores come back; a node that is being drained takes no jobs.
+
+Of two slots over the same cores the first one stands for both.
+"""
 
 PECULIAR = f'Start =!= true || {MACHINE_RESOURCES} =!= "Cpus Memory Disk Swap"'
 """Of these, the ones that do not take every job, or have what not every node has."""

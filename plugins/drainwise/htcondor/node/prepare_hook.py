@@ -85,7 +85,10 @@ def host_side(machine: dict[str, Literal], settings: NodeSettings) -> HostFacts:
         physical, logical = host.cores()
     elif logical == physical:
         logical = 0  # the draft's way of saying that hyper-threading is off
-    return host_facts(settings, whole(machine, "TotalCpus"), physical, logical)
+    total = whole(machine, "TotalCpus")
+    if settings.is_returning_parts and total is not None:
+        total //= 2  # a second slot has the same cores again
+    return host_facts(settings, total, physical, logical)
 
 
 def job_side(job: dict[str, Literal], machine: dict[str, Literal], settings: NodeSettings, now: int) -> JobFacts:

@@ -35,6 +35,7 @@ from drainwise.htcondor.node import knobs as node_knobs
 from drainwise.htcondor.node.cron_record import NODE_TAG, remember, remembered
 from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
 from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
+from drainwise.htcondor.node.parts import returned_by, with_time
 from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
@@ -150,12 +151,14 @@ def collect(
     hooks: int = 0,
     observed: ObservedSlots | None = None,
     clients: ClientRules | None = None,
+    is_returning_parts: bool = False,
 ) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
     Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
     `vacate_ad`. hooks: see `hooks_since`. observed: None where the site does not want its jobs to be looked at.
-    clients: where rows ask for attributes of jobs. Raises OSError when $(EXECUTE) itself cannot be read.
+    clients: where rows ask for attributes of jobs. is_returning_parts: whether pilots may return some of their cores.
+    Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
     started: dict[str, int] = {}
@@ -180,6 +183,8 @@ def collect(
             if seen is not None and seen.told is not None and seen.has_worked and is_weak:
                 report = observed_report(seen.told)
             parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
+            if is_returning_parts and report is not None and report.returned_cores is not None:
+                parts.append(returned_by(None if refuted else report, job, now, heartbeat_limit))
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
             if seen is not None and seen.told is not None:
@@ -241,7 +246,7 @@ def output(
     for slot, (ad, _) in published.items():
         if ad:
             push = "" if before.get(slot, nothing)[0] == marks[slot][0] else " update:true"
-            parts.append(f"{ad}\n- {slot}{push}")
+            parts.append(f"{with_time(ad, now)}\n- {slot}{push}")
     gone = [slot for slot, (ad, _) in before.items() if ad != nothing[0] and not published.get(slot, ("",))[0]]
     parts += [f"SlotMergeConstraint = false\n- {slot} update:true" for slot in gone]
     return "\n".join(parts) + "\n"
@@ -264,7 +269,8 @@ def run(knobs: dict[str, str]) -> None:
     observed = _observed(knobs["state"], startd, settings)
     clients = settings.clients if settings.clients is not None and settings.clients.attributes() else None
     published = collect(
-        *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients)
+        *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
+        is_returning_parts=settings.is_returning_parts,
     )
     marks = marks_of(published)
     orders = None if possible is None else since

@@ -83,12 +83,12 @@ def job_deadline(slot: dict[str, Literal], notice: SiteAd | None, now: int) -> i
     return deadline
 
 
-def slot_ad(scratch: str, more: tuple[str, ...] = ()) -> dict[str, Literal]:
-    """Read the slot's refreshed ad, `more` attributes of it too; empty when there is none (yet)."""
+def slot_text(scratch: str) -> bytes:
+    """Read the slot's refreshed ad; empty when there is none (yet)."""
     try:
-        return literals(read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT), SLOT_ATTRIBUTES + more)
+        return read_bounded(sandbox.update_ad(scratch), sandbox.AD_LIMIT)
     except OSError:
-        return {}
+        return b""
 
 
 def is_alone(scratch: str) -> bool:
@@ -135,18 +135,24 @@ def update(settings_path: str) -> None:
     if remark:
         say(remark)
     notice, _ = read_site_ad(scratch, posix.geteuid())
+    ad = slot_text(scratch)
     if settings.kinds:
         from drainwise.htcondor.node.slot_kind import kind_attributes, of_slot  # noqa: PLC0415 - most sites have none
 
-        slot = slot_ad(scratch, kind_attributes(settings))
+        slot = literals(ad, SLOT_ATTRIBUTES + kind_attributes(settings))
         settings = of_slot(settings, slot)
     else:
-        slot = slot_ad(scratch)
+        slot = literals(ad, SLOT_ATTRIBUTES)
+    cores, part, answer = whole(slot, "TotalCpus"), None, None
+    if settings.is_returning_parts:
+        from drainwise.htcondor.node import parts  # noqa: PLC0415 - only where pilots may return some of their cores
+
+        cores, part, answer = parts.real_cores(ad, cores), parts.wish(ad), parts.answer(ad)
     is_glidein = has_glidein(scratch)
     client = client_of(settings, scratch, is_glidein)
     if client is not None:
-        give_notice(scratch, job_deadline(slot, notice, now), planned, now, client)
-    write_job_slots(scratch, settings.job_slots(whole(slot, "TotalCpus")))
+        give_notice(scratch, job_deadline(slot, notice, now), planned, now, client, part, answer)
+    write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it
 

@@ -48,6 +48,7 @@ class Slot:
     """One slot as far as every slot has it: `cores`, its slot weight (0 for one that is none), `heard` of in UNIX s.
 
     `submitter` (the name that is charged) is set while the slot is claimed for a known user, and what it `holds`, too.
+    lent: cores that its run has returned and goes on without; unpaid: those of them that others hold.
     """
 
     ad: Ad
@@ -59,6 +60,8 @@ class Slot:
     heard: int | None
     submitter: str | None
     holds: Amounts | None = None
+    lent: int = 0
+    unpaid: int = 0
 
     @property
     def owner(self) -> str:

@@ -19,7 +19,7 @@ from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.complete_answer import notices_of, require_refilled, require_whole
-from drainwise.htcondor.pool.places import places_of
+from drainwise.htcondor.pool.places import counted_once, places_of, without_lent
 from drainwise.htcondor.pool.slots import Slot, client_of, given_back, heard_lately, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
 from drainwise.htcondor.shares.accounting import Accounts, Use, accounting_record, groups, rooms
@@ -57,11 +57,12 @@ def snapshot_of(
     records = [record for record in map(accounting_record, others.accounting) if record is not None]
     known, startds, names = groups(records), Startds(others.startds), Accounts(records)
     seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients, sent)
-    slots = seen.slots
+    slots = counted_once(seen.slots, startds, now)
     claimed = [slot for slot in slots if slot.submitter is not None]
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now)
     require_whole(slots, seen.gone, claimed, others.accounting, records, now)
-    ratio, strange = _cores_per_weight(slots)
+    shared = set(startds.second.values())
+    ratio, strange = _cores_per_weight([slot for slot in slots if startds.place_of(slot.name) not in shared])
     back = given_back(slots, now)
     held = [slot for slot in claimed if slot.name not in back]
     answer = told() if told is not None else None
@@ -69,16 +70,16 @@ def snapshot_of(
     submitters = [ad for ad in others.submitters if heard_lately(ad, now)]
     limits = _limits(slots, held, startds, {name: room * ratio for name, room in rooms(records).items()}, ratio)
     demand = demand_of(submitters, others.schedds, limits, jobs, names.__getitem__)
-    in_use = [(slot.submitter or "", slot.cores) for slot in held]
+    in_use = [(slot.submitter or "", slot.cores - slot.unpaid) for slot in held]
     uses = uses_of(in_use, demand.waiting, records, known, names, ratio)
     free = [slot for slot in slots if slot.usable or slot.name in back]
     places = () if jobs is None else places_of(jobs.places, claimed, back, startds, now)
-    cores = sum(slot.cores for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
+    cores = sum(slot.cores - slot.lent for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
     accounts = accounts_of(uses, records, known, ratio, cores)
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     return Snapshot(
         taken=now,
-        pilots=tuple(closed_pilots(seen.pilots(), slots)),
+        pilots=tuple(closed_pilots(without_lent(seen.pilots(), slots), slots)),
         accounts=accounts,
         free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
         user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in claimed), records),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, moment, odd_number, text, whole
-from drainwise.htcondor.node import CRON_VERSION, HOOKS_SINCE, UPDATE_INTERVAL
+from drainwise.htcondor.node import CRON_VERSION, HOOKS_SINCE, RETURNED_AGE, SECOND_SLOT, UPDATE_INTERVAL
 from drainwise.htcondor.pool.slots import SILENT_AFTER, Slot
 from drainwise.pool.clocks import CLOCKS_DIFFER
 
@@ -24,11 +24,16 @@ _LONGEST_INTERVAL = 86_400
 
 @dataclass(frozen=True)
 class _Parent:
-    """A slot that has dynamic slots: when its ad came, its startd's start (UNIX s), and their numbers if stated."""
+    """A slot that has dynamic slots: when its ad came, its startd's start (UNIX s), and their numbers if stated.
+
+    cores: those of its dynamic slots included. returned_age: see `Startds.returned_age`.
+    """
 
     heard: int
     started: int | None
     children: frozenset[object] | None
+    cores: int = 0
+    returned_age: int = 0
 
 
 class Startds:
@@ -43,6 +48,8 @@ class Startds:
         self.started: dict[str, int] = {}
         self.hooks_since: dict[str, int] = {}
         """Since when (UNIX s) all jobs that start on a node find its hooks; not there where its cron does not tell."""
+        self.second: dict[str, str] = {}
+        """The second slots over the cores of others (see `[htcondor] partial_return`), each with that first one."""
         self.versions: dict[str, str] = {}
         """Of drainwise on each node where it publishes; "" where it does not say it."""
         self._intervals: dict[str, int] = {}
@@ -70,7 +77,10 @@ class Startds:
         if said is not None or since is not None:
             self.versions[machine] = said or ""
         self._heard[machine] = max(heard, self._heard.get(machine, 0))
-        self._parents[name] = _Parent(heard, started, _children(ad))
+        age = whole(ad, RETURNED_AGE) or 0
+        self._parents[name] = _Parent(heard, started, _children(ad), cores or 0, age)
+        if ad.get(SECOND_SLOT) is True:
+            self.second[name] = f"slot1@{name.partition('@')[2]}"
 
     @property
     def machines(self) -> frozenset[str]:
@@ -122,7 +132,18 @@ class Startds:
         """Return the name of the slot to which this one's cores go back: its own one unless it is dynamic."""
         head, _, host = slot.partition("@")
         parent = f"{head.rpartition('_')[0]}@{host}"
-        return parent if parent in self._parents else slot
+        place = parent if parent in self._parents else slot
+        return self.second.get(place, place)
+
+    def cores_of(self, place: str) -> int:
+        """Return the cores of a partitionable slot with its dynamic slots; 0 for one that is not known."""
+        parent = self._parents.get(place)
+        return 0 if parent is None else parent.cores
+
+    def returned_age(self, place: str) -> int:
+        """Return for how long (s) the node of a slot believes what it has read of cores that pilots have returned."""
+        parent = self._parents.get(place)
+        return 0 if parent is None else parent.returned_age
 
     def _silent_after(self, machine: str) -> int:
         interval = self._intervals.get(machine)

@@ -1,0 +1,104 @@
+"""Nodes whose pilots return cores: two slots over the same cores, of which each core counts once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drainwise.htcondor.demand.expressions import without_kept_room
+from drainwise.htcondor.pool.places import counted_once, lent_cores
+from drainwise.htcondor.pool.slots import Slot, slot_of
+from drainwise.htcondor.pool.startds import Startds
+
+NOW, HOST, CORES = 1795260000, "node1.pool.test", 8
+AGE = 30
+
+
+def slot(name: str, cores: int, **more: object) -> Slot:
+    """A slot of the node; a dynamic one is claimed by the job that is named after it."""
+    ad: dict[str, Any] = {
+        "Name": f"{name}@{HOST}",
+        "Machine": HOST,
+        "Cpus": cores,
+        "Memory": 1024,
+        "State": "Unclaimed",
+    }
+    if "_" in name:
+        ad |= {"State": "Claimed", "RemoteUser": "alice@pool.test", "GlobalJobId": f"ce#{name[-1]}.0#{NOW - 900}"}
+        ad |= {"JobStart": NOW - 900}
+    else:
+        ad["PartitionableSlot"] = True
+    found = slot_of({**ad, **more})
+    assert found is not None
+    return found
+
+
+def returned(name: str, cores: int, given: int, age: int = 1) -> Slot:
+    """A slot whose pilot has returned some of its cores; age: since its node has read so, s."""
+    bare = slot(name, cores)
+    return slot(name, cores, PilotReturnedBy=bare.run, PilotReturnedAt=NOW - age, PilotReturnedCpus=given)
+
+
+def startds(*more: dict[str, Any]) -> Startds:
+    """The node's two partitionable slots."""
+    return Startds(
+        [
+            {"Name": f"{name}@{HOST}", "Machine": HOST, "TotalSlotCpus": CORES, "PilotReturnedAge": AGE, **second}
+            for name, second in (("slot1", {}), ("slot2", {"PilotSecondSlot": True}))
+        ]
+        + list(more)
+    )
+
+
+def test_lent_is_what_this_run_returned_and_its_node_has_read_lately() -> None:
+    """Not another run's word, not an old one, and never all cores."""
+    assert lent_cores(returned("slot1_1", 8, 5), AGE, NOW) == 5
+    assert lent_cores(returned("slot1_1", 8, 8), AGE, NOW) == 7
+    assert lent_cores(returned("slot1_1", 8, 5, age=AGE), AGE, NOW) == 0
+    other = slot("slot1_1", 8, PilotReturnedBy=f"ce#1.0#{NOW}@{NOW - 900}", PilotReturnedAt=NOW, PilotReturnedCpus=5)
+    assert lent_cores(other, AGE, NOW) == 0
+
+
+def test_what_is_returned_is_free_once_and_paid_for_until_others_hold_it() -> None:
+    """8 cores, 5 returned, 3 of them borrowed: 2 are free, and the pilot pays for 5."""
+    seen = [slot("slot2", 5), returned("slot1_1", 8, 5), slot("slot2_1", 3)]
+    found = {one.name.partition("@")[0]: one for one in counted_once(seen, startds(), NOW)}
+    assert set(found) == {"slot1", "slot1_1", "slot2_1"}
+    assert (found["slot1"].cores, found["slot1"].weight, found["slot1"].usable) == (2, 2.0, True)
+    assert (found["slot1_1"].lent, found["slot1_1"].unpaid) == (5, 3)
+    holds = found["slot1_1"].holds
+    assert holds is not None and holds.cores == 3
+
+
+def test_a_pool_without_such_nodes_is_as_it_is() -> None:
+    """Also a slot2 of another kind: nothing is taken from it."""
+    seen = [slot("slot1", 8), slot("slot2", 8), slot("slot2_1", 3)]
+    assert counted_once(seen, Startds([{"Name": f"slot2@{HOST}", "Machine": HOST, "TotalSlotCpus": 8}]), NOW) is seen
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 8), st.integers(0, 9)), max_size=5),
+    st.lists(st.integers(1, 4), max_size=6),
+)
+def test_each_core_counts_once(pilots: list[tuple[int, int]], others: list[int]) -> None:
+    """What is held, without what is lent, and what is free are the node's cores, and so is what is paid for."""
+    first = [returned(f"slot1_{number}", cores, given) for number, (cores, given) in enumerate(pilots)]
+    second = [slot(f"slot2_{number}", cores) for number, cores in enumerate(others)]
+    lent = sum(lent_cores(one, AGE, NOW) for one in first)
+    claimed = sum(one.cores for one in (*first, *second))
+    if sum(one.cores for one in first) > CORES or claimed - lent > CORES:
+        return  # START lets nobody in then
+    found = counted_once([slot("slot1", 1), slot("slot2", 8), *first, *second], startds(), NOW)
+    assert sum(one.cores - one.lent for one in found) == CORES
+    paid = sum(one.cores - one.unpaid for one in found if one.submitter is not None)
+    assert paid == min(claimed, CORES)
+
+
+def test_the_start_of_a_place_is_what_it_is_when_nothing_runs_there() -> None:
+    """What is really free there now is an amount, and no condition of the place."""
+    free = (
+        "ifThenElse(MY.DynamicSlot is true,MY.PilotFreeCpus >= 0 && true,int(TARGET.RequestCpus) <= MY.PilotFreeCpus)"
+    )
+    assert without_kept_room(f"(X && (Y)) && (true) && ({free})") == "(X && (Y)) && (true)"
