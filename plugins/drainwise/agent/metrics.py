@@ -58,8 +58,7 @@ class Metrics:
 
     def __init__(self, policy: str, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
-        self._accounts: set[str] = set()
-        self._shown: dict[Gauge, set[str]] = {}
+        self._accounts, self._shown = set[str](), dict[Gauge, set[str]]()
         ProcessCollector(registry=registry)
 
         def gauge(name: str, text: str, *labels: str) -> Gauge:
