@@ -193,8 +193,9 @@ def assert_kills_lose_what_the_plan_promises(stage: Stage) -> None:
         return {line.split()[0] for line in lines if "ends learned" in line} == wanted
 
     stage.wait_for(said, stage.seconds, "the same in the table")
-    promised = stage.pilots("plan", "--cores", str(ALL_CORES), "--user", stage.user, "--horizon", "2m")
-    assert promised.keys() == kinds.keys(), stage.command("plan", "--cores", str(ALL_CORES), "--user", stage.user, "--horizon", "2m")
+    plan = ("plan", "--cores", str(ALL_CORES), "--user", stage.user, "--horizon", "2m")
+    promised = stage.pilots(*plan)
+    assert promised.keys() == kinds.keys(), stage.command(*plan)
     stage.kill()
     found = {kind: lost(stage.home, kind) for kind in kinds}
     for kind, (really, _) in found.items():
