@@ -129,7 +129,8 @@ class Stage:
 
     home: of their user, as the test sees it. names: of each kind, what drainwise calls its pilot. command: runs
     drainwise with these words. agent: one that goes on, with its metrics in `metrics`. kill: ends all four at once,
-    and waits until they have gone. interval: seconds between two looks of a node. seconds: how long anything may take. user: who runs them.
+    and waits until they have gone. interval: seconds between two looks of a node. seconds: how long anything may
+    take. user: who runs them.
     """
 
     home: Path
