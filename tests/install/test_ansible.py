@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+import drainwise
+from built_packages import built
 from clean_machine import InstalledMachine
 from drainwise.install.edited_files import signed
 from drainwise.install.rendered_tree import RenderedFile
@@ -43,18 +45,18 @@ def ansible(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def debs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("debs")
-    subprocess.run([f"{ROOT}/scripts/package", "deb", "--out", place], check=True, timeout=300)
-    return place
+def debs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return built("deb", drainwise.__version__, tmp_path_factory)
 
 
 @pytest.fixture
-def machine(ansible: Path, debs: Path) -> Iterator[InstalledMachine]:
+def machine(ansible: Path, debs: dict[str, Path]) -> Iterator[InstalledMachine]:
     with InstalledMachine("bookworm") as one:
         srv = Path(one.root, "srv")
         shutil.copytree(ansible, srv / "ansible")
-        shutil.copytree(debs, srv / "debs")
+        (srv / "debs").mkdir()
+        for package in debs.values():
+            shutil.copy(package, srv / "debs")
         shutil.copytree(Path(ROOT, "packaging", "ansible", "roles"), srv / "roles")
         for name in ("condor_reconfig", "scontrol"):
             program = Path(one.root, "usr", "sbin", name)
