@@ -33,6 +33,7 @@ from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
 from drainwise.reclaim.history import PilotOutcome
+from drainwise.reclaim.settings import BROKEN_PROMISES
 
 EVER = 1 << 62
 """Seconds: a heartbeat of any age."""
@@ -196,3 +197,19 @@ def is_kept(order: OpenOrder, ending: Ending) -> bool | None:
 
 def _kept(kind: str, vacated: bool, ended: int, deadline: int) -> bool | None:
     return not vacated and ended <= deadline if kind == LEAVE else None
+
+
+WEIGHT = 10
+"""Orders that `BROKEN_PROMISES` counts as."""
+LEAST, MOST = 0.01, 0.75
+"""The bounds of the probability."""
+
+
+def broken_probability(leaving: int, broken: int) -> float:
+    """Return how likely a user's pilot does not leave by itself as it says: the tail of a promise.
+
+    leaving: its pilots that were to leave; broken: those of them that did not in time. Of a pilot whose payloads should
+    have ended before its deadline some may still run then, and are lost: an order to leave costs that probability times
+    what is lost. As long as little is known of a user it is drawn to `BROKEN_PROMISES`.
+    """
+    return min(MOST, max(LEAST, (broken + BROKEN_PROMISES * WEIGHT) / (leaving + WEIGHT)))

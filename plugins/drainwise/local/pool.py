@@ -6,32 +6,41 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
 from drainwise.local.job import RUNNING, LocalJob, client_of
-from drainwise.local.lease.returned import held_cores, without_part
+from drainwise.local.lease.returned import held_cores
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
-from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart
+from drainwise.pilotad.partial_return import NOTHING_RETURNED, PartialReturn, ReturnedPart, asked
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 
 
 class LocalPool:
     """The local batch system in `directory`; stale_after: seconds without a round after which its daemon is stuck.
 
-    clients: which pilots are of which kind of client.
+    clients: which pilots are of which kind of client. is_for_parts: whether pilots may be asked for parts by who reads
+    its snapshots; else these show no wish and nobody who can return any.
     """
 
-    def __init__(self, directory: str, stale_after: float = STALE_AFTER, clients: ClientRules | None = None) -> None:
-        self._directory, self._stale_after, self._clients = os.path.abspath(directory), stale_after, clients
+    def __init__(
+        self,
+        directory: str,
+        stale_after: float = STALE_AFTER,
+        clients: ClientRules | None = None,
+        is_for_parts: bool = False,
+    ) -> None:
+        self._directory, self._stale_after = os.path.abspath(directory), stale_after
+        self._clients, self._is_for_parts = clients, is_for_parts
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`: as the daemon's last round left it; refused without a live daemon."""
         with self._open() as store:
-            return snapshot_of(store.state(now), now, self._clients)
+            return snapshot_of(store.state(now), now, self._clients, self._is_for_parts)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order stands in the state when this returns, and the daemon has been woken."""
@@ -81,8 +90,13 @@ class LocalPool:
         return store
 
 
-def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None) -> Snapshot:
-    """Return the snapshot of `state` at `now` (UNIX s). A job larger than every node does not count as waiting."""
+def snapshot_of(
+    state: LocalState, now: int, clients: ClientRules | None = None, is_for_parts: bool = False
+) -> Snapshot:
+    """Return the snapshot of `state` at `now` (UNIX s). A job larger than every node does not count as waiting.
+
+    clients, is_for_parts: as in `LocalPool`.
+    """
     largest = max((node.cores for node in state.nodes), default=0)
     waiting = [job for job in state.waiting if job.cores <= largest]
     in_use: Counter[str] = Counter()
@@ -93,7 +107,10 @@ def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None)
         by_user[job.request.user] += held_cores(job, returned)
     return Snapshot(
         taken=now,
-        pilots=tuple(_pilot(job, state, returned, clients) for job in state.live if job.state == RUNNING),
+        pilots=tuple(
+            _with_wish(pilot, state, returned, now) if is_for_parts else pilot
+            for pilot in (_pilot(job, state, returned, clients) for job in state.live if job.state == RUNNING)
+        ),
         accounts=tuple(
             _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
         ),
@@ -105,9 +122,6 @@ def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None)
 def _pilot(
     job: LocalJob, state: LocalState, returned: Mapping[str, ReturnedPart], clients: ClientRules | None
 ) -> Pilot:
-    report = state.reports.get(job.run)
-    if job.run in returned and report is not None:
-        report = without_part(report)
     return Pilot(
         run=job.run,
         name=str(job.job_id),
@@ -117,11 +131,18 @@ def _pilot(
         cores=held_cores(job, returned),
         started=job.started,
         lease_end=job.wall_end,
-        report=report,
+        report=state.reports.get(job.run),
         deadline=job.deadline,
         leaving=job.removed or job.term_sent is not None,
         client=client_of(job.request, clients).name,
+        returned=returned.get(job.run, NOTHING_RETURNED).cores,
     )
+
+
+def _with_wish(pilot: Pilot, state: LocalState, returned: Mapping[str, ReturnedPart], now: int) -> Pilot:
+    """Return the pilot with what it is asked for and can return, all but one core if its statement is believed."""
+    wish = asked(state.parts.get(pilot.run), pilot.cores + pilot.returned, now, pilot.returned)
+    return replace(pilot, can_return=pilot.cores - 1 if pilot.run in returned else 0, asked=wish.cores)
 
 
 def _account(name: str, quota: int, in_use: int, waiting: list[WaitingJob]) -> Account:

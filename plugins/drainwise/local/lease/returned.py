@@ -7,7 +7,7 @@ its node then owes cores, and each pilot there is told to leave so many alone un
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.partial_return import (
@@ -80,10 +80,3 @@ def acknowledged(job: LeasedCores, returned: Mapping[str, ReturnedPart], owed: i
     """Return what a pilot is told about its statement; None where none is believed. owed: cores by its node."""
     part = returned.get(job.run)
     return None if part is None else acknowledgement(part, job.cores, part.cores + owed)
-
-
-def without_part(report: PilotReport) -> PilotReport:
-    """Return the report as one of a lease of the cores that are left: what is returned is none of it."""
-    names = [name for name in PilotReport.__match_args__ if not name.startswith("returned_")]
-    values: dict[str, Any] = {name: getattr(report, name) for name in names}
-    return PilotReport(**values)
