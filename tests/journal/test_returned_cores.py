@@ -13,11 +13,12 @@ from drainwise.identity.identity import PilotIdentity
 from drainwise.journal.entries import part_event
 from drainwise.journal.event import DONE, REFUSED
 from drainwise.journal.file import journal_line
+from drainwise.journal.history import reported_parts
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import PassedOver
 from drainwise.journal.report import DAY, PartSums, as_json, report_on
 from drainwise.journal.report_html import page
-from drainwise.journal.returned import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE, reported_parts
+from drainwise.journal.returned import LONGEST_UNWRITTEN, MOST_WRITTEN_AT_ONCE
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot
 
@@ -130,7 +131,7 @@ def journal(tmp_path: Path) -> str:
     agent.lines.write(part_event(replace(part_of(4, **bea), identity=sent), PartialReturn(6), DONE, "", "", 0, NOW))  # type: ignore[arg-type]
     agent.lines.write(part_event(part_of(1, returned=4), PartialReturn(0), DONE, "", "enough", 0, NOW + 700))
     for after, first, last in ((0, 0, 0), (100, 4, 3), (200, 4, 6), (1100, 0, 2), (1200, 0, 2)):
-        hers = replace(part_of(4, returned=last, asked=6, used=7.0 - last, **bea), identity=sent)  # type: ignore[arg-type]
+        hers = replace(part_of(4, returned=last, asked=6, used=7.0 - last, **bea), identity=sent)
         agent.look(after, part_of(1, returned=first), part_of(2), hers)
     agent.look(1300)
     (tmp_path / "journal").write_text(agent.lines.text)
@@ -154,7 +155,7 @@ def test_the_report_has_what_each_user_returned(journal: str) -> None:
         "realised_waste": BEA.wasted,
     }
     for more in ({"user": "bea"}, {"identity": PilotIdentity(vo="cms")}):
-        of_one = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], NOW - DAY), **more)  # type: ignore[arg-type]
+        of_one = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], NOW - DAY), **more)
         assert of_one.part_total == BEA
     assert reported_parts([journal], NOW + 1301) == []
 

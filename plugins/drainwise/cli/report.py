@@ -20,10 +20,9 @@ from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.facts.units import core_hours, duration
-from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders
+from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders, reported_parts
 from drainwise.journal.read import PassedOver
 from drainwise.journal.report import DAY, PartSums, Report, Sums, as_json, report_on
-from drainwise.journal.returned import reported_parts
 from drainwise.journal.unmet import unused_in
 
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))

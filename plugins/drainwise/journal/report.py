@@ -11,8 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from drainwise.identity.identity import ANYBODY, PilotIdentity
-from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ORDERED, OPEN, VACATED, WITHDRAWN, ReportedOrder
-from drainwise.journal.returned import ReportedPart
+from drainwise.journal.history import (
+    ENDS,
+    IN_TIME,
+    LATE,
+    NOT_ORDERED,
+    OPEN,
+    VACATED,
+    WITHDRAWN,
+    ReportedOrder,
+    ReportedPart,
+)
 
 DAY = 86_400
 

@@ -1,4 +1,4 @@
-"""What pilots have returned of their cores while they went on, and what idled for it: seen, remembered, and read again.
+"""What pilots have returned of their cores while they went on, and what idled for it: seen and remembered.
 
 Each look shows what a pilot has returned, what it is asked for, and by its report how many of its cores are in use. So
 from one look to the next at least the smaller number of both was returned. What it was asked for at the earlier look,
@@ -8,13 +8,12 @@ is known, and what idles in one that has an order is the order's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from drainwise.identity.identity import ANYBODY, PilotIdentity, as_values
-from drainwise.journal.event import DONE, PART, RETURNED, VERSION, Event, moment, number, objects, text, whole
-from drainwise.journal.read import PassedOver, events_of
-from drainwise.journal.stories import identity_in
+from drainwise.identity.identity import as_values
+from drainwise.journal.event import RETURNED, VERSION, Event, moment, objects, text
+from drainwise.journal.history import part_of
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.columns import claimed_values
 
@@ -109,7 +108,7 @@ class ReturnedSeen:
         """Take in what was written. Raises ValueError for an event that is not sound."""
         time = moment(event, "time")
         for one in objects(event, "pilots"):
-            run, part = text(one, "run"), _part_in(one, time)
+            run, part = text(one, "run"), part_of(one, time)
             known = self._pilots.get(run)
             if known is None and part.returned:
                 whose = {name: one.get(name) for name in _WHOSE}
@@ -132,60 +131,3 @@ def _idle(pilot: Pilot, now: int, heartbeat_limit: int) -> float:
         return 0.0
     said = claimed_values(pilot, now, heartbeat_limit)
     return 0.0 if said is None else max(0.0, min(pilot.returning, pilot.cores - said.used_cpu))
-
-
-@dataclass(frozen=True)
-class ReportedPart:
-    """What the journal tells of one pilot at `time`, UNIX s: a wish for cores, or what was seen of it since before.
-
-    is_wish: it was asked for more than it had returned. returned: cores. core_seconds: returned. wasted: core-seconds.
-    """
-
-    run: str
-    account: str
-    user: str
-    time: int
-    identity: PilotIdentity = ANYBODY
-    is_wish: bool = False
-    returned: int = 0
-    core_seconds: int = 0
-    wasted: int = 0
-
-
-def reported_parts(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[ReportedPart]:
-    """Return the parts of the journal's files from `begin` (UNIX s) on, in their order.
-
-    An event that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
-    """
-    found: list[ReportedPart] = []
-    passed_over = passed_over or PassedOver()
-    for event in events_of(paths, PART, RETURNED):
-        try:
-            time = moment(event, "time")
-            if time < begin:
-                continue
-            if event["event"] == RETURNED:
-                found += [_part_in(one, time) for one in objects(event, "pilots")]
-            elif event.get("outcome") == DONE and whole(event, "asked") > whole(event, "returned"):
-                found.append(ReportedPart(*_names_in(event), time, identity_in(event), is_wish=True))
-        except ValueError:
-            passed_over.lines += 1
-    return found
-
-
-def _names_in(one: Event) -> tuple[str, str, str]:
-    return text(one, "run"), text(one, "account"), text(one, "user")
-
-
-def _part_in(one: Event, time: int) -> ReportedPart:
-    returned, core_seconds, wasted = whole(one, "returned"), number(one, "core_seconds"), number(one, "wasted")
-    if returned < 0 or core_seconds < 0 or wasted < 0:
-        raise ValueError("returned, core_seconds, wasted: expected 0 or more")
-    return ReportedPart(
-        *_names_in(one),
-        time,
-        identity_in(one),
-        returned=returned,
-        core_seconds=round(core_seconds),
-        wasted=round(wasted),
-    )
