@@ -11,12 +11,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from drainwise.local.job import RUNNING
 from drainwise.local.store import LocalStore
-from local_batch import ENVIRONMENT, Batch, until
+from local_batch import ENVIRONMENT, PLUGINS, Batch, until
 
 SITE = "[reclaim]\nmin_age = 0s\n[agent]\nperiod = 1s\nlongest_pause = 2s\nkill_switch = {0}/kill-switch\n{1}"
 PILOTS, CORES = 4, 4
@@ -222,3 +223,89 @@ def test_nothing_of_it_is_left_where_it_was_not_asked_to_write(play: Play) -> No
     [lock] = [name for name in os.listdir(play.batch.directory) if name.startswith("agent")]
     assert lock.endswith(".lock") and (Path(play.batch.directory) / lock).read_text() == ""
     assert {path.name for path in play.place.iterdir()} == {"a.log", "a.socket", "journal", "site.ini"}
+
+
+class Shrinking(Play):
+    """Two pilots of alice's with payloads of one core, each of which ends when it is told to; bob is owed half."""
+
+    def __init__(self, batch: Batch, place: Path) -> None:
+        self.batch, self.place, self.site, self.agents = batch, place, place / "site.ini", []
+        self.settle("[local]\npartial_return = yes\n")
+        batch.start(cores=16)
+        self.queues = [place / "first", place / "second"]
+        for queue in self.queues:
+            queue.mkdir()
+            for number in range(14):
+                waits = f"until [ -e {queue}/end-{number:02} ]; do sleep 0.2; done"
+                payload = {"command": waits, "expected": 3000, "maximum": 30000, "priority": -number}
+                (queue / f"p{number:02}.json").write_text(json.dumps(payload))
+        program = f"PYTHONPATH={PLUGINS} exec {sys.executable} -B -m drainwise pilot run --poll 0.2"
+        self.pilots = [batch.submit(f"{program} --queue {queue}", cores=8, wall=36000)[0] for queue in self.queues]
+
+    def cores(self) -> list[tuple[int, float | None]]:
+        """The cores that each pilot of alice's holds, and those that it uses by its report."""
+        pilots = self.batch.pool.snapshot(int(time.time())).pilots
+        found = {one.name: (one.cores, None if one.report is None else one.report.used_cpu) for one in pilots}
+        return [found[str(job_id)] for job_id in self.pilots]
+
+    def wishes(self) -> list[int]:
+        """The cores that are asked of each pilot."""
+        with LocalStore(self.batch.directory) as store:
+            parts = store.state(time.time()).parts
+        runs = [self.batch.job(job_id).run for job_id in self.pilots]
+        return [parts[run].cores if run in parts else 0 for run in runs]
+
+    def events(self) -> list[dict[str, Any]]:
+        """The agent's journal, as far as it is written."""
+        lines = (self.place / "journal").read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def returned(self) -> dict[str, int]:
+        """The cores that pilots have returned, as the journal has it last."""
+        seen = [one for event in self.events() if event["event"] == "returned" for one in event["pilots"]]
+        return {one["name"]: one["returned"] for one in seen}
+
+
+@pytest.fixture
+def shrinking(batch: Batch, tmp_path: Path) -> Iterator[Shrinking]:
+    """The scene."""
+    made = Shrinking(batch, tmp_path)
+    try:
+        yield made
+    finally:
+        for agent in made.agents:
+            agent.close()
+
+
+def test_by_itself_it_gives_bob_his_cores_from_pilots_that_go_on(shrinking: Shrinking) -> None:
+    """Four cores of each pilot, when their payloads have ended; when bob has left, the pilots have them again."""
+    batch = shrinking.batch
+    batch.await_state(RUNNING, *shrinking.pilots)
+    until(lambda: shrinking.cores() == [(8, 8.0)] * 2, "all cores in use")
+    agent = shrinking.agent("a", "--act")
+    agent.await_told("STATUS=ok")
+    bobs = batch.submit("exec sleep 3000", "bob", cores=4, count=2)
+    until(lambda: shrinking.wishes() == [4, 4], "a wish for four cores of each")
+    for queue in shrinking.queues:
+        for number in range(4):
+            (queue / f"end-{number:02}").touch()
+    batch.await_state(RUNNING, *bobs)
+    until(lambda: shrinking.cores() == [(4, 4.0)] * 2, "four cores of each pilot in use")
+    until(lambda: list(shrinking.returned().values()) == [4, 4], "the journal knows of it")
+    until(lambda: shrinking.wishes() == [0, 0], "no wish when nobody waits any more")
+    assert shrinking.cores() == [(4, 4.0)] * 2, "what bob has stays his"
+    for job_id in bobs:
+        batch.said("local", "remove", str(job_id))
+    until(lambda: shrinking.cores() == [(8, 8.0)] * 2, "all cores in use again")
+    until(lambda: list(shrinking.returned().values()) == [0, 0], "the end of it in the journal")
+    assert agent.ends(signal.SIGTERM) == 0
+    assert {event["event"] for event in shrinking.events()} & {"order", "withdrawal"} == set()
+    for job_id, queue in zip(shrinking.pilots, shrinking.queues):
+        assert batch.job(job_id).state == RUNNING
+        ends = [json.loads(line)["event"] for line in (queue / "records.jsonl").read_text().splitlines()]
+        assert (ends.count("done"), ends.count("failed"), ends.count("requeued")) == (4, 0, 0)
+    command = [sys.executable, "-m", "drainwise", "report", "--json", "--journal", str(shrinking.place / "journal")]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True, timeout=60)
+    parts = json.loads(ran.stdout)["parts"]["total"]
+    assert (parts["pilots"], parts["cores_returned"]) == (2, 8)
+    assert parts["core_seconds_returned"] > 0

@@ -76,6 +76,16 @@ def test_the_agent_sees_wishes_and_who_can_return_where_it_may_ask(wish: Partial
     assert shown == [[(6, 9, asked), (0, 0, 0)], [(6, 0, 0), (0, 0, 0)]]
 
 
+def test_a_pilot_that_waits_for_its_cores_goes_without_them() -> None:
+    """Two state that they use all of theirs again; three are held still, and count for who holds them alone."""
+    live = (job(1, 8), job(2, 8), job(3, 3, "bob"))
+    said = {live[0].run: report(0, 7), live[1].run: report(0, 6)}
+    snapshot = snapshot_of(LocalState(ACCOUNTS, (NODE,), live, (), said), NOW, is_for_parts=True)
+    assert [(one.cores, one.returned, one.can_return) for one in snapshot.pilots] == [(7, 1, 6), (6, 2, 5), (3, 0, 0)]
+    assert {one.name: one.cores_in_use for one in snapshot.accounts} == {"alice": 13.0, "bob": 3.0}
+    assert [standing_of(one, NOW, 3600)[0] for one in snapshot.pilots[:2]] == ["fresh"] * 2
+
+
 def test_a_pilot_whose_statement_is_void_can_return_nothing() -> None:
     """Too old."""
     state = LocalState(ACCOUNTS, (NODE,), (job(1, 16),), (), {f"1@{NOW - 100}": report(6, 10)})
