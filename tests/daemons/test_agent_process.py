@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,7 @@ class Shrinking(Play):
         self.queues = [place / "first", place / "second"]
         for queue in self.queues:
             queue.mkdir()
-            for number in range(14):
+            for number in range(90):
                 waits = f"until [ -e {queue}/end-{number:02} ]; do sleep 0.2; done"
                 payload = {"command": waits, "expected": 3000, "maximum": 30000, "priority": -number}
                 (queue / f"p{number:02}.json").write_text(json.dumps(payload))
@@ -247,6 +248,24 @@ class Shrinking(Play):
         pilots = self.batch.pool.snapshot(int(time.time())).pilots
         found = {one.name: (one.cores, None if one.report is None else one.report.used_cpu) for one in pilots}
         return [found[str(job_id)] for job_id in self.pilots]
+
+    def payloads(self, queue: Path) -> Counter[str]:
+        """How many payloads of a queue have started, and what became of those that are over."""
+        return Counter(json.loads(line)["event"] for line in (queue / "records.jsonl").read_text().splitlines())
+
+    def end_one(self) -> None:
+        """End a payload of the pilot that runs the most, while more than eight run.
+
+        A pilot that does not know of its wish yet fills that core again.
+        """
+        runs = {
+            queue: 2 * seen["started"] - sum(seen.values()) for queue in self.queues for seen in [self.payloads(queue)]
+        }
+        if sum(runs.values()) > 8:
+            queue = max(runs, key=runs.__getitem__)
+            done = self.payloads(queue)["done"]
+            (queue / f"end-{done:02}").touch()
+            until(lambda: self.payloads(queue)["done"] > done, "the end of a payload")
 
     def wishes(self) -> list[int]:
         """The cores that are asked of each pilot."""
@@ -278,34 +297,34 @@ def shrinking(batch: Batch, tmp_path: Path) -> Iterator[Shrinking]:
 
 
 def test_by_itself_it_gives_bob_his_cores_from_pilots_that_go_on(shrinking: Shrinking) -> None:
-    """Four cores of each pilot, when their payloads have ended; when bob has left, the pilots have them again."""
+    """Each core when its payload has ended, and nobody is ordered; when bob has left, the pilots have them again."""
     batch = shrinking.batch
     batch.await_state(RUNNING, *shrinking.pilots)
     until(lambda: shrinking.cores() == [(8, 8.0)] * 2, "all cores in use")
     agent = shrinking.agent("a", "--act")
     agent.await_told("STATUS=ok")
-    bobs = batch.submit("exec sleep 3000", "bob", cores=4, count=2)
-    until(lambda: shrinking.wishes() == [4, 4], "a wish for four cores of each")
-    for queue in shrinking.queues:
-        for number in range(4):
-            (queue / f"end-{number:02}").touch()
-    batch.await_state(RUNNING, *bobs)
-    until(lambda: shrinking.cores() == [(4, 4.0)] * 2, "four cores of each pilot in use")
-    until(lambda: list(shrinking.returned().values()) == [4, 4], "the journal knows of it")
+    bobs = batch.submit("exec sleep 3000", "bob", cores=1, count=8)
+    until(lambda: min(shrinking.wishes()) > 0, "a wish for cores of each")
+
+    def is_served() -> bool:
+        shrinking.end_one()
+        return all(batch.job(job_id).state == RUNNING for job_id in bobs)
+
+    until(is_served, "all of bob's jobs run")
     until(lambda: shrinking.wishes() == [0, 0], "no wish when nobody waits any more")
-    assert shrinking.cores() == [(4, 4.0)] * 2, "what bob has stays his"
+    until(lambda: sum(used or 0 for _, used in shrinking.cores()) == 8, "the others in use")
+    assert sum(held for held, _ in shrinking.cores()) == 8, "what bob has stays his"
+    until(lambda: sum(shrinking.returned().values()) == 8, "the journal knows of it")
     for job_id in bobs:
         batch.said("local", "remove", str(job_id))
     until(lambda: shrinking.cores() == [(8, 8.0)] * 2, "all cores in use again")
-    until(lambda: list(shrinking.returned().values()) == [0, 0], "the end of it in the journal")
+    until(lambda: sum(shrinking.returned().values()) == 0, "the end of it in the journal")
     assert agent.ends(signal.SIGTERM) == 0
     assert {event["event"] for event in shrinking.events()} & {"order", "withdrawal"} == set()
     for job_id, queue in zip(shrinking.pilots, shrinking.queues):
         assert batch.job(job_id).state == RUNNING
-        ends = [json.loads(line)["event"] for line in (queue / "records.jsonl").read_text().splitlines()]
-        assert (ends.count("done"), ends.count("failed"), ends.count("requeued")) == (4, 0, 0)
+        assert set(shrinking.payloads(queue)) <= {"started", "done"}
     command = [sys.executable, "-m", "drainwise", "report", "--json", "--journal", str(shrinking.place / "journal")]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True, timeout=60)
     parts = json.loads(ran.stdout)["parts"]["total"]
-    assert (parts["pilots"], parts["cores_returned"]) == (2, 8)
-    assert parts["core_seconds_returned"] > 0
+    assert parts["cores_returned"] >= 8 and parts["core_seconds_returned"] > 0
