@@ -450,6 +450,7 @@ def test_a_lease_shrinks_and_grows_and_its_cores_go_to_who_waits(batch: Batch) -
     until(lambda: holds() == (8, 8), "eight cores in use")
     [bob] = batch.submit("exec sleep 3000", "bob", cores=3)
     batch.said("local", "return", str(job_id), "--cores", "3", "--within", "1h")
+    until(lambda: "asks to have returned 3 of 8 cores" in log(), "the pilot knows what is asked")
     end(0, 1)
     until(lambda: holds() == (6, 6), "two cores returned, none filled again")
     assert batch.job(bob).state == "waiting"
