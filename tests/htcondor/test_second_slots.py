@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.demand.expressions import without_kept_room
-from drainwise.htcondor.pool.places import counted_once, lent_cores
-from drainwise.htcondor.pool.slots import Slot, slot_of
+from drainwise.htcondor.pool.places import counted_once, lent_cores, no_more_lent_notices, with_parts
+from drainwise.htcondor.pool.pool import HTCondorPool
+from drainwise.htcondor.pool.slots import Slot, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.pilotad.report import PilotReport
+from drainwise.pool.facts import Pilot, Snapshot
 
 NOW, HOST, CORES = 1795260000, "node1.pool.test", 8
 AGE = 30
+STATES = PilotReport(NOW, returned_cores=0, returned_since=NOW - 9)
 
 
 def slot(name: str, cores: int, **more: object) -> Slot:
@@ -102,3 +107,48 @@ def test_the_start_of_a_place_is_what_it_is_when_nothing_runs_there() -> None:
         "ifThenElse(MY.DynamicSlot is true,MY.PilotFreeCpus >= 0 && true,int(TARGET.RequestCpus) <= MY.PilotFreeCpus)"
     )
     assert without_kept_room(f"(X && (Y)) && (true) && ({free})") == "(X && (Y)) && (true)"
+
+
+def pilots_of(*slots: Slot, now: int = NOW, report: PilotReport | None = STATES, second: bool = True) -> list[Pilot]:
+    """The pilots of these slots, each with this report, as a snapshot shows them."""
+    node = startds() if second else Startds([{"Name": f"slot1@{HOST}", "Machine": HOST, "TotalSlotCpus": CORES}])
+    found = [pilot_of(one, "group_alice", now, place=node.place_of(one.name)) for one in slots]
+    counted = counted_once([slot("slot2", 8), *slots], node, now)
+    return list(with_parts([replace(one, report=report, cannot="") for one in found if one], counted, node, now))
+
+
+def test_a_pilot_that_states_what_it_returned_can_return_more() -> None:
+    """Where its node has the second slot, all but one of the cores that it holds."""
+    [one] = pilots_of(returned("slot1_1", 8, 5))
+    assert (one.cores, one.returned, one.can_return, one.asked) == (3, 5, 2, 0)
+    [silent] = pilots_of(slot("slot1_1", 8), report=None)
+    [other] = pilots_of(slot("slot1_1", 8), report=PilotReport(NOW))
+    [alone] = pilots_of(slot("slot1_1", 8), second=False)
+    [distrusted] = pilots_of(slot("slot1_1", 8, PilotLendsNoMore=NOW - 9))
+    assert [one.can_return for one in (silent, other, alone, distrusted)] == [0, 0, 0, 0]
+
+
+def test_a_wish_stands_for_its_run_alone_and_until_its_time() -> None:
+    """From then on no more is asked than is returned."""
+    run = slot("slot1_1", 8).run
+    asked = {"PilotReturnAsked": f"ce#9.0#{NOW}@{NOW}=7:0:1 {run}=6:{NOW + 60}:2"}
+    [one] = pilots_of(slot("slot1_1", 8, **asked))
+    assert (one.asked, one.returning) == (6, 6)
+    gives = {"PilotReturnedBy": run, "PilotReturnedAt": NOW - 1, "PilotReturnedCpus": 4}
+    [one] = pilots_of(slot("slot1_1", 8, **asked, **gives))
+    assert (one.asked, one.returned, one.returning) == (6, 4, 2)
+    [one] = pilots_of(slot("slot1_1", 8, **asked, **gives | {"PilotReturnedAt": NOW + 59}), now=NOW + 60)
+    assert (one.asked, one.returned, one.returning) == (4, 4, 0)
+    [one] = pilots_of(slot("slot1_1", 4, **asked))
+    assert one.asked == 3, "one core stays"
+    [other] = pilots_of(slot("slot1_2", 8, PilotReturnAsked=f"{run}=6:0:1"))
+    assert other.asked == 0
+
+
+def test_whom_nothing_is_lent_of_is_told_once() -> None:
+    """By the notices as long as it is so, and once in the journal, as what was followed up."""
+    there = [slot("slot1_1", 4, PilotLendsNoMore=NOW), slot("slot1_2", 4, PilotLendsNoMore=NOW), slot("slot1_3", 4)]
+    [notice] = no_more_lent_notices(there)
+    assert "pilots of alice@pool.test" in notice and HOST in notice
+    pool, seen = HTCondorPool(), Snapshot(NOW, (), (), notices=("another", notice))
+    assert [pool.follow_up(seen), pool.follow_up(seen)] == [[notice], []]

@@ -11,14 +11,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from drainwise.htcondor.ads.values import moment, text, whole
+from drainwise.htcondor.ads.values import moment, named, shown, text, whole
 from drainwise.htcondor.demand.told import SeenPlace
-from drainwise.htcondor.node import RETURNED_AT, RETURNED_BY, RETURNED_CPUS
+from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_AT, RETURNED_BY, RETURNED_CPUS
+from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool.slots import Slot
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.pilotad.partial_return import asked
 from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import Place
+
+NO_MORE_LENT = "not lent any more"
 
 
 def places_of(
@@ -98,13 +102,35 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
         yield replace(stands, name=first, cores=free, weight=float(free))
 
 
-def without_lent(pilots: Iterable[Pilot], slots: Iterable[Slot]) -> Iterator[Pilot]:
-    """Yield the pilots with what comes back when they leave: not what they have returned already."""
-    lenders = {slot.name: slot for slot in slots if slot.lent}
+def with_parts(pilots: Iterable[Pilot], slots: Iterable[Slot], startds: Startds, now: int) -> Iterator[Pilot]:
+    """Yield the pilots with what comes back when they leave: not what they have returned already.
+
+    Those whose node really has the second slot, and lends what they return, can return more if they state what they
+    have returned; they are shown with what they are asked for at `now` (UNIX s).
+    """
+    seen = {slot.name: slot for slot in slots} if startds.second else {}
+    lending = set(startds.second.values())
     for pilot in pilots:
-        slot = lenders.get(pilot.name)
-        yield (
-            pilot
-            if slot is None
-            else replace(pilot, cores=slot.cores - slot.lent, returned=slot.lent, holds=slot.holds)
-        )
+        slot = seen.get(pilot.name)
+        if slot is None or slot.run != pilot.run or pilot.place not in lending:
+            yield pilot
+            continue
+        cores, report = slot.cores - slot.lent, pilot.report
+        states = report is not None and report.returned_cores is not None
+        can = cores - 1 if states and not pilot.cannot and moment(slot.ad, LENDS_NO_MORE) is None else 0
+        wish = asked_of(pilot.run, text(slot.ad, RETURN_ASKED) or "")
+        in_all = asked(wish, slot.cores, now, slot.lent).cores
+        yield replace(pilot, cores=cores, returned=slot.lent, holds=slot.holds, can_return=can, asked=in_all)
+
+
+def no_more_lent_notices(slots: Iterable[Slot]) -> tuple[str, ...]:
+    """Write a sentence for each user of whom nodes lend nothing any more, as a pilot broke its word."""
+    nodes: dict[str, set[str]] = defaultdict(set)
+    for slot in slots:
+        if moment(slot.ad, LENDS_NO_MORE) is not None and slot.submitter is not None:
+            nodes[slot.owner].add(slot.machine)
+    return tuple(
+        f"cores that pilots of {shown(owner)} return are {NO_MORE_LENT} on {named(machines)}: a pilot there went on"
+        " using what it had returned"
+        for owner, machines in sorted(nodes.items())
+    )
