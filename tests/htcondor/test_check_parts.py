@@ -179,6 +179,15 @@ def test_the_second_slot_is_not_drained(answers: Answers, before: str) -> None:
     assert of_central(answers, "DEFRAG_REQUIREMENTS", sites, before=before) is (not before)
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_rendered_is_in_force(answers: Answers, twice: bool) -> None:
+    """With what the site has of its own before it, and in a configuration that HTCondor reads twice."""
+    wanted = expected_knobs(BOTH, "central")
+    lines = "\n".join(knob.line for knob in wanted)
+    live = answers(f"DEFRAG_REQUIREMENTS = Mine\n{lines}\n{lines if twice else ''}", [knob.name for knob in wanted])
+    assert [knob.name for knob in wanted if not knob.in_force(live.get(knob.name.casefold()))] == []
+
+
 @pytest.mark.parametrize("name", ["DEFRAG_WHOLE_MACHINE_EXPR", "DEFRAG_CANCEL_REQUIREMENTS"])
 def test_a_node_is_whole_when_nobody_has_any_of_its_cores(answers: Answers, name: str) -> None:
     """Neither by its first slot nor by the second one, which is never a machine of its own."""

@@ -35,7 +35,7 @@ def ask_for_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iter
     cores = whole(here, "Cpus") or 0
     if wish.cores >= max(1, cores):
         raise ActionRefused(f"{run}: {wish.cores} of its {cores} cores: expected 0 to {max(0, cores - 1)}")
-    if not any(ad.get(SECOND_SLOT) is True for ad in startd_slots(address, (SECOND_SLOT,))):
+    if not any(ad.get(SECOND_SLOT) is True for ad in startd_slots(address, ("Name", SECOND_SLOT))):
         raise ActionRefused(
             f"{machine} has no second slot for cores that pilots return: its startd was not restarted since"
             " [htcondor] partial_return was rendered, or it is not rendered there"
