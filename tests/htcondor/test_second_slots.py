@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from drainwise.htcondor.pool.pool import HTCondorPool
 from drainwise.htcondor.pool.slots import Slot, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 
 NOW, HOST, CORES = 1795260000, "node1.pool.test", 8
@@ -73,8 +75,17 @@ def test_what_is_returned_is_free_once_and_paid_for_until_others_hold_it() -> No
     assert set(found) == {"slot1", "slot1_1", "slot2_1"}
     assert (found["slot1"].cores, found["slot1"].weight, found["slot1"].usable) == (2, 2.0, True)
     assert (found["slot1_1"].lent, found["slot1_1"].unpaid) == (5, 3)
-    holds = found["slot1_1"].holds
-    assert holds is not None and holds.cores == 3
+    assert found["slot1_1"].holds == Amounts(3, 1024)
+
+
+@pytest.mark.parametrize(("stated", "left"), [(None, 1024), (100, 924), (640, 384), (9999, 384)])
+def test_memory_is_lent_as_far_as_it_was_returned_and_belongs_to_the_cores(stated: int | None, left: int) -> None:
+    """As the node's own START has it."""
+    bare = slot("slot1_1", 8)
+    word = {"PilotReturnedBy": bare.run, "PilotReturnedAt": NOW - 1, "PilotReturnedCpus": 5}
+    gives = slot("slot1_1", 8, **word, PilotReturnedMemory=stated)
+    [found] = [one for one in counted_once([slot("slot2", 5), gives], startds(), NOW) if one.name == gives.name]
+    assert found.holds == Amounts(3, left)
 
 
 def test_a_pool_without_such_nodes_is_as_it_is() -> None:

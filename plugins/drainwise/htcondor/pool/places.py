@@ -13,7 +13,14 @@ from dataclasses import replace
 
 from drainwise.htcondor.ads.values import moment, named, shown, text, whole
 from drainwise.htcondor.demand.told import SeenPlace
-from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_AT, RETURNED_BY, RETURNED_CPUS
+from drainwise.htcondor.node import (
+    LENDS_NO_MORE,
+    RETURN_ASKED,
+    RETURNED_AT,
+    RETURNED_BY,
+    RETURNED_CPUS,
+    RETURNED_MEMORY,
+)
 from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool.slots import Slot
 from drainwise.htcondor.pool.startds import Startds
@@ -61,6 +68,12 @@ def lent_cores(slot: Slot, age: int, now: int) -> int:
     return min(whole(slot.ad, RETURNED_CPUS) or 0, slot.cores - 1)
 
 
+def _lent_amounts(slot: Slot, cores: int) -> Amounts:
+    """Return what is lent with so many cores: of the memory that was returned no more than belongs to them."""
+    most = (whole(slot.ad, "Memory") or 0) * cores // slot.cores
+    return Amounts(cores=cores, memory=min(most, whole(slot.ad, RETURNED_MEMORY) or 0))
+
+
 def counted_once(slots: Sequence[Slot], startds: Startds, now: int) -> Sequence[Slot]:
     """Return the slots without the second ones: what is lent of each, and on each first one what is really free.
 
@@ -94,7 +107,7 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
     for slot, given in zip(parts, lent):
         unpaid = min(given, borrowed)
         borrowed -= unpaid
-        holds = None if slot.holds is None else slot.holds.minus(Amounts(cores=given))
+        holds = None if slot.holds is None else slot.holds.minus(_lent_amounts(slot, given))
         yield replace(slot, lent=given, unpaid=unpaid, holds=holds) if given else slot
     free = max(0, cores - claimed + sum(lent))
     stands = undivided.get(first) or next(iter(undivided.values()), None)
