@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import chunk_pilots
 from acting_agent import acting_agent, journal_events
 from condor_pool import CondorPool
+from drainwise.pool.snapshot_json import snapshot_from_json
 from scenario import condor_site
 
 CORES, PILOTS, NODE_CORES, MEMORY = 8, 3, 24, 256
 BOBS = (4, 4, 1, 1, 1, 1)
 """Cores of the jobs that bob comes with: half of the node."""
-PAYLOADS, LONG = 200, 4
+PAYLOADS, LONG, SHORT = 200, 4, 60
 LONG_SECONDS = 4000  # beyond the horizon: nobody may go at the end of these alone, and a whole pilot is dear
 RECLAIM = """\
 period = 2s
@@ -45,7 +46,7 @@ request_disk = 1MB
 should_transfer_files = YES
 when_to_transfer_output = ON_EXIT
 transfer_output_files = ""
-queue
+queue {count}
 """
 
 
@@ -112,7 +113,7 @@ def start_pilot(pool: CondorPool, number: int) -> int:
     words += ["--cores", str(CORES), "--return-memory", str(MEMORY)]
     quoted = " ".join("'" + word.replace("'", "''") + "'" for word in words)
     text = SUBMIT.format(
-        executable="/usr/bin/python3", arguments=quoted, user="alice", cores=CORES, memory=CORES * MEMORY
+        executable="/usr/bin/python3", arguments=quoted, user="alice", cores=CORES, memory=CORES * MEMORY, count=1
     )
     return pool.submit(text, "alice")
 
@@ -131,6 +132,15 @@ def parts(state: Path) -> list[dict[str, Any]]:
     return journal_events(state, "part")
 
 
+def held(pool: CondorPool, site: list[str]) -> dict[str, tuple[float, float]]:
+    """What the runs of each account hold as the agent sees it, and what the account is charged for."""
+    seen = snapshot_from_json(json.loads(condor_site.in_pool(pool, ["snapshot", *site]).stdout))
+    cores = Counter[str]()
+    for pilot in seen.pilots:
+        cores[pilot.account] += pilot.cores
+    return {one.name: (cores[one.name], one.cores_in_use) for one in seen.accounts}
+
+
 def test_three_pilots_give_back_half_of_the_node_and_go_on(release: str) -> None:
     """12 of 24 cores for bob's jobs of 4 and of 1 core; no payload lost, no pilot gone, all taken back at the end."""
     half = NODE_CORES // 2
@@ -146,7 +156,7 @@ def test_three_pilots_give_back_half_of_the_node_and_go_on(release: str) -> None
         states = 'PilotReportStanding == "fresh" && PilotReturnedCpus is 0 && PilotUsedCpu == 8'
         pool.wait_for(lambda: len(pool.slots(states, ["Name"])) == PILOTS, 90, "reports that state what is returned")
         for cores in BOBS:
-            text = SUBMIT.format(executable="/bin/sleep", arguments="3000", user="bob", cores=cores, memory=64)
+            text = SUBMIT.format(executable="/bin/sleep", arguments="3000", user="bob", cores=cores, memory=64, count=1)
             pool.submit(text, "bob")
 
         with acting_agent(pool, *site):
@@ -157,7 +167,12 @@ def test_three_pilots_give_back_half_of_the_node_and_go_on(release: str) -> None
             end = time.monotonic() + 12
             while time.monotonic() < end:
                 assert startd.look().lent == half
-            pool.run(["condor_rm", "bob"], user="bob")
+            assert held(pool, site) == {"group_alice": (half, half), "group_bob": (half, half)}
+            # Many short jobs on what is lent, then nobody.
+            short = SUBMIT.format(executable="/bin/sleep", arguments="2", user="bob", cores=1, memory=64, count=SHORT)
+            first = pool.submit(short, "bob")
+            pool.run(["condor_rm", "-constraint", f'Owner == "bob" && ClusterId < {first}'], user="bob")
+            pool.wait_for(lambda: startd.look() and condor_site.finished(pool, first) == SHORT, 240, "the short jobs")
             after = startd.until(lambda one: one.others == () and one.lent == 0, 120, "the end of what is lent")
             pool.wait_for(lambda: len(pool.slots(states, ["Name"])) == PILOTS, 120, "pilots that use all cores again")
         assert after.runs == begun.runs
