@@ -47,6 +47,9 @@ JOB_DEFAULT_REQUESTDISK = 16384
 # The kernel's settings are the host's.
 ENABLE_KERNEL_TUNING = False
 
+# No job fetches from a cloud. Each starter would ask three Python programs what they can: a second of CPU for each job.
+FILETRANSFER_PLUGINS = $(LIBEXEC)/curl_plugin, $(LIBEXEC)/data_plugin
+
 # A pool of a few seconds.
 SCHEDD_INTERVAL = 5
 SCHEDD_MIN_INTERVAL = 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from drainwise.agent.health import service_manager_of, systemd_manager
@@ -61,3 +63,15 @@ def test_a_unit_that_is_not_used_keeps_nobody(changed: dict[str, str]) -> None:
 @pytest.mark.parametrize("program", ["/does/not/exist", "false"])
 def test_a_machine_without_systemd(program: str) -> None:
     assert systemd_manager(program) is None
+
+
+def test_the_unit_of_a_package_is_found(tmp_path: Path) -> None:
+    """The packages call the agent's unit by its batch system; the way out names that unit."""
+    absent = {"Id": "drainwise-agent.service", "LoadState": "not-found", "UnitFileState": "", "ActiveState": "inactive"}
+    packaged = {**RUNS, "Id": "drainwise-agent-slurm.service", "ActiveState": "inactive"}
+    blocks = ["".join(f"{name}={value}\n" for name, value in one.items()) for one in (absent, packaged)]
+    program = tmp_path / "systemctl"
+    program.write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(blocks) + "END\n")
+    program.chmod(0o755)
+    manager = systemd_manager(str(program))
+    assert manager is not None and manager.look == "systemctl start drainwise-agent-slurm"

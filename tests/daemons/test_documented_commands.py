@@ -30,7 +30,11 @@ THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
     "pip install '.[simulate]'",
 }
 THE_DEMONSTRATION = {"scripts/demo htcondor"}
-ELSEWHERE = {"scripts/demo", "drainwise status --watch"}  # test_local_demo.py, tests/cli/test_watch.py
+ELSEWHERE = {
+    "scripts/demo",
+    "scripts/demo --parts",
+    "drainwise status --watch",
+}  # test_local_demo.py, tests/cli/test_watch.py
 THE_BENCHMARK = {"scripts/bench --write"}
 FROM_A_CENTRAL_MACHINE = {
     "drainwise config keys",
@@ -310,6 +314,7 @@ def documented() -> set[str]:
         "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
     }
     named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
+    named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer
