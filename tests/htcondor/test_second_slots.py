@@ -64,6 +64,9 @@ def test_lent_is_what_this_run_returned_and_its_node_has_read_lately() -> None:
     assert lent_cores(returned("slot1_1", 8, 5), AGE, NOW) == 5
     assert lent_cores(returned("slot1_1", 8, 8), AGE, NOW) == 7
     assert lent_cores(returned("slot1_1", 8, 5, age=AGE), AGE, NOW) == 0
+    word = {"PilotReturnedBy": slot("slot1_1", 8).run, "PilotReturnedCpus": 5, "PilotReturnedAt": NOW - AGE - 9}
+    heard = [slot("slot1_1", 8, **word, LastHeardFrom=NOW - ago) for ago in (9, 10)]
+    assert [lent_cores(one, AGE, NOW) for one in heard] == [0, 5], "as it was when the node spoke"
     other = slot("slot1_1", 8, PilotReturnedBy=f"ce#1.0#{NOW}@{NOW - 900}", PilotReturnedAt=NOW, PilotReturnedCpus=5)
     assert lent_cores(other, AGE, NOW) == 0
 

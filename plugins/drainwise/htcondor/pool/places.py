@@ -58,12 +58,18 @@ def places_of(
 
 
 def lent_cores(slot: Slot, age: int, now: int) -> int:
-    """Return how many cores a slot's own run has returned, as its node believes it at `now` (UNIX s).
+    """Return how many cores a slot's own run has returned, as its node believed it when the slot was heard of.
 
-    age: for how long (s) the node believes what its cron has read. At least one core stays with the run.
+    age: for how long (s) the node believes what its cron has read. now: UNIX s, of a slot that does not say when it was
+    heard of. At least one core stays with the run.
     """
     at, run = moment(slot.ad, RETURNED_AT), slot.run
-    if at is None or run is None or text(slot.ad, RETURNED_BY) != run or at + age <= now:
+    if (
+        at is None
+        or run is None
+        or text(slot.ad, RETURNED_BY) != run
+        or at + age <= (now if slot.heard is None else slot.heard)
+    ):
         return 0
     return min(whole(slot.ad, RETURNED_CPUS) or 0, slot.cores - 1)
 
