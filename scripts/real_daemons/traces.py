@@ -28,13 +28,14 @@ def processes_in(namespaces: set[int]) -> list[int]:
 def host_state() -> tuple[list[str], str, str, list[str]]:
     """Mounts, users, hosts, files below the cache's mount point: equal before and after a site.
 
-    A mount below the directory of temporary files is left out: a site makes none there, and other tests do meanwhile.
+    Mounts below the directory of temporary files and that of shared memory are left out: a site makes none there, and
+    other tests do meanwhile.
     """
     texts = []
     for path in ("/proc/self/mountinfo", "/etc/passwd", "/etc/hosts"):
         with open(path, encoding="utf-8") as file:
             texts.append(file.read())
-    temporary = os.path.realpath(tempfile.gettempdir()) + "/"
+    temporary = os.path.realpath(tempfile.gettempdir()) + "/", "/dev/shm/"  # noqa: S108 - nothing is made there
     mounts = [line for line in texts[0].splitlines() if not line.split()[4].startswith(temporary)]
     return mounts, texts[1], texts[2], os.listdir(mount_point())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,13 @@ def test_a_claim_of_cores_where_nothing_works_is_contradictory(site: tuple[Condo
     )
     pool.wait_for(lambda: slot_of(pool, truth).get("PilotReportStanding") == "fresh", SECONDS, "an honest report")
     names = {cluster: slot_of(pool, cluster).text("Name") for cluster in (lie, truth)}
-    standings, _ = status_of(pool, site_file)
-    assert [standings[names[cluster]] for cluster in (lie, truth)] == ["contradictory", "fresh"]
+
+    def told_apart() -> bool:
+        """On a slow machine a look may catch a hook of the job at work, and the claim is wrong from the next one on."""
+        standings, _ = status_of(pool, site_file)
+        return [standings.get(names[cluster]) for cluster in (lie, truth)] == ["contradictory", "fresh"]
+
+    pool.wait_for(told_apart, SECONDS, "both standings in `drainwise status`")
     assert_metric(site, 'drainwise_pilots{standing="contradictory"}', 1)
     told = slot_of(pool, truth)
     assert told["PilotReportStanding"] == "fresh" and told["PilotUsedCpu"] == CLAIMED, "however long it is looked at"
@@ -92,10 +98,14 @@ def assert_metric(site: tuple[CondorPool, str], name: str, value: float) -> None
     """An agent that begins now counts so many."""
     pool, site_file = site
     file = Path(pool.root + METRICS)
-    file.unlink(missing_ok=True)
-    with acting_agent(pool, "--site", site_file):
-        pool.wait_for(file.exists, SECONDS, "a cycle of the agent")
-    assert f"\n{name} {value:.1f}\n" in file.read_text()
+
+    def counts() -> bool:
+        file.unlink(missing_ok=True)
+        with acting_agent(pool, "--site", site_file):
+            pool.wait_for(file.exists, SECONDS, "a cycle of the agent")
+        return f"\n{name} {value:.1f}\n" in file.read_text()
+
+    pool.wait_for(counts, SECONDS, f"{name} {value}")
 
 
 def test_what_a_kill_loses_is_what_was_told(site: tuple[CondorPool, str]) -> None:
@@ -112,8 +122,9 @@ def test_what_a_kill_loses_is_what_was_told(site: tuple[CondorPool, str]) -> Non
     pool.run(["condor_rm", str(cluster)])
     pool.wait_for(lambda: not pool.queue() and not pool.slots('State != "Unclaimed"'), SECONDS, "an empty pool")
     lost = used(work)
+    rate = lost / (time.time() - told.begins[0])
     print(f"{pool.release}: kill waste {float(live):.1f}, lost {lost:.1f} core-seconds")
-    assert float(live) == pytest.approx(lost, rel=0.1, abs=told.cores_busy * INTERVAL)
+    assert float(live) == pytest.approx(lost, rel=0.1, abs=max(rate, told.cores_busy) * INTERVAL)
 
 
 def test_a_payload_that_ends_is_told_no_more(site: tuple[CondorPool, str]) -> None:

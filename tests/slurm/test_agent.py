@@ -244,8 +244,9 @@ def test_it_outlives_what_a_job_does_to_it(host: AgentHost, start: Callable[...,
     host.report(17)
     wait_until(lambda: host.published(17), "the neighbour's report")
     assert agent.process.poll() is None
-    jobs = sorted(line.split(":")[1].strip() for line in agent.said()[1:])
-    assert jobs == ["job 18", "job 19", "job 20", "job 21"]
+    # A round of a slow machine may see the neighbour's tree while it is made: then that has a line of its own.
+    jobs = {line.split(":")[1].strip() for line in agent.said()[1:]} - {"job 17"}
+    assert jobs == {"job 18", "job 19", "job 20", "job 21"}
 
 
 def test_it_stays_small(host: AgentHost, start: Callable[..., Agent]) -> None:

@@ -8,6 +8,8 @@ the others are one, OTHERS.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -56,7 +58,7 @@ class Metrics:
 
     def __init__(self, policy: str, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
-        self._accounts: set[str] = set()
+        self._accounts, self._shown = set[str](), dict[Gauge, set[str]]()
         ProcessCollector(registry=registry)
 
         def gauge(name: str, text: str, *labels: str) -> Gauge:
@@ -165,9 +167,7 @@ class Metrics:
             self._pilot_cores.labels(standing).set(view.cores.get(standing, 0))
         self._returned.set(view.returned)
         self._silent_nodes.set(view.silent_nodes)
-        self._nodes.clear()
-        for version, nodes in view.versions:
-            self._nodes.labels(version or UNKNOWN).set(nodes)
+        self._have(self._nodes, ((version or UNKNOWN, nodes) for version, nodes in view.versions))
         self._open_orders.set(view.open_orders)
         self._overdue.set(view.overdue)
         self._account_cores(view.accounts)
@@ -175,15 +175,21 @@ class Metrics:
             self._ended(event)
 
     def _account_cores(self, accounts: tuple[Account, ...]) -> None:
-        """Tell of those that there are now; those that have gone have no series."""
-        gauges = self._in_use, self._owed, self._wanted
-        for gauge in gauges:
-            gauge.clear()
-        for one in accounts:
-            account = self._label(one.name)
-            cores = one.cores_in_use, one.cores_owed, one.cores_wanted
-            for gauge, value in zip(gauges, cores):
-                gauge.labels(account).inc(value)
+        names = [self._label(one.name) for one in accounts]
+        self._have(self._in_use, zip(names, (one.cores_in_use for one in accounts)))
+        self._have(self._owed, zip(names, (one.cores_owed for one in accounts)))
+        self._have(self._wanted, zip(names, (one.cores_wanted for one in accounts)))
+
+    def _have(self, gauge: Gauge, values: Iterable[tuple[str, float]]) -> None:
+        """Give a gauge exactly these series, by label; those of one label add up."""
+        sums = defaultdict[str, float](float)
+        for label, value in values:
+            sums[label] += value
+        for label in self._shown.get(gauge, set()) - sums.keys():
+            gauge.remove(label)  # the oldest prometheus_client that is served has no Gauge.clear
+        for label, value in sums.items():
+            gauge.labels(label).set(value)
+        self._shown[gauge] = set(sums)
 
     def _ended(self, event: Event) -> None:
         vacated, by_others = truth(event, "vacated"), truth(event, "by_others")
