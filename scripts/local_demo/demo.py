@@ -85,6 +85,7 @@ class Demo:
             tuple(name for run, name in names.items() if run not in ordered and self._runs(name)),
             sums,
             spent,
+            tuple(self._system.ran(self._jobs)),
         )
 
     # The acts

@@ -10,7 +10,8 @@ from local_demo.outcome import DemoOutcome
 from local_demo.parts import PartsOutcome
 from local_demo.sums import verdict
 from local_demo.timeline import all_back, cumulative
-from local_demo.workload import DemoWorkload
+from local_demo.truth import begun_after, ended_between, lateness
+from local_demo.workload import START_UP, DemoWorkload, seconds_of
 
 
 def document(
@@ -18,6 +19,9 @@ def document(
 ) -> dict[str, object]:
     """Times in seconds (UNIX s where absolute), wastes in core-seconds. parts: the second scene, None for none."""
     sums = result.sums
+    reported = {
+        result.pilots[one.run]: one.report.heartbeat for one in result.snapshot.pilots if one.report is not None
+    }
     back = all_back(sums.freed, sums.cores)
     return {
         "options": dict(options),
@@ -37,13 +41,27 @@ def document(
         "survivors": list(result.survivors),
         "bob": {"jobs": dict(result.bobs), "cores_back_after": back},
         "freed": [{"after": after, "cores": cores} for after, cores in cumulative(sums.freed)],
-        "leaves": [{**asdict(leave), "wasted": leave.wasted, "adds_up": leave.adds_up} for leave in sums.leaves],
+        "leaves": [
+            {
+                **asdict(leave),
+                "wasted": leave.wasted,
+                "adds_up": leave.adds_up,
+                "unforeseen": asdict(begun_after(result.ran, leave.name, reported[leave.name], leave.ended)),
+            }
+            for leave in sums.leaves
+        ],
+        "late": max(0.0, lateness(result.ran, seconds_of(workload), START_UP)),
         "waste": {
             "predicted": sums.predicted,
             "realised": sums.wasted,
             "idle": sums.idle,
             "lost": sums.lost,
-            "youngest_first": {**asdict(sums.rival)},
+            "youngest_first": {
+                **asdict(sums.rival),
+                "ended_since_reports": sum(
+                    ended_between(result.ran, name, reported[name], result.decided) for name in sums.rival.pilots
+                ),
+            },
         },
         "until_bob_has_all": {**asdict(result.spent), "wasted": result.spent.wasted},
         "parts": None if parts is None else {**asdict(parts), "wasted": parts.spent.wasted},

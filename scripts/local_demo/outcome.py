@@ -12,6 +12,7 @@ from drainwise.reclaim.plan import Plan
 from local_demo.frame import Frame
 from local_demo.spent import Spent
 from local_demo.sums import Sums
+from local_demo.truth import Ran
 
 
 class Display(Protocol):
@@ -40,7 +41,7 @@ class DemoOutcome:
     """How it went, with all that a test needs to hold it against what was planned.
 
     pilots: name of each run of alice's. bobs: when each of bob's jobs started, UNIX s. decided: UNIX s.
-    spent: by the whole machine.
+    spent: by the whole machine. ran: all of alice's payloads by their records.
     """
 
     snapshot: Snapshot
@@ -54,3 +55,4 @@ class DemoOutcome:
     survivors: tuple[str, ...]
     sums: Sums
     spent: Spent
+    ran: tuple[Ran, ...]

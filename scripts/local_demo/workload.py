@@ -36,7 +36,7 @@ LONGEST = 172800.0
 """The log's longest requested time."""
 
 _TOO_LONG = 0.25  # share of its run time by which an estimate is too long at most
-_START_UP = 0.5  # seconds that a payload may take to start on a busy machine
+START_UP = 0.5  # seconds that a payload may take to start on a busy machine
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,11 @@ class DemoWorkload:
     margin: int
     lease: int
     bobs_run: float
+
+
+def seconds_of(workload: DemoWorkload) -> dict[str, float]:
+    """Return how many seconds each payload sleeps, by its name."""
+    return {one.name: float(one.command[1]) for some in workload.payloads.values() for one in some}
 
 
 def draw_workload(jobs: Sequence[LoggedJob], cores: int, speed: float, seed: int) -> DemoWorkload:
@@ -134,7 +139,7 @@ def _payloads(
 def _payload(job: LoggedJob, name: str, width: int, speed: float, chance: random.Random) -> Payload:
     """A sleep as long as the job ran. Its estimate is in good faith and, as a careful one is, rather too long."""
     run = job.run / speed
-    expected = run * (1 + chance.uniform(0, _TOO_LONG)) + _START_UP
+    expected = run * (1 + chance.uniform(0, _TOO_LONG)) + START_UP
     return Payload(
         name, width, ("sleep", f"{run:.3f}"), expected, max(expected, job.requested / speed), task=f"job {job.number}"
     )

@@ -30,7 +30,7 @@ update_interval = 5s
 initial_update_interval = 2s
 max_vacate_time = 10s
 negotiator_policy = {negotiator_policy}
-[agent]
+{more}[agent]
 state_dir = {state_dir}
 """
 RECLAIM = """\
@@ -112,13 +112,17 @@ queue {count}
 
 
 def install(
-    pool: CondorPool, negotiator_policy: str = "none", reclaim: str = RECLAIM, quotas: tuple[int, int] = (48, 24)
+    pool: CondorPool,
+    negotiator_policy: str = "none",
+    reclaim: str = RECLAIM,
+    quotas: tuple[int, int] = (48, 24),
+    more: str = "",
 ) -> str:
     """Install the package and the rendered configuration in the pool, and restart its daemons.
 
-    reclaim: the site file's section. quotas: cores that alice's and bob's groups are owed. Returns the path of the site
-    file, as this machine sees it. Nodes get what an execute node gets, the central machine what an access point and a
-    central manager get.
+    reclaim: the site file's section. quotas: cores that alice's and bob's groups are owed. more: lines of the site
+    file's section [htcondor]. Returns the path of the site file, as this machine sees it. Nodes get what an execute
+    node gets, the central machine what an access point and a central manager get.
     """
     pool.copy_in(PACKAGE, "/usr/share/drainwise/drainwise")
     pool.copy_in(PILOT, "/usr/share/drainwise/pilot_job.py")
@@ -127,7 +131,8 @@ def install(
     os.makedirs(os.path.dirname(site_file), exist_ok=True)
     with open(site_file, "w", encoding="ascii") as stream:
         state_dir = f"{pool.root}/var/lib/drainwise"  # of the pool, though its agent runs on this machine
-        stream.write(SITE_FILE.format(negotiator_policy=negotiator_policy, state_dir=state_dir) + reclaim)
+        text = SITE_FILE.format(negotiator_policy=negotiator_policy, state_dir=state_dir, more=more)
+        stream.write(text + reclaim)
     for role, machines in (("execute", pool.node_names), ("access", ("central",)), ("central", ("central",))):
         with tempfile.TemporaryDirectory() as tree:
             command(["config", "htcondor", "--role", role, "--site", site_file, "--out", tree])

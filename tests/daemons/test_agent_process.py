@@ -9,14 +9,16 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from drainwise.local.job import RUNNING
 from drainwise.local.store import LocalStore
-from local_batch import ENVIRONMENT, Batch, until
+from local_batch import ENVIRONMENT, PLUGINS, Batch, until
 
 SITE = "[reclaim]\nmin_age = 0s\n[agent]\nperiod = 1s\nlongest_pause = 2s\nkill_switch = {0}/kill-switch\n{1}"
 PILOTS, CORES = 4, 4
@@ -222,3 +224,107 @@ def test_nothing_of_it_is_left_where_it_was_not_asked_to_write(play: Play) -> No
     [lock] = [name for name in os.listdir(play.batch.directory) if name.startswith("agent")]
     assert lock.endswith(".lock") and (Path(play.batch.directory) / lock).read_text() == ""
     assert {path.name for path in play.place.iterdir()} == {"a.log", "a.socket", "journal", "site.ini"}
+
+
+class Shrinking(Play):
+    """Two pilots of alice's with payloads of one core, each of which ends when it is told to; bob is owed half."""
+
+    def __init__(self, batch: Batch, place: Path) -> None:
+        self.batch, self.place, self.site, self.agents = batch, place, place / "site.ini", []
+        self.settle("[local]\npartial_return = yes\n")
+        batch.start(cores=16)
+        self.queues = [place / "first", place / "second"]
+        for queue in self.queues:
+            queue.mkdir()
+            for number in range(90):
+                waits = f"until [ -e {queue}/end-{number:02} ]; do sleep 0.2; done"
+                payload = {"command": waits, "expected": 3000, "maximum": 30000, "priority": -number}
+                (queue / f"p{number:02}.json").write_text(json.dumps(payload))
+        program = f"PYTHONPATH={PLUGINS} exec {sys.executable} -B -m drainwise pilot run --poll 0.2"
+        self.pilots = [batch.submit(f"{program} --queue {queue}", cores=8, wall=36000)[0] for queue in self.queues]
+
+    def cores(self) -> list[tuple[int, float | None]]:
+        """The cores that each pilot of alice's holds, and those that it uses by its report."""
+        pilots = self.batch.pool.snapshot(int(time.time())).pilots
+        found = {one.name: (one.cores, None if one.report is None else one.report.used_cpu) for one in pilots}
+        return [found[str(job_id)] for job_id in self.pilots]
+
+    def payloads(self, queue: Path) -> Counter[str]:
+        """How many payloads of a queue have started, and what became of those that are over."""
+        return Counter(json.loads(line)["event"] for line in (queue / "records.jsonl").read_text().splitlines())
+
+    def end_one(self) -> None:
+        """End a payload of the pilot that runs the most, while more than eight run.
+
+        A pilot that does not know of its wish yet fills that core again.
+        """
+        runs = {
+            queue: 2 * seen["started"] - sum(seen.values()) for queue in self.queues for seen in [self.payloads(queue)]
+        }
+        if sum(runs.values()) > 8:
+            queue = max(runs, key=runs.__getitem__)
+            done = self.payloads(queue)["done"]
+            (queue / f"end-{done:02}").touch()
+            until(lambda: self.payloads(queue)["done"] > done, "the end of a payload")
+
+    def wishes(self) -> list[int]:
+        """The cores that are asked of each pilot."""
+        with LocalStore(self.batch.directory) as store:
+            parts = store.state(time.time()).parts
+        runs = [self.batch.job(job_id).run for job_id in self.pilots]
+        return [parts[run].cores if run in parts else 0 for run in runs]
+
+    def events(self) -> list[dict[str, Any]]:
+        """The agent's journal, as far as it is written."""
+        lines = (self.place / "journal").read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def returned(self) -> dict[str, int]:
+        """The cores that pilots have returned, as the journal has it last."""
+        seen = [one for event in self.events() if event["event"] == "returned" for one in event["pilots"]]
+        return {one["name"]: one["returned"] for one in seen}
+
+
+@pytest.fixture
+def shrinking(batch: Batch, tmp_path: Path) -> Iterator[Shrinking]:
+    """The scene."""
+    made = Shrinking(batch, tmp_path)
+    try:
+        yield made
+    finally:
+        for agent in made.agents:
+            agent.close()
+
+
+def test_by_itself_it_gives_bob_his_cores_from_pilots_that_go_on(shrinking: Shrinking) -> None:
+    """Each core when its payload has ended, and nobody is ordered; when bob has left, the pilots have them again."""
+    batch = shrinking.batch
+    batch.await_state(RUNNING, *shrinking.pilots)
+    until(lambda: shrinking.cores() == [(8, 8.0)] * 2, "all cores in use")
+    agent = shrinking.agent("a", "--act")
+    agent.await_told("STATUS=ok")
+    bobs = batch.submit("exec sleep 3000", "bob", cores=1, count=8)
+    until(lambda: min(shrinking.wishes()) > 0, "a wish for cores of each")
+
+    def is_served() -> bool:
+        shrinking.end_one()
+        return all(batch.job(job_id).state == RUNNING for job_id in bobs)
+
+    until(is_served, "all of bob's jobs run")
+    until(lambda: shrinking.wishes() == [0, 0], "no wish when nobody waits any more")
+    until(lambda: sum(used or 0 for _, used in shrinking.cores()) == 8, "the others in use")
+    assert sum(held for held, _ in shrinking.cores()) == 8, "what bob has stays his"
+    until(lambda: sum(shrinking.returned().values()) == 8, "the journal knows of it")
+    for job_id in bobs:
+        batch.said("local", "remove", str(job_id))
+    until(lambda: shrinking.cores() == [(8, 8.0)] * 2, "all cores in use again")
+    until(lambda: sum(shrinking.returned().values()) == 0, "the end of it in the journal")
+    assert agent.ends(signal.SIGTERM) == 0
+    assert {event["event"] for event in shrinking.events()} & {"order", "withdrawal"} == set()
+    for job_id, queue in zip(shrinking.pilots, shrinking.queues):
+        assert batch.job(job_id).state == RUNNING
+        assert set(shrinking.payloads(queue)) <= {"started", "done"}
+    command = [sys.executable, "-m", "drainwise", "report", "--json", "--journal", str(shrinking.place / "journal")]
+    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True, timeout=60)
+    parts = json.loads(ran.stdout)["parts"]["total"]
+    assert parts["cores_returned"] >= 8 and parts["core_seconds_returned"] > 0

@@ -137,7 +137,7 @@ def test_the_machines_own_token_is_shown_where_the_key_is_refused(pool: CondorPo
     run = f"{slot.text('GlobalJobId')}@{slot.integer('JobStart')}"
     program = (
         "import sys; from drainwise.htcondor.pool.order_channel import give_order;"
-        "from drainwise.htcondor.pool.orders import OrderEntry;"
+        "from drainwise.htcondor.knobs.orders import OrderEntry;"
         "list(give_order(OrderEntry(sys.argv[1], int(sys.argv[2])), sys.argv[3], sys.argv[4]))"
     )
     deadline = str(int(time.time()) + 1800)  # beyond MachineMaxVacateTime: else the run ends at once

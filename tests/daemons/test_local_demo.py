@@ -123,21 +123,30 @@ def test_what_was_predicted_is_about_what_was_wasted(result: Any) -> None:
     """At most 2 s of each core more than predicted, for each pilot expected to be gone 3 s before its deadline.
 
     Less is well possible: estimates are up to a quarter too long, whole seconds are rounded up, and short payloads fill
-    idle cores. One that was to be gone in the last moments may be cut there, and loses what it ran at most.
+    idle cores. One that was to be gone in the last moments may be cut there, and loses what it ran at most. A second
+    here is ten minutes of the log: a payload that began after the report that was decided on is in no prediction. It
+    may be lost, and the pilot may wait for it. And by as much as the machine was too slow for a payload, it is late.
     """
+    late = result["late"]
     assert result["waste"]["predicted"] == result["plan"]["expected_waste"]
     orders = {order["run"]: order for order in result["plan"]["users"][0]["orders"]}
     runs = {pilot["name"]: pilot["run"] for pilot in result["pilots"]}
     for leave in result["leaves"]:
         order = orders[runs[leave["name"]]]
-        most = order["expected_waste"] + 2 * leave["cores"]
-        if order["remaining"] >= result["grace"] - 3:
+        most = order["expected_waste"] + (2 + late) * leave["cores"]
+        unforeseen, gone = leave["unforeseen"], result["plan"]["taken"] + order["remaining"]
+        if unforeseen["until"] is not None:
+            most += unforeseen["lost"] + leave["cores"] * max(0, unforeseen["until"] - gone)
+        if order["remaining"] >= result["grace"] - 3 - late:
             most = max(most, leave["lease"])
-        assert leave["wasted"] <= most, (order, leave)
+        assert leave["wasted"] <= most, (order, leave, late)
 
 
 def test_youngest_first_is_judged_on_the_same_state(result: Any) -> None:
-    """Chosen here anew from the plan's own figures; what it would have lost is what the pilots said, to 2 s a core."""
+    """Chosen here anew from the plan's own figures; what it would have lost is what the pilots said, to 2 s a core.
+
+    Less by what had ended since they said so, and later by what the decision took.
+    """
     [user] = result["plan"]["users"]
     names = {pilot["run"]: pilot["name"] for pilot in result["pilots"]}
     rival, youngest, cores = result["waste"]["youngest_first"], [], 0
@@ -150,7 +159,8 @@ def test_youngest_first_is_judged_on_the_same_state(result: Any) -> None:
     assert rival["cores"] == cores
     said = sum(one["kill_waste"] for one in youngest)
     assert rival["claimed"] == said
-    assert rival["wasted"] == pytest.approx(said, abs=2 * cores)
+    lasted = result["decided"] - result["plan"]["taken"]
+    assert said - rival["ended_since_reports"] - 2 * cores <= rival["wasted"] <= said + (2 + lasted) * cores
 
 
 def test_the_end_line_says_what_was_measured(result: Any) -> None:

@@ -450,6 +450,7 @@ def test_a_lease_shrinks_and_grows_and_its_cores_go_to_who_waits(batch: Batch) -
     until(lambda: holds() == (8, 8), "eight cores in use")
     [bob] = batch.submit("exec sleep 3000", "bob", cores=3)
     batch.said("local", "return", str(job_id), "--cores", "3", "--within", "1h")
+    until(lambda: "asks to have returned 3 of 8 cores" in log(), "the pilot knows what is asked")
     end(0, 1)
     until(lambda: holds() == (6, 6), "two cores returned, none filled again")
     assert batch.job(bob).state == "waiting"
@@ -468,8 +469,9 @@ def test_a_lease_shrinks_and_grows_and_its_cores_go_to_who_waits(batch: Batch) -
     site_ad = batch.work(job_id) / ".site.ad"
     end(4, 5)
     until(lambda: "p10" in (queue / "records.jsonl").read_text(), "two more payloads")
-    until(lambda: holds() == (8, 5), "it holds eight cores again and uses five")
     until(lambda: "RETURN_SEEN" in site_ad.read_text() and "HELD_CORES = 3" in site_ad.read_text(), "bob holds three")
+    until(lambda: "5 of 8" not in batch.said("local", "queue"), "it has all of them again by its own word")
+    until(lambda: holds() == (5, 5), "it uses five, and waits for the others")
     assert batch.job(bob).state == RUNNING and "payloads may use 8" not in log()
     batch.said("local", "remove", str(bob))
     until(lambda: holds() == (8, 8), "the second step")

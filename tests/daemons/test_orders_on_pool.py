@@ -445,12 +445,12 @@ def test_a_node_that_would_not_wait_for_the_deadline_gets_no_order(pool: CondorP
 # As ASK, and the startd (its number on this machine is the last argument) stops right after it took the order.
 ASK_AND_STOP = f"""
 import os, signal, sys
-from drainwise.htcondor.pool import order_channel
-startd, taken = int(sys.argv.pop()), order_channel._set
+from drainwise.htcondor.pool import knob_channel
+startd, taken = int(sys.argv.pop()), knob_channel._set
 def stopping(*arguments):
     taken(*arguments)
     os.kill(startd, signal.SIGSTOP)
-order_channel._set = stopping
+knob_channel._set = stopping
 {ASK}"""
 
 

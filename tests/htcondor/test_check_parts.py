@@ -153,3 +153,52 @@ def test_a_release_that_charges_all_to_the_end_is_named(
     facts = DaemonFacts("execute", "node1", version, {"update_interval": interval})
     assert [(one.severity, one.what) for one in judge_partial_return(facts, SITE)] == found
     assert not list(judge_partial_return(facts, OFF))
+
+
+# ---- condor_defrag ----
+
+FULL = {"Name": "slot1@n", "PartitionableSlot": True, "Cpus": 0, "TotalSlotCpus": 8, "PilotFreeCpus": 0}
+EMPTY = {**FULL, "Cpus": 8, "PilotFreeCpus": 8}
+SECOND = {**EMPTY, "Name": "slot2@n", "PilotSecondSlot": True}
+OTHER = {"Name": "slot1@o", "PartitionableSlot": True, "Cpus": 8, "TotalSlotCpus": 8}
+BOTH = replace(SITE, htcondor=replace(SITE.htcondor, defrag="yes"))
+
+
+def of_central(answers: Answers, name: str, ad: dict[str, object], site: SiteConfig = SITE, before: str = "") -> object:
+    """What a knob of the central manager's drop-in gives in a slot's ad."""
+    lines = "\n".join(knob.line for knob in expected_knobs(site, "central"))
+    return classad2.ExprTree(answers(f"{before}\n{lines}", (name,))[name.casefold()]).eval(classad2.ClassAd(ad))
+
+
+@pytest.mark.parametrize("before", ["", 'DEFRAG_REQUIREMENTS = PartitionableSlot && Name =!= "slot1@p"'])
+def test_the_second_slot_is_not_drained(answers: Answers, before: str) -> None:
+    """What the site allows itself stays."""
+    found = [of_central(answers, "DEFRAG_REQUIREMENTS", ad, before=before) for ad in (FULL, SECOND, OTHER)]
+    assert found == [True, False, True]
+    sites = {**OTHER, "Name": "slot1@p"}
+    assert of_central(answers, "DEFRAG_REQUIREMENTS", sites, before=before) is (not before)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_rendered_is_in_force(answers: Answers, twice: bool) -> None:
+    """With what the site has of its own before it, and in a configuration that HTCondor reads twice."""
+    wanted = expected_knobs(BOTH, "central")
+    lines = "\n".join(knob.line for knob in wanted)
+    live = answers(f"DEFRAG_REQUIREMENTS = Mine\n{lines}\n{lines if twice else ''}", [knob.name for knob in wanted])
+    assert [knob.name for knob in wanted if not knob.in_force(live.get(knob.name.casefold()))] == []
+
+
+@pytest.mark.parametrize("name", ["DEFRAG_WHOLE_MACHINE_EXPR", "DEFRAG_CANCEL_REQUIREMENTS"])
+def test_a_node_is_whole_when_nobody_has_any_of_its_cores(answers: Answers, name: str) -> None:
+    """Neither by its first slot nor by the second one, which is never a machine of its own."""
+    lent = {**EMPTY, "PilotFreeCpus": 6}
+    ads = (FULL, EMPTY, lent, SECOND, OTHER, {**OTHER, "Cpus": 7})
+    assert [of_central(answers, name, ad) for ad in ads] == [False, True, False, False, True, False]
+
+
+def test_the_price_of_a_node_has_what_the_jobs_of_its_second_slot_lose(answers: Answers) -> None:
+    """A drain ends them, too."""
+    ads = [{**FULL, "ChildPilotDrainPrice": [70.0], **more} for more in ({}, {"slot2_ChildPilotDrainPrice": [40, 2]})]
+    assert [of_central(answers, "DRAINWISE_NODE_PRICE", ad, BOTH) for ad in ads] == [70, 112]
+    [published] = [knob for knob in expected_knobs(BOTH, "execute") if knob.name == "STARTD_SLOT_ATTRS"]
+    assert "ChildPilotDrainPrice" in published.line

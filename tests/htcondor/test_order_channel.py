@@ -8,10 +8,12 @@ import htcondor2
 import pytest
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded
+from drainwise.htcondor.knobs.orders import OrderEntry
 from drainwise.htcondor.node.order_list import WITHDRAWN
+from drainwise.htcondor.pool import knob_channel, part_channel
 from drainwise.htcondor.pool import order_channel as order_road
 from drainwise.htcondor.pool.order_rights import OrderRights
-from drainwise.htcondor.pool.orders import OrderEntry
+from drainwise.pilotad.partial_return import PartialReturn
 
 
 def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,8 +35,8 @@ def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(monkeypatch:
 def test_a_refusal_is_named_with_bindings_that_have_no_ping(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of 24.0: what cannot be named would count as an order that nobody answered."""
     monkeypatch.delattr(htcondor2, "ping")
-    monkeypatch.setattr(order_road, "rights_at", lambda _: OrderRights("condor@password", False))
-    assert "ALLOW_ADMINISTRATOR" in order_road._why_refused("<n1>")
+    monkeypatch.setattr(knob_channel, "rights_at", lambda _: OrderRights("condor@password", False))
+    assert "ALLOW_ADMINISTRATOR" in knob_channel._why_refused("<n1>", "PILOT_RECLAIM")
 
 
 @pytest.mark.parametrize("shown", ["PilotReclaimWithdrawn", "PilotReclaimTakenBack", ""])
@@ -57,3 +59,41 @@ def test_a_node_rendered_by_an_earlier_version_withdraws_an_order_too(
     else:
         with pytest.raises(ActionRefused, match="render it again"):
             list(given)
+
+
+RUN = "access#1.0#1795249000@1795249001"
+WISH = PartialReturn(5, None, 4)
+
+
+@pytest.mark.parametrize(
+    ("slots", "wish", "fault"),
+    [
+        pytest.param([{"Cpus": 8}, {"PilotSecondSlot": True}], WISH, None, id="asked"),
+        pytest.param([{"Cpus": 8}, {"PilotSecondSlot": True}], PartialReturn(8), "expected 0 to 7", id="all cores"),
+        pytest.param([{"Cpus": 8}, {}], WISH, "was not restarted", id="without a second slot"),
+    ],
+)
+def test_only_what_a_node_can_lend_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, slots: list[dict[str, object]], wish: PartialReturn, fault: str | None
+) -> None:
+    """A startd reads its slot types at its start alone."""
+    set_to: list[str] = []
+    monkeypatch.setattr(part_channel, "startd_address", lambda *_: "<n1>")
+    monkeypatch.setattr(part_channel, "runs_at", lambda *_: {RUN: slots[0]})
+    monkeypatch.setattr(part_channel, "startd_slots", lambda *_: slots)
+    monkeypatch.setattr(part_channel, "change_knob", lambda *words: set_to.append(words[3]("", [RUN])))
+    monkeypatch.setattr(part_channel, "_await_collector", lambda *_: None)
+    given = part_channel.ask_for_part(RUN, wish, "slot1_1@n1", "n1")
+    if fault is None:
+        assert (list(given), set_to) == ([None], [f"{RUN}=5:0:4"])
+    else:
+        with pytest.raises(ActionRefused, match=fault):
+            list(given)
+
+
+def test_a_run_that_has_ended_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its successor in the slot has another name."""
+    monkeypatch.setattr(part_channel, "startd_address", lambda *_: "<n1>")
+    monkeypatch.setattr(part_channel, "runs_at", lambda *_: {})
+    with pytest.raises(RunEnded):
+        list(part_channel.ask_for_part(RUN, WISH, "slot1_1@n1", "n1"))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from drainwise.htcondor.node.parts import answer, real_cores, wish
-from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
+from drainwise.htcondor.node.job_directories import JobSandbox
+from drainwise.htcondor.node.parts import OwnersRecord, answer, kept_cores, real_cores, returned_by, stated_part, wish
+from drainwise.node.payloads.claims import KeptCores
+from drainwise.node.payloads.observer import SeenJob
+from drainwise.pilotad.partial_return import NOTHING_RETURNED, Acknowledgement, PartialReturn, ReturnedPart
+from drainwise.pilotad.report import PilotReport
 
 JOB, START, SINCE = "ce#7.0#1795250000", 1795250010, 1795260000
 RUN = f"{JOB}@{START}"
@@ -91,9 +97,63 @@ def test_what_is_not_known_is_not_acknowledged(more: dict[str, object]) -> None:
 )
 def test_a_run_is_asked_by_its_name(asked: str, found: PartialReturn | None) -> None:
     """The last entry counts; another run's or a broken one says nothing."""
-    assert wish(ad(PilotReturnAsked=f'"{asked}"')) == found
+    assert wish(ad(PilotReturnAsked=f'"{asked}"', slot2_ChildCpus="{ }")) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "more", "found"),
+    [
+        (f"{RUN}=0:0:1", {}, PartialReturn(3)),
+        ("", {}, PartialReturn(3)),
+        (f"{RUN}=4:0:2", {}, PartialReturn(4, None, 2)),
+        ("", {"PilotReturnedCpus": 2}, PartialReturn(2)),
+        ("", {"PilotReturnedCpus": 0}, None),
+        ("", {"slot2_ChildCpus": "{ }"}, None),
+        ("", {"slot1_ChildPilotReturnedSince": f"{{ {SINCE - 9} }}"}, None),
+    ],
+)
+def test_what_others_hold_stays_returned(asked: str, more: dict[str, object], found: PartialReturn | None) -> None:
+    """3 of its 8 cores are borrowed: when nobody asks any more, it does not pay for them."""
+    assert wish(ad(PilotReturnAsked=f'"{asked}"', **more)) == found
 
 
 def test_half_of_the_cores_are_real_where_there_is_a_second_slot() -> None:
     """A startd that has not begun anew has no second one."""
     assert (real_cores(ad(), 16), real_cores(ad(slot2_ChildCpus=None), 8), real_cores(ad(), None)) == (8, 8, None)
+
+
+SANDBOX = JobSandbox(3, 54321, "slot1_1@n1", JOB, 8, START)
+PART = ReturnedPart(5, 0, SINCE)
+
+
+def test_what_a_report_states_and_what_it_keeps() -> None:
+    """None of a pilot that cannot return a part: its slot shows nothing of it."""
+    states = PilotReport(SINCE + 9, used_cpu=3.0, returned_cores=5, returned_since=SINCE)
+    assert stated_part(states, SANDBOX, SINCE + 10, 3600) == PART
+    assert kept_cores(PART, SANDBOX) == KeptCores(3, SINCE)
+    assert stated_part(states, SANDBOX, SINCE + 9999, 3600) == NOTHING_RETURNED
+    assert stated_part(PilotReport(SINCE), SANDBOX, SINCE, 3600) is stated_part(None, SANDBOX, SINCE, 3600) is None
+    assert kept_cores(NOTHING_RETURNED, SANDBOX) is kept_cores(None, SANDBOX) is None
+
+
+def test_whoever_broke_its_word_lends_nothing_any_more(tmp_path: Path) -> None:
+    """After two looks in a row; all jobs of that owner, also in later rounds; nobody else's."""
+    record = OwnersRecord(f"{tmp_path}/owners")
+    assert [record.since(SANDBOX, seen, SINCE) for seen in (None, SeenJob(1), SeenJob(1, over=1))] == [None] * 3
+    assert record.since(SANDBOX, SeenJob(1, over=2), SINCE) == SINCE
+    record.remember()
+    later = OwnersRecord(f"{tmp_path}/owners")
+    next_job = JobSandbox(4, 54321, "slot1_2@n1", "ce#8.0#1795250000", 8, START)
+    other = JobSandbox(4, 54322, "slot1_3@n1", "ce#9.0#1795250000", 8, START)
+    assert (later.since(next_job, None, SINCE + 60), later.since(other, None, SINCE + 60)) == (SINCE, None)
+    trusted = "\nPilotLendsNoMore = undefined"
+    assert returned_by(PART, SANDBOX, None) == f'PilotReturnedBy = "{RUN}"{trusted}'
+    assert returned_by(None, SANDBOX, None) == f"PilotReturnedBy = undefined{trusted}"
+    assert returned_by(PART, SANDBOX, SINCE) == f"PilotReturnedBy = undefined\nPilotLendsNoMore = {SINCE}"
+
+
+@pytest.mark.parametrize("text", ["", "x y\n", "54321\n", "54321 -5\n", "\xff\n"])
+def test_a_broken_record_says_nothing(tmp_path: Path, text: str) -> None:
+    """It is only this node's memory."""
+    (tmp_path / "owners").write_text(text, encoding="latin-1")
+    assert OwnersRecord(f"{tmp_path}/owners").since(SANDBOX, None, SINCE) is None

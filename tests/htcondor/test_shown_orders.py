@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drainwise.htcondor.pool.orders import MOST, to_be_asked, with_knobs
+from drainwise.htcondor.knobs.orders import MOST, to_be_asked, with_knobs
 from drainwise.pool.facts import Pilot, Snapshot
 
 NOW = 1795259000

@@ -335,6 +335,7 @@ def test_returned_cores_name_their_run_and_the_time(node: Node, programs: Progra
         [piece] = reports(cron_with_parts(node, programs)).values()
         assert (piece.ad["PilotReturnedCpus"], piece.push) == (2, push)
         assert piece.ad["PilotReturnedBy"] == piece.ad["PilotReportedBy"] == f"{pilot.job_id}@{pilot.started}"
+        assert piece.ad["PilotLendsNoMore"] == classad2.Value.Undefined
         assert piece.ad["PilotReturnedAt"] == pytest.approx(time.time(), abs=30)
         time.sleep(1)
 
@@ -356,6 +357,18 @@ def test_what_is_not_believed_is_not_returned(node: Node, programs: Programs, pi
     [piece] = reports(cron_with_parts(node, programs)).values()
     assert piece.ad["PilotReturnedBy"] == classad2.Value.Undefined
     assert "PilotReturnedAt" not in piece.ad
+
+
+@ONE_LAYOUT
+def test_nothing_is_returned_of_an_owner_whose_pilot_broke_its_word(node: Node, programs: Programs, pilot: Job) -> None:
+    """The node remembers it; who cannot return parts is not named."""
+    own = pilot_ad(int(time.time()) - 300)
+    write(f"{node.state}-owners", f"{USER} {NOW}\n", node.daemon)
+    [piece] = reports(cron_with_parts(node, programs)).values()
+    assert "PilotLendsNoMore" not in piece.ad
+    write(f"{pilot.scratch}/.pilot.ad", own + f"RETURNED_CORES = 2\nRETURNED_SINCE = {int(time.time()) - 9}\n", USER)
+    [piece] = reports(cron_with_parts(node, programs)).values()
+    assert (piece.ad["PilotReturnedBy"], piece.ad["PilotLendsNoMore"]) == (classad2.Value.Undefined, NOW)
 
 
 # ---- what is not as it should be ----

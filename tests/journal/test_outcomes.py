@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.journal.file import journal_line
+from drainwise.journal.memory import Memory
 from drainwise.journal.outcomes import OpenOrder, realised_waste
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Ending
@@ -122,6 +125,19 @@ def test_work_that_was_not_counted_was_lost() -> None:
     assert waste(one, ended, vacated=True) > 8 * 1400, "by its word it idled"
     assert waste(one, ended, cpu=all_busy) == 0, "it did not"
     assert waste(one, ended, vacated=True, cpu=all_busy) > 8 * 1400, "so that was work, and it was lost"
+
+
+def test_cores_that_were_returned_before_the_order_hide_no_waste(tmp_path: Path) -> None:
+    """Eight cores busy until the order, when four had just been returned; then four of four idle for 1000 s."""
+    went_on = dataclasses.replace(pilot(1, report(0.0, leaves=NOW + 1000), cores=4), returned=4)
+    given = orders(snapshot(went_on, pilot(2, report(4.0), cores=4), deficit=8))
+    [event] = [one for one in given if one["run"] == went_on.run]
+    assert (event["cores"], event["returned"]) == (4, 4)
+    path = tmp_path / "journal"
+    path.write_text(journal_line(event))
+    [known] = Memory.load([str(path)], NOW).open_orders().values()
+    run = NOW - STARTED
+    assert realised_waste(known, Ending(known.run, NOW + 1000, False, 8.0 * run)) == (4000, 4 * (run + 1000) + 4 * run)
 
 
 def test_no_more_is_lost_than_was_worked() -> None:

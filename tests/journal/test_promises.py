@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drainwise.journal.memory import ended_events
-from drainwise.journal.promises import LEAST, MOST, broken_probability
+from drainwise.journal.outcomes import LEAST, MOST, broken_probability
 from drainwise.pool.facts import Ending
 from drainwise.reclaim.settings import BROKEN_PROMISES
 

@@ -51,8 +51,46 @@ def test_what_is_returned_goes_to_who_waits_and_is_charged_to_nobody() -> None:
     assert choose_starts(waiting[:1], holdings(live, returned), [NODE], ACCOUNTS, NOW).starts == ()
     snapshot = snapshot_of(LocalState(ACCOUNTS, (NODE,), tuple(live), waiting[1:], reports), NOW)
     [pilot] = snapshot.pilots
-    assert (pilot.cores, snapshot.free_cores, snapshot.accounts[0].cores_in_use) == (10, 4.0, 10.0)
+    assert (pilot.cores, pilot.returned, snapshot.free_cores, snapshot.accounts[0].cores_in_use) == (10, 6, 4.0, 10.0)
     assert standing_of(pilot, NOW, 3600) == ("fresh", "")
+
+
+@pytest.mark.parametrize(
+    ("wish", "asked"),
+    [
+        (None, 0),
+        (PartialReturn(12, NOW + 60, 4), 12),
+        (PartialReturn(12, NOW), 6),  # it is over: what is returned stays so, and a new wish is another one
+        (PartialReturn(99), 15),
+    ],
+)
+def test_the_agent_sees_wishes_and_who_can_return_where_it_may_ask(wish: PartialReturn | None, asked: int) -> None:
+    """Its own key in the site file; without it nobody can return any and no wish stands, whoever asked."""
+    live = [job(1, 16), job(2, 16)]
+    said = {live[0].run: report(6, 10), live[1].run: PilotReport(NOW - 5, used_cpu=16.0)}
+    state = LocalState(ACCOUNTS, (NODE,), tuple(live), (), said, {} if wish is None else {live[0].run: wish})
+    shown = [
+        [(one.returned, one.can_return, one.asked) for one in snapshot_of(state, NOW, is_for_parts=is_for_parts).pilots]
+        for is_for_parts in (True, False)
+    ]
+    assert shown == [[(6, 9, asked), (0, 0, 0)], [(6, 0, 0), (0, 0, 0)]]
+
+
+def test_a_pilot_that_waits_for_its_cores_goes_without_them() -> None:
+    """Two state that they use all of theirs again; three are held still, and count for who holds them alone."""
+    live = (job(1, 8), job(2, 8), job(3, 3, "bob"))
+    said = {live[0].run: report(0, 7), live[1].run: report(0, 6)}
+    snapshot = snapshot_of(LocalState(ACCOUNTS, (NODE,), live, (), said), NOW, is_for_parts=True)
+    assert [(one.cores, one.returned, one.can_return) for one in snapshot.pilots] == [(7, 1, 6), (6, 2, 5), (3, 0, 0)]
+    assert {one.name: one.cores_in_use for one in snapshot.accounts} == {"alice": 13.0, "bob": 3.0}
+    assert [standing_of(one, NOW, 3600)[0] for one in snapshot.pilots[:2]] == ["fresh"] * 2
+
+
+def test_a_pilot_whose_statement_is_void_can_return_nothing() -> None:
+    """Too old."""
+    state = LocalState(ACCOUNTS, (NODE,), (job(1, 16),), (), {f"1@{NOW - 100}": report(6, 10)})
+    [pilot] = snapshot_of(state, NOW + 7200, is_for_parts=True).pilots
+    assert (pilot.cores, pilot.returned, pilot.can_return) == (16, 0, 0)
 
 
 @pytest.mark.parametrize(

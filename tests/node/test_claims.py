@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from drainwise.node.payloads.claims import Working, contradicts, is_wrong
+from drainwise.node.payloads.claims import KeptCores, Working, contradicts, is_wrong
 from drainwise.node.payloads.observer import SeenJob, observe
 from drainwise.node.payloads.payload_trees import PayloadTrees, job_processes, payload_trees
 from drainwise.node.payloads.process_table import TICKS
@@ -73,3 +73,29 @@ def test_a_job_that_waits_for_a_disk_or_a_container_is_not_held_against_its_clai
     table = MadeUpTable(Row(10, 1, age=900), Row(20, 10, age=900), Row(30, 20, age=800, name="docker"))
     processes = job_processes(table, (10,))
     assert processes is not None and payload_trees(processes, table).elsewhere
+
+
+# ---- cores that a pilot returned ----
+
+
+def over(kept: Sequence[KeptCores | None], busy: float, elsewhere: bool = False) -> int:
+    """Look at a job of eight cores each minute, of which `busy` work; return the looks in a row that were too many."""
+    seen = None
+    for number, one in enumerate(kept):
+        later = number * 60
+        found = PayloadTrees("plain", (), (), round(busy * later * TICKS), True, elsewhere)
+        seen = observe(found, seen, CORES, NOW - 5000, UP + later * TICKS, NOW + later, kept=one)
+    assert seen is not None
+    return seen.over
+
+
+def test_who_goes_on_using_what_it_returned_is_seen_at_each_look() -> None:
+    """Only what was stated for the whole time between two looks counts, and a helper's work does not."""
+    three = KeptCores(3, NOW)
+    assert over([three] * 3, busy=8.0) == over([three] * 3, busy=3.6) == 2
+    assert over([three] * 3, busy=3.5) == over([three] * 3, busy=8.0, elsewhere=True) == 0
+    assert over([three], busy=8.0) == 0, "nothing is measured yet"
+    assert over([three, three, KeptCores(3, NOW + 61)], busy=8.0) == 0, "it has just stated so"
+    assert over([three, None, three, three], busy=8.0) == 2
+    assert over([three, three, None], busy=8.0) == 0
+    assert over([KeptCores(7, NOW)] * 3, busy=7.6) == 0

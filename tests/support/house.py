@@ -39,6 +39,7 @@ HOUSE = {
         plain=False,
     ),
     "htcondor.node": Room(NODE, "job's user, HTCondor's user", "common facts features node node.payloads pilotad"),
+    "htcondor.knobs": Room(POOL, "agent", "facts htcondor.node pilotad pool", plain=False),
     "htcondor.ads": Room(EVERYWHERE, "anybody", "facts pilotad", plain=False),
     "htcondor.demand": Room(POOL, "agent", "common facts htcondor.ads pool", plain=False),
     "htcondor.identity": Room(EVERYWHERE, "anybody", "common facts htcondor.ads identity pool", plain=False),
@@ -46,15 +47,15 @@ HOUSE = {
     "htcondor.pool": Room(
         POOL,
         "agent",
-        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.node htcondor.shares identity pilotad "
-        "pool",
+        "common facts htcondor.ads htcondor.demand htcondor.identity htcondor.knobs htcondor.node htcondor.shares "
+        "identity pilotad pool",
         plain=False,
     ),
     "htcondor.launch": Room(USER, "user", "common facts htcondor.ads launch launch.choice node systems", plain=False),
     "htcondor.setup": Room(
         ADMIN,
         "root",
-        "common doctor facts htcondor.ads htcondor.node htcondor.pool install pilotad pool siteconfig",
+        "common doctor facts htcondor.ads htcondor.knobs htcondor.node htcondor.pool install pilotad pool siteconfig",
         plain=False,
     ),
     "slurm": Room(

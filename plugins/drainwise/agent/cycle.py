@@ -148,6 +148,8 @@ class _Work:
         self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
         for event in self.memory.payloads_seen(snapshot):
             noted.write(event)
+        for event in self.memory.returned_seen(snapshot, now, limit):
+            noted.write(event)
         for event in self.memory.watched(snapshot, now, self.settings):
             noted.write(event)
             self.unused += number(event, "unused")

@@ -102,7 +102,10 @@ class Metrics:
         self._limited = gauge("limited_cores", "Cores of these that a limit of the site leaves to a later cycle.")
         self._pilots = gauge("pilots", "Pilots, by how far their report is believed.", "standing")
         self._pilot_cores = gauge("pilot_cores", "Cores of these pilots.", "standing")
-        self._silent_nodes = gauge("silent_nodes", "Nodes with pilots of which nothing is reported or seen.")
+        self._silent_nodes, self._returned = (
+            gauge("silent_nodes", "Nodes with pilots of which nothing is reported or seen."),
+            gauge("returned_cores", "Cores that pilots have returned and go on without."),
+        )
         self._nodes = gauge("nodes", "Nodes by the version of drainwise that they run.", "version")
         self._in_use = gauge("account_used_cores", "Cores that an account uses.", "account")
         self._owed = gauge("account_owed_cores", "Cores that an account is owed.", "account")
@@ -162,6 +165,7 @@ class Metrics:
         for standing in STANDINGS:
             self._pilots.labels(standing).set(view.pilots.get(standing, 0))
             self._pilot_cores.labels(standing).set(view.cores.get(standing, 0))
+        self._returned.set(view.returned)
         self._silent_nodes.set(view.silent_nodes)
         self._have(self._nodes, ((version or UNKNOWN, nodes) for version, nodes in view.versions))
         self._open_orders.set(view.open_orders)

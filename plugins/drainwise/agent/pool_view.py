@@ -19,7 +19,8 @@ class PoolView:
     pilots, cores: how many by the standing of the pilot's report. silent_nodes: nodes with pilots of which none is seen
     or reports. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended. overdue:
     those of them whose deadline has passed. ended: the journal's events of pilots with an order that have ended.
-    versions: nodes by the version of drainwise that they run, as in `Snapshot`.
+    versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
+    returned and go on without.
     """
 
     pilots: Mapping[str, int] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class PoolView:
     overdue: int = 0
     ended: tuple[Event, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
+    returned: int = 0
 
 
 def view_of(
@@ -58,4 +60,5 @@ def view_of(
         sum(deadline < now for deadline in deadlines),
         tuple(ended),
         snapshot.versions,
+        sum(pilot.returned for pilot in snapshot.pilots),
     )

@@ -20,9 +20,9 @@ from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.facts.units import core_hours, duration
-from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders
+from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders, reported_parts
 from drainwise.journal.read import PassedOver
-from drainwise.journal.report import DAY, Report, Sums, as_json, report_on
+from drainwise.journal.report import DAY, PartSums, Report, Sums, as_json, report_on
 from drainwise.journal.unmet import unused_in
 
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     passed_over = PassedOver()
     files = journal_files(args)
     orders, unused = reported_orders(files, begin, passed_over), unused_in(files, begin, now)
-    report = report_on(orders, begin, now, args.user, unused, identity)
+    parts = reported_parts(files, begin, passed_over)
+    report = report_on(orders, begin, now, args.user, unused, identity, parts)
     say_passed_over(passed_over)
     if args.html is not None:
         from drainwise.journal.report_html import page
@@ -66,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
 def _lines(report: Report, user: str | None, sent: str, paper: Paper) -> list[str]:
     if not report.pilots:
         whose = [printable(one) for one in (user, sent) if one]
-        return ["no order was given" + (f" to pilots of {' and '.join(whose)}" if whose else "")]
+        none = "no order was given" + (f" to pilots of {' and '.join(whose)}" if whose else "")
+        return [none, *_part_lines(report, paper)]
     days = [Heading("day"), Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
     by_day, missing = table(
         days + _headings(), [(day, user, whose, *_cells(sums)) for day, whose, user, sums in report.rows], paper
@@ -81,11 +83,32 @@ def _lines(report: Report, user: str | None, sent: str, paper: Paper) -> list[st
             paper,
         )
         lines += ["", paper.styled("By virtual organisation", BOLD), *by_vo]
+    lines += _part_lines(report, paper)
     if report.unused:
         lines += ["", f"{report.unused:g} cores came back and nobody under quota used them in time"]
     if missing:
         lines.append(f"(left out in this window: {', '.join(missing)})")
     return lines
+
+
+def _part_lines(report: Report, paper: Paper) -> list[str]:
+    """Show what pilots returned while they went on; nothing where nobody was asked."""
+    if not report.parts:
+        return []
+    sums = ("wishes", "pilots", "cores returned", "returned", "wasted")
+    headings = [Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
+    users = [(user, whose, *_part_cells(sums)) for whose, user, sums in report.parts]
+    rows, _ = table(
+        headings + [Heading(text, number=True) for text in sums],
+        [*users, ("all", "", *_part_cells(report.part_total))],
+        paper,
+    )
+    return ["", paper.styled("Cores returned by pilots that went on", BOLD), *rows]
+
+
+def _part_cells(sums: PartSums) -> list[str]:
+    counts = (sums.wishes, sums.pilots, sums.cores)
+    return [*map(str, counts), core_hours(sums.core_seconds), core_hours(sums.wasted)]
 
 
 def _headings() -> list[Heading]:

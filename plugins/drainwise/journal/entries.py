@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from drainwise.identity.identity import as_values
 from drainwise.journal.event import (
     DECISION,
     DONE,
@@ -161,6 +162,7 @@ def part_event(
         user=pilot.user,
         cores=pilot.cores,
         started=pilot.started,
+        identity=as_values(pilot.identity),
         returned=pilot.returned,
         asked=wish.cores,
         by=wish.by,

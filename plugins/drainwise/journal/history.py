@@ -1,4 +1,4 @@
-"""Read the orders of a journal, each with its end, for the report."""
+"""Read the orders of a journal, each with its end, and what pilots returned while they went on, for the report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from drainwise.journal.event import (
     FAILED,
     NOT_DONE,
     ORDER,
+    PART,
+    RETURNED,
     UNANSWERED,
     WITHDRAWAL,
     Event,
     moment,
     number,
+    objects,
     text,
     truth,
     whole,
@@ -122,3 +125,61 @@ def _ended(order: ReportedOrder, event: Event) -> ReportedOrder:
     ended = moment(event, "ended")
     end = VACATED if truth(event, "vacated") else IN_TIME if ended <= order.deadline else LATE
     return replace(order, end=end, ended=ended, realised=whole(event, "realised"))
+
+
+@dataclass(frozen=True)
+class ReportedPart:
+    """What the journal tells of one pilot at `time`, UNIX s: a wish for cores, or what was seen of it since before.
+
+    is_wish: it was asked for more than it had returned. returned: cores. core_seconds: returned. wasted: core-seconds.
+    """
+
+    run: str
+    account: str
+    user: str
+    time: int
+    identity: PilotIdentity = ANYBODY
+    is_wish: bool = False
+    returned: int = 0
+    core_seconds: int = 0
+    wasted: int = 0
+
+
+def reported_parts(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[ReportedPart]:
+    """Return the parts of the journal's files from `begin` (UNIX s) on, in their order.
+
+    An event that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
+    """
+    found: list[ReportedPart] = []
+    passed_over = passed_over or PassedOver()
+    for event in events_of(paths, PART, RETURNED):
+        try:
+            time = moment(event, "time")
+            if time < begin:
+                continue
+            if event["event"] == RETURNED:
+                found += [part_of(one, time) for one in objects(event, "pilots")]
+            elif event.get("outcome") == DONE and whole(event, "asked") > whole(event, "returned"):
+                found.append(ReportedPart(*_names_in(event), time, identity_in(event), is_wish=True))
+        except ValueError:
+            passed_over.lines += 1
+    return found
+
+
+def _names_in(one: Event) -> tuple[str, str, str]:
+    return text(one, "run"), text(one, "account"), text(one, "user")
+
+
+def part_of(one: Event, time: int) -> ReportedPart:
+    """Return what an event of `time` (UNIX s) tells of one pilot. Raises ValueError for what is not sound."""
+    returned, core_seconds, wasted = whole(one, "returned"), number(one, "core_seconds"), number(one, "wasted")
+    if returned < 0 or core_seconds < 0 or wasted < 0:
+        raise ValueError("returned, core_seconds, wasted: expected 0 or more")
+    return ReportedPart(
+        *_names_in(one),
+        time,
+        identity_in(one),
+        returned=returned,
+        core_seconds=round(core_seconds),
+        wasted=round(wasted),
+    )

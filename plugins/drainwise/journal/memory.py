@@ -24,6 +24,7 @@ from drainwise.journal.event import (
     PAYLOADS,
     PILOTS,
     REFUSED,
+    RETURNED,
     SKIPPED,
     UNANSWERED,
     UNREACHABLE,
@@ -37,11 +38,11 @@ from drainwise.journal.event import (
     whole,
 )
 from drainwise.journal.file import Journal
-from drainwise.journal.outcomes import OpenOrder, open_order_of, outcome_of
+from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of
 from drainwise.journal.payloads import SeenPayloads
 from drainwise.journal.pilots import PilotsSeen
-from drainwise.journal.promises import broken_probability
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
+from drainwise.journal.returned import ReturnedSeen
 from drainwise.journal.unmet import unmet_event, unmet_of
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
@@ -52,7 +53,7 @@ from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS, RETURNED)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -74,6 +75,7 @@ class Memory:
         self._since: dict[str, int] = {}  # by account: when its need opened
         self._payloads = SeenPayloads()
         self._pilots = PilotsSeen()
+        self._returned = ReturnedSeen()
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -143,6 +145,8 @@ class Memory:
             self._payloads.note(event)
         elif kind == PILOTS:
             self._pilots.note(event)
+        elif kind == RETURNED:
+            self._returned.note(event)
         elif kind == DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
@@ -248,6 +252,13 @@ class Memory:
     def payloads_seen(self, snapshot: Snapshot) -> list[dict[str, object]]:
         """Take in which payloads the nodes see; those that have ended, as events to write."""
         return self._payloads.seen(snapshot)
+
+    def returned_seen(self, snapshot: Snapshot, now: int, heartbeat_limit: int) -> list[dict[str, object]]:
+        """Take in what pilots have returned of their cores at `now` (UNIX s); what is new of it, as events to write.
+
+        heartbeat_limit: seconds that a report may be old.
+        """
+        return self._returned.looked(snapshot, now, heartbeat_limit)
 
     def watched(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.

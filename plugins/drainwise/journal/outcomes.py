@@ -33,6 +33,7 @@ from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
 from drainwise.reclaim.history import PilotOutcome
+from drainwise.reclaim.settings import BROKEN_PROMISES
 
 EVER = 1 << 62
 """Seconds: a heartbeat of any age."""
@@ -44,7 +45,8 @@ class OpenOrder:
 
     predicted: what was promised, before any doubt. promised: its report at the order; claims: its last one; None when
     it was not believed at its order. draining: it said itself that it drains. idle: what idled from the order until
-    `since`, by its reports before.
+    `since`, by its reports before. returned: cores of its lease that it went without at its order; it may have held
+    them before.
     """
 
     run: str
@@ -64,6 +66,7 @@ class OpenOrder:
     idle: float = 0.0
     promised: ClaimedValues | None = None
     client: str = PAPER.name
+    returned: int = 0
 
     def with_report_of(self, pilot: Pilot, now: int) -> OpenOrder:
         """Return the order with its pilot's report at `now` (UNIX s) in place of an older one."""
@@ -95,9 +98,12 @@ def _idle_and_lost(cores: int, said: ClaimedValues, begin: float, end: float) ->
 
 
 def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
-    """Return the core-seconds that the order's pilot wasted until its end, and the most possible: cores × run time."""
+    """Return the core-seconds that the order's pilot wasted until its end, and the most possible: cores × run time.
+
+    Cores that it had returned by its order count as long as it may have held them.
+    """
     ended = max(order.ordered, ending.ended)
-    possible = order.cores * max(0, ended - order.started)
+    possible = order.cores * max(0, ended - order.started) + order.returned * max(0, order.ordered - order.started)
     if order.claims is None:
         waste = float(possible) if was_stopped(order, ending) else _idle_on_average(order, ended, ending.cpu_seconds)
     else:
@@ -136,7 +142,8 @@ def _by_records(order: OpenOrder, idle: float, ended: int, cpu_seconds: float | 
     """Return what idled by the pilot's reports, within what the CPU time of the whole run leaves possible."""
     if cpu_seconds is None:
         return idle
-    since, before = order.cores * (ended - order.ordered), order.cores * max(0, order.ordered - order.started)
+    since = order.cores * (ended - order.ordered)
+    before = (order.cores + order.returned) * max(0, order.ordered - order.started)
     least, most = since - cpu_seconds, since - max(0.0, cpu_seconds - before)
     return max(0.0, least, min(idle, most))
 
@@ -173,6 +180,7 @@ def open_order_of(event: Event) -> OpenOrder:
         since=time,
         promised=said,
         client=text(event, "client") if "client" in event else PAPER.name,
+        returned=whole(event, "returned") if "returned" in event else 0,
     )
 
 
@@ -196,3 +204,19 @@ def is_kept(order: OpenOrder, ending: Ending) -> bool | None:
 
 def _kept(kind: str, vacated: bool, ended: int, deadline: int) -> bool | None:
     return not vacated and ended <= deadline if kind == LEAVE else None
+
+
+WEIGHT = 10
+"""Orders that `BROKEN_PROMISES` counts as."""
+LEAST, MOST = 0.01, 0.75
+"""The bounds of the probability."""
+
+
+def broken_probability(leaving: int, broken: int) -> float:
+    """Return how likely a user's pilot does not leave by itself as it says: the tail of a promise.
+
+    leaving: its pilots that were to leave; broken: those of them that did not in time. Of a pilot whose payloads should
+    have ended before its deadline some may still run then, and are lost: an order to leave costs that probability times
+    what is lost. As long as little is known of a user it is drawn to `BROKEN_PROMISES`.
+    """
+    return min(MOST, max(LEAST, (broken + BROKEN_PROMISES * WEIGHT) / (leaving + WEIGHT)))

@@ -1,5 +1,5 @@
 """Sum the journal up, per user and day: ordered, left, vacated; promised and realised waste; cores freed, and
-how soon.
+how soon; per user what pilots returned while they went on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from drainwise.identity.identity import ANYBODY, PilotIdentity
-from drainwise.journal.history import ENDS, IN_TIME, LATE, NOT_ORDERED, OPEN, VACATED, WITHDRAWN, ReportedOrder
+from drainwise.journal.history import (
+    ENDS,
+    IN_TIME,
+    LATE,
+    NOT_ORDERED,
+    OPEN,
+    VACATED,
+    WITHDRAWN,
+    ReportedOrder,
+    ReportedPart,
+)
 
 DAY = 86_400
 
@@ -50,12 +60,29 @@ class Sums:
 
 
 @dataclass(frozen=True)
+class PartSums:
+    """Sums over parts of pilots that went on.
+
+    wishes: those that asked a pilot for more than it had returned. pilots: that were asked or have returned any. cores:
+    returned, of each pilot the most at one time. core_seconds: for which cores were returned. wasted: core-seconds that
+    idled in cores that were asked for until they were returned.
+    """
+
+    wishes: int
+    pilots: int
+    cores: int
+    core_seconds: int
+    wasted: int
+
+
+@dataclass(frozen=True)
 class Report:
     """The sums from `begin` to `end` (UNIX s): of each user and day, each user, each day, and in all.
 
     Days are of UTC, `2026-11-21`; users stand with their account (account). vos: by virtual organisation ("": it is not
     known), none where it is known of no pilot. unused: cores that came back and that
-    nobody under quota used in time; None where that is not known, or of one user alone.
+    nobody under quota used in time; None where that is not known, or of one user alone. parts: by user, and part_total
+    in all; none where no pilot was asked for a part.
     """
 
     begin: int
@@ -67,6 +94,8 @@ class Report:
     total: Sums
     pilots: tuple[ReportedOrder, ...]
     unused: float | None = None
+    parts: tuple[tuple[str, str, PartSums], ...] = ()
+    part_total: PartSums = PartSums(0, 0, 0, 0, 0)
 
 
 def day_of(moment: int) -> str:
@@ -81,18 +110,23 @@ def report_on(
     user: str | None = None,
     unused: float | None = None,
     identity: PilotIdentity = ANYBODY,
+    parts: Iterable[ReportedPart] = (),
 ) -> Report:
     """Sum up the orders from `begin` to `end` (UNIX s); of one user alone, with or without its domain.
 
-    unused: as in `Report`. identity: who must have sent the pilots, as far as it is named.
+    unused: as in `Report`. identity: who must have sent the pilots, as far as it is named. parts: what the journal
+    tells of pilots that return cores and go on.
     """
-    pilots = tuple(
-        one
-        for one in orders
-        if begin <= one.ordered <= end
-        and user in {None, one.user, one.user.partition("@")[0]}
-        and one.identity.fits(identity)
-    )
+
+    def is_wanted(one: ReportedOrder | ReportedPart, time: int) -> bool:
+        is_users = user in {None, one.user, one.user.partition("@")[0]}
+        return begin <= time <= end and is_users and one.identity.fits(identity)
+
+    pilots = tuple(one for one in orders if is_wanted(one, one.ordered))
+    returning = [one for one in parts if is_wanted(one, one.time)]
+    by_user: dict[tuple[str, str], list[ReportedPart]] = defaultdict(list)
+    for part in returning:
+        by_user[part.account, part.user].append(part)
     rows: dict[tuple[str, str, str], list[ReportedOrder]] = defaultdict(list)
     users: dict[tuple[str, str], list[ReportedOrder]] = defaultdict(list)
     vos: dict[str, list[ReportedOrder]] = defaultdict(list)
@@ -113,6 +147,8 @@ def report_on(
         _sums(pilots),
         pilots,
         unused if user is None and identity == ANYBODY else None,
+        tuple((*whose, _part_sums(some)) for whose, some in sorted(by_user.items())),
+        _part_sums(returning),
     )
 
 
@@ -132,6 +168,19 @@ def _sums(some: Sequence[ReportedOrder]) -> Sums:
     )
 
 
+def _part_sums(some: Sequence[ReportedPart]) -> PartSums:
+    most = dict.fromkeys((one.run for one in some), 0)
+    for one in some:
+        most[one.run] = max(most[one.run], one.returned)
+    return PartSums(
+        wishes=sum(one.is_wish for one in some),
+        pilots=len(most),
+        cores=sum(most.values()),
+        core_seconds=sum(one.core_seconds for one in some),
+        wasted=sum(one.wasted for one in some),
+    )
+
+
 def as_json(report: Report) -> dict[str, object]:
     """Return the report as plain values: times in UNIX s or s, wastes in core-seconds, null where not known."""
     return {
@@ -146,6 +195,20 @@ def as_json(report: Report) -> dict[str, object]:
             {"day": day, "account": whose, "user": user, **_sums_as_json(sums)}
             for day, whose, user, sums in report.rows
         ],
+        "parts": {
+            "total": _parts_as_json(report.part_total),
+            "users": [{"account": whose, "user": user, **_parts_as_json(sums)} for whose, user, sums in report.parts],
+        },
+    }
+
+
+def _parts_as_json(sums: PartSums) -> dict[str, object]:
+    return {
+        "wishes": sums.wishes,
+        "pilots": sums.pilots,
+        "cores_returned": sums.cores,
+        "core_seconds_returned": sums.core_seconds,
+        "realised_waste": sums.wasted,
     }
 
 

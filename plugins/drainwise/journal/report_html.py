@@ -13,6 +13,7 @@ from drainwise.page.svg import Bar, Dot, Line, Plot, decades, drawn, linear, pla
 _TEMPLATE = "report.html.j2"
 _SUMS = ("not ordered", "cores ordered", "cores freed", "promised, core-h", "wasted, core-h", "time to free", "longest")
 _HEADINGS = ("ordered", *ENDS, *_SUMS)
+_PART_HEADINGS = ("wishes", "pilots", "cores returned", "returned, core-h", "wasted, core-h")
 _STYLES = {IN_TIME: "c2", LATE: "c4", VACATED: "c1", WITHDRAWN: "c7", OPEN: "c0"}
 _PROMISED, _WASTED = ("c4", "promised"), ("c0", "wasted")
 _MOST_POINTS = 3000
@@ -28,6 +29,7 @@ def page(report: Report) -> str:
         report=report,
         plots=[(plot.title, drawn(plot)) for plot in plots_of(report)],
         headings=_HEADINGS,
+        part_headings=_PART_HEADINGS,
         in_time=IN_TIME,
         vacated=VACATED,
     )

@@ -6,32 +6,41 @@ import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.local.daemon_lock import STALE_AFTER, require_daemon
 from drainwise.local.job import RUNNING, LocalJob, client_of
-from drainwise.local.lease.returned import held_cores, without_part
+from drainwise.local.lease.returned import cores_gone_without, owed_by_node
 from drainwise.local.schedule import WaitingJob, holdings, load, usable_cores
 from drainwise.local.store import LocalState, LocalStore
 from drainwise.local.wake import wake_daemon
-from drainwise.pilotad.partial_return import PartialReturn, ReturnedPart
+from drainwise.pilotad.partial_return import PartialReturn, asked
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 
 
 class LocalPool:
     """The local batch system in `directory`; stale_after: seconds without a round after which its daemon is stuck.
 
-    clients: which pilots are of which kind of client.
+    clients: which pilots are of which kind of client. is_for_parts: whether pilots may be asked for parts by who reads
+    its snapshots; else these show no wish and nobody who can return any.
     """
 
-    def __init__(self, directory: str, stale_after: float = STALE_AFTER, clients: ClientRules | None = None) -> None:
-        self._directory, self._stale_after, self._clients = os.path.abspath(directory), stale_after, clients
+    def __init__(
+        self,
+        directory: str,
+        stale_after: float = STALE_AFTER,
+        clients: ClientRules | None = None,
+        is_for_parts: bool = False,
+    ) -> None:
+        self._directory, self._stale_after = os.path.abspath(directory), stale_after
+        self._clients, self._is_for_parts = clients, is_for_parts
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`: as the daemon's last round left it; refused without a live daemon."""
         with self._open() as store:
-            return snapshot_of(store.state(now), now, self._clients)
+            return snapshot_of(store.state(now), now, self._clients, self._is_for_parts)
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order stands in the state when this returns, and the daemon has been woken."""
@@ -81,19 +90,29 @@ class LocalPool:
         return store
 
 
-def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None) -> Snapshot:
-    """Return the snapshot of `state` at `now` (UNIX s). A job larger than every node does not count as waiting."""
+def snapshot_of(
+    state: LocalState, now: int, clients: ClientRules | None = None, is_for_parts: bool = False
+) -> Snapshot:
+    """Return the snapshot of `state` at `now` (UNIX s). A job larger than every node does not count as waiting.
+
+    clients, is_for_parts: as in `LocalPool`. A pilot holds what it has not returned and what others do not hold still.
+    """
     largest = max((node.cores for node in state.nodes), default=0)
     waiting = [job for job in state.waiting if job.cores <= largest]
     in_use: Counter[str] = Counter()
     by_user: Counter[str] = Counter()
     returned = state.returned(now)
+    owed = owed_by_node(state.live, returned, {node.name: node.cores for node in state.nodes})
+    without = cores_gone_without(state.live, returned, state.reports, owed)
     for job in state.live:
-        in_use[job.request.account] += held_cores(job, returned)
-        by_user[job.request.user] += held_cores(job, returned)
+        in_use[job.request.account] += job.cores - without.get(job.run, 0)
+        by_user[job.request.user] += job.cores - without.get(job.run, 0)
     return Snapshot(
         taken=now,
-        pilots=tuple(_pilot(job, state, returned, clients) for job in state.live if job.state == RUNNING),
+        pilots=tuple(
+            _with_wish(pilot, state, pilot.run in returned, now) if is_for_parts else pilot
+            for pilot in (_pilot(job, state, without, clients) for job in state.live if job.state == RUNNING)
+        ),
         accounts=tuple(
             _account(account.name, account.quota, in_use[account.name], waiting) for account in state.accounts
         ),
@@ -102,26 +121,28 @@ def snapshot_of(state: LocalState, now: int, clients: ClientRules | None = None)
     )
 
 
-def _pilot(
-    job: LocalJob, state: LocalState, returned: Mapping[str, ReturnedPart], clients: ClientRules | None
-) -> Pilot:
-    report = state.reports.get(job.run)
-    if job.run in returned and report is not None:
-        report = without_part(report)
+def _pilot(job: LocalJob, state: LocalState, without: Mapping[str, int], clients: ClientRules | None) -> Pilot:
     return Pilot(
         run=job.run,
         name=str(job.job_id),
         node=job.node,
         account=job.request.account,
         user=job.request.user,
-        cores=held_cores(job, returned),
+        cores=job.cores - without.get(job.run, 0),
         started=job.started,
         lease_end=job.wall_end,
-        report=report,
+        report=state.reports.get(job.run),
         deadline=job.deadline,
         leaving=job.removed or job.term_sent is not None,
         client=client_of(job.request, clients).name,
+        returned=without.get(job.run, 0),
     )
+
+
+def _with_wish(pilot: Pilot, state: LocalState, is_believed: bool, now: int) -> Pilot:
+    """Return the pilot with what it is asked for and can return, all but one core if its statement is believed."""
+    wish = asked(state.parts.get(pilot.run), pilot.cores + pilot.returned, now, pilot.returned)
+    return replace(pilot, can_return=pilot.cores - 1 if is_believed else 0, asked=wish.cores)
 
 
 def _account(name: str, quota: int, in_use: int, waiting: list[WaitingJob]) -> Account:

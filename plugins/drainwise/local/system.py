@@ -53,7 +53,11 @@ class Local(System):
         """See `System`."""
         from drainwise.local.pool import LocalPool
 
-        return LocalPool(directory or default_directory(), clients=site.clients.rules)
+        return LocalPool(
+            directory or default_directory(),
+            clients=site.clients.rules,
+            is_for_parts=site.local.partial_return == "yes",
+        )
 
     def describe(self, directory: str | None) -> str:
         """See `System`."""

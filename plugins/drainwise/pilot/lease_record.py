@@ -101,7 +101,13 @@ class LeaseRecord:
         self._use.add(kind, payload.cores, ended.start, now)
 
     def note(self, before: SiteOrders, orders: SiteOrders, now: float) -> bool:
-        """Note the orders that hold at `now` (UNIX s); whether they differ from those before."""
+        """Note the orders that hold at `now` (UNIX s); whether they differ from those before.
+
+        Another wish for a part is logged, and is no other order.
+        """
+        if orders.part != before.part:
+            cores = 0 if orders.part is None else orders.part.cores
+            self._log(f"the site asks to have returned {cores} of {self._cores} cores")
         overdue = orders.deadline == now and before.deadline is not None and before.deadline <= now
         if (orders.leave, orders.draining, orders.source) == (before.leave, before.draining, before.source) and (
             overdue or orders.deadline == before.deadline

@@ -46,8 +46,9 @@ class Pilot:
     `identity` says who sent it, None where nobody tells; it is shown, and nothing is decided by it.
     `client` is its profile in `facts.clients`, by the site's rows.
     `pieces` is what one of several nodes holds on each, where that is known; `place` and `holds` are "" and None then.
-    `returned` are cores of its lease that it has returned and that are none of its `cores`. `can_return` is how many of
-    its `cores` it can return, too, and go on: 0 where it cannot, or where its batch system could not lend them.
+    `returned` are cores of its lease that it goes without, and that are none of its `cores`: it has returned them, or
+    wants them again and others hold them still. `can_return` is how many of its `cores` it can return, too, and go on:
+    0 where it cannot, or where its batch system could not lend them.
     `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
     """
 

@@ -1,4 +1,4 @@
-"""The sections of the site file that say how the nodes of a built-in batch system are set up."""
+"""The sections of the site file that say how each built-in batch system is set up: its nodes, or all of it."""
 
 # ruff: noqa: RUF009 - key() and optional() are dataclasses.field() with a typed default
 
@@ -147,3 +147,14 @@ class SlurmSection(NodeSection):
             yield "agent_period", f"less than [reclaim] grace, {format_duration(grace)}"
         if self.limits_wait >= self.prolog_time_limit:
             yield "limits_wait", f"less than prolog_time_limit, {format_duration(self.prolog_time_limit)}"
+
+
+@dataclass(frozen=True)
+class LocalSection:
+    """The local batch system."""
+
+    partial_return: str = key(
+        choice("no", "yes"),
+        "no",
+        "yes: the agent may ask a running pilot for some of its cores, which go to other jobs while it goes on",
+    )

@@ -23,7 +23,7 @@ from drainwise.siteconfig.kinds import (
     payload_patterns,
     size,
 )
-from drainwise.siteconfig.node_sections import HTCondorSection, SlurmSection
+from drainwise.siteconfig.node_sections import HTCondorSection, LocalSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 from drainwise.siteconfig.units import format_duration
 
@@ -234,6 +234,7 @@ class SiteConfig:
     clients: ClientsSection = ClientsSection()
     htcondor: HTCondorSection = HTCondorSection()
     slurm: SlurmSection = SlurmSection()
+    local: LocalSection = LocalSection()
     reclaim: ReclaimSection = ReclaimSection()
     trust: TrustSection = TrustSection()
     identity: IdentitySection = IdentitySection()

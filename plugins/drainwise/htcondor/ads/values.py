@@ -17,8 +17,10 @@ from drainwise.htcondor.node import (
     CRON_VERSION,
     HOOK_RAN,
     HOOKS_SINCE,
+    LENDS_NO_MORE,
     ORDERS,
     ORDERS_SINCE,
+    RETURN_ASKED,
     RETURNED_AGE,
     RETURNED_AT,
     RETURNED_BY,
@@ -71,6 +73,8 @@ SLOT_ATTRIBUTES = (
     HOOK_RAN,
     RETURNED_BY,
     RETURNED_AT,
+    RETURN_ASKED,
+    LENDS_NO_MORE,
     *(attribute.published for attribute in ATTRIBUTES),
 )
 # Most slots are dynamic: the collector evaluates no more than the first term for them.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from drainwise.htcondor.node.job_directories import JobSandbox
+    from drainwise.node.payloads.claims import KeptCores
     from drainwise.node.payloads.observer import SeenJob
     from drainwise.node.payloads.payload_profiles import PayloadProfile
     from drainwise.node.payloads.process_table import ProcessTable
@@ -52,10 +53,12 @@ class ObservedSlots:
         self._orphans: dict[str, list[int]] = {}
         self._is_read, self._now = False, 0
 
-    def of(self, job: JobSandbox, now: int, claimed: float | None = None) -> SeenJob | None:
+    def of(
+        self, job: JobSandbox, now: int, claimed: float | None = None, kept: KeptCores | None = None
+    ) -> SeenJob | None:
         """Return what is seen of a job at `now` (UNIX s), with what is to be told; None where nothing is.
 
-        claimed: cores in use by its own report, None without a fresh one.
+        claimed: cores in use by its own report, None without a fresh one. kept: those that it has not returned.
         """
         if now < self._next <= now + LONGEST_PAUSE:
             before = self._before.get(job.job)
@@ -70,7 +73,7 @@ class ObservedSlots:
         if processes is None:
             return None
         before = self._before.get(job.job)
-        seen = look_at(processes, table, self._profiles, before, job.cores, job.started, now, claimed)
+        seen = look_at(processes, table, self._profiles, before, job.cores, job.started, now, claimed, kept)
         self._seen[job.job] = seen
         return seen
 

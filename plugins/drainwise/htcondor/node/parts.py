@@ -7,12 +7,20 @@ The hook tells what the site asks, and which cores the pilot may use again. The 
 where a figure depends on others, so what is really free is worked out here, out of the lists that the startd made:
 START looks at the same ones. A list of the times of all statements tells whether the startd had this pilot's last one
 when it made them; before, nothing is acknowledged.
+
+Who goes on using what it stated as returned is measured: in two looks in a row at the processes of its job, the CPU
+time since the look before. Then nothing that its owner returns is lent on this node any more. Nobody is ended.
 """
 
 from __future__ import annotations
 
-from drainwise.htcondor.node import RETURN_ASKED, RETURNED_AT, RETURNED_BY
+import posix
+
+from drainwise.facts import fact
+from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_AT, RETURNED_BY
 from drainwise.node.ad_text import literals, raw_values, string, whole
+from drainwise.node.hook import read_bounded, say
+from drainwise.node.payloads.claims import KeptCores
 from drainwise.pilotad.attributes import REPORTED_BY
 from drainwise.pilotad.partial_return import (
     Acknowledgement,
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from drainwise.htcondor.node.job_directories import JobSandbox
+    from drainwise.node.payloads.observer import SeenJob
     from drainwise.pilotad.report import PilotReport
 
 _SLOTS = ("slot1", "slot2")
@@ -35,18 +44,62 @@ _LISTS = tuple(f"{slot}_{name}" for slot in _SLOTS for name in (_CLAIMED, _LENT,
 _OWN = ("GlobalJobId", "JobStart", "Cpus", "TotalCpus", "PilotReturnedCpus", "PilotReturnedSince")
 _SECOND = "slot2_ChildCpus"
 _MOST_DIGITS = 10
+_LOOKS = 2  # in a row at which a job must have worked on more than it kept
+_LIMIT = 1 << 20  # bytes
 
 
-def returned_by(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> str:
-    """Return the line that names the run whose report is believed to have returned cores, at `now` (UNIX s).
+class OwnersRecord:
+    """The owners whose pilots went on using what they had returned, since when (UNIX s); `file` keeps them for good."""
 
-    report: None where none is believed. heartbeat_limit: s a heartbeat may be old. How much it is, the startd bounds by
-    what it knows of the slot itself.
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._before = _remembered_owners(file)
+        self._since = dict(self._before)
+
+    def since(self, job: JobSandbox, seen: SeenJob | None, now: int) -> int | None:
+        """Return since when nothing of the owner of this job is lent, None where it is; seen: of its processes."""
+        if job.uid not in self._since and seen is not None and seen.over >= _LOOKS:
+            self._since[job.uid] = now
+            say(f"{job.slot}: the pilot used cores that it had returned: nothing of uid {job.uid} is lent any more")
+        return self._since.get(job.uid)
+
+    def remember(self) -> None:
+        """Keep what is new for the next round, as a whole or not at all; raises OSError."""
+        if self._since != self._before:
+            with open(f"{self._file}.new", "wb") as stream:
+                stream.write("".join(f"{uid} {since}\n" for uid, since in self._since.items()).encode("ascii"))
+            posix.rename(f"{self._file}.new", self._file)
+
+
+def _remembered_owners(file: str) -> dict[int, int]:
+    try:
+        lines = read_bounded(file, _LIMIT).decode("ascii", "replace").splitlines()
+    except OSError:
+        return {}
+    rows = [line.split(" ") for line in lines]
+    return {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and all(map(_is_number, row))}
+
+
+def stated_part(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> ReturnedPart | None:
+    """Return what a report is believed to have returned at `now` (UNIX s); None where it states nothing.
+
+    heartbeat_limit: s a heartbeat may be old. How much it is, the startd bounds by what it knows of the slot itself.
     """
-    part = None if report is None else returned_part(report, job.cores, None, now, heartbeat_limit, job.started)
-    if part is None or part.cores == 0:
-        return f"{RETURNED_BY} = undefined"
-    return f'{RETURNED_BY} = "{job.job}@{job.started}"'
+    if report is None or report.returned_cores is None:
+        return None
+    return returned_part(report, job.cores, None, now, heartbeat_limit, job.started)
+
+
+def kept_cores(part: ReturnedPart | None, job: JobSandbox) -> KeptCores | None:
+    """Return what a job may use by its own statement; None where it has returned nothing."""
+    return KeptCores(job.cores - part.cores, part.since) if part is not None and part.cores else None
+
+
+def returned_by(part: ReturnedPart | None, job: JobSandbox, since: int | None) -> str:
+    """Return the lines on what a run has returned: its name where that counts. since: see `OwnersRecord.since`."""
+    counts = since is None and part is not None and part.cores > 0
+    run = f'"{job.job}@{job.started}"' if counts else "undefined"
+    return f"{RETURNED_BY} = {run}\n{LENDS_NO_MORE} = {'undefined' if since is None else since}"
 
 
 def with_time(ad: str, now: int) -> str:
@@ -66,10 +119,20 @@ def real_cores(ad: bytes, total: int | None) -> int | None:
 
 
 def wish(ad: bytes) -> PartialReturn | None:
-    """Return what the site asks of the run in a slot; None for nothing. ad: the slot's, as the startd wrote it."""
+    """Return what the site asks of the run in a slot; None for nothing. ad: the slot's, as the startd wrote it.
+
+    What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
+    """
     slot = literals(ad, ("GlobalJobId", "JobStart", RETURN_ASKED))
-    run = f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}"
-    for word in reversed((string(slot, RETURN_ASKED) or "").split()):
+    asked = asked_of(f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}", string(slot, RETURN_ASKED) or "")
+    there = _there(ad)
+    least = 0 if there is None else min(there.stated.cores, there.borrowed)
+    return PartialReturn(least) if least > (0 if asked is None else asked.cores) else asked
+
+
+def asked_of(run: str, value: str) -> PartialReturn | None:
+    """Return what stands for a run in the text of PILOT_RETURN, the last of several entries; None for nothing."""
+    for word in reversed(value.split()):
         name, _, figures = word.rpartition("=")
         numbers = [int(one) for one in figures.split(":") if _is_number(one)]
         if name == run and len(numbers) == 3:
@@ -83,6 +146,25 @@ def answer(ad: bytes) -> Acknowledgement | None:
 
     ad: of the pilot's slot, as the startd wrote it.
     """
+    there = _there(ad)
+    if there is None:
+        return None
+    missing = max(0, there.borrowed - there.lent)
+    return acknowledgement(there.stated, there.cores, missing + min(there.stated.cores, there.borrowed))
+
+
+@fact
+class _There:
+    """A pilot of so many cores and its last statement; on its node: what pilots lend, and what others hold of that."""
+
+    cores: int
+    stated: ReturnedPart
+    lent: int
+    borrowed: int
+
+
+def _there(ad: bytes) -> _There | None:
+    """Return how it stands by the lists of the startd; None while they do not have the pilot's last statement."""
     slot = literals(ad, (*_OWN, REPORTED_BY))
     lists = {name: [*_numbers(raw)] for name, raw in raw_values(ad, _LISTS).items()}
     since, cores = whole(slot, "PilotReturnedSince"), whole(slot, "Cpus")
@@ -95,9 +177,7 @@ def answer(ad: bytes) -> Acknowledgement | None:
     if since not in known or sums[_CLAIMED] < cores:
         return None
     returned = min(whole(slot, "PilotReturnedCpus") or 0, cores - 1)
-    borrowed = max(0, sums[_CLAIMED] - total)
-    missing = max(0, borrowed - sums[_LENT])
-    return acknowledgement(ReturnedPart(returned, 0, since), cores, missing + min(returned, borrowed))
+    return _There(cores, ReturnedPart(returned, 0, since), sums[_LENT], max(0, sums[_CLAIMED] - total))
 
 
 def _numbers(raw: str) -> Iterator[int]:

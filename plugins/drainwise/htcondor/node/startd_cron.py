@@ -35,7 +35,7 @@ from drainwise.htcondor.node import knobs as node_knobs
 from drainwise.htcondor.node.cron_record import NODE_TAG, remember, remembered
 from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
 from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
-from drainwise.htcondor.node.parts import returned_by, with_time
+from drainwise.htcondor.node.parts import OwnersRecord, kept_cores, returned_by, stated_part, with_time
 from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
@@ -151,13 +151,13 @@ def collect(
     hooks: int = 0,
     observed: ObservedSlots | None = None,
     clients: ClientRules | None = None,
-    is_returning_parts: bool = False,
+    owners: OwnersRecord | None = None,
 ) -> Published:
     """Read the reports of all jobs below $(EXECUTE); a job that cannot be read costs only its own report.
 
     Where a directory that an earlier run left behind names the same slot, the later run counts. vacate, largest: see
     `vacate_ad`. hooks: see `hooks_since`. observed: None where the site does not want its jobs to be looked at.
-    clients: where rows ask for attributes of jobs. is_returning_parts: whether pilots may return some of their cores.
+    clients: where rows ask for attributes of jobs. owners: where pilots may return some of their cores.
     Raises OSError when $(EXECUTE) itself cannot be read.
     """
     published: Published = {}
@@ -176,15 +176,17 @@ def collect(
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
             is_weak = _is_weak(report, job, now, heartbeat_limit)
             is_own = report is not None and report.source != GLIDEIN_AD and not is_weak
+            part = None if owners is None else stated_part(report, job, now, heartbeat_limit)
             seen, refuted = None, False
             if observed is not None:
-                seen = observed.of(job, now, report.used_cpu if report is not None and is_own else None)
+                claimed = report.used_cpu if report is not None and is_own else None
+                seen = observed.of(job, now, claimed, kept_cores(part, job))
                 refuted = seen is not None and contradicts(seen.wrong, now, observed.contradictory_after)
             if seen is not None and seen.told is not None and seen.has_worked and is_weak:
                 report = observed_report(seen.told)
             parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
-            if is_returning_parts and report is not None and report.returned_cores is not None:
-                parts.append(returned_by(None if refuted else report, job, now, heartbeat_limit))
+            if owners is not None and part is not None:
+                parts.append(returned_by(None if refuted else part, job, owners.since(job, seen, now)))
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
             if seen is not None and seen.told is not None:
@@ -268,9 +270,10 @@ def run(knobs: dict[str, str]) -> None:
     largest, startd = max(before.vacate, vacate or 0), posix.getppid()
     observed = _observed(knobs["state"], startd, settings)
     clients = settings.clients if settings.clients is not None and settings.clients.attributes() else None
+    owners = OwnersRecord(f"{knobs['state']}-owners") if settings.is_returning_parts else None
     published = collect(
         *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
-        is_returning_parts=settings.is_returning_parts,
+        owners=owners,
     )
     marks = marks_of(published)
     orders = None if possible is None else since
@@ -283,6 +286,8 @@ def run(knobs: dict[str, str]) -> None:
         remember(knobs["state"], since, largest, marks)
     if observed is not None:
         observed.remember()
+    if owners is not None:
+        owners.remember()
 
 
 def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots | None:

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.htcondor.ads.values import Ad, moment, number, text, whole
+from drainwise.htcondor.knobs.orders import OrderEntry, parse_orders, run_name
 from drainwise.htcondor.node import ORDERS
-from drainwise.htcondor.pool.orders import OrderEntry, parse_orders, run_name
 from drainwise.pool.facts import Ending
 
 PLACE_ATTRIBUTES = ("Machine", "MyAddress", ORDERS, "GlobalJobId", "JobStart", "MachineMaxVacateTime")

@@ -1,29 +1,22 @@
-"""The channel of an order to a node: its runtime configuration, set at level ADMINISTRATOR, then a reconfig.
+"""Give an order to a node and withdraw it, and have it keep room, each by a knob of the node: see `knob_channel`.
 
-By the bindings alone (they do what `condor_config_val -rset` and `condor_reconfig` do), so the agent needs no HTCondor
-tools. The startd keeps the value until it restarts, and with it every run that the value could mean. The node's
-configuration turns it into PREEMPT and MAXJOBRETIREMENTTIME: the startd alone enforces the deadline. To be imported and
-called in a process of its own (`bounded_call.within`), as the bindings may hang.
+The node's configuration turns it into PREEMPT and MAXJOBRETIREMENTTIME: the startd alone enforces the deadline. To be
+imported and called in a process of its own (`bounded_call.within`), as the bindings may hang.
 """
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 import classad2
 import htcondor2
 
-from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolUnreachable, RightsRefused, RunEnded
+from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded
 from drainwise.htcondor.ads.values import Ad, moment, text, whole
-from drainwise.htcondor.node import CLAIM_VACATE, ORDERS, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
-from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
-from drainwise.htcondor.pool.collector import collector_slot, startd_address, startd_expression, startd_slots
-from drainwise.htcondor.pool.kept_rooms import ROOM_KNOB, parse_rooms, room_entry, rooms_text, with_room
-from drainwise.htcondor.pool.order_rights import rights_at
-from drainwise.htcondor.pool.orders import (
+from drainwise.htcondor.knobs.kept_rooms import ROOM_KNOB, parse_rooms, room_entry, rooms_text, with_room
+from drainwise.htcondor.knobs.orders import (
     KNOB,
     OrderEntry,
     orders_text,
@@ -32,21 +25,20 @@ from drainwise.htcondor.pool.orders import (
     why_at_once,
     with_order,
 )
+from drainwise.htcondor.node import CLAIM_VACATE, ORDERS, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
+from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.pool.collector import collector_slot, startd_address, startd_expression
+from drainwise.htcondor.pool.knob_channel import change_knob, holds_within, runs_at, value_of
+from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.pool.kept_room import KeptRoom
 
-_TRIES = 5  # another agent may write between our reading and our writing
-_SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
-_FRESH_SECONDS = 0.4  # less than the shortest of these: a list that was read before is read again
 _SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was ordered
-_LOOK_SECONDS = 0.2
 _TOO_LATE = 15  # seconds before its end begins in which a run is not given back any more: the node polls every 5 s
 _VACATE = "MachineMaxVacateTime"
 _LOOKED_AT = (
-    *("GlobalJobId", "JobStart", "State", "Activity", "Draining", "RetirementTimeRemaining"),
+    *("State", "Activity", "Draining", "RetirementTimeRemaining"),
     *(_VACATE, CLAIM_VACATE, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE, ORDERS),
 )
-_SETTABLE = "SETTABLE_ATTRS_ADMINISTRATOR"
-_UNDEFINED = "Not defined"  # what a daemon says of a macro that it does not have
 
 
 def give_order(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
@@ -108,14 +100,14 @@ def keep_room(room: KeptRoom) -> None:
     """
     address = startd_address(room.place, room.node)
     rights_at(address)
-    present, now = _value(address, ROOM_KNOB), int(time.time())
+    present, now = value_of(address, ROOM_KNOB), int(time.time())
     rooms = rooms_text(with_room(parse_rooms(present), room_entry(room, now), now))
     if rooms == present:
         return
     try:
         htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address, "MyType": "Generic"}))[ROOM_KNOB] = rooms
     except htcondor2.HTCondorException:
-        _value(address, ROOM_KNOB)
+        value_of(address, ROOM_KNOB)
         why = "render its drop-in again if that is of an older drainwise"
         raise ActionRefused(f"{room.node} does not take {ROOM_KNOB}: {why}") from None
 
@@ -131,22 +123,14 @@ def knobs_of(nodes: Mapping[str, str]) -> dict[str, str]:
 
 def _put(order: OrderEntry, address: str, machine: str) -> None:
     """Write the order into the node's list, and see that it stays there."""
-    rights_at(address)  # from here on as whom it takes orders of, where we can be several
-    for left in reversed(range(_TRIES)):
-        running = _runs(address)  # first: nothing may take time between reading the list and writing it
-        read = time.monotonic()
-        present = parse_orders(_value(address))
-        if order in present:
-            return
-        orders = orders_text(with_order(present, order, running, int(time.time())))
-        if left and time.monotonic() - read > _FRESH_SECONDS:
-            continue  # this process stood still: what another agent has written since would be lost
-        _set(address, orders, machine)
-        if order in parse_orders(_value(address)):
-            time.sleep(random.uniform(*_SETTLE_SECONDS))  # noqa: S311 - so that two agents do not keep step
-            if order in parse_orders(_value(address)):
-                return
-    raise OrderUnanswered(f"{machine} did not keep the order for {order.run}: does another agent give orders, too?")
+    change_knob(
+        address,
+        machine,
+        KNOB,
+        lambda present, running: orders_text(with_order(parse_orders(present), order, running, int(time.time()))),
+        lambda value: order in parse_orders(value),
+        f"the order for {order.run}",
+    )
 
 
 def _goes_on(run: str, address: str) -> bool:
@@ -161,7 +145,7 @@ def _goes_on(run: str, address: str) -> bool:
             or is_endless(whole(slot, "RetirementTimeRemaining"))
         )
 
-    return _within(_SHOWN_SECONDS, settled)
+    return holds_within(_SHOWN_SECONDS, settled)
 
 
 def _await_collector(order: OrderEntry, slot: str, machine: str) -> None:
@@ -177,67 +161,12 @@ def _await_collector(order: OrderEntry, slot: str, machine: str) -> None:
         return deadline_of(order.run, text(ad, ORDERS) or "") == order.deadline
 
     with suppress(PoolUnreachable):
-        _within(_SHOWN_SECONDS, shown)
-
-
-def _within(seconds: float, condition: Callable[[], bool]) -> bool:
-    """Wait for a condition for at most `seconds`; return whether it came to hold."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(_LOOK_SECONDS)
-    return True
+        holds_within(_SHOWN_SECONDS, shown)
 
 
 def _runs(address: str) -> dict[str, Ad]:
-    """Query the runs on a node by its startd, with the attributes of their slots."""
-    runs = {}
-    for slot in startd_slots(address, _LOOKED_AT):
-        run = run_name(text(slot, "GlobalJobId"), moment(slot, "JobStart"))
-        if run is not None:
-            runs[run] = slot
-    return runs
+    return runs_at(address, _LOOKED_AT)
 
 
-def _value(address: str, knob: str = KNOB) -> str:
-    try:
-        value = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address})).get(knob, "")
-    except htcondor2.HTCondorException as fault:
-        raise PoolUnreachable(f"the startd at {address} does not answer with its {knob}: {fault}") from None
-    return "" if value == _UNDEFINED else str(value)
-
-
-def _set(address: str, value: str, machine: str) -> None:
-    # MyType Generic: the bindings know no type for a startd here, and a reconfig is the same for every daemon.
-    startd = classad2.ClassAd({"MyAddress": address, "MyType": "Generic"})
-    try:
-        htcondor2.RemoteParam(startd)[KNOB] = value
-    except htcondor2.HTCondorException:
-        _value(address)  # a node that does not answer has not refused anything
-        raise RightsRefused(f"{machine} refused the order: {_why_refused(address)}", machine) from None
-    try:
-        htcondor2.send_command(startd, htcondor2.DaemonCommands.Reconfig)
-    except htcondor2.HTCondorException as fault:
-        raise OrderUnanswered(
-            f"{machine} took the order and not the reconfig after which it counts: {fault}", machine
-        ) from None
-
-
-def _why_refused(address: str) -> str:
-    """Say which of its three conditions an order lacks at this startd, and what to do."""
-    if not rights_at(address).allowed:
-        return "the agent's identity must be in its ALLOW_ADMINISTRATOR; `drainwise check htcondor` names it"
-    try:
-        knobs = htcondor2.RemoteParam(classad2.ClassAd({"MyAddress": address}))
-        enabled, settable = (str(knobs.get(name, "")) for name in ("ENABLE_RUNTIME_CONFIG", _SETTABLE))
-    except htcondor2.HTCondorException as fault:
-        return f"the agent's identity may give orders, but the startd does not show its configuration: {fault}"
-    if KNOB.casefold() not in settable.casefold().replace(",", " ").split():
-        return f"its {_SETTABLE} does not name {KNOB}: install the drop-in of drainwise there"
-    if enabled.strip().casefold() not in {"true", "t", "yes", "1"}:
-        return "ENABLE_RUNTIME_CONFIG is not true there: install the drop-in of drainwise, last"
-    return (
-        "ENABLE_RUNTIME_CONFIG was not yet true when its startd started: restart the startd when the node is next"
-        " empty (condor_restart -peaceful -startd); with jobs on it, any other restart evicts them"
-    )
+def _value(address: str) -> str:
+    return value_of(address, KNOB)

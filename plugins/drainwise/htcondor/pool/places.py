@@ -11,14 +11,25 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from drainwise.htcondor.ads.values import moment, text, whole
+from drainwise.htcondor.ads.values import moment, named, shown, text, whole
 from drainwise.htcondor.demand.told import SeenPlace
-from drainwise.htcondor.node import RETURNED_AT, RETURNED_BY, RETURNED_CPUS
+from drainwise.htcondor.node import (
+    LENDS_NO_MORE,
+    RETURN_ASKED,
+    RETURNED_AT,
+    RETURNED_BY,
+    RETURNED_CPUS,
+    RETURNED_MEMORY,
+)
+from drainwise.htcondor.node.parts import asked_of
 from drainwise.htcondor.pool.slots import Slot
 from drainwise.htcondor.pool.startds import Startds
+from drainwise.pilotad.partial_return import asked
 from drainwise.pool.amounts import NOTHING, Amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import Place
+
+NO_MORE_LENT = "not lent any more"
 
 
 def places_of(
@@ -47,14 +58,26 @@ def places_of(
 
 
 def lent_cores(slot: Slot, age: int, now: int) -> int:
-    """Return how many cores a slot's own run has returned, as its node believes it at `now` (UNIX s).
+    """Return how many cores a slot's own run has returned, as its node believed it when the slot was heard of.
 
-    age: for how long (s) the node believes what its cron has read. At least one core stays with the run.
+    age: for how long (s) the node believes what its cron has read. now: UNIX s, of a slot that does not say when it was
+    heard of. At least one core stays with the run.
     """
     at, run = moment(slot.ad, RETURNED_AT), slot.run
-    if at is None or run is None or text(slot.ad, RETURNED_BY) != run or at + age <= now:
+    if (
+        at is None
+        or run is None
+        or text(slot.ad, RETURNED_BY) != run
+        or at + age <= (now if slot.heard is None else slot.heard)
+    ):
         return 0
     return min(whole(slot.ad, RETURNED_CPUS) or 0, slot.cores - 1)
+
+
+def _lent_amounts(slot: Slot, cores: int) -> Amounts:
+    """Return what is lent with so many cores: of the memory that was returned no more than belongs to them."""
+    most = (whole(slot.ad, "Memory") or 0) * cores // slot.cores
+    return Amounts(cores=cores, memory=min(most, whole(slot.ad, RETURNED_MEMORY) or 0))
 
 
 def counted_once(slots: Sequence[Slot], startds: Startds, now: int) -> Sequence[Slot]:
@@ -90,7 +113,7 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
     for slot, given in zip(parts, lent):
         unpaid = min(given, borrowed)
         borrowed -= unpaid
-        holds = None if slot.holds is None else slot.holds.minus(Amounts(cores=given))
+        holds = None if slot.holds is None else slot.holds.minus(_lent_amounts(slot, given))
         yield replace(slot, lent=given, unpaid=unpaid, holds=holds) if given else slot
     free = max(0, cores - claimed + sum(lent))
     stands = undivided.get(first) or next(iter(undivided.values()), None)
@@ -98,13 +121,35 @@ def _of_node(first: str, there: Iterable[Slot], startds: Startds, now: int) -> I
         yield replace(stands, name=first, cores=free, weight=float(free))
 
 
-def without_lent(pilots: Iterable[Pilot], slots: Iterable[Slot]) -> Iterator[Pilot]:
-    """Yield the pilots with what comes back when they leave: not what they have returned already."""
-    lenders = {slot.name: slot for slot in slots if slot.lent}
+def with_parts(pilots: Iterable[Pilot], slots: Iterable[Slot], startds: Startds, now: int) -> Iterator[Pilot]:
+    """Yield the pilots with what comes back when they leave: not what they have returned already.
+
+    Those whose node really has the second slot, and lends what they return, can return more if they state what they
+    have returned; they are shown with what they are asked for at `now` (UNIX s).
+    """
+    seen = {slot.name: slot for slot in slots} if startds.second else {}
+    lending = set(startds.second.values())
     for pilot in pilots:
-        slot = lenders.get(pilot.name)
-        yield (
-            pilot
-            if slot is None
-            else replace(pilot, cores=slot.cores - slot.lent, returned=slot.lent, holds=slot.holds)
-        )
+        slot = seen.get(pilot.name)
+        if slot is None or slot.run != pilot.run or pilot.place not in lending:
+            yield pilot
+            continue
+        cores, report = slot.cores - slot.lent, pilot.report
+        states = report is not None and report.returned_cores is not None
+        can = cores - 1 if states and not pilot.cannot and moment(slot.ad, LENDS_NO_MORE) is None else 0
+        wish = asked_of(pilot.run, text(slot.ad, RETURN_ASKED) or "")
+        in_all = asked(wish, slot.cores, now, slot.lent).cores
+        yield replace(pilot, cores=cores, returned=slot.lent, holds=slot.holds, can_return=can, asked=in_all)
+
+
+def no_more_lent_notices(slots: Iterable[Slot]) -> tuple[str, ...]:
+    """Write a sentence for each user of whom nodes lend nothing any more, as a pilot broke its word."""
+    nodes: dict[str, set[str]] = defaultdict(set)
+    for slot in slots:
+        if moment(slot.ad, LENDS_NO_MORE) is not None and slot.submitter is not None:
+            nodes[slot.owner].add(slot.machine)
+    return tuple(
+        f"cores that pilots of {shown(owner)} return are {NO_MORE_LENT} on {named(machines)}: a pilot there went on"
+        " using what it had returned"
+        for owner, machines in sorted(nodes.items())
+    )

@@ -15,12 +15,14 @@ from drainwise.htcondor.ads.packed_ads import Bundle, unpacked
 from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, text
 from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.identity.asked import Identities
+from drainwise.htcondor.knobs.orders import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
 from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
-from drainwise.htcondor.pool.orders import OrderEntry, to_be_asked, with_knobs
+from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.snapshot_question import SnapshotQuestion, without_collection
 from drainwise.identity.rules import IdentityRules
+from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.kept_room import KeptRoom
@@ -54,6 +56,7 @@ class HTCondorPool:
         self._drained: dict[str, str] = {}
         """Of these, the ones that are drained, each with the reason."""
         self._ahead: SnapshotQuestion | None = None
+        self._told: set[str] = set()
 
     def require_bindings(self) -> None:
         """Raise UsageError when HTCondor's Python bindings here are too old."""
@@ -105,6 +108,10 @@ class HTCondorPool:
         """See `Pool`; the slot may stay Retiring, see `retirement`. The update hook tells the pilot."""
         self._send(pilot.node, lambda: _take_back(pilot.run, pilot.name, pilot.node))
 
+    def ask_for_part(self, pilot: Pilot, wish: PartialReturn, reason: str) -> None:  # noqa: ARG002 - HTCondor has no place for it
+        """See `LendsParts`; the update hook tells the pilot, and the second slot lends what it returns."""
+        self._send(pilot.node, lambda: _ask_part(pilot.run, wish, pilot.name, pilot.node))
+
     def keep_room(self, room: KeptRoom) -> None:
         """See `KeepsRooms`; it counts from the node's next reconfig on, which each order brings."""
         within(self._order_seconds / 2, lambda: _keep(room), f"node {room.node}")
@@ -149,9 +156,11 @@ class HTCondorPool:
                 known.update((one.run, with_who_ended(one, jobs)) for one in own)
         return known
 
-    def follow_up(self, snapshot: Snapshot) -> list[str]:  # noqa: ARG002 - the startds enforce every deadline
-        """See `Pool`: nothing is ever left to do."""
-        return []
+    def follow_up(self, snapshot: Snapshot) -> list[str]:
+        """See `Pool`: nothing is ever left to do. What nodes have decided about lending is told once."""
+        told = [one for one in snapshot.notices if NO_MORE_LENT in one and one not in self._told]
+        self._told.update(told)
+        return told
 
     def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - the nodes' own ads tell
         """See `ClosesNodes`: by a drain of each node when the time has come. What fails is tried again."""
@@ -192,6 +201,12 @@ def _give(order: OrderEntry, slot: str, machine: str) -> Iterator[None]:
     from drainwise.htcondor.pool.order_channel import give_order  # noqa: PLC0415
 
     return give_order(order, slot, machine)
+
+
+def _ask_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iterator[None]:
+    from drainwise.htcondor.pool.part_channel import ask_for_part  # noqa: PLC0415
+
+    return ask_for_part(run, wish, slot, machine)
 
 
 def _keep(room: KeptRoom) -> None:

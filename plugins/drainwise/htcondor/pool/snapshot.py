@@ -19,7 +19,7 @@ from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.complete_answer import notices_of, require_refilled, require_whole
-from drainwise.htcondor.pool.places import counted_once, places_of, without_lent
+from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
 from drainwise.htcondor.pool.slots import Slot, client_of, given_back, heard_lately, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
 from drainwise.htcondor.shares.accounting import Accounts, Use, accounting_record, groups, rooms
@@ -79,12 +79,13 @@ def snapshot_of(
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
     return Snapshot(
         taken=now,
-        pilots=tuple(closed_pilots(without_lent(seen.pilots(), slots), slots)),
+        pilots=tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots)),
         accounts=accounts,
         free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
         user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in claimed), records),
         notices=(
             *closed_notices(slots),
+            *no_more_lent_notices(slots),
             *notices_of(slots, seen.gone, seen.odd, strange, records),
             *((f"demand counts by cores alone: {answer}",) if isinstance(answer, str) else ()),
             *demand.notices,

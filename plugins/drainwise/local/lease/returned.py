@@ -6,8 +6,9 @@ its node then owes cores, and each pilot there is told to leave so many alone un
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.partial_return import (
@@ -76,14 +77,29 @@ def owed_by_node(
     return {name: max(0, -cores) for name, cores in free.items()}
 
 
+def cores_gone_without(
+    live: Iterable[LeasedCores],
+    returned: Mapping[str, ReturnedPart],
+    reports: Mapping[str, PilotReport],
+    owed: Mapping[str, int],
+) -> dict[str, int]:
+    """Return the cores that each pilot goes without, by run: those that it has returned, and those that are owed to it.
+
+    What a node owes is shared among its pilots that return any, as far as their payloads leave cores idle: none of them
+    may use it. reports: by run. owed: see `owed_by_node`.
+    """
+    left, found = dict(owed), {}
+    for job in live:
+        part = returned.get(job.run)
+        if part is not None:
+            used = math.ceil(reports[job.run].used_cpu or 0.0)
+            waits = max(0, min(left.get(job.node, 0), job.cores - part.cores - max(1, used)))
+            left[job.node] = left.get(job.node, 0) - waits
+            found[job.run] = part.cores + waits
+    return found
+
+
 def acknowledged(job: LeasedCores, returned: Mapping[str, ReturnedPart], owed: int) -> Acknowledgement | None:
     """Return what a pilot is told about its statement; None where none is believed. owed: cores by its node."""
     part = returned.get(job.run)
     return None if part is None else acknowledgement(part, job.cores, part.cores + owed)
-
-
-def without_part(report: PilotReport) -> PilotReport:
-    """Return the report as one of a lease of the cores that are left: what is returned is none of it."""
-    names = [name for name in PilotReport.__match_args__ if not name.startswith("returned_")]
-    values: dict[str, Any] = {name: getattr(report, name) for name in names}
-    return PilotReport(**values)

@@ -1,4 +1,4 @@
-"""A pilot's claim of the cores in use, held against what its node sees. Pure.
+"""A pilot's claim of the cores in use, and of those that it keeps, held against what its node sees. Pure.
 
 Two claims cannot be so: cores in use where for minutes nothing works, nothing waits for a disk and no CPU time is used;
 and none in use where half of the cores or more work. What lies between is nobody's lie: payloads begin, copy and wait.
@@ -10,6 +10,7 @@ from drainwise.facts import fact
 
 _CLAIMED = 0.25  # part of the cores that must be claimed for nothing to be too little
 _NOTHING = 0.01  # part of the claimed cores whose work counts as nothing
+_MORE_CORES, _MORE_SHARE = 0.5, 0.1  # cores, and part of the kept ones, by which more may work than were kept
 _BUSY, _NONE = 0.5, 0.05  # parts of the cores: that work though none is claimed
 
 
@@ -23,6 +24,24 @@ class Working:
     cores_busy: float
     is_active: bool
     elsewhere: bool
+
+
+@fact
+class KeptCores:
+    """What a job has not returned, by its own statement, and the time of that statement, UNIX s."""
+
+    cores: int
+    since: int
+
+
+def is_over(kept: KeptCores, working: Working, from_time: float) -> bool | None:
+    """Decide whether a job worked on more cores than it kept; None where it stated so later than `from_time` (UNIX s).
+
+    from_time: since when that is measured.
+    """
+    if kept.since > from_time or working.elsewhere:
+        return None
+    return working.cores_busy > kept.cores + max(_MORE_CORES, _MORE_SHARE * kept.cores)
 
 
 def is_wrong(claimed: float, working: Working, cores: int) -> bool:

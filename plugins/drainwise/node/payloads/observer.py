@@ -7,7 +7,7 @@ it began.
 from __future__ import annotations
 
 from drainwise.facts import fact
-from drainwise.node.payloads.claims import Working, is_wrong, wrong_since
+from drainwise.node.payloads.claims import Working, is_over, is_wrong, wrong_since
 from drainwise.node.payloads.payload_profiles import PLAIN
 from drainwise.node.payloads.payload_trees import PayloadTree, payload_trees
 from drainwise.node.payloads.process_table import TICKS
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from drainwise.node.payloads.claims import KeptCores
     from drainwise.node.payloads.payload_profiles import PayloadProfile
     from drainwise.node.payloads.payload_trees import JobProcesses, Mark, PayloadTrees
     from drainwise.node.payloads.process_table import ProcessTable
@@ -40,6 +41,7 @@ class SeenJob:
     idle: since when there is no payload, UNIX s, or 0. told: what was told last. has_worked: whether it ever had a
     payload that was seen: of a job that never had one nothing says that a kill would lose nothing.
     total: CPU time of all its processes, ticks. wrong: since when what it claims cannot be so, UNIX s, or 0.
+    over: looks in a row at which it had worked on more cores than it kept.
     """
 
     looked: int
@@ -51,6 +53,7 @@ class SeenJob:
     has_worked: bool = False
     total: int = 0
     wrong: int = 0
+    over: int = 0
 
 
 def next_look(now: int, spent: float) -> int:
@@ -67,11 +70,12 @@ def look_at(
     begun: int,
     now: int,
     claimed: float | None = None,
+    kept: KeptCores | None = None,
 ) -> SeenJob:
     """Return what is seen of a job whose processes these are. Others as for `observe`."""
     client, marks, looked = (before.client, before.marks, before.looked) if before is not None else (PLAIN, (), 0)
     found = payload_trees(processes, table, profiles, client, marks, looked)
-    return observe(found, before, cores, begun, table.now, now, claimed)
+    return observe(found, before, cores, begun, table.now, now, claimed, kept)
 
 
 def observe(
@@ -82,12 +86,14 @@ def observe(
     looked: int,
     now: int,
     claimed: float | None = None,
+    kept: KeptCores | None = None,
 ) -> SeenJob:
     """Return what is seen of a job of so many cores that has begun at `begun`, at `now` (UNIX s).
 
     looked: the same time in ticks since boot. before: what the last round left, None for nothing. `told` of the result
     is what is to be told from now on: what is seen, or what was told last where that still says the same. Nothing
     counts beyond the cores and the time of the job. claimed: cores in use by its own report, None without a fresh one.
+    kept: the cores that it has not returned, None where it has returned none.
     """
     run = max(0, now - begun)
     last = {(one.pid, one.start): one.cpu for one in before.payloads} if before is not None else {}
@@ -113,12 +119,15 @@ def observe(
     if told is None or _says_other(seen, told, cores):
         told = seen
     has_worked = bool(found.payloads) or (before is not None and before.has_worked)
-    wrong = 0
-    if before is not None and claimed is not None and looked > before.looked:
+    wrong = over = 0
+    if before is not None and looked > before.looked:
         works = max(0, found.total - before.total) / (looked - before.looked)
-        is_so = is_wrong(claimed, Working(works, found.is_active, found.elsewhere), cores)
-        wrong = wrong_since(is_so, before.wrong, now)
-    return SeenJob(looked, found.client, found.marks, found.payloads, idle, told, has_worked, found.total, wrong)
+        working = Working(works, found.is_active, found.elsewhere)
+        if claimed is not None:
+            wrong = wrong_since(is_wrong(claimed, working, cores), before.wrong, now)
+        if kept is not None and is_over(kept, working, now - (looked - before.looked) / TICKS):
+            over = before.over + 1
+    return SeenJob(looked, found.client, found.marks, found.payloads, idle, told, has_worked, found.total, wrong, over)
 
 
 def _says_other(seen: Observation, told: Observation, cores: int) -> bool:
@@ -139,21 +148,21 @@ def seen_line(job: str, seen: SeenJob) -> str:
     marks = ",".join(f"{pid}.{start}" for pid, start in seen.marks)
     payloads = ",".join(f"{one.pid}.{one.start}.{one.cpu}" for one in seen.payloads)
     told = "-" if seen.told is None else observation_text(seen.told)
-    more = f"{int(seen.has_worked)} {seen.total} {seen.wrong}"
+    more = f"{int(seen.has_worked)} {seen.total} {seen.wrong} {seen.over}"
     return f"{job} {seen.looked} {seen.client} {marks or '-'} {payloads or '-'} {seen.idle} {told} {more}"
 
 
 def seen_in(line: str) -> tuple[str, SeenJob] | None:
     """Read a line; None for anything else."""
     words = line.split(" ")
-    if len(words) != 10:
+    if len(words) != 11:
         return None
     try:
         marks = [tuple(map(int, one.split("."))) for one in words[3].split(",") if one != "-"]
         trees = [PayloadTree(*map(int, one.split("."))) for one in words[4].split(",") if one != "-"]
         known = tuple((pid, start) for pid, start in marks)
         told, has_worked = observation_in(words[6]), words[7] == "1"
-        more = int(words[8]), int(words[9])
+        more = int(words[8]), int(words[9]), int(words[10])
         return words[0], SeenJob(int(words[1]), words[2], known, tuple(trees), int(words[5]), told, has_worked, *more)
     except (TypeError, ValueError):
         return None

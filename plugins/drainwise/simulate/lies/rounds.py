@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from drainwise.journal.outcomes import OpenOrder, is_kept, realised_waste
-from drainwise.journal.promises import broken_probability
+from drainwise.journal.outcomes import OpenOrder, broken_probability, is_kept, realised_waste
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.decide.decision import make_plan

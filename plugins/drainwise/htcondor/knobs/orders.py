@@ -42,15 +42,20 @@ class OrderEntry:
         return f"{self.run}={self.deadline}"
 
 
+def is_run(name: str) -> bool:
+    """Decide whether this names one run of a job, as an order may name it."""
+    return _RUN.fullmatch(name) is not None
+
+
 def run_name(job: str | None, start: int | None) -> str | None:
     """Name one run of a job by GlobalJobId and JobStart; None when it could not be put into an order."""
     run = f"{job}@{start}"
-    return run if job is not None and start is not None and _RUN.fullmatch(run) else None
+    return run if job is not None and start is not None and is_run(run) else None
 
 
 def parse_orders(value: str) -> tuple[OrderEntry, ...]:
     """Read the orders in a knob's value; what is no order cannot match any slot and is passed over."""
-    return tuple(OrderEntry(run, deadline) for run, deadline in entries(value) if _RUN.fullmatch(run))
+    return tuple(OrderEntry(run, deadline) for run, deadline in entries(value) if is_run(run))
 
 
 def orders_text(orders: Iterable[OrderEntry]) -> str:
