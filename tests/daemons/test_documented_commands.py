@@ -314,6 +314,7 @@ def documented() -> set[str]:
         "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
     }
     named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
+    named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
