@@ -47,7 +47,6 @@ _SECONDS = {
     "test_useful_orders_on_pool": 150,
     "test_launch_htcondor": 150,
     "test_local_demo_ends": 150,
-    "test_parts_asked_htcondor": 140,
     "test_negotiator_users": 130,
     "test_condor_view": 120,
     "test_installing": 120,
