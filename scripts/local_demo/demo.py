@@ -177,14 +177,18 @@ class Demo:
             for name in ordered:
                 if name not in self._leaves and self._system.has_ended(by_name[name]):
                     self._goes(name, by_name[name])
-            for job_id, name in self._bobs.items():
-                job = self._system.job(job_id)
-                if name not in self._started and job.state not in {WAITING, ENDED}:
-                    self._started[name] = float(job.started)
-                    self._say(f"{BOB}'s job {name} starts on {job.cores} cores")
+            self._bobs_start()
             self._look()
             self._interrupts.wait(PAUSE)
         self._title = f"{BOB} has his {self._needed} cores; {ALICE}'s other pilots never noticed"
+
+    def _bobs_start(self) -> None:
+        """Say which of bob's jobs run by now."""
+        for job_id, name in self._bobs.items():
+            job = self._system.job(job_id)
+            if name not in self._started and job.state not in {WAITING, ENDED}:
+                self._started[name] = float(job.started)
+                self._say(f"{BOB}'s job {name} starts on {job.cores} cores")
 
     def _goes(self, name: str, job_id: int) -> None:
         report, job = self._system.exit_report(job_id), self._system.job(job_id)

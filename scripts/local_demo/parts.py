@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from drainwise.local.job import ENDED, WAITING
 from drainwise.pilotad.partial_return import PartialReturn
 from local_demo.demo import ALICE, BOB, PATIENCE, PAUSE, Demo
 from local_demo.demo_pool import DemoPoolError
@@ -64,11 +63,7 @@ class PartsDemo(Demo):
                 if wish != asked.get(name, 0):
                     asked[name] = wish
                     self._system.pool.ask_for_part(one, PartialReturn(wish, by, width), f"{BOB} waits")
-            for job_id, name in self._bobs.items():
-                job = self._system.job(job_id)
-                if name not in self._started and job.state not in {WAITING, ENDED}:
-                    self._started[name] = float(job.started)
-                    self._say(f"{BOB}'s job {name} starts on {job.cores} cores")
+            self._bobs_start()
             self._look()
             self._interrupts.wait(PAUSE)
         gone = sum(self._system.has_ended(job_id) for job_id in self._jobs)

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -119,15 +119,22 @@ class Play:
         return {job_id for job_id in self.pilots if (self.batch.work(job_id) / ".site.ad").exists()}
 
 
-@pytest.fixture
-def play(batch: Batch, tmp_path: Path) -> Iterator[Play]:
-    """The scene; agents that are left are killed."""
-    made = Play(batch, tmp_path)
+P = TypeVar("P", bound=Play)
+
+
+def closed(made: P) -> Iterator[P]:
+    """Give a scene; agents that are left are killed."""
     try:
         yield made
     finally:
         for agent in made.agents:
             agent.close()
+
+
+@pytest.fixture
+def play(batch: Batch, tmp_path: Path) -> Iterator[Play]:
+    """The scene."""
+    yield from closed(Play(batch, tmp_path))
 
 
 def test_it_serves_until_term_and_tells_systemd(play: Play) -> None:
@@ -288,12 +295,7 @@ class Shrinking(Play):
 @pytest.fixture
 def shrinking(batch: Batch, tmp_path: Path) -> Iterator[Shrinking]:
     """The scene."""
-    made = Shrinking(batch, tmp_path)
-    try:
-        yield made
-    finally:
-        for agent in made.agents:
-            agent.close()
+    yield from closed(Shrinking(batch, tmp_path))
 
 
 def test_by_itself_it_gives_bob_his_cores_from_pilots_that_go_on(shrinking: Shrinking) -> None:

@@ -82,7 +82,7 @@ def test_only_what_a_node_can_lend_is_asked_for(
     monkeypatch.setattr(part_channel, "runs_at", lambda *_: {RUN: slots[0]})
     monkeypatch.setattr(part_channel, "startd_slots", lambda *_: slots)
     monkeypatch.setattr(part_channel, "change_knob", lambda *words: set_to.append(words[3]("", [RUN])))
-    monkeypatch.setattr(part_channel, "_await_collector", lambda *_: None)
+    monkeypatch.setattr(part_channel, "await_collector", lambda *_: None)
     given = part_channel.ask_for_part(RUN, wish, "slot1_1@n1", "n1")
     if fault is None:
         assert (list(given), set_to) == ([None], [f"{RUN}=5:0:4"])

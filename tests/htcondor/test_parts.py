@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from drainwise.htcondor.node.job_directories import JobSandbox
-from drainwise.htcondor.node.parts import OwnersRecord, answer, kept_cores, real_cores, returned_by, stated_part, wish
+from drainwise.htcondor.node.parts import (
+    OwnersRecord,
+    kept_cores,
+    real_cores,
+    returned_by,
+    stated_part,
+    wish_and_answer,
+)
 from drainwise.node.payloads.claims import KeptCores
 from drainwise.node.payloads.observer import SeenJob
 from drainwise.pilotad.partial_return import NOTHING_RETURNED, Acknowledgement, PartialReturn, ReturnedPart
@@ -64,7 +71,7 @@ def ad(**more: object) -> bytes:
 )
 def test_a_pilot_may_use_what_is_neither_returned_nor_held(more: dict[str, object], usable: int, held: int) -> None:
     """By the same lists as START: never a core that others have."""
-    assert answer(ad(**more)) == Acknowledgement(SINCE, usable, held)
+    assert wish_and_answer(ad(**more))[1] == Acknowledgement(SINCE, usable, held)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def test_a_pilot_may_use_what_is_neither_returned_nor_held(more: dict[str, objec
 )
 def test_what_is_not_known_is_not_acknowledged(more: dict[str, object]) -> None:
     """The pilot keeps what it has."""
-    assert answer(ad(**more)) is None
+    assert wish_and_answer(ad(**more))[1] is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_what_is_not_known_is_not_acknowledged(more: dict[str, object]) -> None:
 )
 def test_a_run_is_asked_by_its_name(asked: str, found: PartialReturn | None) -> None:
     """The last entry counts; another run's or a broken one says nothing."""
-    assert wish(ad(PilotReturnAsked=f'"{asked}"', slot2_ChildCpus="{ }")) == found
+    assert wish_and_answer(ad(PilotReturnAsked=f'"{asked}"', slot2_ChildCpus="{ }"))[0] == found
 
 
 @pytest.mark.parametrize(
@@ -114,7 +121,7 @@ def test_a_run_is_asked_by_its_name(asked: str, found: PartialReturn | None) -> 
 )
 def test_what_others_hold_stays_returned(asked: str, more: dict[str, object], found: PartialReturn | None) -> None:
     """3 of its 8 cores are borrowed: when nobody asks any more, it does not pay for them."""
-    assert wish(ad(PilotReturnAsked=f'"{asked}"', **more)) == found
+    assert wish_and_answer(ad(PilotReturnAsked=f'"{asked}"', **more))[0] == found
 
 
 def test_half_of_the_cores_are_real_where_there_is_a_second_slot() -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from drainwise.agent.act_outcome import Act, CycleOutcome, WithdrawalResult
+from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE, Act, CycleOutcome, WithdrawalResult, outcome_of
 from drainwise.agent.missing import Missing
 from drainwise.agent.parts import ask_for_parts, is_to_ask
-from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
+from drainwise.facts.errors import PoolError
 from drainwise.facts.units import clock
 from drainwise.journal.entries import order_event, withdrawal_event
-from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
+from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED
 from drainwise.journal.file import Journal
 from drainwise.pool.facts import Pilot, Pool
 from drainwise.pool.kept_room import KeepsRooms
@@ -32,8 +32,6 @@ _MOST_DENIED = 3
 
 _PLACE = attrgetter("node", "account", "user", "cores")
 """The facts of a run that the plan stood on and that must still hold."""
-
-_RUN_GONE = "this run has ended since the plan was made"
 
 
 def carry_out(
@@ -152,7 +150,7 @@ class _Acting:
 
     def _withdraw(self, withdrawal: Withdrawal, current: Pilot | None, is_gone: bool) -> WithdrawalResult:
         if current is None or _PLACE(withdrawal.pilot) != _PLACE(current):
-            return WithdrawalResult(withdrawal, SKIPPED, _RUN_GONE)
+            return WithdrawalResult(withdrawal, SKIPPED, RUN_GONE)
         if current.deadline != withdrawal.pilot.deadline:
             return WithdrawalResult(withdrawal, SKIPPED, "its order is another one by now")
         if not is_gone:
@@ -169,10 +167,10 @@ class _Acting:
     def _act(self, order: Order, current: Pilot | None, is_needed: bool) -> Act:
         """Give one order; its deadline is not before the site's notice, however late it is given, save by the lease."""
         if current is None or _PLACE(order.pilot) != _PLACE(current):
-            return Act(order, SKIPPED, _RUN_GONE)
+            return Act(order, SKIPPED, RUN_GONE)
         goes = current.leaving or current.unanswered is not None
         if goes or (current.deadline is not None and not (order.request and order.deadline < current.deadline)):
-            return Act(order, SKIPPED, "it is on its way out already")
+            return Act(order, SKIPPED, ON_ITS_WAY)
         if not is_needed and order.instead_of:
             return Act(order, SKIPPED, "an order that it was to replace stands")
         if not is_needed:
@@ -208,23 +206,20 @@ class _Acting:
 
     def _became(self, fault: PoolError) -> str:
         """Return the outcome of an act that raised `fault`. Remember what need not be tried again in this cycle."""
-        if isinstance(fault, RunEnded):
-            return SKIPPED
-        if isinstance(fault, ActionRefused) and not isinstance(fault, RightsRefused):
-            return REFUSED
+        outcome = outcome_of(fault)
+        if outcome in {SKIPPED, REFUSED}:
+            return outcome
         only = getattr(fault, "only", "")
         if not only:
             self.halted = str(fault)
-        elif isinstance(fault, RightsRefused):
+        elif outcome == DENIED:
             self.avoided[only] = f"{only} refused another order just now"
             self.denied += 1
             if self.denied >= _MOST_DENIED and not self.taken:
                 self.halted = f"{self.denied} nodes refused and none took an order: {fault}"
         else:
             self.avoided[only] = f"{only} did not answer another order just now"
-        if isinstance(fault, RightsRefused):
-            return DENIED
-        return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
+        return outcome
 
 
 def _are_free(runs: Iterable[str], running: Mapping[str, Pilot]) -> bool:

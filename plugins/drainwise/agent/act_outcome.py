@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drainwise.journal.event import DONE, SKIPPED
+from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
+from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.plan import Order
 from drainwise.reclaim.withdrawal import Withdrawal
+
+RUN_GONE = "this run has ended since the plan was made"
+ON_ITS_WAY = "it is on its way out already"
+
+
+def outcome_of(fault: PoolError) -> str:
+    """Return the outcome of an act that raised `fault`, as `journal.event` names it."""
+    if isinstance(fault, RunEnded):
+        return SKIPPED
+    if isinstance(fault, RightsRefused):
+        return DENIED
+    if isinstance(fault, ActionRefused):
+        return REFUSED
+    return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE
 
 
 @dataclass(frozen=True)

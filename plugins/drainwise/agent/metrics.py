@@ -50,6 +50,56 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _TIMES_TO_FREE = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 57600.0, 86400.0)
 
 
+_GAUGES: dict[str, tuple[str, ...]] = {
+    "build_info": ("Always 1; the version of drainwise.", "version"),
+    "last_cycle_timestamp_seconds": ("When the last cycle began, UNIX time.",),
+    "last_decision_timestamp_seconds": ("When the last cycle began that came to a decision, UNIX time.",),
+    "next_cycle_seconds": ("Pause before the next cycle; longer after a fault.",),
+    "acting": ("1 when the last cycle was to give orders, 0 in a dry run or under a kill switch.",),
+    "state": ("1 for the state of the agent, 0 for the others.", "state"),
+    "demand_cores": ("Cores owed to those under quota who wait.",),
+    "free_cores": ("Unclaimed cores that they can use.",),
+    "leaving_cores": ("Cores on their way out already.",),
+    "surplus_cores": ("Cores held beyond the quotas.",),
+    "deficit_cores": ("Cores that must be given back now.",),
+    "planned_cores": ("Cores of the orders of the last decision.",),
+    "planned_waste_core_seconds": ("What that should waste.",),
+    "planned_part_cores": ("Cores that pilots are to return while they go on, by the last decision.",),
+    "notices": ("What the last decision could not count on; the log has the sentences.",),
+    "paused_accounts": ("Accounts of whose demand some does not count for now.",),
+    "paused_demand_cores": ("Cores that they wait for and that do not count.",),
+    "closed_nodes": ("Nodes with pilots that cannot be given an order.",),
+    "stuck_pilots": ("Pilots in which their nodes have seen no payload for long.",),
+    "unmet_cores": ("Cores that must be given back and for which nobody gets an order now.",),
+    "limited_cores": ("Cores of these that a limit of the site leaves to a later cycle.",),
+    "pilots": ("Pilots, by how far their report is believed.", "standing"),
+    "pilot_cores": ("Cores of these pilots.", "standing"),
+    "silent_nodes": ("Nodes with pilots of which nothing is reported or seen.",),
+    "returned_cores": ("Cores that pilots have returned and go on without.",),
+    "nodes": ("Nodes by the version of drainwise that they run.", "version"),
+    "account_used_cores": ("Cores that an account uses.", "account"),
+    "account_owed_cores": ("Cores that an account is owed.", "account"),
+    "account_wanted_cores": ("Cores that an account waits for.", "account"),
+    "open_orders": ("Orders whose pilot has not ended yet.",),
+    "overdue_orders": ("Orders of these whose deadline has passed.",),
+}
+_COUNTERS: dict[str, tuple[str, ...]] = {
+    "cycles_total": ("Cycles: acted, dry_run (also by the kill switch), fault.", "result"),
+    "orders_total": ("Orders, by what became of them.", "policy", "outcome"),
+    "ordered_cores_total": ("Cores of the pilots that got an order.", "account"),
+    "ordered_waste_core_seconds_total": ("What those orders should waste.", "account"),
+    "withdrawn_total": ("Orders withdrawn, by what became of that.", "outcome"),
+    "parts_total": ("Pilots asked to return cores, by what became of that.", "outcome"),
+    "ended_pilots_total": ("Pilots with an order that have ended, by how.", "end"),
+    "promised_waste_core_seconds_total": ("What ending these should waste.", "account"),
+    "realised_waste_core_seconds_total": ("What ending these has wasted.", "account"),
+    "followups_total": ("Things finished that earlier orders had left behind.",),
+    "freed_unused_cores_total": ("Cores that came back and that nobody under quota used in time.",),
+}
+"""What each says, by its name after `drainwise_`, and its labels."""
+_BY_ACCOUNT = [name for name, (_, *labels) in _COUNTERS.items() if labels == ["account"]]
+
+
 class Metrics:
     """The metrics of one agent, in `registry`; policy: with which it begins.
 
@@ -58,182 +108,130 @@ class Metrics:
 
     def __init__(self, policy: str, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
-        self._accounts, self._shown = set[str](), dict[Gauge, set[str]]()
+        self._accounts: set[str] = set()
+        self._shown: dict[str, set[str]] = {}
         ProcessCollector(registry=registry)
-
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"drainwise_{name}", text, labels, registry=registry)
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"drainwise_{name}", text, labels, registry=registry)
-
-        gauge("build_info", "Always 1; the version of drainwise.", "version").labels(__version__).set(1)
-        self._cycles = counter("cycles_total", "Cycles: acted, dry_run (also by the kill switch), fault.", "result")
-        for result in _RESULTS:
-            self._cycles.labels(result)
+        self._gauges = {
+            name: Gauge(f"drainwise_{name}", text, labels, registry=registry)
+            for name, (text, *labels) in _GAUGES.items()
+        }
+        self._counters = {
+            name: Counter(f"drainwise_{name}", text, labels, registry=registry)
+            for name, (text, *labels) in _COUNTERS.items()
+        }
         self._duration = Histogram(
             "drainwise_cycle_duration_seconds", "How long a cycle took.", buckets=_SECONDS, registry=registry
         )
-        self._last = gauge("last_cycle_timestamp_seconds", "When the last cycle began, UNIX time.")
-        self._last_good = gauge(
-            "last_decision_timestamp_seconds", "When the last cycle began that came to a decision, UNIX time."
-        )
-        self._next = gauge("next_cycle_seconds", "Pause before the next cycle; longer after a fault.")
-        self._acting = gauge(
-            "acting", "1 when the last cycle was to give orders, 0 in a dry run or under a kill switch."
-        )
-        self._state = gauge("state", "1 for the state of the agent, 0 for the others.", "state")
-        self._demand = gauge("demand_cores", "Cores owed to those under quota who wait.")
-        self._free = gauge("free_cores", "Unclaimed cores that they can use.")
-        self._leaving = gauge("leaving_cores", "Cores on their way out already.")
-        self._surplus = gauge("surplus_cores", "Cores held beyond the quotas.")
-        self._deficit = gauge("deficit_cores", "Cores that must be given back now.")
-        self._planned_cores = gauge("planned_cores", "Cores of the orders of the last decision.")
-        self._planned_waste = gauge("planned_waste_core_seconds", "What that should waste.")
-        self._planned_parts = gauge(
-            "planned_part_cores", "Cores that pilots are to return while they go on, by the last decision."
-        )
-        self._notices = gauge("notices", "What the last decision could not count on; the log has the sentences.")
-        self._paused = gauge("paused_accounts", "Accounts of whose demand some does not count for now.")
-        self._paused_cores = gauge("paused_demand_cores", "Cores that they wait for and that do not count.")
-        self._closed = gauge("closed_nodes", "Nodes with pilots that cannot be given an order.")
-        self._stuck = gauge("stuck_pilots", "Pilots in which their nodes have seen no payload for long.")
-        self._unmet = gauge("unmet_cores", "Cores that must be given back and for which nobody gets an order now.")
-        self._limited = gauge("limited_cores", "Cores of these that a limit of the site leaves to a later cycle.")
-        self._pilots = gauge("pilots", "Pilots, by how far their report is believed.", "standing")
-        self._pilot_cores = gauge("pilot_cores", "Cores of these pilots.", "standing")
-        self._silent_nodes, self._returned = (
-            gauge("silent_nodes", "Nodes with pilots of which nothing is reported or seen."),
-            gauge("returned_cores", "Cores that pilots have returned and go on without."),
-        )
-        self._nodes = gauge("nodes", "Nodes by the version of drainwise that they run.", "version")
-        self._in_use = gauge("account_used_cores", "Cores that an account uses.", "account")
-        self._owed = gauge("account_owed_cores", "Cores that an account is owed.", "account")
-        self._wanted = gauge("account_wanted_cores", "Cores that an account waits for.", "account")
-        self._open_orders = gauge("open_orders", "Orders whose pilot has not ended yet.")
-        self._overdue = gauge("overdue_orders", "Orders of these whose deadline has passed.")
-        self._orders = counter("orders_total", "Orders, by what became of them.", "policy", "outcome")
-        self._ordered_cores = counter("ordered_cores_total", "Cores of the pilots that got an order.", "account")
-        self._ordered_waste = counter("ordered_waste_core_seconds_total", "What those orders should waste.", "account")
-        self._withdrawn, self._parts = (
-            counter("withdrawn_total", "Orders withdrawn, by what became of that.", "outcome"),
-            counter("parts_total", "Pilots asked to return cores, by what became of that.", "outcome"),
-        )
-        self._begin_with(policy)
-        self._ends = counter("ended_pilots_total", "Pilots with an order that have ended, by how.", "end")
-        for end in _ENDS:
-            self._ends.labels(end)
-        self._promised = counter("promised_waste_core_seconds_total", "What ending these should waste.", "account")
-        self._wasted = counter("realised_waste_core_seconds_total", "What ending these has wasted.", "account")
         self._time_to_free = Histogram(
             "drainwise_time_to_free_seconds",
             "How long from an order to the end of its pilot.",
             buckets=_TIMES_TO_FREE,
             registry=registry,
         )
-        self._followups = counter("followups_total", "Things finished that earlier orders had left behind.")
-
-        self._unused = counter(
-            "freed_unused_cores_total", "Cores that came back and that nobody under quota used in time."
-        )
+        self._gauges["build_info"].labels(__version__).set(1)
+        for result in _RESULTS:
+            self._counters["cycles_total"].labels(result)
+        for end in _ENDS:
+            self._counters["ended_pilots_total"].labels(end)
+        self._begin_with(policy)
 
     def observe(self, cycle: Cycle) -> None:
         """Take in a cycle that has ended."""
-        self._cycles.labels(_result(cycle)).inc()
+        self._counters["cycles_total"].labels(_result(cycle)).inc()
         self._duration.observe(cycle.seconds)
-        self._last.set(cycle.started)
-        self._next.set(cycle.next_in)
-        self._acting.set(cycle.acting)
-        self._unused.inc(cycle.unused)
+        self._gauges["last_cycle_timestamp_seconds"].set(cycle.started)
+        self._gauges["next_cycle_seconds"].set(cycle.next_in)
+        self._gauges["acting"].set(cycle.acting)
+        self._counters["freed_unused_cores_total"].inc(cycle.unused)
         for state in _STATES:
-            self._state.labels(state.replace(" ", "_")).set(state == cycle.state)
+            self._gauges["state"].labels(state.replace(" ", "_")).set(state == cycle.state)
         if cycle.view is not None:
             self._seen(cycle.view)
         if cycle.plan is not None:
-            self._last_good.set(cycle.started)
+            self._gauges["last_decision_timestamp_seconds"].set(cycle.started)
             self._decided(cycle.plan)
         if cycle.outcome is not None:
             self._done(cycle.outcome, "" if cycle.plan is None else cycle.plan.policy)
 
     def _begin_with(self, policy: str) -> None:
         for outcome in _OUTCOMES:
-            self._orders.labels(policy, outcome)
-            self._withdrawn.labels(outcome)
-            self._parts.labels(outcome)
+            self._counters["orders_total"].labels(policy, outcome)
+            self._counters["withdrawn_total"].labels(outcome)
+            self._counters["parts_total"].labels(outcome)
 
     def _seen(self, view: PoolView) -> None:
         for standing in STANDINGS:
-            self._pilots.labels(standing).set(view.pilots.get(standing, 0))
-            self._pilot_cores.labels(standing).set(view.cores.get(standing, 0))
-        self._returned.set(view.returned)
-        self._silent_nodes.set(view.silent_nodes)
-        self._have(self._nodes, ((version or UNKNOWN, nodes) for version, nodes in view.versions))
-        self._open_orders.set(view.open_orders)
-        self._overdue.set(view.overdue)
+            self._gauges["pilots"].labels(standing).set(view.pilots.get(standing, 0))
+            self._gauges["pilot_cores"].labels(standing).set(view.cores.get(standing, 0))
+        self._gauges["returned_cores"].set(view.returned)
+        self._gauges["silent_nodes"].set(view.silent_nodes)
+        self._have("nodes", ((version or UNKNOWN, nodes) for version, nodes in view.versions))
+        self._gauges["open_orders"].set(view.open_orders)
+        self._gauges["overdue_orders"].set(view.overdue)
         self._account_cores(view.accounts)
         for event in view.ended:
             self._ended(event)
 
     def _account_cores(self, accounts: tuple[Account, ...]) -> None:
         names = [self._label(one.name) for one in accounts]
-        self._have(self._in_use, zip(names, (one.cores_in_use for one in accounts)))
-        self._have(self._owed, zip(names, (one.cores_owed for one in accounts)))
-        self._have(self._wanted, zip(names, (one.cores_wanted for one in accounts)))
+        self._have("account_used_cores", zip(names, (one.cores_in_use for one in accounts)))
+        self._have("account_owed_cores", zip(names, (one.cores_owed for one in accounts)))
+        self._have("account_wanted_cores", zip(names, (one.cores_wanted for one in accounts)))
 
-    def _have(self, gauge: Gauge, values: Iterable[tuple[str, float]]) -> None:
+    def _have(self, name: str, values: Iterable[tuple[str, float]]) -> None:
         """Give a gauge exactly these series, by label; those of one label add up."""
         sums = defaultdict[str, float](float)
         for label, value in values:
             sums[label] += value
-        for label in self._shown.get(gauge, set()) - sums.keys():
-            gauge.remove(label)  # the oldest prometheus_client that is served has no Gauge.clear
+        for label in self._shown.get(name, set()) - sums.keys():
+            self._gauges[name].remove(label)  # the oldest prometheus_client that is served has no Gauge.clear
         for label, value in sums.items():
-            gauge.labels(label).set(value)
-        self._shown[gauge] = set(sums)
+            self._gauges[name].labels(label).set(value)
+        self._shown[name] = set(sums)
 
     def _ended(self, event: Event) -> None:
         vacated, by_others = truth(event, "vacated"), truth(event, "by_others")
-        self._ends.labels(BY_OTHERS if by_others else VACATED if vacated else LEFT).inc()
+        self._counters["ended_pilots_total"].labels(BY_OTHERS if by_others else VACATED if vacated else LEFT).inc()
         self._time_to_free.observe(max(0.0, number(event, "ended") - number(event, "ordered")))
         account = self._label(str(event["account"]))
-        self._promised.labels(account).inc(number(event, "predicted"))
-        self._wasted.labels(account).inc(number(event, "realised"))
+        self._counters["promised_waste_core_seconds_total"].labels(account).inc(number(event, "predicted"))
+        self._counters["realised_waste_core_seconds_total"].labels(account).inc(number(event, "realised"))
 
     def _decided(self, plan: Plan) -> None:
         self._begin_with(plan.policy)
         balance = plan.balance
-        self._demand.set(balance.demand)
-        self._free.set(balance.free)
-        self._leaving.set(balance.leaving)
-        self._surplus.set(balance.surplus)
-        self._deficit.set(balance.deficit)
-        self._planned_cores.set(sum(user.cores_given for user in plan.users))
-        self._planned_waste.set(plan.waste)
-        self._planned_parts.set(sum(user.cores_returned for user in plan.users))
+        self._gauges["demand_cores"].set(balance.demand)
+        self._gauges["free_cores"].set(balance.free)
+        self._gauges["leaving_cores"].set(balance.leaving)
+        self._gauges["surplus_cores"].set(balance.surplus)
+        self._gauges["deficit_cores"].set(balance.deficit)
+        self._gauges["planned_cores"].set(sum(user.cores_given for user in plan.users))
+        self._gauges["planned_waste_core_seconds"].set(plan.waste)
+        self._gauges["planned_part_cores"].set(sum(user.cores_returned for user in plan.users))
         given = sum(user.cores_given + user.cores_returned for user in plan.users if not user.request)
-        self._unmet.set(max(0, balance.deficit - given))
-        self._limited.set(sum(user.later for user in plan.users))
-        self._notices.set(len(plan.notices))
-        self._paused.set(len(plan.paused))
-        self._paused_cores.set(sum(one.cores for one in plan.paused))
-        self._closed.set(plan.closed_nodes)
-        self._stuck.set(plan.stuck)
+        self._gauges["unmet_cores"].set(max(0, balance.deficit - given))
+        self._gauges["limited_cores"].set(sum(user.later for user in plan.users))
+        self._gauges["notices"].set(len(plan.notices))
+        self._gauges["paused_accounts"].set(len(plan.paused))
+        self._gauges["paused_demand_cores"].set(sum(one.cores for one in plan.paused))
+        self._gauges["closed_nodes"].set(plan.closed_nodes)
+        self._gauges["stuck_pilots"].set(plan.stuck)
 
     def _done(self, outcome: CycleOutcome, policy: str) -> None:
         for act in outcome.acts:
-            self._orders.labels(policy, act.outcome).inc()
+            self._counters["orders_total"].labels(policy, act.outcome).inc()
             if act.outcome == DONE:
                 self._count_order(act)
         for result in outcome.withdrawn:
-            self._withdrawn.labels(result.outcome).inc()
+            self._counters["withdrawn_total"].labels(result.outcome).inc()
         for part in outcome.parts:
-            self._parts.labels(part.outcome).inc()
-        self._followups.inc(len(outcome.followups))
+            self._counters["parts_total"].labels(part.outcome).inc()
+        self._counters["followups_total"].inc(len(outcome.followups))
 
     def _count_order(self, act: Act) -> None:
         account = self._label(act.order.pilot.account)
-        self._ordered_cores.labels(account).inc(act.order.pilot.cores)
-        self._ordered_waste.labels(account).inc(act.order.waste)
+        self._counters["ordered_cores_total"].labels(account).inc(act.order.pilot.cores)
+        self._counters["ordered_waste_core_seconds_total"].labels(account).inc(act.order.waste)
 
     def _label(self, account: str) -> str:
         """Return the account as a label: one of few, and of a form that breaks nobody's display."""
@@ -241,8 +239,8 @@ class Metrics:
             if len(self._accounts) >= MOST_ACCOUNTS or not _PLAIN.fullmatch(account):
                 return OTHERS
             self._accounts.add(account)
-            for series in (self._ordered_cores, self._ordered_waste, self._promised, self._wasted):
-                series.labels(account)
+            for name in _BY_ACCOUNT:
+                self._counters[name].labels(account)
         return account
 
 

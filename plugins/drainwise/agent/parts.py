@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from drainwise.agent.act_outcome import PartAct
-from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, RightsRefused, RunEnded
+from drainwise.agent.act_outcome import ON_ITS_WAY, RUN_GONE, PartAct, outcome_of
+from drainwise.facts.errors import PoolError, RunEnded
 from drainwise.journal.entries import part_event
-from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED, UNREACHABLE
+from drainwise.journal.event import DONE, SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot, Pool
@@ -69,9 +69,9 @@ def _wishes(plan: Plan, demand: float) -> Iterator[_Wish]:
 def _ask(wish: _Wish, pool: LendsParts, current: Pilot | None, demand: float, avoided: dict[str, str]) -> PartAct:
     pilot, cores = wish.pilot, wish.asked.cores
     if current is None or (current.node, current.account, current.user) != (pilot.node, pilot.account, pilot.user):
-        return PartAct(pilot, cores, SKIPPED, "this run has ended since the plan was made")
+        return PartAct(pilot, cores, SKIPPED, RUN_GONE)
     if current.deadline is not None or current.leaving or current.unanswered is not None:
-        return PartAct(pilot, cores, SKIPPED, "it is on its way out already")
+        return PartAct(pilot, cores, SKIPPED, ON_ITS_WAY)
     if cores > current.asked and demand <= 0:
         return PartAct(pilot, cores, SKIPPED, "nobody is owed cores any more")
     if current.node in avoided:
@@ -81,15 +81,5 @@ def _ask(wish: _Wish, pool: LendsParts, current: Pilot | None, demand: float, av
     except PoolError as fault:
         if not isinstance(fault, RunEnded):
             avoided[current.node] = f"{current.node} did not take another wish just now"
-        return PartAct(pilot, cores, _became(fault), str(fault))
+        return PartAct(pilot, cores, outcome_of(fault), str(fault))
     return PartAct(pilot, cores, DONE, f"asked to have returned {cores} cores in all")
-
-
-def _became(fault: PoolError) -> str:
-    if isinstance(fault, RunEnded):
-        return SKIPPED
-    if isinstance(fault, RightsRefused):
-        return DENIED
-    if isinstance(fault, ActionRefused):
-        return REFUSED
-    return UNANSWERED if isinstance(fault, OrderUnanswered) else UNREACHABLE

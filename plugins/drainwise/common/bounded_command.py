@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import time
@@ -179,6 +180,17 @@ def run_bounded(
 ) -> Answer:
     """Run a command to its end and return its answer. Parameters and errors: those of `Running`."""
     return Running(argv, environment, seconds, stdin, most, until).answer()
+
+
+def run_in_path(name: str, *arguments: str, environment: Mapping[str, str], seconds: float, stdin: str = "") -> Answer:
+    """Run the program of that name in the environment's PATH; parameters and errors: those of `Running`.
+
+    Raises PoolUnreachable, too, where there is none.
+    """
+    found = shutil.which(name, path=environment.get("PATH"))
+    if found is None:
+        raise PoolUnreachable(f"no {name} on this node")
+    return run_bounded([os.path.abspath(found), *arguments], environment, seconds, stdin)
 
 
 def keep_exit_codes() -> None:

@@ -48,6 +48,11 @@ def _event(kind: str, now: int, /, **values: object) -> dict[str, object]:
     return {"event": kind, "version": VERSION, "time": now, **values}
 
 
+def _whose(one: Pilot | OpenOrder) -> dict[str, object]:
+    """Return the facts of a pilot by which readers find it."""
+    return {name: getattr(one, name) for name in ("run", "name", "node", "account", "user", "cores")}
+
+
 def decision_event(
     plan: Plan, snapshot: Snapshot, acting: bool, now: int, requests: Sequence[AdminRequest] = ()
 ) -> dict[str, object]:
@@ -155,12 +160,7 @@ def part_event(
         now,
         outcome=outcome,
         detail=detail,
-        run=pilot.run,
-        name=pilot.name,
-        node=pilot.node,
-        account=pilot.account,
-        user=pilot.user,
-        cores=pilot.cores,
+        **_whose(pilot),
         started=pilot.started,
         identity=as_values(pilot.identity),
         returned=pilot.returned,
@@ -205,12 +205,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
         now,
         outcome=outcome,
         detail=detail,
-        run=pilot.run,
-        name=pilot.name,
-        node=pilot.node,
-        account=pilot.account,
-        user=pilot.user,
-        cores=pilot.cores,
+        **_whose(pilot),
         ordered_deadline=pilot.deadline,
         saved=withdrawal.saved,
         reason=withdrawal.reason,
@@ -220,11 +215,9 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
 
 def found_withdrawal_event(order: OpenOrder, now: int) -> dict[str, object]:
     """Return the event of an order that the batch system shows no more: withdrawn by anybody, and not written."""
-    names = ("run", "name", "node", "account", "user", "cores")
-    facts = {name: getattr(order, name) for name in names}
     detail = "found in the batch system: the order does not stand any more"
     more = {"ordered_deadline": order.deadline, "saved": None, "reason": "not known", "found": now}
-    return _event(WITHDRAWAL, now, outcome=DONE, detail=detail, **facts, **more)
+    return _event(WITHDRAWAL, now, outcome=DONE, detail=detail, **_whose(order), **more)
 
 
 def need_event(since: Mapping[str, int], now: int) -> dict[str, object]:
@@ -253,12 +246,7 @@ def ended_event(order: OpenOrder, ending: Ending, now: int) -> dict[str, object]
     return _event(
         ENDED,
         now,
-        run=order.run,
-        name=order.name,
-        node=order.node,
-        account=order.account,
-        user=order.user,
-        cores=order.cores,
+        **_whose(order),
         started=order.started,
         ordered=order.ordered,
         deadline=order.deadline,

@@ -5,13 +5,11 @@ The job must have the right to submit there: a token in its user's home, or one 
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 
-from drainwise.common.bounded_command import Answer, run_bounded
-from drainwise.facts.errors import ActionRefused, PoolUnreachable, UsageError
+from drainwise.common.bounded_command import Answer, run_in_path
+from drainwise.facts.errors import ActionRefused, UsageError
 from drainwise.htcondor.launch.submission import literal
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.systems.chunk_jobs import ChunkJob, ChunkJobs
@@ -79,11 +77,8 @@ class CondorChunkJobs:
             raise ActionRefused(f"condor_rm failed: {answer.complaint}")
 
     def _run(self, seconds: float, name: str, *arguments: str, stdin: str = "") -> Answer:
-        found = shutil.which(name, path=self._environment.get("PATH"))
-        if found is None:
-            raise PoolUnreachable(f"no {name} on this node")
-        schedd = self._leader.partition("#")[0]
-        return run_bounded([os.path.abspath(found), "-name", schedd, *arguments], self._environment, seconds, stdin)
+        schedd = ("-name", self._leader.partition("#")[0])
+        return run_in_path(name, *schedd, *arguments, environment=self._environment, seconds=seconds, stdin=stdin)
 
 
 def description(job: ChunkJob, leader: Mapping[str, str | int | float | bool], node: str) -> str:

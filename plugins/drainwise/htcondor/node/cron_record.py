@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import posix
 
 from drainwise.facts import fact
@@ -10,6 +11,7 @@ from drainwise.node.hook import read_bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    Published = dict[str, tuple[str, str]]  # slot name -> (text of its ad, what was refused in its report)
     Remembered = dict[str, tuple[str, str]]  # slot name -> (checksum of its ad, checksum of what was refused)
 
 NODE_TAG = "drainwise"
@@ -50,6 +52,21 @@ def remember(path: str, since: int | None, vacate: int, marks: Remembered) -> No
     """Keep what this round found and printed, as a whole or not at all; raises OSError."""
     lines = [] if since is None else [f"{NODE_TAG} {since} {vacate} -\n"]
     lines += [f"{slot} {ad} {refused}\n" for slot, (ad, refused) in marks.items()]
+    replace_file(path, "".join(lines))
+
+
+def checksum(text: str) -> str:
+    """Return a short mark by which a later round sees a change."""
+    return f"{binascii.crc32(text.encode()):08x}"
+
+
+def marks_of(published: Published) -> Remembered:
+    """Return the marks of a round's ads."""
+    return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
+
+
+def replace_file(path: str, text: str) -> None:
+    """Write a file of the cron's, as a whole or not at all; raises OSError."""
     with open(f"{path}.new", "wb") as stream:
-        stream.write("".join(lines).encode("ascii"))
+        stream.write(text.encode("ascii"))
     posix.rename(f"{path}.new", path)

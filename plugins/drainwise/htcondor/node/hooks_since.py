@@ -14,6 +14,7 @@ import posix
 import sys
 from _stat import S_ISDIR  # `stat` itself would be one more module for the cron to load
 
+from drainwise.htcondor.node.cron_record import replace_file
 from drainwise.node import JOB_FEATURES
 from drainwise.node.hook import read_bounded
 
@@ -67,9 +68,7 @@ def _is_there(path: str) -> bool:
 
 
 def _keep(note: str, since: int) -> int:
-    with open(f"{note}.new", "wb") as stream:
-        stream.write(b"%d" % since)
-    posix.rename(f"{note}.new", note)
+    replace_file(note, str(since))
     return since
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posix
 import time
 
+from drainwise.htcondor.node.cron_record import replace_file
 from drainwise.htcondor.node.job_directories import is_starter
 from drainwise.node.hook import read_bounded
 from drainwise.node.payloads.observer import LONGEST_PAUSE, look_at, next_look, seen_in, seen_line
@@ -84,9 +85,7 @@ class ObservedSlots:
         elif self._seen == self._before:
             return
         lines = [f"{self._next}\n", *(seen_line(job, seen) + "\n" for job, seen in self._seen.items())]
-        with open(f"{self._file}.new", "wb") as stream:
-            stream.write("".join(lines).encode("ascii"))
-        posix.rename(f"{self._file}.new", self._file)
+        replace_file(self._file, "".join(lines))
 
     def _processes(self) -> ProcessTable | None:
         if not self._is_read:

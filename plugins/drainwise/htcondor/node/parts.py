@@ -14,10 +14,9 @@ time since the look before. Then nothing that its owner returns is lent on this 
 
 from __future__ import annotations
 
-import posix
-
 from drainwise.facts import fact
-from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_AT, RETURNED_BY
+from drainwise.htcondor.node import LENDS_NO_MORE, RETURN_ASKED, RETURNED_BY
+from drainwise.htcondor.node.cron_record import replace_file
 from drainwise.node.ad_text import literals, raw_values, string, whole
 from drainwise.node.hook import read_bounded, say
 from drainwise.node.payloads.claims import KeptCores
@@ -66,9 +65,7 @@ class OwnersRecord:
     def remember(self) -> None:
         """Keep what is new for the next round, as a whole or not at all; raises OSError."""
         if self._since != self._before:
-            with open(f"{self._file}.new", "wb") as stream:
-                stream.write("".join(f"{uid} {since}\n" for uid, since in self._since.items()).encode("ascii"))
-            posix.rename(f"{self._file}.new", self._file)
+            replace_file(self._file, "".join(f"{uid} {since}\n" for uid, since in self._since.items()))
 
 
 def _remembered_owners(file: str) -> dict[int, int]:
@@ -102,14 +99,6 @@ def returned_by(part: ReturnedPart | None, job: JobSandbox, since: int | None) -
     return f"{RETURNED_BY} = {run}\n{LENDS_NO_MORE} = {'undefined' if since is None else since}"
 
 
-def with_time(ad: str, now: int) -> str:
-    """Return a slot's ad with the time of this round (UNIX s) where it names such a run.
-
-    It stands apart from the ad: by itself it is no change that would be sent at once.
-    """
-    return f"{ad}\n{RETURNED_AT} = {now}" if f'\n{RETURNED_BY} = "' in ad else ad
-
-
 def real_cores(ad: bytes, total: int | None) -> int | None:
     """Return the node's cores where its startd has `total`: half of them where it has the second slot over the first.
 
@@ -118,14 +107,20 @@ def real_cores(ad: bytes, total: int | None) -> int | None:
     return total // 2 if total is not None and raw_values(ad, (_SECOND,)) else total
 
 
-def wish(ad: bytes) -> PartialReturn | None:
-    """Return what the site asks of the run in a slot; None for nothing. ad: the slot's, as the startd wrote it.
+def wish_and_answer(ad: bytes) -> tuple[PartialReturn | None, Acknowledgement | None]:
+    """Return what the site asks of the run in a slot, and its acknowledgement of the pilot's last statement.
 
-    What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
+    None for nothing; there is no acknowledgement while the startd does not show that statement in its lists.
+    ad: the slot's, as the startd wrote it.
     """
+    there = _there(ad)
+    return _wish(ad, there), None if there is None else _answer(there)
+
+
+def _wish(ad: bytes, there: _There | None) -> PartialReturn | None:
+    # What others hold of its cores stays returned when nobody asks for it any more: else its owner would pay for it.
     slot = literals(ad, ("GlobalJobId", "JobStart", RETURN_ASKED))
     asked = asked_of(f"{string(slot, 'GlobalJobId')}@{whole(slot, 'JobStart')}", string(slot, RETURN_ASKED) or "")
-    there = _there(ad)
     least = 0 if there is None else min(there.stated.cores, there.borrowed)
     return PartialReturn(least) if least > (0 if asked is None else asked.cores) else asked
 
@@ -141,14 +136,7 @@ def asked_of(run: str, value: str) -> PartialReturn | None:
     return None
 
 
-def answer(ad: bytes) -> Acknowledgement | None:
-    """Return the acknowledgement of the pilot's last statement; None while the startd does not show it in its lists.
-
-    ad: of the pilot's slot, as the startd wrote it.
-    """
-    there = _there(ad)
-    if there is None:
-        return None
+def _answer(there: _There) -> Acknowledgement:
     missing = max(0, there.borrowed - there.lent)
     return acknowledgement(there.stated, there.cores, missing + min(there.stated.cores, there.borrowed))
 

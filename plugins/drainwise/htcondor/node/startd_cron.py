@@ -11,7 +11,6 @@ ever had configured, and less only makes SIGTERM come earlier than that user's p
 
 from __future__ import annotations
 
-import binascii
 import posix
 import time
 
@@ -27,15 +26,16 @@ from drainwise.htcondor.node import (
     HOOK_RAN,
     HOOKS_SINCE,
     ORDERS_SINCE,
+    RETURNED_AT,
+    RETURNED_BY,
     UNUSABLE,
     WALL_LIMIT,
     sandbox,
 )
 from drainwise.htcondor.node import knobs as node_knobs
-from drainwise.htcondor.node.cron_record import NODE_TAG, remember, remembered
+from drainwise.htcondor.node.cron_record import NODE_TAG, checksum, marks_of, remember, remembered
 from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
 from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
-from drainwise.htcondor.node.parts import OwnersRecord, kept_cores, returned_by, stated_part, with_time
 from drainwise.node import JOB_STATUS
 from drainwise.node.ad_text import raw_values
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, write_output
@@ -61,12 +61,11 @@ if TYPE_CHECKING:
 
     from drainwise.facts.client_rules import ClientRules
     from drainwise.facts.clients import ClientProfile
-    from drainwise.htcondor.node.cron_record import Remembered
+    from drainwise.htcondor.node.cron_record import Published, Remembered
     from drainwise.htcondor.node.job_directories import JobSandbox
     from drainwise.htcondor.node.observed_slots import ObservedSlots
+    from drainwise.htcondor.node.parts import OwnersRecord
     from drainwise.node.settings import NodeSettings
-
-    Published = dict[str, tuple[str, str]]  # slot name -> (text of its ad, what was refused in its report)
 
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 _MACHINE_AD_LIMIT = 1 << 18  # bytes
@@ -160,6 +159,9 @@ def collect(
     clients: where rows ask for attributes of jobs. owners: where pilots may return some of their cores.
     Raises OSError when $(EXECUTE) itself cannot be read.
     """
+    if owners is not None:
+        from drainwise.htcondor.node import parts as returning  # noqa: PLC0415 - only where pilots may return cores
+
     published: Published = {}
     started: dict[str, int] = {}
     patience = Patience(PATIENCE)
@@ -176,17 +178,18 @@ def collect(
                 report = read_glidein_ad(job.descriptor, job.uid, job.cores, JOB_STATUS, patience) or report
             is_weak = _is_weak(report, job, now, heartbeat_limit)
             is_own = report is not None and report.source != GLIDEIN_AD and not is_weak
-            part = None if owners is None else stated_part(report, job, now, heartbeat_limit)
+            part = None if owners is None else returning.stated_part(report, job, now, heartbeat_limit)
             seen, refuted = None, False
             if observed is not None:
                 claimed = report.used_cpu if report is not None and is_own else None
-                seen = observed.of(job, now, claimed, kept_cores(part, job))
+                kept = None if part is None else returning.kept_cores(part, job)
+                seen = observed.of(job, now, claimed, kept)
                 refuted = seen is not None and contradicts(seen.wrong, now, observed.contradictory_after)
             if seen is not None and seen.told is not None and seen.has_worked and is_weak:
                 report = observed_report(seen.told)
             parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
             if owners is not None and part is not None:
-                parts.append(returned_by(None if refuted else part, job, owners.since(job, seen, now)))
+                parts.append(returning.returned_by(None if refuted else part, job, owners.since(job, seen, now)))
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
             if seen is not None and seen.told is not None:
@@ -210,16 +213,6 @@ def _client_of(job: JobSandbox, rules: ClientRules) -> ClientProfile | None:
 def _is_weak(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_limit: int) -> bool:
     """Decide whether what the node saw comes before a report: there is none, it is old, or it lacks a figure."""
     return report is None or standing(report, now, heartbeat_limit, job.started, job.cores) in {STALE, INCOMPLETE}
-
-
-def checksum(text: str) -> str:
-    """Return a short mark by which a later round sees a change."""
-    return f"{binascii.crc32(text.encode()):08x}"
-
-
-def marks_of(published: Published) -> Remembered:
-    """Return the marks of a round's ads."""
-    return {slot: (checksum(ad), checksum(refused)) for slot, (ad, refused) in published.items()}
 
 
 def output(
@@ -248,10 +241,18 @@ def output(
     for slot, (ad, _) in published.items():
         if ad:
             push = "" if before.get(slot, nothing)[0] == marks[slot][0] else " update:true"
-            parts.append(f"{with_time(ad, now)}\n- {slot}{push}")
+            parts.append(f"{_with_time(ad, now)}\n- {slot}{push}")
     gone = [slot for slot, (ad, _) in before.items() if ad != nothing[0] and not published.get(slot, ("",))[0]]
     parts += [f"SlotMergeConstraint = false\n- {slot} update:true" for slot in gone]
     return "\n".join(parts) + "\n"
+
+
+def _with_time(ad: str, now: int) -> str:
+    """Return a slot's ad with the time of this round (UNIX s) where it names a run that has returned cores.
+
+    It stands apart from the ad: by itself it is no change that would be sent at once.
+    """
+    return f"{ad}\n{RETURNED_AT} = {now}" if f'\n{RETURNED_BY} = "' in ad else ad
 
 
 def run(knobs: dict[str, str]) -> None:
@@ -270,7 +271,7 @@ def run(knobs: dict[str, str]) -> None:
     largest, startd = max(before.vacate, vacate or 0), posix.getppid()
     observed = _observed(knobs["state"], startd, settings)
     clients = settings.clients if settings.clients is not None and settings.clients.attributes() else None
-    owners = OwnersRecord(f"{knobs['state']}-owners") if settings.is_returning_parts else None
+    owners = _owners(knobs["state"]) if settings.is_returning_parts else None
     published = collect(
         *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
         owners=owners,
@@ -299,6 +300,12 @@ def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots 
     return ObservedSlots(
         f"{state}-seen", startd, site_rows(settings.text("payload_patterns")), settings.contradictory_after
     )
+
+
+def _owners(state: str) -> OwnersRecord:
+    from drainwise.htcondor.node.parts import OwnersRecord  # noqa: PLC0415 - only where pilots may return cores
+
+    return OwnersRecord(f"{state}-owners")
 
 
 def main(arguments: list[str]) -> NoReturn:

@@ -147,7 +147,7 @@ def update(settings_path: str) -> None:
     if settings.is_returning_parts:
         from drainwise.htcondor.node import parts  # noqa: PLC0415 - only where pilots may return some of their cores
 
-        cores, part, answer = parts.real_cores(ad, cores), parts.wish(ad), parts.answer(ad)
+        cores, (part, answer) = parts.real_cores(ad, cores), parts.wish_and_answer(ad)
     is_glidein = has_glidein(scratch)
     client = client_of(settings, scratch, is_glidein)
     if client is not None:

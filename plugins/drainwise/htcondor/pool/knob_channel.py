@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 import classad2
 import htcondor2
@@ -17,9 +18,11 @@ import htcondor2
 from drainwise.facts.errors import OrderUnanswered, PoolUnreachable, RightsRefused
 from drainwise.htcondor.ads.values import Ad, moment, text
 from drainwise.htcondor.knobs.orders import run_name
-from drainwise.htcondor.pool.collector import startd_slots
+from drainwise.htcondor.pool.collector import collector_slot, startd_slots
 from drainwise.htcondor.pool.order_rights import rights_at
 
+SHOWN_SECONDS = 5.0
+"""For the startd, and the collector, to show what was ordered."""
 _TRIES = 5  # another agent may write between our reading and our writing
 _SETTLE_SECONDS = (0.5, 1.5)  # until another agent that had read before we wrote must have written
 _FRESH_SECONDS = 0.4  # less than the shortest of these: a list that was read before is read again
@@ -87,6 +90,23 @@ def holds_within(seconds: float, condition: Callable[[], bool]) -> bool:
             return False
         time.sleep(_LOOK_SECONDS)
     return True
+
+
+def await_collector(run: str, slot: str, machine: str, attribute: str, stands: Callable[[str], bool]) -> None:
+    """Wait until the collector shows what now stands for a run in its slot, as the reconfig has it do.
+
+    stands: whether the text of that attribute of the slot has it. It stands, whatever the collector shows: nothing is
+    raised.
+    """
+
+    def shown() -> bool:
+        ad = collector_slot(slot, machine, (*_RUN, attribute))
+        if ad is None or run_name(text(ad, "GlobalJobId"), moment(ad, "JobStart")) != run:
+            return True
+        return stands(text(ad, attribute) or "")
+
+    with suppress(PoolUnreachable):
+        holds_within(SHOWN_SECONDS, shown)
 
 
 def _set(address: str, knob: str, value: str, machine: str) -> None:

@@ -14,25 +14,30 @@ import classad2
 import htcondor2
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded
-from drainwise.htcondor.ads.values import Ad, moment, text, whole
+from drainwise.htcondor.ads.values import Ad, text, whole
 from drainwise.htcondor.knobs.kept_rooms import ROOM_KNOB, parse_rooms, room_entry, rooms_text, with_room
 from drainwise.htcondor.knobs.orders import (
     KNOB,
     OrderEntry,
     orders_text,
     parse_orders,
-    run_name,
     why_at_once,
     with_order,
 )
 from drainwise.htcondor.node import CLAIM_VACATE, ORDERS, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
 from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
-from drainwise.htcondor.pool.collector import collector_slot, startd_address, startd_expression
-from drainwise.htcondor.pool.knob_channel import change_knob, holds_within, runs_at, value_of
+from drainwise.htcondor.pool.collector import startd_address, startd_expression
+from drainwise.htcondor.pool.knob_channel import (
+    SHOWN_SECONDS,
+    await_collector,
+    change_knob,
+    holds_within,
+    runs_at,
+    value_of,
+)
 from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.pool.kept_room import KeptRoom
 
-_SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was ordered
 _TOO_LATE = 15  # seconds before its end begins in which a run is not given back any more: the node polls every 5 s
 _VACATE = "MachineMaxVacateTime"
 _LOOKED_AT = (
@@ -145,23 +150,11 @@ def _goes_on(run: str, address: str) -> bool:
             or is_endless(whole(slot, "RetirementTimeRemaining"))
         )
 
-    return holds_within(_SHOWN_SECONDS, settled)
+    return holds_within(SHOWN_SECONDS, settled)
 
 
 def _await_collector(order: OrderEntry, slot: str, machine: str) -> None:
-    """Wait until the collector shows what now stands for the run in its slot, as the reconfig has it do.
-
-    The order stands, whatever the collector shows: nothing is raised.
-    """
-
-    def shown() -> bool:
-        ad = collector_slot(slot, machine, ("GlobalJobId", "JobStart", ORDERS))
-        if ad is None or run_name(text(ad, "GlobalJobId"), moment(ad, "JobStart")) != order.run:
-            return True
-        return deadline_of(order.run, text(ad, ORDERS) or "") == order.deadline
-
-    with suppress(PoolUnreachable):
-        holds_within(_SHOWN_SECONDS, shown)
+    await_collector(order.run, slot, machine, ORDERS, lambda value: deadline_of(order.run, value) == order.deadline)
 
 
 def _runs(address: str) -> dict[str, Ad]:

@@ -6,18 +6,14 @@ To be imported and called in a process of its own (`bounded_call.within`), as th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
-from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded
-from drainwise.htcondor.ads.values import moment, text, whole
+from drainwise.facts.errors import ActionRefused, RunEnded
+from drainwise.htcondor.ads.values import whole
 from drainwise.htcondor.knobs.asked_parts import RETURN_KNOB, is_asked, with_part
-from drainwise.htcondor.knobs.orders import run_name
 from drainwise.htcondor.node import RETURN_ASKED, SECOND_SLOT
-from drainwise.htcondor.pool.collector import collector_slot, startd_address, startd_slots
-from drainwise.htcondor.pool.knob_channel import change_knob, holds_within, runs_at
+from drainwise.htcondor.pool.collector import startd_address, startd_slots
+from drainwise.htcondor.pool.knob_channel import await_collector, change_knob, runs_at
 from drainwise.pilotad.partial_return import PartialReturn
-
-_SHOWN_SECONDS = 5.0  # for the startd, and the collector, to show what was asked
 
 
 def ask_for_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iterator[None]:
@@ -49,15 +45,4 @@ def ask_for_part(run: str, wish: PartialReturn, slot: str, machine: str) -> Iter
         lambda value: is_asked(value, run, wish),
         f"what {run} is asked to return",
     )
-    _await_collector(run, wish, slot, machine)
-
-
-def _await_collector(run: str, wish: PartialReturn, slot: str, machine: str) -> None:
-    def shown() -> bool:
-        ad = collector_slot(slot, machine, ("GlobalJobId", "JobStart", RETURN_ASKED))
-        if ad is None or run_name(text(ad, "GlobalJobId"), moment(ad, "JobStart")) != run:
-            return True
-        return is_asked(text(ad, RETURN_ASKED) or "", run, wish)
-
-    with suppress(PoolUnreachable):  # the wish stands, whatever the collector shows
-        holds_within(_SHOWN_SECONDS, shown)
+    await_collector(run, slot, machine, RETURN_ASKED, lambda value: is_asked(value, run, wish))

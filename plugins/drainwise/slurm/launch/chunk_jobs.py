@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 
-from drainwise.common.bounded_command import Answer, run_bounded
-from drainwise.facts.errors import ActionRefused, PoolUnreachable
+from drainwise.common.bounded_command import Answer, run_in_path
+from drainwise.facts.errors import ActionRefused
 from drainwise.systems.chunk_jobs import ChunkJob, ChunkJobs
 
 OUTPUT = "chunk.out"
@@ -64,10 +63,7 @@ class SlurmChunkJobs:
             raise ActionRefused(f"scancel failed: {answer.complaint}")
 
     def _run(self, seconds: float, name: str, *arguments: str, stdin: str = "") -> Answer:
-        found = shutil.which(name, path=self._job.get("PATH"))
-        if found is None:
-            raise PoolUnreachable(f"no {name} on this node")
-        return run_bounded([os.path.abspath(found), *arguments], self._environment, seconds, stdin)
+        return run_in_path(name, *arguments, environment=self._environment, seconds=seconds, stdin=stdin)
 
 
 def sbatch_options(job: ChunkJob, leader: Mapping[str, str], place: str) -> list[str]:
