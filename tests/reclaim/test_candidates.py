@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import bounded_kill_waste
-from drainwise.pilotad.report import PilotReport
+from drainwise.pilotad.report import SILENT, PilotReport
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidates_of, in_words
-from drainwise.reclaim.columns import SILENT
 from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES, Trust
 from one_pilot import assess

@@ -72,7 +72,7 @@ HOUSE = {
     "slurm.setup": Room(
         ADMIN,
         "root",
-        "common doctor facts install node pool siteconfig slurm.jobs slurm.node slurm.pool",
+        "common doctor facts install node pilotad pool siteconfig slurm.jobs slurm.node slurm.pool",
         plain=False,
     ),
     "sge": Room(USER, "user", "common facts launch launch.choice systems"),

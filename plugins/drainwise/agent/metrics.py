@@ -32,9 +32,9 @@ from drainwise.journal.event import (
     number,
     truth,
 )
+from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account
 from drainwise.pool.node_versions import UNKNOWN
-from drainwise.reclaim.columns import STANDINGS
 from drainwise.reclaim.plan import Plan
 
 MOST_ACCOUNTS = 50

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from drainwise.journal.event import Event
 from drainwise.journal.outcomes import OpenOrder
+from drainwise.pilotad.report import SILENT
 from drainwise.pool.facts import Account, Snapshot
-from drainwise.reclaim.columns import SILENT, standing_of
+from drainwise.reclaim.columns import standing_of
 
 
 @dataclass(frozen=True)

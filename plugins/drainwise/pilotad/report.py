@@ -24,6 +24,11 @@ OBSERVED = "observed"
 agent learns from what it saw begin and end; until then no end is known.
 """
 
+SILENT = "silent"
+"""Nothing is reported or seen."""
+
+STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, INCOMPLETE, CONTRADICTORY, SILENT)
+
 BELIEVED_STANDINGS = frozenset({FRESH, GLIDEIN})
 """Standings of reports that have all that the metrics need; an observed one has it once its ends are learned."""
 

@@ -17,11 +17,8 @@ from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.pilotad.report import (
     BELIEVED_STANDINGS,
     CONTRADICTORY,
-    FRESH,
-    GLIDEIN,
-    INCOMPLETE,
     OBSERVED,
-    STALE,
+    SILENT,
     PilotReport,
     bounded,
     standing_and_rule,
@@ -31,11 +28,6 @@ from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
 from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
 from drainwise.reclaim.totals.arrays import Mask, Real, Whole
-
-SILENT = "silent"
-"""Standing of a pilot that reports nothing."""
-
-STANDINGS = (FRESH, GLIDEIN, OBSERVED, STALE, INCOMPLETE, CONTRADICTORY, SILENT)
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
 _HIGHEST_PRIORITY = 1 << 24

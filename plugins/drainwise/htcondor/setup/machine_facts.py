@@ -16,11 +16,9 @@ from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
 from drainwise.htcondor.node import CRON_HEARTBEAT, CRON_VERSION
 from drainwise.pilotad.attributes import STANDING
+from drainwise.pilotad.report import SILENT
 from drainwise.pool.finding import OK
 from drainwise.siteconfig import SiteConfig
-
-SILENT = "silent"
-"""The standing of a pilot that reports nothing."""
 
 _SECONDS = 30.0
 _PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from drainwise.doctor.facts import BatchFacts, Rights, SeenNode
 from drainwise.facts.errors import DrainwiseError, PoolUnreachable
+from drainwise.pilotad.report import FRESH, SILENT
 from drainwise.pool.finding import OK
 from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.jobs.admin_comment import published_in
@@ -16,9 +17,6 @@ from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.setup.check_facts import ClusterFacts, collect, nodes_of
 from drainwise.slurm.setup.check_orders import caller_of, is_controller, judge_orders
 from drainwise.slurm.setup.merge import hooks_of, names_hook
-
-SILENT = "silent"
-"""The standing of a pilot that reports nothing."""
 
 _ENABLE = "include drainwise.conf in slurm.conf, and restart the daemons: docs/slurm.md"
 
@@ -66,7 +64,7 @@ def nodes_in(jobs: Iterable[SlurmJob], now: int) -> Iterator[SeenNode]:
 def standings_in(jobs: Iterable[SlurmJob]) -> dict[str, int]:
     """Count the jobs by the standing of their report."""
     said = [published_in(job.admin_comment) for job in jobs]
-    return dict(Counter(SILENT if one is None else one.standing or "fresh" for one in said))
+    return dict(Counter(SILENT if one is None else one.standing or FRESH for one in said))
 
 
 def _in_force(facts: ClusterFacts, site: SiteConfig) -> bool:
