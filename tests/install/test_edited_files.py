@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drainwise.htcondor.setup.render import render as render_htcondor
@@ -31,8 +31,9 @@ def test_each_rendered_file_has_its_checksum_in_a_comment(file: RenderedFile) ->
 
 
 @given(st.text("ab#\n", max_size=40), st.integers(0, 200), st.sampled_from(["x", "\n", "# y\n"]))
+@example("", 39, "x")
 def test_any_change_is_seen(text: str, place: int, change: str) -> None:
-    """Wherever it is made, in the checksum as well; a file without any is taken for edited."""
+    """Wherever it is made, in the checksum and the version as well; a file without any is taken for edited."""
     made = signed(RenderedFile("/a", text)).text
     assert not is_edited(made)
     at = min(place, len(made))

@@ -27,7 +27,7 @@ _LONGEST = 1 << 20
 
 
 def signed(file: RenderedFile) -> RenderedFile:
-    """Put the checksum of its text and this version into the file, in a comment: its first line, a script's second.
+    """Put this version and the checksum of it and the text into the file, in a comment: its first line, a script's second.
 
     One that has it already, from a tree that was written, stays as it is.
     """
@@ -37,13 +37,17 @@ def signed(file: RenderedFile) -> RenderedFile:
     if rest.startswith("#!"):
         first, _, rest = rest.partition("\n")
         first += "\n"
-    return replace(file, text=f"{first}# Checksum {_checksum(file.text)}, drainwise {__version__}: {_WORDS}\n{rest}")
+    checksum = _checksum(f"{__version__}\n{file.text}")
+    return replace(file, text=f"{first}# Checksum {checksum}, drainwise {__version__}: {_WORDS}\n{rest}")
 
 
 def is_edited(text: str) -> bool:
     """Return whether the text of a rendered file has been changed since, or has no checksum that would say so."""
     mark = _MARK.search(text)
-    return mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]
+    if mark is None:
+        return True
+    rest = text[: mark.start()] + text[mark.end() :]
+    return mark[1] not in (_checksum(f"{mark[2]}\n{rest}"), _checksum(rest))  # the version was no part of it once
 
 
 def version_in(text: str) -> str:
