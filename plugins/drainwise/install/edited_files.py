@@ -27,7 +27,7 @@ _LONGEST = 1 << 20
 
 
 def signed(file: RenderedFile) -> RenderedFile:
-    """Put this version and the checksum of it and the text into the file, in a comment: its first line, a script's second.
+    """Put this version and a checksum of both into the file, in a comment: its first line, a script's second.
 
     One that has it already, from a tree that was written, stays as it is.
     """
