@@ -76,7 +76,9 @@ def install(pool: CondorPool) -> None:
     pool.copy_in(condor_site.PACKAGE, "/usr/share/drainwise/drainwise")
     with tempfile.TemporaryDirectory() as place:
         site = f"{place}/site.ini"
-        Path(site).write_text(condor_site.SITE_FILE.format(negotiator_policy="none", state_dir="/var/lib/drainwise"))
+        Path(site).write_text(
+            condor_site.SITE_FILE.format(negotiator_policy="none", state_dir="/var/lib/drainwise", more="")
+        )
         tree = f"{place}/tree"
         condor_site.command(["config", "htcondor", "--role", "execute", "--site", site, "--out", tree])
         condor_site.place_tree(pool, tree, pool.node_names)
