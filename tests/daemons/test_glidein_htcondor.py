@@ -20,7 +20,7 @@ RECLAIM = """\
 policy = least-waste
 grace = 10m
 margin = 30s
-min_age = 5s
+min_age = 0s
 """
 CORES, STAY, LOOK = 8, 20, 4
 RUNNING = (Payloads(1, 2, 120, 2), Payloads(1, 4, 240, 4))

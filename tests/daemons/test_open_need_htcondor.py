@@ -20,7 +20,7 @@ RECLAIM = """\
 [reclaim]
 policy = open-need
 min_grace = 1h
-min_age = 5s
+min_age = 0s
 """
 # Writes as its report what it finds under the name of its slot, each second.
 PILOT = """\

@@ -30,7 +30,7 @@ horizon = 40m
 grace = 40m
 min_grace = 40m
 margin = 20s
-min_age = 5s
+min_age = 0s
 """
 LIBRARY = "/usr/share/drainwise"
 PROGRAM = f"import sys; sys.path.append({LIBRARY!r}); from drainwise.cli.main import main; sys.exit(main())"

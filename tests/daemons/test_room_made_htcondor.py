@@ -28,7 +28,7 @@ update_interval = 10s
 slot_update_interval = 3s
 [reclaim]
 drain_only = no
-min_age = 2s
+min_age = 0s
 time_to_start = 20s
 [agent]
 state_dir = {state}

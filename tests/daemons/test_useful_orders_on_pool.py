@@ -24,7 +24,7 @@ retirement = 0s
 slot_update_interval = 3s
 [reclaim]
 drain_only = no
-min_age = 2s
+min_age = 0s
 time_to_start = 20s
 demand_pause = 1h
 [agent]

@@ -20,7 +20,7 @@ policy = least-waste
 drain_only = yes
 grace = 3m
 margin = 20s
-min_age = 5s
+min_age = 0s
 """
 """The end of a site file whose last section is [agent]."""
 _LIBRARY = "/usr/share/drainwise"
