@@ -194,9 +194,6 @@ def test_the_key_that_leaves_cores_to_a_later_cycle_is_told() -> None:
     metrics, seen = Metrics(POLICY), AlicesPool(pilots=3, wanted=24).snapshot(NOW)
     of_user = dataclasses.replace(SETTINGS, max_cores_per_user=8)
     of_cycle = dataclasses.replace(SETTINGS, max_cores=8)
-        dataclasses.replace(SETTINGS, max_cores_per_user=8),
-        dataclasses.replace(SETTINGS, max_cores=8),
-    )
     for key, settings in (("max_cores_per_user", of_user), ("max_cores", of_cycle)):
         metrics.observe(cycle(make_plan(seen, NOW, settings)))
         limited = {name[1]: value for name, value in told(metrics).items() if name[0] == "drainwise_limited_cores"}
