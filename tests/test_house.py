@@ -21,7 +21,7 @@ TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logg
 TOO_EXPENSIVE |= {"collections", "functools", "contextlib", "tempfile", "configparser", "socket", "signal", "site"}
 LARGEST_ROOM = 16
 
-LARGER = {"cli": 33, "simulate": 18}
+LARGER = {"cli": 29, "simulate": 18}
 """What is still too large for a newcomer: no room may be added, and none may grow."""
 OPTIONAL = {"common.written_file": "tomli", "page.html_page": "jinja2"}
 """A package that a module of a plain room uses where it is there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.cli.layout import Heading, Paper, cells, cut, table
+from drainwise.cli.screen.layout import Heading, Paper, cells, cut, table
 
 HEADINGS = (Heading("name", cuttable=True), Heading("cores", number=True), Heading("report", spare=1))
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from drainwise import __version__
-from drainwise.cli.columns import BY_NAME
 from drainwise.cli.main import main
+from drainwise.cli.screen.columns import BY_NAME
 from drainwise.journal.event import PAYLOADS, VERSION
 from drainwise.journal.file import journal_line
 from drainwise.journal.unmet import unmet_event

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.cli.layout import Paper
 from drainwise.cli.main import main
-from drainwise.cli.watch import Watch, on_screen
+from drainwise.cli.screen.layout import Paper
+from drainwise.cli.screen.watch import Watch, on_screen
 from drainwise.facts.errors import PoolUnreachable
 
 if TYPE_CHECKING:

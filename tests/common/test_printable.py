@@ -36,8 +36,16 @@ def test_a_line_is_one_printable_bounded_line(text: str, longest: int) -> None:
     assert line.isascii() and line.isprintable() and len(line) <= longest
 
 
+@given(st.text(st.sampled_from("ab \t\r\n\x1b\u00a0\u2028\ud7fc"), max_size=40), st.integers(1, 30))
+def test_the_line_of_a_line_is_the_same_one(text: str, longest: int) -> None:
+    """What was read back is what was written, wherever an unprintable character or the limit stood."""
+    for line in one_line, ascii_line:
+        made = line(text, longest)
+        assert line(made, longest) == made == made.strip()
+
+
 def test_blanks_and_line_breaks_become_one_blank() -> None:
-    assert one_line("  a\n\tb\u2028c  \x1b") == "a b c "
+    assert one_line("  a\n\tb\u2028c  \x1b") == "a b c"
     assert ascii_line("  a\n\tb\u2028c  \x1b") == "a b c ?"
 
 

@@ -139,11 +139,14 @@ HOUSE = {
     "cli.feature_commands": Room(
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
     ),
-    "cli.doctor": Room(EVERYWHERE, "who types the command", "cli common doctor facts pool siteconfig systems"),
+    "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
+    "cli.doctor": Room(
+        EVERYWHERE, "who types the command", "cli cli.screen common doctor facts pool siteconfig systems"
+    ),
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.feature_commands common estimate estimate.records facts features identity install "
+        "agent cli.feature_commands cli.screen common estimate estimate.records facts features identity install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
         "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
         "systems validate",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from drainwise.cli.estimate_tables import compared_lines, survey_lines
-from drainwise.cli.layout import standard_output
+from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.common.written_file import from_json, read_text

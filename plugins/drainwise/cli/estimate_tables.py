@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from drainwise.cli.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, table
+from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Heading, Paper, headings_of, table
 from drainwise.common.printable import printable
 from drainwise.estimate.exhausted import TaskVerdict, is_exhausted
 from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Stage, Task

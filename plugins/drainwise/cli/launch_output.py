@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from drainwise.cli.layout import headings_of, standard_output, table
+from drainwise.cli.screen.layout import headings_of, standard_output, table
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError
 from drainwise.launch.choice.engine import Engine

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from drainwise.cli.layout import Paper, headings_of, table
+from drainwise.cli.screen.layout import Paper, headings_of, table
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError

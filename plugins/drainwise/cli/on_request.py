@@ -12,10 +12,10 @@ from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import is_thrown
 from drainwise.agent.settings import AgentSettings
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, requests_of, setup_of
-from drainwise.cli.layout import standard_output
 from drainwise.cli.pool_options import settings_of
+from drainwise.cli.screen.layout import standard_output
+from drainwise.cli.screen.tables import outcome_lines, plan_lines
 from drainwise.cli.shutdown import TIMES, parse_time
-from drainwise.cli.tables import outcome_lines, plan_lines
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, UsageError

@@ -9,8 +9,8 @@ import time
 
 from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
 from drainwise.cli.arguments import seconds, whole
-from drainwise.cli.layout import standard_output
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
+from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import json_text
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(as_json(plan)))
         return 0
-    from drainwise.cli.tables import plan_lines
+    from drainwise.cli.screen.tables import plan_lines
 
     print("\n".join(plan_lines(plan, snapshot.taken, standard_output(), args.all)))
     return 0

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from drainwise.agent.loop import Loop, is_thrown
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
 from drainwise.cli.arguments import seconds, whole
-from drainwise.cli.layout import standard_output
 from drainwise.cli.on_request import add_request_options, cancel_request, list_requests, request_of, run_request
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
+from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import json_text
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
@@ -160,7 +160,7 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
     if args.json:
         print(json_text(_as_json(cycle, plan, paused)))
         return
-    from drainwise.cli.tables import outcome_lines, plan_lines
+    from drainwise.cli.screen.tables import outcome_lines, plan_lines
 
     paper = standard_output()
     lines = plan_lines(plan, cycle.started, paper)

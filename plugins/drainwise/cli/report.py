@@ -16,7 +16,7 @@ from drainwise.cli.journal_options import (
     say_passed_over,
     wanted_identity,
 )
-from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
+from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.text import json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.facts.units import core_hours, duration

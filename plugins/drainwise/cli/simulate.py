@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from drainwise.cli.arguments import number, whole
-from drainwise.cli.layout import BOLD, Heading, Paper, standard_output, table
+from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.simulate_options import add_demand_options, add_site_options, policies, scenario_of
 from drainwise.cli.text import json_text, write_whole
 from drainwise.common.printable import printable

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
 from drainwise.cli.arguments import number
-from drainwise.cli.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
-from drainwise.cli.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
+from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
+from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.facts.clients import PAPER
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Show the pool; the exit code. Raises PoolUnreachable (not with --watch), UsageError for a wrong column."""
     status = Status(args)
     if args.watch is not None:
-        from drainwise.cli.watch import repeat
+        from drainwise.cli.screen.watch import repeat
 
         return repeat(status.lines, args.watch, bare=args.json or (args.format is not None and args.noheader))
     print("\n".join(status.lines(standard_output())))

@@ -9,7 +9,7 @@ import secrets
 import sys
 from functools import partial
 
-from drainwise.cli.layout import headings_of, standard_output, table
+from drainwise.cli.screen.layout import headings_of, standard_output, table
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import ConfigurationError, UsageError

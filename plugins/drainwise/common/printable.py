@@ -27,13 +27,17 @@ def printable_ascii(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LINE_LIMIT) -> str:
-    """Return at most `longest` printable characters of `text`; blanks and line breaks become one blank."""
-    return printable(" ".join(text[: _LOOKED_AT * longest].split()))[:longest]
+    """Return at most `longest` printable characters of `text`; blanks and line breaks become one blank.
+
+    There is none at either end, so that the line of a line is the same one.
+    """
+    start = "".join(" " if letter.isspace() else letter for letter in text[: _LOOKED_AT * longest])
+    return " ".join(printable(start).split())[:longest].rstrip()
 
 
 def ascii_line(text: str, longest: int = LINE_LIMIT) -> str:
     """Return as `one_line`, in ASCII, with `?` for what is not printable."""
-    return printable_ascii(" ".join(text[: _LOOKED_AT * longest].split())[:longest])
+    return printable_ascii(" ".join(text[: _LOOKED_AT * longest].split())[:longest]).rstrip()
 
 
 def write_line(text: str, descriptor: int = 2) -> None:

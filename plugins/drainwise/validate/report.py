@@ -24,7 +24,7 @@ HEADINGS = (
     *("step", ">cores", ">memory", "state", ">s/event", ">kB/event"),
     *(">peak MB", ">filter", ">CPU eff.", "remark~"),
 )
-"""As `cli.layout.headings_of` reads them. Memory and peak in MB."""
+"""As `cli.screen.layout.headings_of` reads them. Memory and peak in MB."""
 
 _MEASURED = (
     "events written wall_seconds cpu_seconds time_per_event size_per_event peak_rss filter_efficiency cpu_efficiency"

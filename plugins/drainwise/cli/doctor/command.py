@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
-from drainwise.cli.layout import BOLD, RED, YELLOW, Paper, standard_output
+from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Paper, standard_output
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle

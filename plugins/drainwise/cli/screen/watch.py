@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from drainwise.cli.layout import RED, Paper, cut, standard_output
+from drainwise.cli.screen.layout import RED, Paper, cut, standard_output
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from drainwise.agent.act_outcome import CycleOutcome
-from drainwise.cli.columns import Row, columns_called
-from drainwise.cli.layout import BOLD, Heading, Paper, table
+from drainwise.cli.screen.columns import Row, columns_called
+from drainwise.cli.screen.layout import BOLD, Heading, Paper, table
 from drainwise.common.printable import printable
 from drainwise.facts.units import duration
 from drainwise.reclaim.candidates import KILL, Candidate
