@@ -90,7 +90,8 @@ def withdraw_order(run: str, slot: str, machine: str) -> Iterator[None]:
     yield
     _put(withdrawn, address, machine)
     if not _goes_on(run, address):
-        _put(OrderEntry(run, deadline), address, machine)
+        _put(stands := OrderEntry(run, deadline), address, machine)
+        _await_collector(stands, slot, machine)
         raise ActionRefused(
             f"{run}: HTCondor does not end a retirement, and the job allows no longer one (MaxJobRetirementTime): the"
             " order stands"
