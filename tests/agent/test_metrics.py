@@ -21,6 +21,7 @@ from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE
 from drainwise.journal.memory import Memory
+from drainwise.pilotad.observation import Observation
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan
@@ -162,6 +163,7 @@ def test_a_series_that_counts_is_there_before_its_first_event() -> None:
     at_once = told(metrics)
     assert at_once["drainwise_orders_total", UNREACHABLE, POLICY] == 0
     assert at_once["drainwise_ended_pilots_total", "vacated"] == 0
+    assert at_once["drainwise_realised_waste_core_seconds_total", OTHERS] == 0
     metrics.observe(seen_by_cycle(pool, Memory()))
     seen = told(metrics)
     for name in ("ordered_cores", "ordered_waste_core_seconds", "realised_waste_core_seconds"):
@@ -186,6 +188,34 @@ def test_who_holds_what_and_how_far_it_is_known() -> None:
     metrics.observe(seen_by_cycle(pool, memory, late))
     seen = told(metrics)
     assert seen["drainwise_open_orders",] == seen["drainwise_overdue_orders",] == len(memory.open_orders()) > 0
+
+
+def test_the_key_that_leaves_cores_to_a_later_cycle_is_told() -> None:
+    metrics, seen = Metrics(POLICY), AlicesPool(pilots=3, wanted=24).snapshot(NOW)
+    of_user = dataclasses.replace(SETTINGS, max_cores_per_user=8)
+    of_cycle = dataclasses.replace(SETTINGS, max_cores=8)
+    for key, settings in (("max_cores_per_user", of_user), ("max_cores", of_cycle)):
+        metrics.observe(cycle(make_plan(seen, NOW, settings)))
+        limited = {name[1]: value for name, value in told(metrics).items() if name[0] == "drainwise_limited_cores"}
+        assert {limit: cores for limit, cores in limited.items() if cores} == {f"{key}_per_cycle": 16}
+
+
+@pytest.mark.parametrize(("idle_since", "nodes"), [(60, 0), (5000, 1)])
+def test_a_node_that_tells_of_a_pilot_without_payloads_is_not_silent(idle_since: int, nodes: int) -> None:
+    """It sees none, and says so; it is silent once it says so no more."""
+    pool = AlicesPool(pilots=1, wanted=0)
+    seen = Observation("plain", NOW - idle_since, 0, 0.0, 0, 7200)
+    pool.pilots = {run: dataclasses.replace(one, report=None, seen=seen) for run, one in pool.pilots.items()}
+    metrics = Metrics(POLICY)
+    metrics.observe(seen_by_cycle(pool, Memory()))
+    assert told(metrics)["drainwise_silent_nodes",] == nodes
+
+
+def test_a_node_whose_reports_are_all_stale_is_silent() -> None:
+    """Its part of drainwise has died, and what it published last stays."""
+    pool, metrics = AlicesPool(pilots=2, wanted=0), Metrics(POLICY)
+    metrics.observe(seen_by_cycle(pool, Memory(), NOW + 2 * SETTINGS.heartbeat_limit))
+    assert told(metrics)["drainwise_silent_nodes",] == 1
 
 
 def test_an_account_that_has_gone_has_no_series() -> None:
@@ -241,7 +271,8 @@ def test_over_http_on_loopback_alone() -> None:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)
     observe(cycle(decided(), CycleOutcome(())))
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-        assert b"drainwise_deficit_cores 16.0" in answer.read()
+        page = answer.read()
+    assert b"drainwise_deficit_cores 16.0" in page and b"process_start_time_seconds " in page
     addresses = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in line]
     assert [one for one in addresses if one.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
 
@@ -275,6 +306,7 @@ def test_as_a_file_for_node_exporter(tmp_path: Path) -> None:
     observe(cycle(decided(), CycleOutcome(())))
     assert lines[1:] == [f"metrics, {file}: works again"]
     assert 'drainwise_cycles_total{result="acted"} 3.0\n' in file.read_text()
+    assert "process_" not in file.read_text(), "node_exporter has its own"
     assert os.listdir(file.parent) == ["drainwise.prom"]
 
 

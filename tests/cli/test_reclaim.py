@@ -144,6 +144,7 @@ def test_what_the_journal_remembers_counts_in_the_next_cycle(
     """An hour's limit is used up by what was asked before; a dry run knows that, too."""
     site, journal = tmp_path / "site.ini", tmp_path / "journal"
     site.write_text(f"[reclaim]\nmax_cores_per_user_per_hour = 8\n[journal]\nfile = {journal}\n")
+    limit = "[reclaim] max_cores_per_user_per_hour allows 0 cores now"
     once = ["reclaim", "--once", "--json", "--site", str(site)]
     assert main([*once, "--act"]) == 0
     assert len(pool.orders) == 1
@@ -151,9 +152,9 @@ def test_what_the_journal_remembers_counts_in_the_next_cycle(
         capsys.readouterr()
         assert main(words) == 0
         shown = json.loads(capsys.readouterr().out)
-        assert (shown["acts"], shown["users"][0]["limit"]) == ([], "a limit allows 0 cores now")
+        assert (shown["acts"], shown["users"][0]["limit"]) == ([], limit)
     assert main(["plan", "--site", str(site)]) == 0
-    assert "a limit allows 0 cores now" in capsys.readouterr().out, "a plan is what the next cycle would do"
+    assert limit in capsys.readouterr().out, "a plan is what the next cycle would do"
     assert len(pool.orders) == 1
 
 

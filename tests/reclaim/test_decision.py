@@ -121,10 +121,15 @@ def test_a_cycle_takes_no_more_cores_from_one_user_than_the_site_allows() -> Non
     mine, hers = [pilot(n, report()) for n in range(4)], [pilot(9, report(), user="bea")]
     seen = snapshot(*mine, *hers, deficit=32, surplus=40)
     seen = dataclasses.replace(seen, user_priorities={"alice": 900.0, "bea": 1.0})
-    for limit in ("max_cores_per_user", "max_cores_per_user_hour", "max_cores"):
+    keys = {
+        "max_cores_per_user": "max_cores_per_user_per_cycle",
+        "max_cores_per_user_hour": "max_cores_per_user_per_hour",
+        "max_cores": "max_cores_per_cycle",
+    }
+    for limit, key in keys.items():
         [alice] = planned(seen, **{limit: 20}).users
         assert (alice.user, alice.cores_given, alice.later) == ("alice", 16, 16), limit
-        assert "a limit allows 20 cores now" in alice.spared[0].reason
+        assert f"[reclaim] {key} allows 20 cores now" in alice.spared[0].reason and alice.limited_by == key
 
 
 def test_a_user_under_two_accounts_has_one_limit() -> None:

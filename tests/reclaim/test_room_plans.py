@@ -157,7 +157,7 @@ def test_a_limit_of_the_cycle_delays_the_rest() -> None:
     found = plan(pool(FOUR_NODES, [kind(4, Amounts(8))], PLACES), replace(SETTINGS, max_cores=16))
     (part,) = found.users
     assert (part.cores, part.cores_given, part.later) == (32, 16, 16)
-    assert part.limit == "a limit allows 16 cores now"
+    assert part.limit == "[reclaim] max_cores_per_cycle allows 16 cores now"
 
 
 def test_claims_change_which_pilots_go_and_nothing_else() -> None:

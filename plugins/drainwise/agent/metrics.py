@@ -8,6 +8,7 @@ the others are one, OTHERS.
 from __future__ import annotations
 
 import re
+from collections import Counter as Sums
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -35,6 +36,8 @@ from drainwise.journal.event import (
 from drainwise.pilotad.report import STANDINGS
 from drainwise.pool.facts import Account
 from drainwise.pool.node_versions import UNKNOWN
+from drainwise.reclaim.decide.limits import LIMITS
+from drainwise.reclaim.decide.open_until import held_cores
 from drainwise.reclaim.plan import Plan
 
 MOST_ACCOUNTS = 50
@@ -45,6 +48,9 @@ _OUTCOMES = (DONE, SKIPPED, REFUSED, DENIED, UNREACHABLE, UNANSWERED)
 _STATES = (OK, DRY_RUN, PAUSED, BACKING_OFF)
 _ENDS = LEFT, VACATED, BY_OTHERS = "left", "vacated", "by_others"
 
+_POLICY = "policy"
+"""The key that leaves cores to a later cycle where a need stays open: pilots that cost less are waited for."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _TIMES_TO_FREE = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 57600.0, 86400.0)
@@ -52,6 +58,7 @@ _TIMES_TO_FREE = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 28800.0, 
 
 _GAUGES: dict[str, tuple[str, ...]] = {
     "build_info": ("Always 1; the version of drainwise.", "version"),
+    "first_cycle_timestamp_seconds": ("When the agent's first cycle began, UNIX time.",),
     "last_cycle_timestamp_seconds": ("When the last cycle began, UNIX time.",),
     "last_decision_timestamp_seconds": ("When the last cycle began that came to a decision, UNIX time.",),
     "next_cycle_seconds": ("Pause before the next cycle; longer after a fault.",),
@@ -71,10 +78,10 @@ _GAUGES: dict[str, tuple[str, ...]] = {
     "closed_nodes": ("Nodes with pilots that cannot be given an order.",),
     "stuck_pilots": ("Pilots in which their nodes have seen no payload for long.",),
     "unmet_cores": ("Cores that must be given back and for which nobody gets an order now.",),
-    "limited_cores": ("Cores of these that a limit of the site leaves to a later cycle.",),
+    "limited_cores": ("Cores of these that a key of [reclaim] leaves to a later cycle.", "limit"),
     "pilots": ("Pilots, by how far their report is believed.", "standing"),
     "pilot_cores": ("Cores of these pilots.", "standing"),
-    "silent_nodes": ("Nodes with pilots of which nothing is reported or seen.",),
+    "silent_nodes": ("Nodes with pilots of which nothing is reported or seen of late.",),
     "returned_cores": ("Cores that pilots have returned and go on without.",),
     "nodes": ("Nodes by the version of drainwise that they run.", "version"),
     "account_used_cores": ("Cores that an account uses.", "account"),
@@ -103,14 +110,18 @@ _BY_ACCOUNT = [name for name, (_, *labels) in _COUNTERS.items() if labels == ["a
 class Metrics:
     """The metrics of one agent, in `registry`; policy: with which it begins.
 
-    A series that counts is there with 0 before its first event, so that an increase over that event is seen.
+    served: these and `process_*`; a file of metrics is read by a program that has `process_*` of its own. A series that
+    counts is there with 0 before its first event, so that an increase over that event is seen.
     """
 
     def __init__(self, policy: str, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry = registry or CollectorRegistry()
         self._accounts: set[str] = set()
         self._shown: dict[str, set[str]] = {}
-        ProcessCollector(registry=registry)
+        self._has_begun = False
+        self.served = CollectorRegistry()
+        ProcessCollector(registry=self.served)
+        self.served.register(registry)
         self._gauges = {
             name: Gauge(f"drainwise_{name}", text, labels, registry=registry)
             for name, (text, *labels) in _GAUGES.items()
@@ -131,12 +142,17 @@ class Metrics:
         self._gauges["build_info"].labels(__version__).set(1)
         for result in _RESULTS:
             self._counters["cycles_total"].labels(result)
+        for name in _BY_ACCOUNT:
+            self._counters[name].labels(OTHERS)
         for end in _ENDS:
             self._counters["ended_pilots_total"].labels(end)
         self._begin_with(policy)
 
     def observe(self, cycle: Cycle) -> None:
         """Take in a cycle that has ended."""
+        if not self._has_begun:
+            self._gauges["first_cycle_timestamp_seconds"].set(cycle.started)
+            self._has_begun = True
         self._counters["cycles_total"].labels(_result(cycle)).inc()
         self._duration.observe(cycle.seconds)
         self._gauges["last_cycle_timestamp_seconds"].set(cycle.started)
@@ -210,7 +226,13 @@ class Metrics:
         self._gauges["planned_part_cores"].set(sum(user.cores_returned for user in plan.users))
         given = sum(user.cores_given + user.cores_returned for user in plan.users if not user.request)
         self._gauges["unmet_cores"].set(max(0, balance.deficit - given))
-        self._gauges["limited_cores"].set(sum(user.later for user in plan.users))
+        limited = Sums[str]()
+        for user in plan.users:
+            waits = held_cores([user])
+            limited[_POLICY] += waits
+            limited[user.limited_by] += user.later - waits
+        for limit in (*LIMITS, _POLICY):
+            self._gauges["limited_cores"].labels(limit).set(limited[limit])
         self._gauges["notices"].set(len(plan.notices))
         self._gauges["paused_accounts"].set(len(plan.paused))
         self._gauges["paused_demand_cores"].set(sum(one.cores for one in plan.paused))

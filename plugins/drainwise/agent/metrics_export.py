@@ -59,7 +59,7 @@ class _MetricsExport:
     def _serve(self) -> None:
         from prometheus_client import start_http_server  # noqa: PLC0415
 
-        start_http_server(self._section.port or 0, ADDRESS, self._metrics.registry)
+        start_http_server(self._section.port or 0, ADDRESS, self._metrics.served)
 
     def _write(self) -> None:
         from prometheus_client import write_to_textfile  # noqa: PLC0415

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from drainwise.journal.event import Event
 from drainwise.journal.outcomes import OpenOrder
-from drainwise.pilotad.report import SILENT
+from drainwise.pilotad.report import SILENT, STALE
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.columns import standing_of
 
@@ -17,10 +17,10 @@ from drainwise.reclaim.columns import standing_of
 class PoolView:
     """What a cycle saw.
 
-    pilots, cores: how many by the standing of the pilot's report. silent_nodes: nodes with pilots of which none is seen
-    or reports. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended. overdue:
-    those of them whose deadline has passed. ended: the journal's events of pilots with an order that have ended.
-    versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
+    pilots, cores: how many by the standing of the pilot's report. silent_nodes: nodes with pilots of which none reports
+    or is seen of late. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended.
+    overdue: those of them whose deadline has passed. ended: the journal's events of pilots with an order that have
+    ended. versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
     returned and go on without.
     """
 
@@ -49,7 +49,8 @@ def view_of(
         pilots[standing] += 1
         cores[standing] += pilot.cores
         nodes.update(pilot.nodes)
-        if standing != SILENT:
+        is_seen = pilot.seen is not None and now - pilot.seen.at <= heartbeat_limit
+        if is_seen or standing not in {SILENT, STALE}:
             heard.update(pilot.nodes)
     deadlines = [order.deadline for order in orders]
     return PoolView(

@@ -107,10 +107,21 @@ def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
     )
 
 
+MOST_OF_USER, MOST_OF_USER_IN_HOUR = "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
+
+
+def bounds_of_user(user: str, history: History, now: int, settings: ReclaimSettings) -> dict[str, int]:
+    """Return the cores that each limit of [reclaim] on one user, by its key, leaves of `user` at `now` (UNIX s)."""
+    lately = sum(one.cores for one in history.orders if one.user == user and one.time > now - HOUR)
+    return {
+        MOST_OF_USER: settings.max_cores_per_user,
+        MOST_OF_USER_IN_HOUR: settings.max_cores_per_user_hour - lately,
+    }
+
+
 def cores_allowed(user: str, history: History, now: int, settings: ReclaimSettings) -> int:
     """Return the cores that `user` may be ordered to give back at `now` (UNIX s) in one cycle."""
-    lately = sum(one.cores for one in history.orders if one.user == user and one.time > now - HOUR)
-    return max(0, min(settings.max_cores_per_user, settings.max_cores_per_user_hour - lately))
+    return max(0, min(bounds_of_user(user, history, now, settings).values()))
 
 
 IN_DOUBT = 600

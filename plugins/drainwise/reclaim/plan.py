@@ -95,9 +95,10 @@ class UserPlan:
     """One user's part: `cores` to give back for `account`, who gets an order and who is spared.
 
     need: what a policy has to find for it, rounded up to whole pilots where that is right. later: cores that a limit
-    of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "". open: the
-    pilots among which was chosen; closed: those that may get no order, with why by run. request: as in `Order`. held:
-    pilots that were chosen and are better ordered later, with why by run. returns: parts of pilots that go on.
+    of the cycle leaves to the next one; they are not put on anybody else. limit: that limit in words, or "", and
+    limited_by: its key of [reclaim], or "". open: the pilots among which was chosen; closed: those that may get no
+    order, with why by run. request: as in `Order`. held: pilots that were chosen and are better ordered later, with why
+    by run. returns: parts of pilots that go on.
     """
 
     account: str
@@ -112,6 +113,7 @@ class UserPlan:
     request: str = ""
     held: Mapping[str, str] = field(default_factory=dict)
     returns: tuple[PartOrder, ...] = ()
+    limited_by: str = ""
 
     @property
     def cores_returned(self) -> int:

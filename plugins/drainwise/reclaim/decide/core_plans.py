@@ -6,9 +6,10 @@ from collections import Counter
 
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.by_user import pilots_by_user
+from drainwise.reclaim.decide.limits import allowed_cores
 from drainwise.reclaim.decide.part_plans import PartsUntil
 from drainwise.reclaim.decide.user_plan import UserPart, user_plan
-from drainwise.reclaim.history import History, cores_allowed
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.settings import ReclaimSettings
@@ -30,16 +31,16 @@ def core_plans(
     pilots = pilots_by_user(snapshot.pilots)
     users: list[UserPlan] = []
     taken: Counter[str] = Counter()  # by user, who may run under several accounts
-    missing, own, cycle = balance.deficit, balance.below_share, 0 if wait else settings.max_cores
+    missing, own, cycle = balance.deficit, balance.below_share, settings.max_cores
     for over in balance.over:
         beyond, most = over.cores, over.most
         for user in over.users:
             cores = min(missing, beyond)
             if cores <= 0:
                 break
-            allowed = max(0, min(cycle, cores_allowed(user, history, now, settings) - taken[user]))
+            allowed = allowed_cores(user, cycle, taken[user], wait, history, now, settings)
             part_of, whose = UserPart(cores, beyond, own, most), (over.account, user)
-            part = user_plan(whose, pilots.get(whose, ()), part_of, allowed, now, settings, history, wait, until)
+            part = user_plan(whose, pilots.get(whose, ()), part_of, allowed, now, settings, history, until)
             users.append(part)
             given = part.cores_given + part.cores_returned
             cycle -= given

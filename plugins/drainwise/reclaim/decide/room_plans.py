@@ -18,6 +18,7 @@ from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.kinds_left import KindsLeft
+from drainwise.reclaim.decide.limits import allowed_cores
 from drainwise.reclaim.decide.part_plans import PartsUntil
 from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
 from drainwise.reclaim.decide.user_plan import orders_of
@@ -83,19 +84,23 @@ def room_plans(
         whole = _room(kinds, rows, {**within, **free}, wide)
     asked = {kind.name: kind for kind in kinds.facts.kinds}
     rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
-    plans = []
+    of_user = Counter[str]()
+    for user, gives, some in zip(users, made.users, parts):
+        of_user[user.name] += gives.cores + some.cores
+    left, plans = settings.max_cores - sum(of_user.values()), []
     for user, gives, could, every, some in zip(users, made.users, whole.users, everybody, parts):
         later = max(0, could.cores - gives.cores)
         if not (gives.runs or later or some.expected):
             continue
         orders = _orders(user, gives.runs, settings, rooms)
-        limit = (wait or f"a limit allows {min(user.allowed, settings.max_cores)} cores now") if later else ""
-        need = Need(gives.cores + some.cores, gives.cores + some.cores)
-        cores = gives.cores + some.cores + later
+        own = gives.cores + some.cores
+        need, cores = Need(own, own), own + later
+        allowed = allowed_cores(user.name, left + own, of_user[user.name] - own, wait, history, now, settings)
+        limit, key = (allowed.words, allowed.key) if later else ("", "")
         going = frozenset(gives.runs)
         returns = tuple(one for one in (*some.expected, *some.more) if one.pilot.run not in going)
         plan = UserPlan(user.account, user.name, cores, later, limit, orders, every.able, user.closed, need)
-        plans.append(replace(plan, returns=returns) if returns else plan)
+        plans.append(replace(plan, returns=returns, limited_by=key) if returns or key else plan)
     return with_kept_rooms(plans, kinds, made.places, snapshot.pilots, settings.time_to_start), made
 
 

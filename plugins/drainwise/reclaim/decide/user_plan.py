@@ -11,6 +11,7 @@ from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, candidates_of
 from drainwise.reclaim.cut_wastes import cut_wastes
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed
+from drainwise.reclaim.decide.limits import Allowed
 from drainwise.reclaim.decide.part_plans import Mix, PartsUntil, mix_of
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
@@ -47,43 +48,42 @@ def user_plan(
     whose: tuple[str, str],
     pilots: Sequence[Pilot],
     part: UserPart,
-    allowed: int,
+    allowed: Allowed,
     now: int,
     settings: ReclaimSettings,
     history: History,
-    wait: str,
     until: PartsUntil | None = None,
 ) -> UserPlan:
-    """Choose among one user's pilots, no more cores than are `allowed` now; wait: why none may be given yet, or "".
+    """Choose among one user's pilots, no more cores than are `allowed` now.
 
     until: how long parts count, None where pilots go as a whole.
     """
     able, closed = able_and_closed(pilots, now, settings, history)
     need = part.need(able.sizes)
-    bounded = Need(min(need.cores, allowed), min(need.most, allowed))
-    mix = None if until is None else mix_of(able, Need(min(part.cores, allowed), bounded.most), until, settings)
+    bounded = Need(min(need.cores, allowed.cores), min(need.most, allowed.cores))
+    mix = None if until is None else mix_of(able, Need(min(part.cores, allowed.cores), bounded.most), until, settings)
     if mix is not None:
-        return _with_parts(whose, part, mix, able, closed, allowed, wait)
+        return _with_parts(whose, part, mix, able, closed, allowed)
     orders = orders_of(policy_called(settings.policy).choose(able, bounded), able)
-    later, limit = 0, ""
-    if part.cores > allowed:
-        limit = wait or f"a limit allows {allowed} cores now"
+    later, limit, key = 0, "", ""
+    if part.cores > allowed.cores:
+        limit, key = allowed.words, allowed.key
         possible = min(part.cores, int(able.sizes.sum()))
         later = max(0, possible - sum(order.pilot.cores for order in orders))
-    return UserPlan(*whose, part.cores, later, limit, orders, able, closed, need)
+    return UserPlan(*whose, part.cores, later, limit, orders, able, closed, need, limited_by=key)
 
 
 def _with_parts(
-    whose: tuple[str, str], part: UserPart, mix: Mix, able: Candidates, closed: Closed, allowed: int, wait: str
+    whose: tuple[str, str], part: UserPart, mix: Mix, able: Candidates, closed: Closed, allowed: Allowed
 ) -> UserPlan:
     """Return the part with its mix. What a limit delays is asked for in a later cycle."""
     going = [able.pilots[row] for row in mix.whole]
     some = candidates_of(going, able.figures.now, able.settings, able.history)
     total = int(some.sizes.sum())
     orders = orders_of(policy_called(able.settings.policy).choose(some, Need(total, total)), some)
-    need = Need(min(part.cores, allowed), part.beyond)
-    limit = (wait or f"a limit allows {allowed} cores now") if part.cores > allowed else ""
-    found = UserPlan(*whose, part.cores, 0, limit, orders, able, closed, need, returns=mix.parts)
+    need = Need(min(part.cores, allowed.cores), part.beyond)
+    limit, key = (allowed.words, allowed.key) if part.cores > allowed.cores else ("", "")
+    found = UserPlan(*whose, part.cores, 0, limit, orders, able, closed, need, limited_by=key, returns=mix.parts)
     possible = min(part.cores, int(able.sizes.sum()))
     return replace(found, later=max(0, possible - found.cores_given - found.cores_returned)) if limit else found
 
