@@ -92,7 +92,7 @@ def test_it_fetches_no_payload_when_an_order_leaves_too_little_time(site: SlurmS
     print(f"deadline {deadline}, payloads asked for {asked(site.cluster)}, left {left}: {line}; {lives(home)}")
     assert max(asked(site.cluster)) <= deadline + ROUNDED - LEFT
     assert all("ended" in life for life in lives(home)), "none is lost"
-    assert site.cluster.job(job.id).state == "COMPLETED" and left < deadline
+    assert site.end_of(job.id).state == "COMPLETED" and left < deadline
     assert seen <= {("dirac", 0), ("dirac", 1)}, "one payload at a time, and none between two"
 
 
