@@ -21,6 +21,7 @@ TOOLS = (
 )
 _CLIENTS_DIR = "/srv/clients"
 _SEPARATOR = "\x1f"
+_UNKILLED = "Kill task failed"  # slurmctld's reason for the drain
 
 
 class ClusterAccess(Site):
@@ -90,10 +91,18 @@ class ClusterAccess(Site):
         return [dict(zip(fields, line.split(_SEPARATOR))) for line in text.split("\n") if line]
 
     def cancel_all(self, seconds: float = 30.0) -> None:
-        """Cancel every user's jobs and wait until none is left."""
+        """Cancel every user's jobs, wait until none is left, and resume the nodes that Slurm drained for one of them.
+
+        On a busy machine proctrack/linuxproc now and then misses a process of a job that ends as soon as it has begun.
+        After UnkillableStepTimeout the step is given up, and its node takes no job any more.
+        """
         for user in USERS:
             self.run(["scancel", f"--user={user}"])
         self.wait_for(lambda: not self.run(["squeue", "--noheader"]).stdout, seconds, "the end of all jobs")
+        for line in self.run(["sinfo", "--noheader", "--Node", "--format=%N|%E"]).stdout.splitlines():
+            node, _, reason = line.partition("|")
+            if reason.strip() == _UNKILLED:
+                self.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"])
 
     # ---- from outside ----
 
