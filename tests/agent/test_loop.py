@@ -12,9 +12,9 @@ import pytest
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
-from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
+from drainwise.common.notify import Notifier
 from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import unmet_event

@@ -14,9 +14,9 @@ from drainwise.agent.cycle import Cycle, NullJournal
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
 from drainwise.agent.metrics import Metrics
-from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
+from drainwise.common.notify import Notifier
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.partial_return import PartialReturn

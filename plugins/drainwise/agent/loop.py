@@ -12,11 +12,11 @@ from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
-from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.agent.state import StateLog, state_of, without_figures
 from drainwise.common.backoff import delay
+from drainwise.common.notify import Notifier
 from drainwise.facts.errors import DrainwiseError
 from drainwise.facts.units import duration
 from drainwise.journal.event import SKIPPED
