@@ -14,13 +14,13 @@ from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
-from drainwise.common.notify import Notifier
 from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
 from drainwise.journal.memory import Memory
 from drainwise.journal.unmet import unmet_event
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.requests.request_files import RequestFiles
+from drainwise.service.notify import Notifier
 
 from .memory_pool import NOW, SETTINGS, AlicesPool, Lines
 

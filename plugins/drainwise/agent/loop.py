@@ -16,12 +16,12 @@ from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.agent.state import StateLog, state_of, without_figures
 from drainwise.common.backoff import delay
-from drainwise.common.notify import Notifier
 from drainwise.facts.errors import DrainwiseError
 from drainwise.facts.units import duration
 from drainwise.journal.event import SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
+from drainwise.service.notify import Notifier
 
 _LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
 _LONGEST_SLEEP = 3600.0

@@ -130,7 +130,7 @@ def _loop(args: argparse.Namespace) -> int:
     from drainwise.agent.cycle import NullJournal
     from drainwise.agent.metrics_export import metrics_observer
     from drainwise.agent.signals import AgentSignals
-    from drainwise.common.notify import Notifier
+    from drainwise.service.notify import Notifier
 
     setup = setup_of(args)  # a wrong site file ends it before a file is made
     acting = setup.acting

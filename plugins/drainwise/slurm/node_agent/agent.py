@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 from drainwise.common.backoff import delay
 from drainwise.common.faults import Faults
-from drainwise.common.notify import Notifier
 from drainwise.common.printable import write_line
 from drainwise.common.process_lock import try_lock
 from drainwise.common.wake import Wake
@@ -24,6 +23,7 @@ from drainwise.facts.errors import FeatureError, PoolUnreachable
 from drainwise.node.hook import settings_or_defaults
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
+from drainwise.service.notify import Notifier
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.node_agent.round import NodeAgent
