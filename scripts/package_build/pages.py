@@ -14,18 +14,33 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 BASH, ZSH = "/usr/share/bash-completion/completions/drainwise", "/usr/share/zsh/vendor-completions/_drainwise"
 MAN = "/usr/share/man/man1"
 
+_ALL_CHOICES = (
+    ('choices_var="${current_action}_choices"\n', 'choices_var="${current_action}_choices[@]"\n'),
+    (
+        'current_action_choices="${!current_action_choices_var}"\n',
+        'current_action_choices="$(printf \'%s\\n\' "${!current_action_choices_var}")"\n',
+    ),
+)
+"""Lines of older shtab's, and those that take all elements of the list, a line each."""
+
 
 def write_pages(root: str) -> None:
     """Write them below `root`."""
     parser = whole_parser()
     _make_choices_sequences(parser)
-    files = [
-        RenderedFile(path, _ascii(shtab.complete(parser, shell))) for path, shell in ((BASH, "bash"), (ZSH, "zsh"))
-    ]
+    files = [RenderedFile(BASH, bash_completion(parser)), RenderedFile(ZSH, _ascii(shtab.complete(parser, "zsh")))]
     for one in (parser, *commands_of(parser)):
         name = one.prog.replace(" ", "-")
         files.append(RenderedFile(f"{MAN}/{name}.1", _ascii(_page(one, name))))
     write_tree(files, root)
+
+
+def bash_completion(parser: argparse.ArgumentParser) -> str:
+    """Write what bash completes. Older shtab (Debian 12's) completes the first of several choices alone."""
+    text = _ascii(shtab.complete(parser, "bash"))
+    for first, every in _ALL_CHOICES:
+        text = text.replace(first, every)
+    return text
 
 
 def _page(parser: argparse.ArgumentParser, name: str) -> str:

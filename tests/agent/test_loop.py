@@ -12,7 +12,6 @@ import pytest
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
-from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.facts.errors import ConfigurationError, PoolError, PoolUnreachable, RightsRefused, UsageError
@@ -21,6 +20,7 @@ from drainwise.journal.unmet import unmet_event
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.requests.request_files import RequestFiles
+from drainwise.service.notify import Notifier
 
 from .memory_pool import NOW, SETTINGS, AlicesPool, Lines
 

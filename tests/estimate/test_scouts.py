@@ -37,6 +37,13 @@ def test_cpu_time_by_hand() -> None:
     assert (found.value, found.unit, found.jobs) == (432, "HS06sPerEvent", 1)
 
 
+def test_cpu_time_is_the_95th_percentile_unless_the_settings_say_otherwise() -> None:
+    """Of 9, 18, … 189 HS06 s per event that is 180, the median 99; ×1.5."""
+    done = [job(600 + 1000 * number, events=1000, core_power=10) for number in range(1, 22)]
+    assert figure("cpuTime", *done).value == 270
+    assert figure("cpuTime", *done, settings=Settings(scout_cputime_rank=50)).value == 149
+
+
 def test_a_small_cpu_time_is_in_thousandths() -> None:
     """Below 10 it is mHS06sPerEvent, and the preset is shown in the same unit."""
     one = job(1600, events=10_000, core_power=10)

@@ -54,3 +54,10 @@ def test_a_reload_is_awaited_where_systemd_can() -> None:
     """systemd before 253 passes over the second line, and takes the first."""
     lines = [line for line in UNITS["slurm", "drainwise-agent.service"].splitlines() if line.startswith("Type=")]
     assert lines == ["Type=notify", "Type=notify-reload"]
+
+
+def test_slurmd_starts_once_the_agent_of_the_node_listens() -> None:
+    """It is never reloaded: notify-reload would send it a signal that it does not know."""
+    lines = UNITS["slurm", "drainwise-slurm-agent.service"].splitlines()
+    assert "Type=notify" in lines and "Before=slurmd.service" in lines
+    assert not any(line.startswith(("Type=notify-reload", "ExecReload=")) for line in lines)

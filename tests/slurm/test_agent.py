@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from drainwise.common.wake import wake
 from drainwise.node.settings import parse
+from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node_agent.agent import LONGEST_PAUSE, RoundSchedule
 from made_up_node import PYTHON, public_directory
 
@@ -43,7 +45,9 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 class Agent:
     """An agent of a host, with what it says."""
 
-    def __init__(self, host: AgentHost, python: str = PYTHON, period: int = 3600, **settings: str) -> None:
+    def __init__(
+        self, host: AgentHost, python: str = PYTHON, period: int = 3600, notify: str = "", **settings: str
+    ) -> None:
         keys = {
             "runtime_dir": host.runtime,
             "bin_dir": host.slurm.bin_dir,
@@ -56,9 +60,10 @@ class Agent:
             f"import sys; sys.dont_write_bytecode = True; sys.path.append({PLUGINS!r}); "
             f"from drainwise.slurm.node_agent.agent import main; sys.exit(main({f'{host.base}/node.conf'!r}))"
         )
+        environment = {"NOTIFY_SOCKET": notify} if notify else {}
         self._said = Path(host.base, f"said.{time.monotonic_ns()}")
         with open(self._said, "wb") as stream:
-            self.process = subprocess.Popen([python, "-IS", "-c", program], stderr=stream, env={})
+            self.process = subprocess.Popen([python, "-IS", "-c", program], stderr=stream, env=environment)
 
     def said(self) -> list[str]:
         return self._said.read_text(encoding="ascii").splitlines()
@@ -125,6 +130,18 @@ def test_rounds_come_by_themselves(host: AgentHost, start: Callable[..., Agent])
     wait_until(lambda: host.published(17), "the report")
     host.report(17, used=3)
     wait_until(lambda: 'used_cpu":3,' in host.slurm.comment(17), "the next one")
+
+
+def test_systemd_hears_of_it_once_prologs_can_call_it(host: AgentHost, start: Callable[..., Agent]) -> None:
+    """slurmd starts after that, so no prolog finds nobody."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(f"{host.base}/notify")
+        systemd.settimeout(DEADLINE)
+        start(notify=f"{host.base}/notify")
+        assert systemd.recv(4096).decode() == f"READY=1\nSTATUS=looks after {host.runtime}, every 3600 s"
+        assert wake(f"{host.runtime}/{AGENT_FIFO}")
+        host.start(17)
+        wait_until(lambda: complete(host, 17), "the job to be complete")
 
 
 def test_job_slots_follow_the_nodes_settings(host: AgentHost, start: Callable[..., Agent]) -> None:

@@ -64,7 +64,9 @@ HOUSE = {
     "slurm.jobs": Room(NODE, "root, agent", "common facts pilotad"),
     "slurm.cluster": Room(POOL, "agent", "facts slurm.jobs slurm.node"),
     "slurm.node": Room(NODE, "root, job's user", "common facts features node"),
-    "slurm.node_agent": Room(NODE, "root", "common facts features node node.payloads pilotad slurm.jobs slurm.node"),
+    "slurm.node_agent": Room(
+        NODE, "root", "common facts features node node.payloads pilotad service slurm.jobs slurm.node"
+    ),
     "slurm.pool": Room(
         POOL, "agent", "common facts identity pilotad pool siteconfig slurm.cluster slurm.jobs slurm.node", plain=False
     ),
@@ -97,6 +99,7 @@ HOUSE = {
     "siteconfig": Room(ADMIN, "root", "common facts identity reclaim systems"),
     "install": Room(ADMIN, "root", "common facts features pool siteconfig", plain=False),
     "identity": Room(EVERYWHERE, "anybody", "common"),
+    "service": Room(EVERYWHERE, "root, agent", "common"),
     "pool": Room(POOL, "agent", "facts identity pilotad"),
     "room": Room(POOL, "agent", "pool", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
@@ -119,7 +122,10 @@ HOUSE = {
         plain=False,
     ),
     "agent": Room(
-        POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests siteconfig", plain=False
+        POOL,
+        "agent",
+        "common facts journal pilotad pool reclaim reclaim.decide requests service siteconfig",
+        plain=False,
     ),
     "simulate": Room(
         USER,
@@ -148,7 +154,7 @@ HOUSE = {
         "who types the command",
         "agent cli.feature_commands cli.screen common estimate estimate.records facts features identity install "
         "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
+        "pilot.queues pool reclaim reclaim.decide reclaim.seen requests service simulate simulate.policies siteconfig "
         "systems validate",
         plain=False,
     ),

@@ -14,7 +14,6 @@ from drainwise.agent.cycle import Cycle, NullJournal
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import Loop
 from drainwise.agent.metrics import Metrics
-from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.journal.memory import Memory
@@ -24,6 +23,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request_files import RequestFiles
+from drainwise.service.notify import Notifier
 from memory_pool import MemoryPool
 
 BEGIN = 1_795_249_000

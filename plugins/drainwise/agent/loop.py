@@ -12,7 +12,6 @@ from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
-from drainwise.agent.notify import Notifier
 from drainwise.agent.settings import AgentSettings
 from drainwise.agent.signals import AgentSignals
 from drainwise.agent.state import StateLog, state_of, without_figures
@@ -22,6 +21,7 @@ from drainwise.facts.units import duration
 from drainwise.journal.event import SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory
+from drainwise.service.notify import Notifier
 
 _LOOK_FOR_LOCK = 0.1  # seconds between two looks of one that stands by
 _LONGEST_SLEEP = 3600.0

@@ -129,8 +129,8 @@ def _loop(args: argparse.Namespace) -> int:
     """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
     from drainwise.agent.cycle import NullJournal
     from drainwise.agent.metrics_export import metrics_observer
-    from drainwise.agent.notify import Notifier
     from drainwise.agent.signals import AgentSignals
+    from drainwise.service.notify import Notifier
 
     setup = setup_of(args)  # a wrong site file ends it before a file is made
     acting = setup.acting

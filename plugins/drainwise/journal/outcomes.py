@@ -17,8 +17,9 @@ batch system ended it:
 A client that stops by itself before its deadline and drops what runs (`facts.clients`) counts as ended then.
 
 Where the batch system has no CPU time (none could be measured, or it keeps no accounting) the reports alone count.
-A pilot that was not believed at its order promised nothing and says nothing: ended, it lost cores × run time;
-left by itself, its cores idled as much as they did over its whole run. No waste is above cores × run time.
+A pilot that was not believed at its order promised nothing and says nothing: ended, it lost cores × run time, or where
+its node saw its payloads what a kill at the order would have lost and its cores since; left by itself, its cores idled
+as much as they did over its whole run. No waste is above cores × run time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import kill_waste
 from drainwise.journal.event import Event, moment, number, text, truth, whole
+from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
@@ -46,7 +48,7 @@ class OpenOrder:
     predicted: what was promised, before any doubt. promised: its report at the order; claims: its last one; None when
     it was not believed at its order. draining: it said itself that it drains. idle: what idled from the order until
     `since`, by its reports before. returned: cores of its lease that it went without at its order; it may have held
-    them before.
+    them before. seen: what a kill at the order would have lost, of a pilot of which no more was known; else None.
     """
 
     run: str
@@ -67,6 +69,7 @@ class OpenOrder:
     promised: ClaimedValues | None = None
     client: str = PAPER.name
     returned: int = 0
+    seen: int | None = None
 
     def with_report_of(self, pilot: Pilot, now: int) -> OpenOrder:
         """Return the order with its pilot's report at `now` (UNIX s) in place of an older one."""
@@ -105,7 +108,8 @@ def realised_waste(order: OpenOrder, ending: Ending) -> tuple[int, int]:
     ended = max(order.ordered, ending.ended)
     possible = order.cores * max(0, ended - order.started) + order.returned * max(0, order.ordered - order.started)
     if order.claims is None:
-        waste = float(possible) if was_stopped(order, ending) else _idle_on_average(order, ended, ending.cpu_seconds)
+        most = possible if order.seen is None else order.seen + order.cores * (ended - order.ordered)
+        waste = float(most) if was_stopped(order, ending) else _idle_on_average(order, ended, ending.cpu_seconds)
     else:
         idle, lost = _idle_and_lost(order.cores, order.claims, order.since, ended)
         if order.kind == KILL:  # it was not ordered to drain: what ran went on running
@@ -181,6 +185,7 @@ def open_order_of(event: Event) -> OpenOrder:
         promised=said,
         client=text(event, "client") if "client" in event else PAPER.name,
         returned=whole(event, "returned") if "returned" in event else 0,
+        seen=whole(event, "kill_waste") if said is None and event.get("standing") == OBSERVED else None,
     )
 
 

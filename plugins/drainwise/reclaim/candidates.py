@@ -179,7 +179,10 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     waste = core_hours(option.waste)
     rule = f"{candidate.rule}; " if candidate.rule else ""
     rule += _client_in_words(candidate.pilot.client)
-    if candidate.remaining is None and not (candidate.standing == OBSERVED and option.kind == KILL):
+    if candidate.remaining is None and candidate.standing == OBSERVED and option.kind != KILL:
+        until = f"what a kill loses now, and {candidate.pilot.cores} cores until then"
+        return f"{rule}cut in {duration(option.cores_back - now)}: at most {waste}: {until}"
+    if candidate.remaining is None and candidate.standing != OBSERVED:
         run = duration(max(0, option.deadline - candidate.pilot.started))
         when = "killed" if option.kind == KILL else "if it is cut then"
         unknown = "" if candidate.rule else "not believed; "

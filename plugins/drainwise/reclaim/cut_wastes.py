@@ -82,6 +82,17 @@ def most_lost(it: Columns, until: Real | int) -> Real:
     return known
 
 
+def most_wasted(it: Columns, now: int, stopped: Real) -> Real:
+    """Return the most that is wasted from `now` on by who is stopped then (UNIX s), whatever its payloads do.
+
+    What a kill loses now is known where its node sees its payloads, and nothing but its cores comes on top.
+    """
+    known = most_lost(it, stopped)
+    if not it.seen.any():
+        return known
+    return np.where(it.seen, at_most(lost_by_kill(it, now) + it.cores * (stopped - now), known), known)
+
+
 def lost_by_kill(it: Columns, end: Real | int) -> Real:
     """Return the kill waste when the pilot ends at `end` (UNIX s)."""
     claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
@@ -138,4 +149,5 @@ def wasted_when_stopped(it: Columns, now: int, stopped: Real) -> Real:
     idle, lost = cut_waste(*claims_of(it), now, stopped)
     known = most_lost(it, stopped)
     lost = at_most(lost + it.broken * at_least(lost_by_kill(it, stopped) - lost, 0), known)
-    return np.rint(np.where(it.believed, np.where(it.draining, lost, idle + lost), known))
+    unknown = most_wasted(it, now, stopped)
+    return np.rint(np.where(it.believed, np.where(it.draining, lost, idle + lost), unknown))

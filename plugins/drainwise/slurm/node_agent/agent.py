@@ -23,6 +23,7 @@ from drainwise.facts.errors import FeatureError, PoolUnreachable
 from drainwise.node.hook import settings_or_defaults
 from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
+from drainwise.service.notify import Notifier
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.node_agent.round import NodeAgent
@@ -80,10 +81,13 @@ def main(settings_path: str) -> int:
     except (FeatureError, OSError) as error:
         faults.say(f"the agent does not run: {error}")
         return 1
+    notifier = Notifier(os.environ)
     commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
-    agent = NodeAgent(SettingsFile(settings_path, settings), commands, faults, (wake.fileno(),))
-    faults.say(f"the agent looks after {settings.runtime_dir}, every {settings.agent_period} s")
-    serve(agent, settings, faults, wake)
+    agent = NodeAgent(SettingsFile(settings_path, settings), commands, faults, (wake.fileno(), notifier.fileno()))
+    what = f"looks after {settings.runtime_dir}, every {settings.agent_period} s"
+    faults.say(f"the agent {what}")
+    notifier.ready(what)
+    serve(agent, settings, faults, wake, notifier)
     return 0
 
 
@@ -109,14 +113,20 @@ def serve(
     settings: NodeSettings,
     faults: Faults,
     wake: Wake,
+    notifier: Notifier,
     goes_on: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Do a round whenever one is due, and greet new jobs whenever a prolog calls, as long as it `goes_on`."""
+    """Do a round whenever one is due, and greet new jobs whenever a prolog calls, as long as it `goes_on`.
+
+    systemd hears a sign of life before each of them and at least twice in its limit.
+    """
+    longest = _LONGEST_SLEEP if notifier.watchdog is None else min(_LONGEST_SLEEP, notifier.watchdog / 2)
     schedule = RoundSchedule(settings.agent_period, time.monotonic(), random.random())  # noqa: S311 - no secret
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     called = True  # jobs may have started before this agent did
     while goes_on():
+        notifier.alive()
         now = time.monotonic()
         if now >= schedule.due:
             attempt(agent.round, schedule, faults, is_round=True)
@@ -125,7 +135,7 @@ def serve(
             attempt(agent.greet, schedule, faults, is_round=False)
             called = False
         until = min(schedule.due, schedule.greet_due) if called else schedule.due
-        if poll.poll(max(0.0, min(until - time.monotonic(), _LONGEST_SLEEP)) * 1000):
+        if poll.poll(max(0.0, min(until - time.monotonic(), longest)) * 1000):
             called = wake.clear() or called
 
 

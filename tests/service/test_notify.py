@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.agent.notify import Notifier
+from drainwise.service.notify import Notifier
 
 
 @pytest.fixture(params=["file", "abstract"])

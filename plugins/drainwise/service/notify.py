@@ -1,4 +1,4 @@
-"""Notify systemd of the agent's state (sd_notify): datagrams to the socket that NOTIFY_SOCKET names.
+"""Notify systemd of an agent's state (sd_notify): datagrams to the socket that NOTIFY_SOCKET names.
 
 Without that variable nothing is sent. A socket that does not answer costs the message and nothing else.
 """
@@ -28,6 +28,10 @@ class Notifier:
         self._address = f"\0{name[1:]}" if name.startswith("@") else name if name.startswith("/") else ""
         self.watchdog = _watchdog(environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", ""))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket, which a child that becomes another user must not keep."""
+        return self._socket.fileno()
 
     def ready(self, status: str) -> None:
         """Notify systemd that the agent runs (again)."""

@@ -1,0 +1,1 @@
+"""What a process that stays tells the service manager."""

@@ -1,0 +1,53 @@
+"""What systemd hears of a node's agent while it serves."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from drainwise.common.faults import Faults
+from drainwise.common.wake import Wake
+from drainwise.node.settings import NodeSettings
+from drainwise.service.notify import Notifier
+from drainwise.slurm.node_agent.agent import serve
+from drainwise.slurm.node_agent.round import NodeAgent
+
+
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+        made.bind(str(tmp_path / "notify"))
+        made.settimeout(5)
+        yield made
+
+
+class IdleAgent:
+    """One whose node has no jobs."""
+
+    def greet(self, now: int) -> bool:
+        return False
+
+    def round(self, now: int) -> bool:
+        return False
+
+
+def test_an_agent_with_nothing_to_do_gives_signs_of_life(tmp_path: Path, systemd: socket.socket) -> None:
+    """At least twice in the watchdog's limit, however long its period is."""
+    agent, settings = cast("NodeAgent", IdleAgent()), NodeSettings({"agent_period_secs": "3600"})
+    wake = Wake(str(tmp_path / "fifo"))
+    notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000"})
+    end = time.monotonic() + 0.6
+    serve(agent, settings, Faults(print), wake, notifier, lambda: time.monotonic() < end)
+    wake.close()
+    notifier.status("done")
+    signs = 0
+    while not (said := systemd.recv(4096)).startswith(b"STATUS"):
+        assert said == b"WATCHDOG=1"
+        signs += 1
+    notifier.close()
+    assert signs >= 3
