@@ -38,7 +38,7 @@ class Served:
     began: int
 
     def ask(self, board: dict[str, Any], chosen: dict[str, str], asked: list[Query]) -> list[Any]:
-        """The series that Grafana shows for each query."""
+        """The series that Grafana shows for each query; of bars, too, each second, since minutes would last too long."""
         now, questions = int(time.time()), []
         for query in asked:
             words = {"query": expanded(query.expression, board, chosen, now - self.began, INTERVAL)}
@@ -170,7 +170,7 @@ def test_the_panels_show_what_happened(served: Served) -> None:
     assert served.now(overview, "Orders outstanding and overdue") == [{"": 0}, {"": 0}]
     [standings] = served.now(overview, "Pilots by standing")
     assert (standings["fresh"], standings["silent"]) == (1, 3)
-    [counts] = served.now(why, "Time from order to end")
+    [counts] = served.now(why, "Seconds from order to end")
     assert counts["+Inf"] > 0
     [ends] = served.ask(why, every(why), [query for query in queries(why) if query.panel == "Ends by kind"])
     assert {one["metric"]["end"] for one in ends if any(float(value) > 0 for _, value in one["values"])} == {"left"}
