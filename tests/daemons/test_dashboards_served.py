@@ -38,7 +38,7 @@ class Served:
     began: int
 
     def ask(self, board: dict[str, Any], chosen: dict[str, str], asked: list[Query]) -> list[Any]:
-        """The series that Grafana shows for each query; of bars, too, each second, since minutes would last too long."""
+        """The series that Grafana shows for each query; bars, too, by the second, since minutes would last too long."""
         now, questions = int(time.time()), []
         for query in asked:
             words = {"query": expanded(query.expression, board, chosen, now - self.began, INTERVAL)}
