@@ -10,7 +10,7 @@ from drainwise.common.written_file import from_toml
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGES = ("drainwise-node", "drainwise", "drainwise-condor", "drainwise-slurm")
-_PARTS = ("plugins", "scripts", "packaging", "pyproject.toml", "LICENSE")
+_PARTS = ("plugins", "scripts", "packaging", "monitoring", "pyproject.toml", "LICENSE")
 
 
 def beside_the_package() -> dict[str, str]:

@@ -57,6 +57,7 @@ def _central(root: str, site: SiteConfig) -> None:
         [unit] = [file for file in files if file.path == UNIT]
         _write(root, [replace(unit, path=f"{UNITS}/drainwise-agent-{pool}.service")], sign=False)
     _copy(root, "sysusers.conf", "/usr/lib/sysusers.d/drainwise.conf")
+    shutil.copytree(f"{ROOT}/monitoring", f"{root}{LIBRARY}/monitoring")
 
 
 def _condor(root: str, site: SiteConfig) -> None:

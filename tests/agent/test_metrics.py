@@ -243,6 +243,20 @@ def test_what_was_wasted_stands_beside_what_was_promised() -> None:
     assert (seen["drainwise_time_to_free_seconds_sum",], seen["drainwise_time_to_free_seconds_count",]) == (1200, 3)
 
 
+def test_pilots_of_a_user_who_was_wrong_are_counted() -> None:
+    """With what ended pilots of alice's lost, all that her others claim counts less; bob's account has none."""
+    metrics, pool, memory = Metrics(POLICY), AlicesPool(pilots=3, wanted=16), Memory()
+    for number in range(SETTINGS.trust.pilots):
+        metrics.observe(seen_by_cycle(pool, memory))
+        assert told(metrics)["drainwise_account_doubted_pilots", "a"] == 0
+        wrong = {"predicted": 0, "realised": 9000, "possible": 10_000, "believed": True}
+        ended = {"kind": "kill", "vacated": True, "ended": NOW - 9, "deadline": NOW, "time": NOW}
+        memory.note({"event": "ended", "run": f"ce#{number}", "user": "alice", **ended, **wrong})
+    metrics.observe(seen_by_cycle(pool, memory))
+    seen = told(metrics)
+    assert [seen["drainwise_account_doubted_pilots", account] for account in ("a", "b")] == [3, 0]
+
+
 def test_the_agent_is_in_one_state() -> None:
     metrics = Metrics(POLICY)
     metrics.observe(dataclasses.replace(cycle(decided()), state=PAUSED))

@@ -122,6 +122,8 @@ def test_an_upgrade_keeps_what_the_site_has_and_what_runs(
     assert text(machine, "/etc/drainwise/site.ini") == "[reclaim]\ngrace = 3h\n"
     assert text(machine, "/etc/drainwise/node.conf") == SITES
     assert "rendered from the defaults" in Path(hook).read_text()
+    for name in ("prometheus/drainwise.rules.yml", "grafana/overview.json", "grafana/why.json"):
+        assert text(machine, f"{LIBRARY}/monitoring/{name}") == Path(ROOT, "monitoring", name).read_text()
     installed(machine, debs[OLDER], SLURM)
     assert machine.run(["drainwise", "--version"]).stdout == f"drainwise {OLDER}\n"
 
@@ -173,6 +175,7 @@ def test_rpm_on_a_machine_with_python_3_9(old_python: InstalledMachine, rpms: di
     rpm("-U", "--nodeps", *(rpms[drainwise.__version__][name] for name in names))
     assert old_python.run(["drainwise", "--version"], user="alice").stdout == f"drainwise {drainwise.__version__}\n"
     assert text(old_python, "/etc/drainwise/site.ini") == "[reclaim]\ngrace = 3h\n"
+    assert "prometheus" in text(old_python, f"{LIBRARY}/monitoring/grafana/overview.json")
     Path(f"{old_python.root}/etc/slurm/slurm.conf").write_text(f"Prolog={PROLOG}\n")
     said = rpm("-e", "--nodeps", *names[::-1])
     assert f"{PROLOG}: the batch system's configuration names it" in said.stderr + said.stdout

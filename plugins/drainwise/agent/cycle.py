@@ -15,7 +15,7 @@ from functools import partial
 from drainwise.agent.act import carry_out
 from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
-from drainwise.agent.pool_view import PoolView, view_of
+from drainwise.agent.pool_view import PoolView, doubted_pilots, view_of
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.entries import decision_event, followup_event
 from drainwise.journal.event import ENDED, Event, number
@@ -145,7 +145,7 @@ class _Work:
         snapshot, now = self._look()
         fault, ended = self._learn(snapshot, now, noted)
         limit = self.settings.heartbeat_limit
-        self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
+        seen = self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
         for event in self.memory.payloads_seen(snapshot):
             noted.write(event)
         for event in self.memory.returned_seen(snapshot, now, limit):
@@ -163,6 +163,7 @@ class _Work:
         if self.acting and not self.stopping():
             earlier = self.outcome = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
         history = replace(self.memory.history(now, self.settings), requests=requests)
+        self.view = replace(seen, doubted=doubted_pilots(snapshot, history.trust, self.settings.trust))
         plan = make_plan(snapshot, now, self.settings, history, is_for_demand=self.is_for_demand)
         plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan
         plan = self.plan = plan if self.confirmed is None else self.confirmed.confirmed(plan)

@@ -87,6 +87,7 @@ _GAUGES: dict[str, tuple[str, ...]] = {
     "account_used_cores": ("Cores that an account uses.", "account"),
     "account_owed_cores": ("Cores that an account is owed.", "account"),
     "account_wanted_cores": ("Cores that an account waits for.", "account"),
+    "account_doubted_pilots": ("Pilots of users whose claims count less, since earlier ones were wrong.", "account"),
     "open_orders": ("Orders whose pilot has not ended yet.",),
     "overdue_orders": ("Orders of these whose deadline has passed.",),
 }
@@ -185,6 +186,7 @@ class Metrics:
         self._gauges["open_orders"].set(view.open_orders)
         self._gauges["overdue_orders"].set(view.overdue)
         self._account_cores(view.accounts)
+        self._have("account_doubted_pilots", ((self._label(name), count) for name, count in view.doubted.items()))
         for event in view.ended:
             self._ended(event)
 

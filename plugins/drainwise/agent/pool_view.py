@@ -11,6 +11,8 @@ from drainwise.journal.outcomes import OpenOrder
 from drainwise.pilotad.report import SILENT, STALE
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.columns import standing_of
+from drainwise.reclaim.history import TrustFigures, doubt
+from drainwise.reclaim.settings import Trust
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class PoolView:
     or is seen of late. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended.
     overdue: those of them whose deadline has passed. ended: the journal's events of pilots with an order that have
     ended. versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
-    returned and go on without.
+    returned and go on without. doubted: as `doubted_pilots` has them.
     """
 
     pilots: Mapping[str, int] = field(default_factory=dict)
@@ -33,6 +35,7 @@ class PoolView:
     ended: tuple[Event, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
     returned: int = 0
+    doubted: Mapping[str, int] = field(default_factory=dict)
 
 
 def view_of(
@@ -64,3 +67,12 @@ def view_of(
         snapshot.versions,
         sum(pilot.returned for pilot in snapshot.pilots),
     )
+
+
+def doubted_pilots(snapshot: Snapshot, trust: Mapping[str, TrustFigures], rules: Trust) -> dict[str, int]:
+    """Return for each account how many of its pilots are of a user whose claimed values count less; trust: by user."""
+    doubted = {user for user, figures in trust.items() if doubt(figures, rules) > 0}
+    found = dict.fromkeys((account.name for account in snapshot.accounts), 0)
+    for pilot in snapshot.pilots:
+        found[pilot.account] = found.get(pilot.account, 0) + (pilot.user in doubted)
+    return found
