@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,14 +19,15 @@ from .conftest import pilot
 if TYPE_CHECKING:
     from .conftest import AlicesPool
 
+AGENT_PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
 COMMANDS = (["status"], ["plan"], ["reclaim", "--once"])
 
 
 @pytest.fixture
 def nodes(pool: AlicesPool, monkeypatch: pytest.MonkeyPatch) -> AlicesPool:
-    """Beside alice's four pilots on node1 one of carol's, of another account, that drains on node02."""
+    """Beside alice's four pilots on node1 one of carol's, of another account, that drains on wn002."""
     whole = pool.snapshot(pool.now)
-    one = replace(pilot(9, pool.now, pool.now, 4.0), node="node02.site.org", name="slot1_9@node02.site.org")
+    one = replace(pilot(9, pool.now, pool.now, 4.0), node="wn002.site.org", name="slot1_9@wn002.site.org")
     assert one.report is not None
     values = {name: getattr(one.report, name) for name in PilotReport.__match_args__}
     report = PilotReport(**{**values, "can_postpone_last_job": False})
@@ -41,7 +44,7 @@ def nodes(pool: AlicesPool, monkeypatch: pytest.MonkeyPatch) -> AlicesPool:
         (["--user", "alic"], "no user with pilots is called 'alic'; there is alice@pool, carol@pool"),
         (["--user", "alice", "--user", "x"], "no user with pilots is called 'x'"),
         (["--account", "group_d"], "no account is called 'group_d'; there is group_a, group_b, group_c"),
-        (["--node", "node2"], "no node with pilots is called 'node2'; there is node02.site.org, node1"),
+        (["--node", "node2"], "no node with pilots is called 'node2'; there is node1, wn002.site.org"),
         (["--node", "rack*"], "no node with pilots is called 'rack*'"),
         (["--state", "gone"], "invalid choice: 'gone' (choose from"),
         (["--limit", "0"], "'0': expected a whole number from 1"),
@@ -69,9 +72,9 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
         (["--user", "carol"], 1, 0),
         (["--account", "group_c"], 1, 0),
         (["--account", "group_b"], 0, 0),
-        (["--node", "node02"], 1, 0),
+        (["--node", "wn002"], 1, 0),
         (["--node", "NODE[1-2]"], 4, 4),
-        (["--node", "node*", "--state", "draining"], 1, 0),
+        (["--node", "wn*", "--state", "draining"], 1, 0),
         (["--state", "running", "--state", "ordered"], 4, 4),
         (["--limit", "2"], 2, 2),
         (["--user", "alice", "--limit", "3"], 3, 3),
@@ -92,6 +95,20 @@ def test_a_filter_shows_the_same_pilots_in_text_and_json(
         shown = json.loads(capsys.readouterr().out)
         found = [one for user in shown.get("users", ()) for one in (*user["orders"], *user["spared"])]
         assert len(found if is_plan else shown["pilots"]) == (planned if is_plan else there)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "drainwise status --account group_a --state ordered",
+        "drainwise plan --node 'wn[001-120]' --limit 20",
+        "drainwise reclaim --once --user alice",
+    ],
+)
+def test_the_commands_of_the_page(command: str, nodes: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"\n{command}" in AGENT_PAGE
+    assert main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_rest_beyond_a_limit_is_counted(nodes: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import argparse
 import math
 from collections.abc import Callable
 
-from drainwise.cli.screen.wanted import STATES, Wanted
+from drainwise.cli.screen.wanted import STATES, PilotFilter
 from drainwise.facts.errors import UsageError
 
 _FILTERS = ("user", "account", "node", "state")
@@ -86,10 +86,10 @@ def add_limit(parser: argparse.ArgumentParser, limit: str) -> None:
     parser.add_argument("--limit", type=whole(1, 999_999_999), metavar="N", help=f"show no more than N {limit}")
 
 
-def wanted_of(args: argparse.Namespace) -> Wanted:
+def wanted_of(args: argparse.Namespace) -> PilotFilter:
     """Return what the options of a command ask for."""
     users, accounts, nodes, states = (tuple(getattr(args, name, None) or ()) for name in _FILTERS)
-    return Wanted(users, accounts, nodes, states, args.limit)
+    return PilotFilter(users, accounts, nodes, states, args.limit)
 
 
 def only_one(args: argparse.Namespace, name: str) -> str | None:

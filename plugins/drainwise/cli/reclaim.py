@@ -24,7 +24,7 @@ from drainwise.reclaim.quota import WhatIf, balance_for
 
 if TYPE_CHECKING:
     from drainwise.agent.cycle import Cycle
-    from drainwise.cli.screen.wanted import Wanted
+    from drainwise.cli.screen.wanted import PilotFilter
     from drainwise.reclaim.plan import Plan
 
 _WITH_CORES = "; with --cores: order theirs alone, over quota or not"
@@ -183,7 +183,7 @@ def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> No
     print("\n".join(lines))
 
 
-def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: Wanted) -> dict[str, object]:
+def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict[str, object]:
     from drainwise.cli.screen.plan_part import plan_as_json
 
     outcome = cycle.outcome

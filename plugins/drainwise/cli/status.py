@@ -13,7 +13,7 @@ from drainwise.cli.arguments import add_filters, number, wanted_of
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
-from drainwise.cli.screen.wanted import Wanted
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.cli.text import json_text
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
@@ -152,7 +152,7 @@ class Status:
         return lines[1:] if self._args.noheader else lines
 
 
-def _accounts(accounts: Sequence[Account], wanted: Wanted, paper: Paper) -> list[str]:
+def _accounts(accounts: Sequence[Account], wanted: PilotFilter, paper: Paper) -> list[str]:
     headings = [Heading(text, number=text != "account", cuttable=text == "account") for text in _ACCOUNT]
     rows = [_account(one) for one in accounts if wanted.fits_account(one.name)]
     lines, missing = table(headings, rows, paper)

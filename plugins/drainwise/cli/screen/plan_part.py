@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Union, cast
 
-from drainwise.cli.screen.wanted import Wanted
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared, UserPlan
 from drainwise.reclaim.plan_json import as_json
 
@@ -13,7 +13,7 @@ Shown = Union[Order, PartOrder, Spared]
 Plain = dict[str, object]
 
 
-def plan_as_json(plan: Plan, wanted: Wanted) -> Plain:
+def plan_as_json(plan: Plan, wanted: PilotFilter) -> Plain:
     """Return the plan as plain values: users, pilots and withdrawals that are wanted; all sums are of the whole."""
     found = as_json(plan)
     if not wanted.is_some and wanted.limit is None:
@@ -25,7 +25,7 @@ def plan_as_json(plan: Plan, wanted: Wanted) -> Plain:
     return found
 
 
-def _user(plain: Plain, user: UserPlan, wanted: Wanted) -> Plain:
+def _user(plain: Plain, user: UserPlan, wanted: PilotFilter) -> Plain:
     """Return one user's part with no more pilots than the limit, those with an order first."""
     room, found = wanted.limit, dict(plain)
     lists: tuple[tuple[str, Sequence[Shown]], ...] = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.cli.screen.columns import Row, columns_called
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, noted_table
-from drainwise.cli.screen.wanted import Wanted
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.facts.units import core_hours, duration
 from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared, UserPlan
 
@@ -34,7 +34,7 @@ _WIDER = "a wider window or a pipe shows them"
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanRow:
     """One pilot of a plan: its row, its reason, and whether anything is asked of it."""
 
     cells: tuple[str, ...]
@@ -42,12 +42,14 @@ class Part:
     is_asked: bool
 
 
-def plan_lines(plan: Plan, now: int, paper: Paper, wanted: Wanted | None = None, most: int | None = None) -> list[str]:
+def plan_lines(
+    plan: Plan, now: int, paper: Paper, wanted: PilotFilter | None = None, most: int | None = None
+) -> list[str]:
     """Return the plan: the balance, then per user who gets an order and who is spared, each with figures and rule.
 
     wanted: which pilots are shown. most: spared pilots of a user that are shown, None for all.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or PilotFilter()
     lines = [paper.styled(line, BOLD) for line in folded(f"policy {plan.policy}: {plan.summary}", paper)]
     for text in (_balance(plan), *plan.notices):
         lines += folded(text, paper)
@@ -86,7 +88,7 @@ def _balance(plan: Plan) -> str:
     return f"{needed}; {balance.surplus:g} held beyond the quotas: {balance.deficit} to give back now"
 
 
-def _user_lines(user: UserPlan, now: int, paper: Paper, wanted: Wanted, most: int | None) -> list[str]:
+def _user_lines(user: UserPlan, now: int, paper: Paper, wanted: PilotFilter, most: int | None) -> list[str]:
     asked = [_order(one, user, now) for one in user.orders if wanted.fits(one.pilot, one.candidate.draining)]
     asked += [_part(one, now) for one in user.returns if wanted.fits(one.pilot, one.candidate.draining)]
     room = most if wanted.limit is None else max(0, wanted.limit - len(asked))
@@ -109,22 +111,22 @@ def _user_lines(user: UserPlan, now: int, paper: Paper, wanted: Wanted, most: in
     return [*lines, *folded(f"and {further} more {what}; {cut_at} shows them", paper)]
 
 
-def _order(order: Order, user: UserPlan, now: int) -> Part:
+def _order(order: Order, user: UserPlan, now: int) -> PlanRow:
     times = (_left(order.deadline, now), _left(order.cores_back, now), duration(user.open.settings.horizon))
     cells = (order.pilot.name, str(order.pilot.cores), order.kind, *times, core_hours(order.waste))
-    return Part((*cells, *_figures(Row(order.candidate, now))), order.reason, is_asked=True)
+    return PlanRow((*cells, *_figures(Row(order.candidate, now))), order.reason, is_asked=True)
 
 
-def _part(one: PartOrder, now: int) -> Part:
+def _part(one: PartOrder, now: int) -> PlanRow:
     times = (_NONE, _left(one.cores_back, now) if one.cores_back is not None else "?", _left(one.by, now))
     cells = (one.pilot.name, str(one.pilot.cores), f"return {one.cores}", *times, core_hours(one.waste))
-    return Part((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=True)
+    return PlanRow((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=True)
 
 
-def _spared(one: Spared, now: int) -> Part:
+def _spared(one: Spared, now: int) -> PlanRow:
     pilot, best = one.candidate.pilot, one.candidate.best
     cells = (pilot.name, str(pilot.cores), "spare", *[_NONE] * len(_NUMBERS), core_hours(best.waste))
-    return Part((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=False)
+    return PlanRow((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=False)
 
 
 def _left(moment: int | None, now: int) -> str:

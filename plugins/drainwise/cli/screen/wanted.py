@@ -28,7 +28,7 @@ def state_of(pilot: Pilot, is_draining: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PilotFilter:
     """What is shown; None and () are all. nodes: patterns. limit: so many pilots at most, of several tables each."""
 
     users: tuple[str, ...] = ()
@@ -52,9 +52,12 @@ class Wanted:
 
     def fits_names(self, pilot: Pilot) -> bool:
         """Decide the same by user, account and node alone."""
-        return self.fits_user(pilot.account, pilot.user) and (
-            not self.nodes or any(nodes_called(one, pilot.nodes) for one in self.nodes)
-        )
+        return self.fits_place(pilot.account, pilot.user, pilot.nodes)
+
+    def fits_place(self, account: str, user: str, nodes: Collection[str]) -> bool:
+        """Decide the same by its names, where there is no pilot but a record of it."""
+        on_node = not self.nodes or any(nodes_called(one, nodes) for one in self.nodes)
+        return on_node and self.fits_user(account, user)
 
     def fits_user(self, account: str, user: str) -> bool:
         """Decide whether anything of a user under an account may be shown."""
