@@ -395,7 +395,7 @@ def test_every_option_says_what_it_does_in_words() -> None:
     slow = assessed(report(8.0, first_end=NOW + 50_000, last_end=NOW + 60_000))
     draining, silent = assessed(report(can_postpone=False)), assessed(None)
     assert in_words(quick, quick.drained, NOW) == (
-        "leaves by itself in 33m20s, 1.90 core-h idle until then or lost if it does not"
+        "leaves by itself in 33m20s: 1.25 core-h idle until then, 0.650 core-h for the chance that it does not leave"
     )
     assert in_words(slow, slow.drained, NOW) == "cut in 2h: 18.2 core-h idle until then or lost there"
     assert in_words(draining, draining.drained, NOW) == (

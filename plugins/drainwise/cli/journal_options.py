@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import glob
 import sys
+from collections.abc import Sequence
 
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.facts.errors import UsageError
 from drainwise.identity.identity import ANYBODY, PilotIdentity, identity_of
-from drainwise.journal.read import PassedOver, files_of
+from drainwise.journal.read import PassedOver, files_of, names_in
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
@@ -73,6 +75,12 @@ def _kept_journal(site: SiteConfig) -> str:
         return found[0]
     where = f"several agents keep one: {', '.join(found)}" if found else f"no agent keeps one in {' or '.join(places)}"
     raise UsageError(f"which journal? {where}; name it with --journal FILE, or in the site file as [journal] file")
+
+
+def require_known(files: Sequence[str], wanted: PilotFilter) -> None:
+    """Raise UsageError for a user, an account or a node that the journal does not name."""
+    if wanted.is_some:
+        wanted.require("in the journal", *names_in(files))
 
 
 def say_passed_over(lines: PassedOver) -> None:

@@ -195,5 +195,17 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     if option.kind == LEAVE and candidate.draining:
         return f"{rule}drains already and leaves in {back}: {waste} lost if it does not"
     if option.kind == LEAVE:
-        return f"{rule}leaves by itself in {back}, {waste} idle until then or lost if it does not"
+        return f"{rule}leaves by itself in {back}: {_idle_and_lost(candidate, option)}"
     return f"{rule}cut in {back}: {waste} idle until then or lost there"
+
+
+def _idle_and_lost(candidate: Candidate, option: Option) -> str:
+    """Tell what of a pilot that should leave by itself idles, and what the chance that it does not leave costs."""
+    idle = min(candidate.draining_waste or 0, candidate.pilot.cores * (candidate.remaining or 0))
+    report = candidate.pilot.report
+    is_moved = bool(candidate.rule) or (report is not None and report.exp_waste_curve is not None)
+    if is_moved or not 0 <= idle < option.waste:
+        return f"{core_hours(option.waste)} idle until then or lost if it does not"
+    return (
+        f"{core_hours(idle)} idle until then, {core_hours(option.waste - idle)} for the chance that it does not leave"
+    )
