@@ -45,11 +45,12 @@ timings = st.fixed_dictionaries(
 BOTH = st.sampled_from((FREE_CHOICE, SITE_DEFAULT))
 
 
-@given(with_curves(), BOTH, timings, st.integers(1000, 86_400), st.integers(1000, 86_400))
+@given(with_curves(), BOTH, timings, st.integers(1000, 86_400), st.integers(1000, 86_400), st.booleans())
 def test_a_longer_horizon_never_makes_a_pilot_dearer(
-    said: PilotReport | None, settings: ReclaimSettings, times: dict[str, int], one: int, other: int
+    said: PilotReport | None, settings: ReclaimSettings, times: dict[str, int], one: int, other: int, is_open: bool
 ) -> None:
-    """What ended it within the shorter horizon is still possible; the deadlines are whole seconds.
+    """What ended it within the shorter horizon is still possible, also where it is what is left of a need that stays
+    open; the deadlines are whole seconds.
 
     One that reports nothing gets the whole horizon where nobody is killed, since nothing says what it needs.
     """
@@ -57,6 +58,8 @@ def test_a_longer_horizon_never_makes_a_pilot_dearer(
 
     def least(horizon: int) -> int:
         site = dataclasses.replace(settings, horizon=horizon, **times)  # type: ignore[arg-type]
+        if is_open and settings.drain_only:
+            site = dataclasses.replace(site, horizon=86_400, need_left=horizon)
         return assess(pilot(1, said), NOW, site).best.waste
 
     assert least(max(one, other)) <= least(min(one, other)) * (1 + 1e-3) + 20

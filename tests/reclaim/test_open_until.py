@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.reclaim.candidates import LEAVE
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
@@ -121,12 +122,38 @@ def test_a_moment_that_lies_ahead_counts_from_now() -> None:
     assert plan(snapshot(*OLD, YOUNG, deficit=16), since=NOW + 5000).since == {"group_b": NOW}
 
 
-def test_where_every_pilot_gets_time_to_drain_all_are_ordered_at_once() -> None:
-    gentle = dataclasses.replace(OPEN, drain_only=True)
-    deadlines = [order.deadline for order in plan(snapshot(*OLD, YOUNG, deficit=16), gentle).orders]
-    late = plan(snapshot(*OLD, YOUNG, deficit=16), gentle, NOW - HORIZON).orders
-    assert len(deadlines) == 2
-    assert [order.deadline for order in late] == deadlines, "no pilot is ended without its time"
+GENTLE = dataclasses.replace(OPEN, drain_only=True, min_grace=900, vacate=60, order_latency=40)
+LEAST = 1000
+"""Seconds from an order of `GENTLE` until a pilot is gone, at least."""
+
+
+def test_where_every_pilot_gets_time_to_drain_the_dear_one_waits_too() -> None:
+    """Until its least time is left, and five minutes."""
+    assert ordered(plan(snapshot(*OLD, YOUNG, deficit=16), GENTLE)) == [YOUNG.run]
+    for left, orders in ((LAST_MOMENTS + LEAST + 1, 1), (LAST_MOMENTS + LEAST, 2), (0, 2)):
+        found = plan(snapshot(*OLD, YOUNG, deficit=16), GENTLE, since=NOW - HORIZON + left)
+        assert [order.deadline for order in found.orders] == [NOW + LEAST] * orders
+
+
+def test_where_pilots_end_by_themselves_who_has_just_begun_is_spared_its_least_time() -> None:
+    """It would lose nothing now, but what it does until it is gone."""
+    fresh = [busy(number, 0) for number in range(10)]
+    assert len(ordered(plan(snapshot(*fresh, deficit=16), GENTLE))) == 2
+    assert ordered(plan(snapshot(*fresh, deficit=16), GENTLE, ends=MANY_ENDS)) == []
+
+
+def test_who_reports_nothing_gets_all_the_time_that_is_left_to_drain() -> None:
+    """It is ordered at once, since nothing says how long it needs; one that may be killed waits."""
+    silent = [pilot(number, None) for number in range(3)]
+    [order] = plan(snapshot(*silent, deficit=8), GENTLE, ends=MANY_ENDS).orders
+    assert order.deadline == NOW + HORIZON
+    assert ordered(plan(snapshot(*silent, deficit=8), ends=MANY_ENDS)) == []
+
+
+def test_a_client_that_stops_early_has_its_least_time_in_the_last_moments_too() -> None:
+    panda = dataclasses.replace(busy(1, 9000), client="panda")
+    [order] = plan(snapshot(panda, deficit=8), GENTLE, since=NOW - HORIZON).orders
+    assert order.deadline == NOW + 900 + 600 + 40
 
 
 def test_the_default_policy_waits_for_nobody() -> None:
@@ -190,17 +217,23 @@ def by_user(of: Plan) -> Counter[str]:
     return found
 
 
-@given(some_pilots, st.integers(0, 40), st.integers(-LAST_MOMENTS, HORIZON), st.floats(0, 2))
+@given(some_pilots, st.integers(0, 40), st.integers(-LAST_MOMENTS, HORIZON), st.floats(0, 2), st.booleans())
 def test_claims_decide_only_when_a_users_own_pilots_go(
-    these: list[tuple[PilotReport | None, int, str, int | None]], cores: int, left: int, cost: float
+    these: list[tuple[PilotReport | None, int, str, int | None]], cores: int, left: int, cost: float, drains: bool
 ) -> None:
-    """Ordered now and later are together what is missing, of each user as much as with no claims at all."""
-    settings, since = dataclasses.replace(OPEN, waiting_cost=cost), NOW - HORIZON + left
+    """Ordered now and later are together what is missing, of each user as much as with no claims at all. Where all get
+    time to drain each has the least of it, and who does not leave by itself no more than until the moment."""
+    settings = dataclasses.replace(GENTLE if drains else OPEN, waiting_cost=cost)
+    since = NOW - HORIZON + left
     pilots = made(these)
     found = plan(snapshot(*pilots, deficit=cores), settings, since)
     silent = [dataclasses.replace(one, report=None) for one in pilots]
     assert by_user(found) == by_user(plan(snapshot(*silent, deficit=cores), settings, since))
     ending = sum(one.cores for one in pilots if one.lease_end is not None and one.lease_end <= NOW + left)
     assert sum(by_user(found).values()) <= max(0, cores - ending)
-    if left <= LAST_MOMENTS:
+    if left <= LAST_MOMENTS + (LEAST if drains else 0):
         assert not any(part.held for part in found.users)
+    for order in (order for order in found.orders if drains):
+        lease = order.pilot.lease_end or NOW + HORIZON
+        assert order.deadline >= min(NOW + LEAST, lease)
+        assert order.kind == LEAVE or order.deadline <= max(NOW + LEAST, NOW + left)

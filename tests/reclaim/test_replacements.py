@@ -57,6 +57,18 @@ def test_a_late_pilot_goes_on_and_a_cheap_one_goes_in_its_place() -> None:
     assert found.summary.endswith("; 1 order is withdrawn, as others cost less by far")
 
 
+def test_nobody_is_ended_without_its_least_time_to_take_anothers_place() -> None:
+    """Who leaves by itself until then may."""
+    long, begun = (
+        pilot(number, report(8.0, start=NOW - age, first_end=NOW + 90_000, last_end=NOW + 90_000))
+        for number, age in ((1, 9000), (2, 1))
+    )
+    site = dataclasses.replace(OPEN, min_grace=100)
+    for other, left, orders in ((begun, 100, [begun.run]), (begun, 99, []), (cheap(2), 99, [cheap(2).run])):
+        ordered = dataclasses.replace(long, deadline=NOW + left)
+        assert told(plan(snapshot(ordered, other, deficit=8, surplus=16), site))[1] == orders
+
+
 def test_the_default_policy_replaces_nothing() -> None:
     seen = snapshot(late(1), cheap(2), deficit=8, surplus=16)
     assert told(plan(seen, dataclasses.replace(OPEN, policy="least-waste"))) == ([], [])
@@ -143,7 +155,7 @@ def cores_by_user(pilots: Sequence[Pilot], runs: Sequence[str]) -> Mapping[str, 
 def test_no_claim_changes_how_many_cores_anybody_gives_back(
     these: list[tuple[PilotReport | None, int, str, int | None]], more: int
 ) -> None:
-    """Whatever is replaced: each user loses as many cores as without, and nobody that has an order gets another."""
+    """Whatever is replaced or waits: each user loses as many cores as without, and who has an order gets no other."""
     pilots = made(these)
     going = sum(one.cores for one in pilots if one.deadline is not None)
     seen = snapshot(*pilots, deficit=going + more, surplus=going + more)
@@ -153,7 +165,8 @@ def test_no_claim_changes_how_many_cores_anybody_gives_back(
     assert all(one.deadline is None for one in pilots if one.run in new)
     swapped = [run for run in new if run not in others]
     assert cores_by_user(pilots, swapped) == cores_by_user(pilots, gone)
-    assert cores_by_user(pilots, list(others)) == cores_by_user(pilots, told(plain)[1])
+    held = [run for part in found.users for run in part.held]
+    assert cores_by_user(pilots, [*others, *held]) == cores_by_user(pilots, told(plain)[1])
 
 
 @given(some_pilots)

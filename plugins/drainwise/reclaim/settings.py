@@ -46,7 +46,8 @@ class ReclaimSettings:
     demand_pause: for so long, at first, demand does not count that cores which came back did not serve; 0 = never.
     priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
     waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth. stuck: what of pilots in which
-    nothing works.
+    nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
+    more than that, but its least time; None: the whole horizon.
     """
 
     policy: str
@@ -72,4 +73,5 @@ class ReclaimSettings:
     priority_weight: int = 600
     waiting_cost: float = 0.0
     stuck: StuckRules = field(default_factory=StuckRules)
+    need_left: int | None = None
     trust: Trust = field(default_factory=Trust)

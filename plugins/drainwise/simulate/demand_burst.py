@@ -12,10 +12,9 @@ from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
-from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
 from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT
-from drainwise.simulate.scenario import EXACT, Scenario
+from drainwise.simulate.scenario import EXACT, Scenario, with_site_defaults
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
 from drainwise.simulate.trace import TraceJob
@@ -152,8 +151,7 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
     if policy == SITE_DEFAULT:
-        margin, least = ReclaimSettings.margin, burst.scenario.min_grace
-        settings = replace(settings, drain_only=ReclaimSettings.drain_only, margin=margin, min_grace=least)
+        settings = with_site_defaults(settings, burst.scenario.min_grace)
     plan = make_plan(_of_whole_pilots(snapshot), now, settings, history_of(site, burst))
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import NOTHING, WHILE_DRAINING
@@ -43,6 +43,12 @@ def site_settings(horizon: int = 7200, grace: int = 86400) -> ReclaimSettings:
     )
 
 
+def with_site_defaults(settings: ReclaimSettings, min_grace: int) -> ReclaimSettings:
+    """Return the settings with the bounds of a site that sets nothing; min_grace: whole s."""
+    default = ReclaimSettings
+    return replace(settings, drain_only=default.drain_only, margin=default.margin, min_grace=min_grace)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One run's inputs; equal scenarios and jobs give equal outcomes. Times in s. Raises UsageError for what is odd.
@@ -63,7 +69,7 @@ class Scenario:
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
     demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
     step: how often a policy that decides again and again is asked, unless it says so itself.
-    min_grace: of `site-default`, whole s: see `ReclaimSettings`.
+    min_grace: of `site-default` and `site-open-need`, whole s: see `ReclaimSettings`.
     site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
     """
 

@@ -10,6 +10,7 @@ from drainwise.pool.facts import Account, Snapshot
 from drainwise.simulate.demand_burst import CLAIMANT, HOLDER, Burst, history_of, pilots_of, run_name, truth_of_pilot
 from drainwise.simulate.policies.clairvoyant import Truth
 from drainwise.simulate.policies.stepwise import Foreseen, StepDecision, StepOrder, StepView, StepwisePolicy
+from drainwise.simulate.scenario import with_site_defaults
 from drainwise.simulate.site import Site
 from drainwise.simulate.workload import BEGIN
 
@@ -54,6 +55,7 @@ def follow_steps(site: Site, burst: Burst, policy: StepwisePolicy, wanted: int) 
             wanted - site.open_need,
             tuple(earlier),
             burst.scenario.site,
+            with_site_defaults(burst.scenario.site, burst.scenario.min_grace),
             usual,
             lambda: _snapshot(site, held, wanted, burst.scenario.chunk),
             lambda: history_of(site, burst),

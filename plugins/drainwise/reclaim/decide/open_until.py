@@ -4,6 +4,8 @@ The need of an account is open since it first was owed cores that it waits for, 
 remembers since when; without it that is now. Leases that end by then give their cores back by themselves, and other
 pilots end, too. Who goes, and how many, is decided as ever; each of them is ordered when ending it is cheap now, as
 `threshold_of` says, and at the last moment whatever it costs. Claims have a part only in when a user's own pilots go.
+
+Where every pilot gets time to drain, the last moment is earlier by the least of it, so that the cores are back in time.
 """
 
 from __future__ import annotations
@@ -76,18 +78,31 @@ def coming(seen: Snapshot, counted: Snapshot, need: OpenUntil | None) -> list[st
 def within(settings: ReclaimSettings, need: OpenUntil | None, now: int) -> ReclaimSettings:
     """Return the settings for ways to end a pilot at `now` (UNIX s): what takes longer than the need is open is none.
 
-    Where every pilot gets time to drain, each has the whole horizon from its order on.
+    But where every pilot gets time to drain each has the least of it, as far as the horizon lets it.
     """
-    if need is None or settings.drain_only:
+    if need is None:
         return settings
-    return replace(settings, horizon=max(0, need.due - now))
+    left = max(0, need.due - now)
+    return replace(settings, need_left=left) if settings.drain_only else replace(settings, horizon=left)
+
+
+def least_time(settings: ReclaimSettings) -> int:
+    """Return how long a pilot has from its order on, at least (s): 0 where not every pilot gets time to drain."""
+    if not settings.drain_only:
+        return 0
+    return min(settings.horizon, settings.min_grace + settings.vacate + settings.order_latency)
+
+
+def last_moment(due: int, settings: ReclaimSettings) -> int:
+    """Return from when on (UNIX s) what is missing is ordered whatever it costs, where the need's moment is `due`."""
+    return due - LAST_MOMENTS - least_time(settings)
 
 
 def waits_for_cheaper(
     users: Sequence[UserPlan], need: OpenUntil | None, now: int, settings: ReclaimSettings, history: History
 ) -> list[UserPlan]:
     """Return each user's part at `now` (UNIX s) without the orders that are better given later."""
-    if need is None or settings.drain_only or need.due - now <= LAST_MOMENTS:
+    if need is None or now >= last_moment(need.due, settings):
         return list(users)
     users_of: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for part in users:
@@ -116,8 +131,11 @@ def _of_user(
     # Pilots that end anywhere make no room that needs several pilots of one place.
     alone, together = (_price(part, one, due - now, settings) for one in (ends, (0.0, 0.0)))
     prices = {unit: together if number > 1 else alone for unit, number in pilots.items()}
-    first = {one.run for one, is_first in zip(part.open.pilots, part.open.figures.unprotected) if is_first}
-    not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in first}
+    first = part.open.figures.unprotected
+    if settings.drain_only:  # nothing says how long who reports nothing needs: it has all the time that is left
+        first = first | (it.silent & it.drains)
+    at_once = {one.run for one, is_first in zip(part.open.pilots, first) if is_first}
+    not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in at_once}
     held = {unit for unit in cores if unit not in not_later and waste[unit] > prices[unit] * cores[unit]}
     if not held:
         return part
@@ -137,12 +155,14 @@ def _price(part: UserPlan, ends: tuple[float, float], left: int, settings: Recla
     """Return the core-seconds a core that ending a pilot now is worth, with what waiting for another one is worth.
 
     ends: cores that should come by themselves within the `left` seconds, and the standard deviation. Where more come
-    than are missing, nobody waits for all of that time.
+    than are missing, nobody waits for all of that time. Who is ended later loses what it does in its least time, too.
     """
     it, missing = part.open.figures.columns, part.cores_given + part.later
     again = it.believed & (it.last_job_start > it.started + _FIRST_PAYLOADS)
-    kill = part.open.figures.kill_waste
-    price = sum(share * threshold_of(kill, it.cores, again, missing, others, left) for others, share in likely(*ends))
+    kill, price, least = part.open.figures.kill_waste, 0.0, least_time(settings)
+    for others, share in likely(*ends):
+        found = threshold_of(kill, it.cores, again, missing, others, left)
+        price += share * (found + least if missing > others else 0.0)
     return price + settings.waiting_cost * left / 2 * min(1.0, missing / max(1.0, ends[0]))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.pool.facts import Pilot, Snapshot
-from drainwise.reclaim.candidates import Candidates
+from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.columns import columns_of
 from drainwise.reclaim.decide.by_user import Closed, Why, able_and_closed, pilots_by_user
 from drainwise.reclaim.figures import figures_of
@@ -68,6 +68,8 @@ def _of_user(
 ) -> Standing:
     left = max((one.deadline or now) - now for one in ordered)
     able, closed = able_and_closed(pilots, now, replace(settings, horizon=left), history, why)
+    if settings.drain_only:
+        able = _with_time(able, left, now, history)
     stands = _as_ordered(ordered, now, left, settings, history)
     mine, others = stands.figures, able.figures
     spent = mine.drained + np.rint(settings.waiting_cost * stands.sizes * mine.drain_time)
@@ -81,6 +83,15 @@ def _of_user(
     unprotected = np.concatenate([mine.unprotected, others.unprotected])
     cost = np.where(unprotected, 0.0, cost)
     return Standing(*whose, stands, spent, cost[: len(stands)], able, able_spent, cost[len(stands) :], closed)
+
+
+def _with_time(able: Candidates, left: int, now: int, history: History) -> Candidates:
+    """Return who leaves by itself within `left` seconds, or has its least time to drain in them."""
+    it, site = able.figures, able.settings
+    has_time = (it.leave < np.inf) | (site.min_grace + site.order_latency + it.columns.vacate <= left)
+    if has_time.all():
+        return able
+    return candidates_of((one for one, has in zip(able.pilots, has_time) if has), now, site, history)
 
 
 def _as_ordered(

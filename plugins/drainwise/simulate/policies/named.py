@@ -21,6 +21,8 @@ AGAIN = "least-waste-again"
 """`least-waste` decided again at each step, as an agent does; alone with pilots that can return a part that matters."""
 SITE_DEFAULT = "site-default"
 """`least-waste` as a site gets it when it sets nothing: beside that, the simulator lets it choose freely."""
+SITE_OPEN_NEED = "site-open-need"
+"""`open-need` with what a site has that sets nothing beside it."""
 BASELINES: Mapping[str, Policy] = {
     "condor-graceful": Drained("HTCondor's expected badput of a graceful drain", "badput"),
     "youngest-drained": Drained("the shortest run time first, drained", "age"),
@@ -31,6 +33,7 @@ BASELINES: Mapping[str, Policy] = {
 """Policies beside the agent's that decide once."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
     OPEN_NEED: AgentAgain(OPEN_NEED),
+    SITE_OPEN_NEED: AgentAgain(OPEN_NEED, is_default=True),
     AGAIN: AgentAgain(LEAST_WASTE),
     "wait-then-kill": WaitThenKill(),
     "yarn": Rounds(),

@@ -63,6 +63,7 @@ class StepView:
     demand wants in all. back: those of them that it has: a pilot that ends by itself before `due` gives it its cores
     when they fit in what is still wanted, and so does one that was ordered to end. earlier: when each earlier step was,
     and what it decided. settings: the agent's, the horizon as at `begun`. usual: s between two steps.
+    default: the settings with the bounds of a site that sets nothing.
     look: makes `snapshot`, which costs time. past: makes `history`. future: see `foreseen`. trial: see `tried`.
     """
 
@@ -73,6 +74,7 @@ class StepView:
     back: int
     earlier: Sequence[tuple[int, StepDecision]]
     settings: ReclaimSettings
+    default: ReclaimSettings
     usual: int
     look: Callable[[], Snapshot]
     past: Callable[[], History]
