@@ -76,6 +76,8 @@ def test_a_wish_that_was_counted_on_counts_until_its_time_is_over() -> None:
     assert len(plan(seen).orders) == 1
     counted = plan(seen, history=History(counted={asked_for.run: 4}))
     assert counted.orders == () and [one.stands for one in counted.returns] == [True]
+    refuted = pool([replace(asked_for, contradictory=True), *others], [kind(1, Amounts(4, GIB))], [place("n0")])
+    assert plan(refuted, history=History(counted={asked_for.run: 4})).orders == ()
     over = pool([replace(asked_for, asked=0), *others], [kind(1, Amounts(4, GIB))], [place("n0")])
     assert len(plan(over, history=History(counted={asked_for.run: 4})).orders) == 1
 
