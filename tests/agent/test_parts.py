@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.facts.errors import ActionRefused, PoolError, PoolUnreachable, RightsRefused, RunEnded
 from drainwise.journal.event import DENIED, REFUSED, SKIPPED, UNREACHABLE
 from drainwise.journal.memory import Memory
@@ -43,9 +46,11 @@ class LendingPool(AlicesPool):
         self.wanted -= cores
 
 
-def cycle(pool: LendingPool, memory: Memory, journal: Lines, now: int = NOW) -> Cycle:
+def cycle(
+    pool: LendingPool, memory: Memory, journal: Lines, now: int = NOW, confirmed: ConfirmedWithdrawals | None = None
+) -> Cycle:
     """One that acts."""
-    return run_cycle(pool, SETTINGS, memory, journal, lambda: now, acting=True)
+    return run_cycle(pool, SETTINGS, memory, journal, lambda: now, acting=True, confirmed=confirmed)
 
 
 def test_a_pilot_is_asked_once_and_what_it_returns_is_written_down() -> None:
@@ -64,6 +69,28 @@ def test_a_pilot_is_asked_once_and_what_it_returns_is_written_down() -> None:
     assert journal.kinds().count("part") == 4
     seen = [one for event in journal.events if event["event"] == "returned" for one in event["pilots"]]  # type: ignore[attr-defined]
     assert sorted(one["returned"] for one in seen) == [3, 5]
+
+
+def test_a_loop_asks_for_less_only_what_two_cycles_found() -> None:
+    """The demand may be gone for a moment, as when a job has started in cores that are shown as free still."""
+    pool, memory, confirmed = LendingPool(1, wanted=6), Memory(), ConfirmedWithdrawals()
+    asked = []
+    for wanted in (6, 0, 6, 4, 6, 4, 4, 4, 0, 0):
+        pool.wanted = wanted
+        cycle(pool, memory, Lines(), confirmed=confirmed)
+        asked.append(pool.wishes[-1][1].cores)
+    assert asked == [6, 6, 6, 6, 6, 6, 4, 4, 4, 0]
+
+
+def test_what_was_counted_on_is_read_back_until_the_time_of_the_wish_is_over(tmp_path: Path) -> None:
+    """From the journal's file, as an agent does that was started anew."""
+    pool, journal, path = LendingPool(1, wanted=6), Lines(), tmp_path / "journal"
+    cycle(pool, Memory(), journal)
+    path.write_text("".join(json.dumps({**event, "v": 1}) + "\n" for event in journal.events))
+    [run] = pool.pilots
+    due = NOW + SETTINGS.horizon
+    assert Memory.load([str(path)], NOW).history(due - 1, SETTINGS).counted == {run: 6}
+    assert Memory.load([str(path)], NOW).history(due, SETTINGS).counted == {}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from drainwise.htcondor.node import startd_cron
 from drainwise.htcondor.node.job_directories import JobSandbox
+from drainwise.htcondor.node.observed_slots import ObservedSlots
 from drainwise.htcondor.node.parts import (
     OwnersRecord,
     kept_cores,
@@ -164,3 +168,35 @@ def test_a_broken_record_says_nothing(tmp_path: Path, text: str) -> None:
     """It is only this node's memory."""
     (tmp_path / "owners").write_text(text, encoding="latin-1")
     assert OwnersRecord(f"{tmp_path}/owners").since(SANDBOX, None, SINCE) is None
+
+
+class Refuting:
+    """A look at the processes by which the cores in use, as they are stated, cannot be so since ten minutes."""
+
+    contradictory_after = 600
+
+    def of(self, _job: object, now: int, claimed: float | None, kept: KeptCores | None) -> SeenJob:
+        """What is seen of a job that has returned a part."""
+        assert (claimed, kept) == (3.0, KeptCores(3, SINCE))
+        return SeenJob(1, wrong=now - 600)
+
+
+def test_who_states_more_in_use_than_works_has_returned_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Payloads that only sleep: of the report nothing else counts, what is lent stays lent, and nobody is in debt."""
+    said = PilotReport(
+        *(SINCE + 650, 3.0, SINCE, SINCE + 700, SINCE + 700, SINCE + 700, 90.0, 0.0, 1, True),
+        returned_cores=5,
+        returned_memory=900,
+        returned_since=SINCE,
+    )
+    sandbox = JobSandbox(os.open(tmp_path, os.O_RDONLY), 54321, SANDBOX.slot, JOB, 8, START)
+    monkeypatch.setattr(startd_cron, "_open_jobs", lambda *_: iter([sandbox]))
+    monkeypatch.setattr(startd_cron, "read_report", lambda *_: (said, ""))
+    owners, look = OwnersRecord(f"{tmp_path}/owners"), cast("ObservedSlots", Refuting())
+    seen = startd_cron.collect(str(tmp_path), 1, SINCE + 660, 3600, observed=look, owners=owners)
+    lines = seen[sandbox.slot][0].splitlines()
+    assert 'PilotReportStanding = "contradictory"' in lines and "PilotUsedCpu = undefined" in lines
+    assert {"PilotReturnedCpus = 5", "PilotReturnedMemory = 900", f"PilotReturnedSince = {SINCE}"} <= set(lines)
+    assert f'PilotReturnedBy = "{RUN}"' in lines

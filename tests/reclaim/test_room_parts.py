@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 
-from .facts import NOW, SETTINGS, pilot, reports
+from .facts import NOW, SETTINGS, pilot, report, reports
 from .test_room_plans import GIB, alices, kind, place, plan, pool
 
 
@@ -64,6 +65,58 @@ def test_no_disk_comes_back_with_a_part() -> None:
     assert plan(pool([able(1, "n0")], [kind(1, needs)], [no_disk])).returns == ()
     with_disk = replace(no_disk, free=Amounts(0, 0, 0, 1000))
     assert asked(plan(pool([able(1, "n0")], [kind(1, needs)], [with_disk]))) == {1: 4}
+
+
+def test_a_wish_that_was_counted_on_counts_until_its_time_is_over() -> None:
+    """Its last short payload runs still, and between both ends its report lets one expect too little: nobody goes."""
+    said = report(5.0, first_end=NOW + 10, last_end=NOW + 13_000, final=4.0 * 12_990)
+    asked_for = replace(able(1, "n0", 8, 16 * GIB), report=said, asked=4)
+    others = [alices(number, "n0", 4, 8 * GIB) for number in (2, 3)]
+    seen = pool([asked_for, *others], [kind(1, Amounts(4, GIB))], [place("n0")])
+    assert len(plan(seen).orders) == 1
+    counted = plan(seen, history=History(counted={asked_for.run: 4}))
+    assert counted.orders == () and [one.stands for one in counted.returns] == [True]
+    refuted = pool([replace(asked_for, contradictory=True), *others], [kind(1, Amounts(4, GIB))], [place("n0")])
+    assert plan(refuted, history=History(counted={asked_for.run: 4})).orders == ()
+    over = pool([replace(asked_for, asked=0), *others], [kind(1, Amounts(4, GIB))], [place("n0")])
+    assert len(plan(over, history=History(counted={asked_for.run: 4})).orders) == 1
+
+
+def test_what_stands_stays_with_its_pilot_where_another_one_would_be_cheaper() -> None:
+    """It has begun to free its cores; who has none free now seems to idle less."""
+    half = report(6.0, first_end=NOW + 1500, last_end=NOW + 1500, final=0.0, uncommitted=9e4)
+    full = report(8.0, first_end=NOW + 10, last_end=NOW + 10, final=0.0, uncommitted=9e4)
+    begun, other = (replace(able(one, "n0", 8, 16 * GIB), report=said) for one, said in ((1, half), (2, full)))
+    kinds, places = [kind(1, Amounts(4, GIB))], [place("n0")]
+    assert asked(plan(pool([begun, other], kinds, places))) == {2: 4}
+    assert asked(plan(pool([replace(begun, asked=4), other], kinds, places))) == {1: 4}
+    nobody = plan(pool([replace(begun, asked=4), replace(other, asked=4)], kinds, places))
+    assert len(nobody.returns) == 1 and len(nobody.asked_no_more) == 1
+
+
+def test_one_pilot_returns_cores_for_several_kinds() -> None:
+    """A job of 4 cores and two of one: 6 of the only pilot, the 4 of the largest job together."""
+    found = plan(pool([able(1, "n0")], [kind(1, Amounts(4, GIB)), kind(2, Amounts(1, GIB))], [place("n0")]))
+    assert asked(found) == {1: 6} and found.orders == ()
+    [part] = found.returns
+    assert (part.chunk, part.counted) == (4, 6)
+
+
+def test_what_lies_free_on_the_place_is_a_part_of_a_job() -> None:
+    """3 of 4 cores are free there: one more is asked for, where a pilot could not return 4."""
+    small = able(1, "n0", 4, 8 * GIB)
+    with_free = replace(place("n0"), free=Amounts(3, 8 * GIB))
+    found = plan(pool([small], [kind(1, Amounts(4, GIB))], [with_free]))
+    assert asked(found) == {1: 1} and found.orders == ()
+
+
+def test_pilots_of_a_place_return_together_what_none_can_alone() -> None:
+    """A job of 6 cores and two pilots of 4: 3 of each; on two places it would be of no use."""
+    two = [able(1, "n0", 4, 8 * GIB), able(2, "n0", 4, 8 * GIB)]
+    found = plan(pool(two, [kind(1, Amounts(6, GIB))], [place("n0")]))
+    assert asked(found) == {1: 3, 2: 3} and found.orders == ()
+    apart = plan(pool([two[0], able(3, "n1", 4, 8 * GIB)], [kind(1, Amounts(6, GIB))], [place("n0"), place("n1")]))
+    assert asked(apart) == {}
 
 
 def test_limits_hold_for_parts_too() -> None:

@@ -1,4 +1,4 @@
-"""What a loop remembers of its own cycles: withdrawals to be confirmed, and when to ask again how a run ended."""
+"""What a loop remembers of its own cycles: what is to be confirmed, and when to ask again how a run ended."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ class ConfirmedWithdrawals:
     def __init__(self) -> None:
         self._found: frozenset[str] = frozenset()
         self._refused: frozenset[str] = frozenset()
+        self._lowered: frozenset[str] = frozenset()
 
     def confirmed(self, plan: Plan) -> Plan:
-        """Return the plan with only the withdrawals that the cycle before found too and that were not refused."""
+        """Return the plan with only the withdrawals that the cycle before found too and that were not refused.
+
+        A pilot that is asked for cores is asked for fewer, too, only when two cycles in a row found that: a demand may
+        be gone for a moment, and what a pilot has begun to free it would fill again.
+        """
+        plan = self._with_lowered(plan)
         found = frozenset(one.pilot.run for one in plan.withdrawals)
         ready = (found & self._found) - self._refused
         self._found = found
@@ -28,9 +34,19 @@ class ConfirmedWithdrawals:
         )
         return replace(plan, users=users, withdrawals=tuple(one for one in plan.withdrawals if one.pilot.run in ready))
 
+    def _with_lowered(self, plan: Plan) -> Plan:
+        fewer = {one.pilot.run for one in plan.returns if one.in_all < one.pilot.asked}
+        fewer |= {one.run for one in plan.asked_no_more}
+        before, self._lowered = self._lowered, frozenset(fewer)
+        users = tuple(
+            replace(one, returns=tuple(it if it.pilot.run in before else it.at_least_asked() for it in one.returns))
+            for one in plan.users
+        )
+        return replace(plan, users=users, asked_no_more=tuple(one for one in plan.asked_no_more if one.run in before))
+
     def interrupted(self) -> None:
-        """Forget the withdrawals found before a cycle that saw nothing: each must be found twice again."""
-        self._found = frozenset()
+        """Forget what was found before a cycle that saw nothing: it must be found twice again."""
+        self._found = self._lowered = frozenset()
 
     def note(self, outcome: CycleOutcome) -> None:
         """Remember what was refused."""

@@ -25,6 +25,7 @@ class _Wish:
     asked: PartialReturn
     reason: str
     waste: int
+    counted: int = 0
 
 
 def is_to_ask(plan: Plan) -> bool:
@@ -53,7 +54,8 @@ def ask_for_parts(
         if stopping():
             break
         act = _ask(wish, pool, running.get(wish.pilot.run), demand, avoided)
-        journal.write(part_event(wish.pilot, wish.asked, act.outcome, act.detail, wish.reason, wish.waste, time()))
+        became = act.outcome, act.detail, wish.reason, wish.waste
+        journal.write(part_event(wish.pilot, wish.asked, *became, time(), wish.counted))
         acts.append(act)
     return tuple(acts)
 
@@ -63,7 +65,8 @@ def _wishes(plan: Plan, demand: float) -> Iterator[_Wish]:
         yield _Wish(pilot, PartialReturn(still_asked(pilot, demand)), _NO_MORE, 0)
     for one in plan.returns:
         if not one.stands:
-            yield _Wish(one.pilot, PartialReturn(one.in_all, one.by, one.chunk), one.reason, one.waste)
+            counted = one.pilot.returned + one.counted
+            yield _Wish(one.pilot, PartialReturn(one.in_all, one.by, one.chunk), one.reason, one.waste, counted)
 
 
 def _ask(wish: _Wish, pool: LendsParts, current: Pilot | None, demand: float, avoided: dict[str, str]) -> PartAct:

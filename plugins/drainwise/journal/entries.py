@@ -152,9 +152,12 @@ def order_event(order: Order, outcome: str, detail: str, plan: Plan, now: int, o
 
 
 def part_event(
-    pilot: Pilot, wish: PartialReturn, outcome: str, detail: str, reason: str, waste: int, now: int
+    pilot: Pilot, wish: PartialReturn, outcome: str, detail: str, reason: str, waste: int, now: int, counted: int = 0
 ) -> dict[str, object]:
-    """Return what became of asking a pilot to have returned some cores in all; waste: expected, in core-seconds."""
+    """Return what became of asking a pilot to have returned some cores in all; waste: expected, in core-seconds.
+
+    counted: of these the cores that are counted on, what it has returned included.
+    """
     return _event(
         PART,
         now,
@@ -167,6 +170,7 @@ def part_event(
         asked=wish.cores,
         by=wish.by,
         chunk=wish.chunk,
+        counted=counted,
         expected_waste=waste,
         reason=reason,
     )

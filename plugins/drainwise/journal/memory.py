@@ -21,6 +21,7 @@ from drainwise.journal.event import (
     NEED,
     NOT_DONE,
     ORDER,
+    PART,
     PAYLOADS,
     PILOTS,
     REFUSED,
@@ -44,6 +45,7 @@ from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.returned import ReturnedSeen
 from drainwise.journal.unmet import unmet_event, unmet_of
+from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.policies import OPEN_NEED
@@ -53,7 +55,7 @@ from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS, RETURNED)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS, RETURNED, PART)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -76,6 +78,7 @@ class Memory:
         self._payloads = SeenPayloads()
         self._pilots = PilotsSeen()
         self._returned = ReturnedSeen()
+        self._counted: dict[str, tuple[int, int]] = {}  # by run: cores in all that a wish is counted on for, and until
 
     @classmethod
     def load(cls, paths: Iterable[str], now: int) -> Memory:
@@ -147,6 +150,10 @@ class Memory:
             self._pilots.note(event)
         elif kind == RETURNED:
             self._returned.note(event)
+        elif kind == PART and event.get("outcome") in (DONE, UNANSWERED):
+            counted = whole(event, "counted") if "counted" in event else 0
+            by = None if event.get("by") is None else moment(event, "by")
+            self._counted[text(event, "run")] = min(counted, whole(event, "asked")), by or LATEST
         elif kind == DEMAND:
             unmet = unmet_of(event)
             self._unmet[unmet.key] = unmet
@@ -211,6 +218,7 @@ class Memory:
         self._open = {run: one for run, one in self._open.items() if one.deadline >= begin}
         self._requested = {run: one for run, one in self._requested.items() if one[2] >= begin}
         self._withdrawn = {run: min(time, now) for run, time in self._withdrawn.items() if time > now - PAUSE}
+        self._counted = {run: one for run, one in self._counted.items() if one[0] and one[1] > now}
         spared = {run: count for counts in self._spared.values() for run, count in counts.items()}
         trust = trust_by_user(self._outcomes.values(), now, settings.trust)
         return History(
@@ -227,6 +235,7 @@ class Memory:
             since=dict(self._since),
             run_times=self._payloads.learned,
             ends=self._pilots.ends(now),
+            counted={run: cores for run, (cores, _) in self._counted.items()},
         )
 
     def looked(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:

@@ -60,7 +60,8 @@ class History:
     for, and the run's cores, by run. requests: those that stand. withdrawn: when the last order to a run was withdrawn
     within `PAUSE`, UNIX s, by run. since: when the need of an account that waits opened, UNIX s. run_times: how
     long payloads ran that nodes saw, by user and client; None: nothing is known. ends: what was seen of
-    pilots that ended by themselves, by user.
+    pilots that ended by themselves, by user. counted: cores that a run was asked for and that a cycle counted on, those
+    included that it had returned, by run, as long as the wish stands.
     """
 
     orders: tuple[PastOrder, ...] = ()
@@ -77,6 +78,7 @@ class History:
     since: Mapping[str, int] = field(default_factory=dict)
     run_times: RunTimes | None = None
     ends: Mapping[str, EndsSeen] = field(default_factory=dict)
+    counted: Mapping[str, int] = field(default_factory=dict)
 
 
 def of_figures(history: History) -> History:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,6 +55,7 @@ class PartOrder:
 
     by: until when that is asked, UNIX s. chunk: cores that are of use only together. cores_back: when all of them
     should be free, UNIX s; None where that is not expected by then. waste: core-seconds that should idle until then.
+    counted: those of the cores that are counted on; others are asked for as it costs nothing.
     """
 
     candidate: Candidate
@@ -64,6 +65,7 @@ class PartOrder:
     cores_back: int | None
     waste: int
     reason: str
+    counted: int = 0
 
     @property
     def pilot(self) -> Pilot:
@@ -79,6 +81,31 @@ class PartOrder:
     def stands(self) -> bool:
         """Whether it was asked for as many already."""
         return self.pilot.asked == self.in_all
+
+    def at_least_asked(self) -> PartOrder:
+        """Return the part where it is asked for no less than stands."""
+        return replace(self, cores=max(self.cores, self.pilot.returning))
+
+    def of_these(self, cores: int) -> PartOrder:
+        """Return the part where no more than so many cores are needed."""
+        counted = min(self.counted, cores)
+        if counted == self.counted:
+            return self
+        return replace(self, cores=counted, counted=counted, chunk=max(1, min(self.chunk, counted)))
+
+    def beside(self, more: PartOrder) -> PartOrder:
+        """Return both parts of one pilot as one, in chunks of the larger."""
+        both = None if self.cores_back is None or more.cores_back is None else max(self.cores_back, more.cores_back)
+        reason = more.reason if more.cores > self.cores else self.reason
+        return replace(
+            self,
+            cores=self.cores + more.cores,
+            chunk=max(self.chunk, more.chunk),
+            cores_back=both,
+            waste=self.waste + more.waste,
+            counted=self.counted + more.counted,
+            reason=reason,
+        )
 
 
 @dataclass(frozen=True)

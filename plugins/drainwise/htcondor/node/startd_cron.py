@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from drainwise.htcondor.node.observed_slots import ObservedSlots
     from drainwise.htcondor.node.parts import OwnersRecord
     from drainwise.node.settings import NodeSettings
+    from drainwise.pilotad.partial_return import ReturnedPart
 
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 _MACHINE_AD_LIMIT = 1 << 18  # bytes
@@ -81,15 +82,29 @@ def literal(value: float | bool | str | None) -> str:
     return ("false", "true")[value] if isinstance(value, bool) else repr(value)
 
 
-def report_ad(report: PilotReport, job: JobSandbox, now: int, heartbeat_limit: int, refuted: bool = False) -> str:
+def report_ad(
+    report: PilotReport,
+    job: JobSandbox,
+    now: int,
+    heartbeat_limit: int,
+    refuted: bool = False,
+    part: ReturnedPart | None = None,
+) -> str:
     """Write the attributes of one slot as the pilot stated them, each bounded.
 
     A report that is stale (also: left by an earlier run) or contradicts itself keeps its heartbeat and its standing
-    only: it lost its protection. refuted: whether its claim contradicts what the node sees.
+    only: it lost its protection. refuted: whether its claim contradicts what the node sees. part: what it is believed
+    to have returned, which its claim of the cores in use does not touch; None where it states nothing of that.
     """
     state = CONTRADICTORY if refuted else standing(report, now, heartbeat_limit, job.started, job.cores)
     if state in {CONTRADICTORY, STALE}:
-        report = PilotReport(report.heartbeat)
+        returned = None if part is None or not part.since else part
+        report = PilotReport(
+            report.heartbeat,
+            returned_cores=None if returned is None else returned.cores,
+            returned_memory=None if returned is None else report.returned_memory,
+            returned_since=None if returned is None else returned.since,
+        )
     # The run's age bounds the live expressions: here it would make every round a change that is pushed.
     known = bounded(report, job.cores, 0, None, now)
     lines = [f"{row.published} = {literal(getattr(known, row.field))}\n" for row in ATTRIBUTES]
@@ -187,9 +202,9 @@ def collect(
                 refuted = seen is not None and contradicts(seen.wrong, now, observed.contradictory_after)
             if seen is not None and seen.told is not None and seen.has_worked and is_weak:
                 report = observed_report(seen.told)
-            parts = [report_ad(report, job, now, heartbeat_limit, refuted) + live] if report is not None else []
+            parts = [report_ad(report, job, now, heartbeat_limit, refuted, part) + live] if report is not None else []
             if owners is not None and part is not None:
-                parts.append(returning.returned_by(None if refuted else part, job, owners.since(job, seen, now)))
+                parts.append(returning.returned_by(part, job, owners.since(job, seen, now)))
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
             if seen is not None and seen.told is not None:

@@ -11,17 +11,17 @@ is taken from whole pilots.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
-from drainwise.facts.cut_deadline import busy_share
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.columns import Columns
-from drainwise.reclaim.cut_wastes import StatedCurve, has_curve
+from drainwise.reclaim.cut_wastes import FreeAhead
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.threshold import open_since
 from drainwise.reclaim.plan import PartOrder, UserPlan
@@ -30,11 +30,9 @@ from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import owed
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.amounts_of_menus import cheapest_amounts
-from drainwise.reclaim.totals.arrays import Real, Whole
+from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.valued import cost_of
 
-_LOOKS = 12
-"""Times between now and the moment that are looked at."""
 _SOONER = 1e-3
 """Wasted core-seconds that a core-second of waiting counts as: nothing but a tie is decided by it."""
 
@@ -69,69 +67,99 @@ def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history
     return PartsUntil(min(since.values(), default=now) + settings.horizon, max(1, chunk), since)
 
 
-class FreeAhead:
-    """What comes free in each pilot from `now` until `due` (UNIX s), in chunks of so many cores, if nothing new starts.
+def standing(able: Candidates, until: PartsUntil) -> list[PartOrder]:
+    """Return the wishes that stand and that are counted on, as parts; those that come first have the least to return.
 
-    can_return: cores that each pilot can give back. By the curves that pilots state, else by their other claims; of a
-    pilot that is not believed nothing is expected.
+    What a cycle counted on counts until it is returned or the time of the wish is over, whatever a later report
+    expects; what nobody counted on yet, as far as it should come free in time.
     """
-
-    def __init__(self, it: Columns, can_return: Whole, now: int, due: int, chunk: int) -> None:
-        self._times = np.linspace(now, max(now, due), _LOOKS + 1)
-        stated = has_curve(it)
-        curve = StatedCurve(it, now) if stated.any() else None
-        claims = it.cores, it.used_cpu, it.first_exp_job_end, it.last_exp_job_end, it.add_final_exp_waste
-        shares = []
-        for moment in self._times.tolist():
-            share = busy_share(*claims, now, moment)
-            shares.append(share if curve is None else np.where(stated, curve.busy_share(moment), share))
-        busy = it.used_cpu * np.array(shares)
-        free = np.where(it.believed, np.minimum(it.cores - np.minimum.accumulate(busy, axis=0), can_return), 0.0)
-        self._chunks: Whole = np.floor(np.maximum(free, 0.0) / chunk + 1e-9).astype(np.int64)
-        idle = np.maximum(free - self._chunks * chunk, 0.0) * (chunk > 1)
-        each = idle[:-1] * np.diff(self._times)[:, None]  # what comes free later on the way idles from the next look on
-        self._idled = np.concatenate([np.zeros((1, len(it.cores))), np.cumsum(each, axis=0)])
-
-    def chunks(self, row: int) -> int:
-        """Return how many chunks the pilot of that row should have given back by the moment."""
-        return int(self._chunks[-1, row])
-
-    def idle(self, row: int) -> Real:
-        """Return the core-seconds that idle until 0, 1, 2, … chunks of the pilot are free."""
-        found: Real = np.rint(self._idled[self._looks(row), row])
-        return found
-
-    def back(self, row: int) -> list[int]:
-        """Return when 0, 1, 2, … chunks of the pilot should be free, UNIX s."""
-        return [int(-(-moment // 1)) for moment in self._times[self._looks(row)]]
-
-    def _looks(self, row: int) -> Whole:
-        found: Whole = np.searchsorted(self._chunks[:, row], np.arange(self.chunks(row) + 1))
-        return found
+    rows = [row for row, one in enumerate(able.pilots) if one.can_return and one.returning]
+    if not rows:
+        return []
+    ahead = _single_cores(able, until)
+    found = []
+    for row in rows:
+        pilot = able.pilots[row]
+        expected = max(able.history.counted.get(pilot.run, 0) - pilot.returned, ahead.chunks(row))
+        counted = min(pilot.returning, pilot.can_return, expected)
+        if counted > 0:
+            cores, back = min(pilot.returning, pilot.can_return), ahead.back(row)
+            when = back[counted] if counted < len(back) else None
+            one = _order(able, row, cores, 0, when, replace(until, chunk=min(until.chunk, counted)))
+            found.append(replace(one, counted=counted))
+    return sorted(found, key=lambda one: (one.counted, one.pilot.run))
 
 
-def mix_of(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
+def free_by_place(able: Candidates, until: PartsUntil) -> dict[str, int]:
+    """Return by place how many cores of these pilots should come free there in time."""
+    ahead, found = _single_cores(able, until), Counter[str]()
+    for row, pilot in enumerate(able.pilots):
+        found[pilot.place] += ahead.chunks(row)
+    return dict(found)
+
+
+def _single_cores(able: Candidates, until: PartsUntil) -> FreeAhead:
+    can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
+    return FreeAhead(able.figures.columns, can, np.zeros_like(can), able.figures.now, until.due, 1)
+
+
+def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings: ReclaimSettings) -> Mix | None:
+    """Return the mix for what one user has to give back, as `mix_of`: what stands counts first, the rest is chosen."""
+    stands, left = [], need.cores
+    for one in standing(able, until):
+        if left > 0:
+            stands.append(one.of_these(left))
+            left -= stands[-1].counted
+    if not stands:
+        return mix_of(able, need, until, settings)
+    taken = {one.pilot.run: one.counted for one in stands}
+    given = need.cores - max(0, left)
+    rest = Need(max(0, left), need.most - given)
+    more = mix_of(able, rest, until, settings, taken) if rest.cores else None
+    return Mix((), tuple(stands)) if more is None else Mix(more.whole, together((*stands, *more.parts)))
+
+
+def together(parts: Iterable[PartOrder]) -> tuple[PartOrder, ...]:
+    """Return the parts, those of one pilot as one: for all cores, in chunks of the largest."""
+    found: dict[str, PartOrder] = {}
+    for one in parts:
+        known = found.get(one.pilot.run)
+        found[one.pilot.run] = one if known is None else known.beside(one)
+    return tuple(found.values())
+
+
+def mix_of(
+    able: Candidates,
+    need: Need,
+    until: PartsUntil,
+    settings: ReclaimSettings,
+    taken: Mapping[str, int] = MappingProxyType({}),
+) -> Mix | None:
     """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it.
 
     That is so where nobody can return anything, and where whole chunks would take more cores than may go.
+    taken: cores of pilots that go on which are asked for already, by run: parts are beside these.
     """
+    before = np.array([taken.get(one.run, 0) for one in able.pilots], dtype=np.int64)
     can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
     chunk, now = until.chunk, able.figures.now
     least, most = need.cores // chunk, need.most // chunk
-    if least < 1 or not (can >= chunk).any():
+    if least < 1 or not ((can >= chunk).any() or taken):
         return None
-    ahead = FreeAhead(able.figures.columns, can, now, until.due, chunk)
+    ahead = FreeAhead(able.figures.columns, can, before, now, until.due, chunk)
+    can = np.maximum(can - before, 0)
+    sizes = np.where(before > 0, 0, able.sizes)
     cost = cost_of(able.figures, settings)
     dearest = chunk * (float(np.max(cost / able.sizes)) + max(0, until.due - now))
     menus = [
         _menu(_cost(ahead, row, chunk, now), int(can[row]) // chunk, int(size) // chunk, float(cost[row]), 2 * dearest)
-        for row, size in enumerate(able.sizes)
+        for row, size in enumerate(sizes)
     ]
-    largest = int(able.sizes.max()) // chunk
+    largest = int(sizes.max()) // chunk
     amounts, _ = cheapest_amounts(menus, least, min(most, least + largest))
     whole, parts = [], []
     for row, amount in enumerate(amounts):
-        if amount and _goes(amount, int(able.sizes[row]), chunk, int(can[row]), menus[row], float(cost[row])):
+        if amount and _goes(amount, int(sizes[row]), chunk, int(can[row]), menus[row], float(cost[row])):
             whole.append(row)
         elif amount:
             parts.append(_part(able, row, amount, ahead, until))
@@ -164,13 +192,14 @@ def _cost(ahead: FreeAhead, row: int, chunk: int, now: int) -> Real:
 
 def _goes(amount: int, size: int, chunk: int, can: int, menu: Real, cost: float) -> bool:
     """Decide whether so many chunks mean that the whole pilot goes."""
-    return amount == size // chunk and (amount > can // chunk or menu[amount] >= cost)
+    return amount == size // chunk and (amount > can // chunk or bool(menu[amount] >= cost))
 
 
 def _part(able: Candidates, row: int, chunks: int, ahead: FreeAhead, until: PartsUntil) -> PartOrder:
     idle, back, cores = ahead.idle(row), ahead.back(row), chunks * until.chunk
     should = min(chunks, len(idle) - 1)
-    return _order(able, row, cores, int(idle[should]), back[should] if should == chunks else None, until)
+    one = _order(able, row, cores, int(idle[should]), back[should] if should == chunks else None, until)
+    return replace(one, counted=cores)
 
 
 def _order(able: Candidates, row: int, cores: int, waste: int, back: int | None, until: PartsUntil) -> PartOrder:
@@ -201,8 +230,11 @@ def _all_asked(part: UserPlan, until: PartsUntil) -> UserPlan:
     found = []
     for row, pilot in enumerate(part.open.pilots):
         order, one = order_of(part.open, row, missing, until), chosen.get(pilot.run)
-        if order is not None and pilot.run not in going:
-            found.append(one if one is not None and one.cores >= order.cores else order)
+        if order is None or pilot.run in going:
+            continue
+        if one is not None:
+            order = one if one.cores >= order.cores else replace(order, counted=one.counted)
+        found.append(order)
     return replace(part, returns=tuple(found))
 
 

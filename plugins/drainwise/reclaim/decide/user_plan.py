@@ -12,7 +12,7 @@ from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, candidate
 from drainwise.reclaim.cut_wastes import cut_wastes
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed
 from drainwise.reclaim.decide.limits import Allowed
-from drainwise.reclaim.decide.part_plans import Mix, PartsUntil, mix_of
+from drainwise.reclaim.decide.part_plans import Mix, PartsUntil, mix_with_standing
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Order, UserPlan
@@ -61,7 +61,8 @@ def user_plan(
     able, closed = able_and_closed(pilots, now, settings, history)
     need = part.need(able.sizes)
     bounded = Need(min(need.cores, allowed.cores), min(need.most, allowed.cores))
-    mix = None if until is None else mix_of(able, Need(min(part.cores, allowed.cores), bounded.most), until, settings)
+    of_part = Need(min(part.cores, allowed.cores), bounded.most)
+    mix = None if until is None else mix_with_standing(able, of_part, until, settings)
     if mix is not None:
         return _with_parts(whose, part, mix, able, closed, allowed)
     orders = orders_of(policy_called(settings.policy).choose(able, bounded), able)

@@ -1,0 +1,93 @@
+"""Many cycles of an agent that asks for parts, in a small pool in which everything takes its time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from drainwise.agent.cycle import run_cycle
+from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.journal.memory import Memory
+
+from .lending_pool import Delays, LendingNodes, PlayedPilot
+from .memory_pool import NOW, SETTINGS, Lines
+
+ASK = replace(SETTINGS, horizon=2400, grace=2400, min_grace=2400, margin=20, drain_only=True)
+FULL = 40  # seconds after which each pilot is full
+SLOW = Delays(60, 60, 60, 60)
+"""With HTCondor's default intervals."""
+
+
+def lending_pool(
+    nodes: str, bobs: list[int], long: int = 4, delays: Delays | None = None, smallest_first: bool = False
+) -> LendingNodes:
+    """A pilot of 8 cores on each of these nodes (the same one again and again, or others), `long` of them for long."""
+    pilots = [
+        PlayedPilot(number, node, 8, long, (15, 16, 17, 18, 19, 20, 21), NOW) for number, node in enumerate(nodes)
+    ]
+    cores = {node: 8 * count for node, count in Counter(nodes).items()}
+    return LendingNodes(pilots, cores, bobs, NOW, delays or Delays(), smallest_first)
+
+
+def play_agent(pool: LendingNodes, period: int, seconds: int) -> None:
+    """Play an agent with that period until bob's jobs all run, and some cycles more."""
+    memory, confirmed = Memory(), ConfirmedWithdrawals()
+    pool.play(FULL)
+    end = pool.now + seconds
+    while pool.now < end:
+        done = run_cycle(pool, ASK, memory, Lines(), lambda: pool.now, acting=True, confirmed=confirmed)
+        assert done.fault == ""
+        pool.play(period)
+        if not pool.idle:
+            end = min(end, pool.now + 4 * period)
+
+
+def wishes(pool: LendingNodes) -> list[list[int]]:
+    """What each pilot was asked for, one wish after the other."""
+    return [[cores for _, run, cores in pool.log if run == one.run] for one in pool.pilots]
+
+
+@pytest.mark.parametrize(("period", "delays", "seconds"), [(2, None, 60), (60, SLOW, 400)])
+@pytest.mark.parametrize(
+    ("bobs", "long"),
+    [
+        pytest.param([4, 4, 1, 1, 1, 1], 4, id="half of it"),
+        pytest.param([4, 4], 4, id="two of three pilots"),
+        pytest.param([6, 2, 2, 2], 2, id="together on a node"),
+        pytest.param([4, 1, 1, 4, 1, 1], 2, id="several kinds of one pilot"),
+    ],
+)
+@pytest.mark.parametrize("nodes", ["nnn", "abc"])
+def test_jobs_of_several_kinds_get_their_cores_and_no_pilot_goes(
+    nodes: str, bobs: list[int], long: int, period: int, delays: Delays | None, seconds: int
+) -> None:
+    """In time, and each pilot is asked once, and for nothing when nobody waits any more."""
+    pool = lending_pool(nodes, bobs, long, delays)
+    play_agent(pool, period, seconds)
+    assert (pool.idle, pool.orders) == ([], [])
+    assert all(sorted(one, reverse=True) == one and len(one) <= 2 for one in wishes(pool)), wishes(pool)
+
+
+@pytest.mark.parametrize("bobs", [[4, 4, 1, 1, 1, 1], [6, 2, 2, 2]])
+def test_what_small_jobs_took_is_completed_on_the_node(bobs: list[int]) -> None:
+    """The scheduler starts the smallest first, in what came back for the large ones: no pilot goes for these."""
+    pool = lending_pool("nnn", bobs, 12 // len(bobs) + 1 if bobs[0] == 6 else 4, smallest_first=True)
+    play_agent(pool, 2, 120)
+    assert (pool.idle, pool.orders) == ([], [])
+
+
+def test_a_small_job_in_the_place_of_a_large_one_ends_no_pilot() -> None:
+    """At default intervals, on three nodes: another pilot returns the rest, later."""
+    pool = lending_pool("abc", [4, 1, 1], 4, SLOW, smallest_first=True)
+    play_agent(pool, 60, 600)
+    assert (pool.idle, pool.orders) == ([], [])
+
+
+def test_one_pilot_serves_several_kinds() -> None:
+    """4 + 1 + 1 of a pilot of 8 cores."""
+    pool = lending_pool("n", [4, 1, 1], 2)
+    pool.cores_owed = 6.0
+    play_agent(pool, 2, 60)
+    assert (pool.idle, pool.orders, wishes(pool)) == ([], [], [[6, 0]])
