@@ -86,7 +86,7 @@ def _table(frame: Frame) -> RenderableType:
         ("user", False),
         ("cores", True),
         ("used", False),
-        ("time left", True),
+        ("remaining", True),
         ("draining\nwaste", True),
         ("kill\nwaste", True),
         (_AGENT, False),

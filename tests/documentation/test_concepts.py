@@ -106,8 +106,9 @@ def test_the_deadlines_of_the_page_are_those_of_the_code() -> None:
     assert best.kind == CUT
     assert f"SIGTERM at {clock(best.deadline - TIMINGS.vacate)}" in PAGE
     assert f"deadline is {clock(best.deadline)}" in PAGE
-    lost = round(best.waste / HOUR, 1)
-    assert f"{lost} core-h" in PAGE
+    assert f"{best.waste / HOUR:.1f} core-h" in PAGE
+    assert f"P1 would waste 3 core-h, and {first.waste / HOUR:.1f} core-h" in " ".join(PAGE.split())
+    assert best.waste < first.waste, "so P2 goes"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (DOCS / "images").glob("*.svg")))
