@@ -25,7 +25,7 @@ PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 
 # Where each documented command is run. The suite itself is `scripts/test`, which begins with `scripts/setup`.
 THE_SUITE = {"scripts/setup", "scripts/test", 'scripts/test -m "not daemons"'}
-THE_SITE = {"scripts/docs"}  # tests/documentation/test_site.py
+THE_SITE = {"scripts/docs", "scripts/reference_pages.py"}  # tests/documentation
 THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
     "drainwise install",
     "drainwise install --prologs",
@@ -328,6 +328,7 @@ def documented() -> set[str]:
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
+    named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
     named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}
     named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from drainwise.cli.config import markdown
+import reference_pages
+from drainwise.cli.main import COMMANDS
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import STANDINGS
 
@@ -24,11 +25,19 @@ def column(title: str, number: int) -> list[str]:
     return [line.split(" | ")[number].strip("| ") for line in rows[1].splitlines()]
 
 
-def test_the_page_of_site_keys_is_what_the_command_prints() -> None:
-    """Every section and key with its kind, limits, default and meaning; `drainwise config keys` writes it anew."""
-    head, found, keys = (DOCS / "site-keys.md").read_text().partition("### [")
-    assert found and "drainwise config keys" in head
-    assert found + keys == markdown()
+@pytest.mark.parametrize("path", reference_pages.pages(), ids=lambda path: path.name)
+def test_a_page_that_the_code_states_is_current(path: Path) -> None:
+    """Where this fails `scripts/reference_pages.py` writes it anew: keys of the site file, commands and options."""
+    assert path.read_text() == reference_pages.pages()[path]
+
+
+def test_the_page_of_commands_has_every_command_and_each_of_its_options() -> None:
+    page = (DOCS / "commands.md").read_text()
+    for name in COMMANDS:
+        part = page.partition(f"\n## drainwise {name}\n")[2].partition("\n## ")[0]
+        assert len(part.split()) > 5, name
+    assert "`--standby`" in page.partition("\n## drainwise reclaim\n")[2].partition("\n## ")[0]
+    assert "\n### drainwise local submit\n" in page
 
 
 def test_each_attribute_stands_in_the_reference_under_its_three_names() -> None:
