@@ -9,14 +9,14 @@ import sys
 from collections.abc import Sequence
 
 from drainwise.facts.errors import DrainwiseError
-from local_demo.demo import Demo
 from local_demo.demo_pool import DemoPool, DemoPoolError
 from local_demo.document import document
 from local_demo.excerpt import ExcerptError, read_excerpt
 from local_demo.interrupts import Interrupted, Interrupts, Late
-from local_demo.lines import Lines, Silence, summary
+from local_demo.lines import Lines, Silence, folded, summary
 from local_demo.outcome import DemoOutcome, Display
 from local_demo.parts import PartsDemo, PartsOutcome
+from local_demo.release import ReleaseDemo
 from local_demo.spent import side_by_side
 from local_demo.workload import LEAST_CORES, MOST_CORES, DemoWorkload, draw_workload
 
@@ -72,7 +72,7 @@ def main(words: Sequence[str], interrupts: Interrupts) -> int:
         print(json.dumps(document(result, workload, chosen, parts), indent=2, allow_nan=False))
     else:
         both = [] if parts is None else side_by_side(result.spent, parts.spent)
-        print("\n".join([*summary(result, args.speed), *both]))
+        print("\n".join([*summary(result, args.speed), *folded(both)]))
     sys.stdout.flush()
     return 0
 
@@ -93,7 +93,7 @@ def _run_on_pool(
     workload: DemoWorkload, interrupts: Interrupts, display: Display, with_parts: bool
 ) -> tuple[DemoOutcome, PartsOutcome | None]:
     with DemoPool(workload.cores) as system:
-        result = Demo(workload, system, interrupts, display).run()
+        result = ReleaseDemo(workload, system, interrupts, display).run()
     if not with_parts:
         return result, None
     with DemoPool(workload.cores) as system:

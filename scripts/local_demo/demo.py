@@ -13,9 +13,9 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
 from local_demo.demo_pool import PILOTS_STOP, DemoPool, DemoPoolError
-from local_demo.frame import Frame, Row, expected_of, gone_row, job_row, pilot_row
+from local_demo.frame import Frame, Row, expected_of, gone_row, job_row, pilot_row, released_row
 from local_demo.interrupts import Interrupts, Late
-from local_demo.outcome import DemoOutcome, Display, MemoryJournal
+from local_demo.outcome import DemoOutcome, Display, MemoryJournal, Released
 from local_demo.spent import Spent, spent
 from local_demo.sums import Leave, Rival, Sums, leave_of, leave_without_report, youngest_first
 from local_demo.timeline import Freed
@@ -54,6 +54,8 @@ class Demo:
         self._plan: Plan | None = None
         self._decided = 0.0
         self._leaves: dict[str, tuple[Leave, float]] = {}
+        self._room: list[tuple[str, int]] = []  # who left cores that none of bob's jobs has taken yet
+        self._released: frozenset[str] = frozenset()  # runs
 
     def run(self) -> DemoOutcome:
         """Run from the first pilot to the last sum. Raises Interrupted, Late, DemoPoolError, DrainwiseError."""
@@ -70,6 +72,7 @@ class Demo:
         spent = self._spent()
         leaves = tuple(leave for leave, _ in self._leaves.values())
         sums = Sums(leaves, float(plan.waste), rival, self._needed, self._freed)
+        released = self._closing_scene()
         self._look_on(_LOOK)
         ordered = {order.pilot.run for order in plan.orders}
         names = self._names()
@@ -86,7 +89,12 @@ class Demo:
             sums,
             spent,
             tuple(self._system.ran(self._jobs)),
+            released,
         )
+
+    def _closing_scene(self) -> Released | None:
+        """What comes after the sums; nothing here."""
+        return None
 
     # The acts
 
@@ -188,7 +196,19 @@ class Demo:
             job = self._system.job(job_id)
             if name not in self._started and job.state not in {WAITING, ENDED}:
                 self._started[name] = float(job.started)
-                self._say(f"{BOB}'s job {name} starts on {job.cores} cores")
+                whose = self._take_room(job.cores)
+                self._say(f"{BOB}'s job {name} starts on {job.cores} cores{whose}")
+
+    def _take_room(self, cores: int) -> str:
+        """Take so many cores of the room that was made, the oldest first; whose they were, in words."""
+        names = []
+        while cores > 0 and self._room:
+            name, there = self._room.pop(0)
+            names.append(name)
+            if there > cores:
+                self._room.insert(0, (name, there - cores))
+            cores -= there
+        return f": the room of {' and '.join(names)}" if names else ""
 
     def _goes(self, name: str, job_id: int) -> None:
         report, job = self._system.exit_report(job_id), self._system.job(job_id)
@@ -201,6 +221,7 @@ class Demo:
             leave = leave_without_report(name, job.cores, float(job.started), ended, self._decided, ran)
         after = ended - self._decided
         self._leaves[name] = (leave, after)
+        self._room.append((name, leave.cores))
         self._say(
             f"{name} is gone after {after:.1f} s, {leave.cores} cores are back:"
             f" {leave.drain_idle:.0f} core-s idle, {leave.drain_lost:.0f} lost"
@@ -244,11 +265,15 @@ class Demo:
         rows: dict[str, Row] = {}
         for one in candidates_of(hers, int(now), self._settings):
             name = names[one.pilot.run]
-            rows[name] = pilot_row(name, one, self._plan, now)
+            row = pilot_row(name, one, self._plan, now)
+            rows[name] = released_row(row) if one.pilot.run in self._released else row
         for name, (leave, after) in self._leaves.items():
             rows[name] = gone_row(name, ALICE, leave.cores, leave, after)
+        room = sum(cores for _, cores in self._room)
         for name in self._bobs.values():
-            rows[name] = job_row(name, BOB, BOBS_JOB, self._started, now)
+            here = 0 if name in self._started else min(room, BOBS_JOB)
+            room -= here
+            rows[name] = job_row(name, BOB, BOBS_JOB, self._started, now, here)
         order = [*self._jobs.values(), *self._bobs.values()]
         self._display.show(
             Frame(

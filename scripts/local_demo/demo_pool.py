@@ -123,6 +123,11 @@ class DemoPool:
         """A plain job that holds its cores for so long."""
         return self._submit(account, cores, int(seconds) + 60, ("sleep", f"{seconds:.3f}"))
 
+    def remove(self, job_id: int) -> None:
+        """Take a job out of the queue."""
+        self._store.remove([job_id], time.time())
+        wake_daemon(self.directory)
+
     def _submit(self, account: str, cores: int, wall_limit: int, words: tuple[str, ...]) -> int:
         request = JobRequest(account=account, user=account, cores=cores, command=words, wall_limit=wall_limit)
         [job_id] = self._store.submit(request, time.time())

@@ -39,6 +39,7 @@ def document(
         "ordered": [result.pilots[order.pilot.run] for order in result.plan.orders],
         "left": [leave.name for leave in sums.leaves],
         "survivors": list(result.survivors),
+        "released": None if result.released is None else asdict(result.released),
         "bob": {"jobs": dict(result.bobs), "cores_back_after": back},
         "freed": [{"after": after, "cores": cores} for after, cores in cumulative(sums.freed)],
         "leaves": [

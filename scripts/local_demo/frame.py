@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drainwise.pool.facts import Account
 from drainwise.reclaim.candidates import CUT, LEAVE, Candidate
@@ -11,7 +11,7 @@ from drainwise.reclaim.plan import Order, Plan
 from local_demo.sums import Leave
 from local_demo.timeline import Freed
 
-RUNS, ORDERED, SPARED, GONE, WAITS = "runs", "ordered", "spared", "gone", "waits"
+RUNS, ORDERED, SPARED, RELEASED, GONE, WAITS = "runs", "ordered", "spared", "released", "gone", "waits"
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,14 @@ def gone_row(name: str, user: str, cores: int, leave: Leave, after: float) -> Ro
     return Row(name, user, cores, mood=GONE, word=word)
 
 
-def job_row(name: str, user: str, cores: int, started: Mapping[str, float], now: float) -> Row:
-    """One of bob's jobs; `started` has those that run, in UNIX s."""
+def released_row(row: Row) -> Row:
+    """The row of a pilot whose order was withdrawn: it goes on."""
+    return replace(row, mood=RELEASED, word="released: its order was withdrawn, it goes on")
+
+
+def job_row(name: str, user: str, cores: int, started: Mapping[str, float], now: float, room: int = 0) -> Row:
+    """One of bob's jobs; `started` has those that run, in UNIX s. room: cores that are free for it while it waits."""
     if name not in started:
-        return Row(name, user, cores, mood=WAITS, word="waits for its cores")
+        word = f"waits: {room} of {cores} cores are free for it" if room else "waits for its cores"
+        return Row(name, user, cores, mood=WAITS, word=word)
     return Row(name, user, cores, float(cores), mood=RUNS, word=f"runs for {max(0.0, now - started[name]):.0f} s")

@@ -37,11 +37,21 @@ class MemoryJournal:
 
 
 @dataclass(frozen=True)
+class Released:
+    """Pilots that had an order for bob's last job and were released again. Times in UNIX s."""
+
+    pilots: tuple[str, ...]
+    ordered: float
+    withdrawn: float
+
+
+@dataclass(frozen=True)
 class DemoOutcome:
     """How it went, with all that a test needs to hold it against what was planned.
 
     pilots: name of each run of alice's. bobs: when each of bob's jobs started, UNIX s. decided: UNIX s.
-    spent: by the whole machine. ran: all of alice's payloads by their records.
+    released: None where no pilot got a second order, or it had left before. spent: by the whole machine.
+    ran: all of alice's payloads by their records.
     """
 
     snapshot: Snapshot
@@ -56,3 +66,4 @@ class DemoOutcome:
     sums: Sums
     spent: Spent
     ran: tuple[Ran, ...]
+    released: Released | None

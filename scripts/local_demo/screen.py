@@ -11,10 +11,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from local_demo.frame import GONE, ORDERED, SPARED, WAITS, Frame, Row
+from local_demo.frame import GONE, ORDERED, RELEASED, SPARED, WAITS, Frame, Row
+from local_demo.lines import HOW_TO_STOP
 from local_demo.timeline import bar, freed_at, sparkline
 
-_STYLES = {ORDERED: "bold yellow", GONE: "green", SPARED: "", WAITS: "bold cyan"}
+_STYLES = {ORDERED: "bold yellow", GONE: "green", SPARED: "", RELEASED: "bold magenta", WAITS: "bold cyan"}
 _AGENT = "the agent"
 _BAR, _LINE, _EVENTS = 8, 48, 3
 
@@ -55,7 +56,7 @@ def picture(frame: Frame, heading: str, events: Iterable[str]) -> RenderableType
         _line(frame.title, "bold"),
         _accounts(frame),
         _back(frame),
-        Text(),
+        _line(HOW_TO_STOP, "dim"),
         _table(frame),
         Text(),
         *(_line(event, "dim") for event in events),
@@ -85,7 +86,7 @@ def _table(frame: Frame) -> RenderableType:
         ("user", False),
         ("cores", True),
         ("used", False),
-        ("time left", True),
+        ("remaining", True),
         ("draining\nwaste", True),
         ("kill\nwaste", True),
         (_AGENT, False),

@@ -17,13 +17,15 @@ from condor_pool import CondorPool
 from scenario import condor_site
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = tuple(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
+DOCUMENTS += tuple(sorted((ROOT / "docs").glob("*.md")))
 PILOT = ROOT / "docs" / "pilot.md"
 LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 
-# Where each documented command is run. The suite itself is `scripts/test`.
-THE_SUITE = {"scripts/test", 'scripts/test -m "not daemons"'}
+# Where each documented command is run. The suite itself is `scripts/test`, which begins with `scripts/setup`.
+THE_SUITE = {"scripts/setup", "scripts/test", 'scripts/test -m "not daemons"'}
+THE_SITE = {"scripts/docs", "scripts/reference_pages.py"}  # tests/documentation
 THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
     "drainwise install",
     "drainwise install --prologs",
@@ -248,7 +250,15 @@ THE_LAUNCH = {  # tests/launch/test_page.py
     "drainwise launch night.toml --again --json",
     "drainwise launch night.toml prepare",
 }
-ALL = THE_SUITE | THE_WHEEL | THE_DEMONSTRATION | THE_BENCHMARK | FROM_A_CENTRAL_MACHINE | ON_A_MACHINE_OF_THE_POOL
+ALL = (
+    THE_SUITE
+    | THE_SITE
+    | THE_WHEEL
+    | THE_DEMONSTRATION
+    | THE_BENCHMARK
+    | FROM_A_CENTRAL_MACHINE
+    | ON_A_MACHINE_OF_THE_POOL
+)
 ALL |= (
     A_NODE_WITH_JOBS
     | THE_AGENT
@@ -326,6 +336,9 @@ def documented() -> set[str]:
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
+    named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
+    named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py
+    named |= {"drainwise explain", "drainwise explain JOB", "drainwise features serve", "drainwise doctor --bundle"}
     named |= {"drainwise config drop --role ROLE", "drainwise check drop"}  # what the page's system does not offer
     return {words for words in found if words.startswith(PROGRAMS) and words[-1] not in "/:"} - named
 

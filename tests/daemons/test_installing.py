@@ -1,4 +1,4 @@
-"""README's lines, typed as they stand: on clean machines of Debian 12, 13 and one with Python 3.9, and no network."""
+"""The lines of docs/install-wheel.md, typed on clean machines of Debian 12, 13 and one with Python 3.9, no network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from made_up_slurm_node import MadeUpJob
 from real_daemons.furnish import copy_tree, write_file
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "install-wheel.md").read_text()
 CLONE = ("plugins", "condor_config.d", "prologs", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")
 OLDER = "0.0.9"
 # No cluster is here that could be asked what it has.
@@ -41,7 +41,7 @@ done
 
 def shown(section: str) -> tuple[str, str, str]:
     """What the section shows: the lines for the central machine, the site file, the line for every node."""
-    text = README.partition(f"## Install on {section}\n")[2].partition("\n## ")[0]
+    text = PAGE.partition(f"## Install on {section}\n")[2].partition("\n## ")[0]
     fences = [
         (kind, re.sub("^   ", "", body, flags=re.MULTILINE))
         for kind, body in re.findall(r"^   ```(\w+)\n(.*?)^   ```", text, re.MULTILINE | re.DOTALL)
@@ -88,7 +88,7 @@ def carry(central: CleanMachine, node: CleanMachine, version: str) -> None:
 
 @dataclass(frozen=True)
 class Installed:
-    """A central machine and a node after README's lines; what hooks of alice's said meanwhile."""
+    """A central machine and a node after the page's lines; what hooks of alice's said meanwhile."""
 
     central: CleanMachine
     node: CleanMachine
@@ -105,7 +105,7 @@ def system(request: pytest.FixtureRequest) -> str:
 def installed(system: str) -> Iterator[Installed]:
     """The lines of both sections: of an older version, then of this one, while hooks run all the time.
 
-    The node has what the README told before: a plain directory, and a module that is no more.
+    The node has what an earlier page said: a plain directory, and a module that is no more.
     """
     condor, site_file, on_nodes = shown("an HTCondor site")
     slurm, _, on_slurm_nodes = shown("a Slurm site")

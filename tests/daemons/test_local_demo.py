@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -180,13 +181,35 @@ def test_the_headless_output_is_plain_and_whole(
     assert (ended_run.returncode, ended_run.stderr) == (0, ""), ended_run.stderr
     assert "\x1b" not in ended_run.stdout
     lines = ended_run.stdout.splitlines()
-    said = ("bob arrives: 3 jobs of 8 cores", "the agent (least-waste)", "ordered: ", "spared: ", "bob's job b3 starts")
-    for words in said:
+    said = ("Ctrl-C stops it", "bob arrives: 3 jobs of 8 cores", "the agent (least-waste)", "ordered: ", "spared: ")
+    for words in (*said, "bob's job b3 starts", "bob removes b4", "is released"):
         assert any(words in line for line in lines), words
     ordered = sum("ordered: " in line for line in lines)
     assert sum(" is gone after " in line for line in lines) == ordered
     assert sum("useful +" in line for line in lines) == ordered
-    assert lines[-1].startswith("least-waste wasted ")
+    assert lines[-2].startswith("least-waste wasted ")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_job_of_8_cores_starts_in_the_room_of_pilots_of_fewer(
+    runs_of_demo: dict[str, subprocess.CompletedProcess[str]],
+) -> None:
+    """Who made it is said, and is whoever has left by then."""
+    out = runs_of_demo["headless"].stdout
+    rooms = re.findall(r"job b\d starts on 8 cores: the room of ([p0-9 and]+)$", out, re.MULTILINE)
+    assert len(rooms) == 3
+    assert any(" and " in names for names in rooms)
+    for names in rooms:
+        for name in names.split(" and "):
+            assert out.index(f"{name} is gone after") < out.index(f"the room of {names}")
+
+
+def test_a_pilot_whose_order_is_withdrawn_goes_on(result: Any) -> None:
+    """It was ordered for one job more, which bob removed: the pilot runs on, the same run, until the end."""
+    released = result["released"]
+    assert released is not None
+    assert set(released["pilots"]) <= set(result["survivors"])
+    assert result["decided"] < released["ordered"] < released["withdrawn"]
 
 
 MOMENTS = (0.0, 0.1, 0.2, 0.4, 0.8, "pilot p2", "bob arrives", "the agent", "is gone after", "b1 starts", "useful +")
@@ -295,7 +318,7 @@ def test_the_one_command_finds_what_it_needs(tmp_path: Path) -> None:
     words = (str(ROOT / "scripts" / "demo"), "--speed", "1800", "--cores", "16", "--seed", "3")
     ran = subprocess.run(words, env=environment, cwd="/", capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[-1].startswith("least-waste wasted ")
+    assert ran.stdout.splitlines()[-2].startswith("least-waste wasted ")
     assert left_behind(tmp_path) == []
 
 

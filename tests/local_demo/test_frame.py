@@ -6,7 +6,7 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.settings import ReclaimSettings
-from local_demo.frame import ORDERED, RUNS, SPARED, WAITS, job_row, pilot_row
+from local_demo.frame import ORDERED, RELEASED, RUNS, SPARED, WAITS, job_row, pilot_row, released_row
 from one_pilot import assess
 
 NOW = 1795249000
@@ -42,5 +42,13 @@ def test_ordered_and_spared_with_their_figures() -> None:
 
 def test_bobs_jobs_wait_and_then_run() -> None:
     assert job_row("b1", "bob", 8, {}, NOW).mood == WAITS
+    assert job_row("b1", "bob", 8, {}, NOW, 4).word == "waits: 4 of 8 cores are free for it"
     row = job_row("b1", "bob", 8, {"b1": NOW - 7.0}, NOW)
     assert (row.used, row.word) == (8.0, "runs for 7 s")
+
+
+def test_a_pilot_whose_order_was_withdrawn_goes_on_with_its_figures() -> None:
+    row = pilot_row("p1", assess(pilot("p1", 1), NOW, SETTINGS), None, NOW)
+    released = released_row(row)
+    assert (released.mood, released.used, released.kill) == (RELEASED, row.used, row.kill)
+    assert "withdrawn" in released.word

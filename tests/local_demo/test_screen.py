@@ -35,6 +35,7 @@ def test_all_is_seen_at_once() -> None:
         assert words in ordered
     assert any("alice" in line and "24 cores, owed 16" in line and "waits for 8" in line for line in lines)
     assert any("4 of 12, 6 s of 24 s grace" in line and "▃" in line for line in lines)
+    assert any("Ctrl-C stops it" in line for line in lines)
 
 
 @pytest.mark.parametrize("width", [120, 100, 80, 40])

@@ -90,8 +90,8 @@ class ReclaimSection:
     drain_only: str = key(
         choice("yes", "no"),
         "yes",
-        "yes: every pilot gets min_grace at least to drain, and is ended at its deadline; no: a pilot is ended at once"
-        " where that wastes less",
+        "yes: a pilot that must leave gets a deadline, min_grace ahead or more, and the batch system ends what is still"
+        " there then; no: it may also be ended at once, where that wastes less",
     )
     priority_first: str = key(
         choice("yes", "no"),

@@ -1,0 +1,65 @@
+"""Pages that list what the code has list all of it: site keys, attributes, exit codes, lines of the logs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import reference_pages
+from drainwise.cli.main import COMMANDS
+from drainwise.pilotad.attributes import ATTRIBUTES
+from drainwise.pilotad.report import STANDINGS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+REFERENCE = (DOCS / "reference.md").read_text()
+
+
+def column(title: str, number: int) -> list[str]:
+    """The cells of the first table below a heading of the reference."""
+    text = REFERENCE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = re.search(r"(?ms)^\|[-|]+\|\n(.*?)\n\n", f"{text}\n\n")
+    assert rows is not None, title
+    return [line.split(" | ")[number].strip("| ") for line in rows[1].splitlines()]
+
+
+@pytest.mark.parametrize("path", reference_pages.pages(), ids=lambda path: path.name)
+def test_a_page_that_the_code_states_is_current(path: Path) -> None:
+    """Where this fails `scripts/reference_pages.py` writes it anew: keys of the site file, commands and options."""
+    assert path.read_text() == reference_pages.pages()[path]
+
+
+def test_the_page_of_commands_has_every_command_and_each_of_its_options() -> None:
+    page = (DOCS / "commands.md").read_text()
+    for name in COMMANDS:
+        part = page.partition(f"\n## drainwise {name}\n")[2].partition("\n## ")[0]
+        assert len(part.split()) > 5, name
+    assert "`--standby`" in page.partition("\n## drainwise reclaim\n")[2].partition("\n## ")[0]
+    assert "\n### drainwise local submit\n" in page
+
+
+def test_each_attribute_stands_in_the_reference_under_its_three_names() -> None:
+    """In the order of the table in the code."""
+    shown = zip(*(column("What a pilot reports", number) for number in range(3)))
+    names = [tuple(cell.strip("`") for cell in row) for row in shown]
+    assert names == [(one.ad_name, one.status_name, one.published) for one in ATTRIBUTES]
+
+
+def test_each_standing_stands_in_the_reference() -> None:
+    said = re.findall(r"(?m)^\| `?([a-z]+)`? \| [^|]+ \| [^|]+ \|$", REFERENCE)
+    assert set(STANDINGS) <= set(said)
+
+
+def test_the_exit_codes_are_those_of_the_command() -> None:
+    """The first lines of the entry point name the same."""
+    said = (ROOT / "plugins" / "drainwise" / "cli" / "main.py").read_text().partition("Exit codes: ")[2]
+    assert column("Exit codes", 0) == re.findall(r"(\d+) [a-z]", said.partition('"""')[0])
+
+
+@pytest.mark.parametrize("line", [cell.strip("`… ") for cell in column("Lines of the logs", 0)])
+def test_a_line_of_a_log_is_written_by_the_code(line: str) -> None:
+    """As a piece of a message: a reader searches the page for what the log has."""
+    modules = (ROOT / "plugins" / "drainwise").rglob("*.py")
+    assert any(line in path.read_text() for path in modules), line
