@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
-from drainwise.agent.metrics_export import metrics_observer
+from drainwise.agent.export.metrics_export import metrics_observer
 from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE

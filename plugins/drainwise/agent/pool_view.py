@@ -11,6 +11,8 @@ from drainwise.journal.outcomes import OpenOrder
 from drainwise.pilotad.report import SILENT, STALE
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.columns import standing_of
+from drainwise.reclaim.history import History
+from drainwise.reclaim.settings import ReclaimSettings
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class PoolView:
     or is seen of late. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended.
     overdue: those of them whose deadline has passed. ended: the journal's events of pilots with an order that have
     ended. versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
-    returned and go on without.
+    returned and go on without. silent: these nodes by name.
     """
 
     pilots: Mapping[str, int] = field(default_factory=dict)
@@ -33,6 +35,17 @@ class PoolView:
     ended: tuple[Event, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
     returned: int = 0
+    silent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CycleBasis:
+    """What a cycle decided on at `now` (UNIX s): the snapshot, the settings, and what was known of earlier cycles."""
+
+    snapshot: Snapshot
+    now: int
+    settings: ReclaimSettings
+    history: History
 
 
 def view_of(
@@ -63,4 +76,5 @@ def view_of(
         tuple(ended),
         snapshot.versions,
         sum(pilot.returned for pilot in snapshot.pilots),
+        tuple(sorted(nodes - heard)),
     )

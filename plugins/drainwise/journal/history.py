@@ -47,7 +47,8 @@ ENDS = (IN_TIME, LATE, VACATED, WITHDRAWN, OPEN)
 class ReportedOrder:
     """One order; times in UNIX s, wastes in core-seconds, those of an end that is not known None.
 
-    believed: its pilot promised something; else predicted is what was expected of it.
+    believed: its pilot promised something; else predicted is what was expected of it. policy: by which it was chosen, ""
+    where that is not known.
     """
 
     run: str
@@ -63,6 +64,7 @@ class ReportedOrder:
     ended: int | None = None
     realised: int | None = None
     identity: PilotIdentity = ANYBODY
+    policy: str = ""
 
     @property
     def freed(self) -> bool:
@@ -116,6 +118,7 @@ def _ordered(event: Event) -> ReportedOrder:
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),
         identity=identity_in(event),
+        policy=policy if isinstance(policy := event.get("policy"), str) else "",
     )
 
 
