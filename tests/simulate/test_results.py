@@ -91,7 +91,9 @@ def test_the_page_needs_nothing_else(found: Study) -> None:
     assert "url(http" not in text and "@import" not in text
     assert text.count("<svg") == len(plots_of(found)) == 6
     for line in found.parts[0].lines:
-        assert all(re.search(rf"<t[dh][^>]*>{re.escape(cell)}( \(the default\))?</t[dh]>", text) for cell in cells(line))
+        assert all(
+            re.search(rf"<t[dh][^>]*>{re.escape(cell)}( \(the default\))?</t[dh]>", text) for cell in cells(line)
+        )
     assert all(re.search(rf"<th [^>]*>{heading}</th>", text) for heading in HEADINGS)
 
 

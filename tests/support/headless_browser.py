@@ -85,6 +85,7 @@ class Browser:
 
     def print(self, file: Path) -> None:
         """Print the page as the browser's own dialogue does, and write the PDF there."""
+        self.call("Emulation.setEmulatedMedia", media="", features=[])
         found = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
         file.write_bytes(base64.b64decode(found["data"]))
 

@@ -118,8 +118,12 @@ HOUSE = {
         "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
         plain=False,
     ),
-    "agent": Room(
-        POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests siteconfig", plain=False
+    "agent": Room(POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests", plain=False),
+    "agent.export": Room(
+        POOL,
+        "agent",
+        "agent common facts features.serve journal page pilotad pool reclaim reclaim.seen siteconfig",
+        plain=False,
     ),
     "simulate": Room(
         USER,
@@ -146,8 +150,8 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.feature_commands cli.screen common estimate estimate.records facts features identity install "
-        "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
+        "agent agent.export cli.feature_commands cli.screen common estimate estimate.records facts features identity "
+        "install journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
         "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
         "systems validate",
         plain=False,

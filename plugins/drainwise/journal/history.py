@@ -47,8 +47,8 @@ ENDS = (IN_TIME, LATE, VACATED, WITHDRAWN, OPEN)
 class ReportedOrder:
     """One order; times in UNIX s, wastes in core-seconds, those of an end that is not known None.
 
-    believed: its pilot promised something; else predicted is what was expected of it. policy: by which it was chosen, ""
-    where that is not known.
+    believed: its pilot promised something; else predicted is what was expected of it. policy: by which it was chosen,
+    "" where that is not known.
     """
 
     run: str

@@ -1,7 +1,7 @@
 """A self-contained page from a template beside the module that fills it; what files and users say is escaped.
 
-Templates extend `base.html.j2`, which has the one style of all pages, and include `plots.html.j2` for their drawings. A
-page fetches nothing and runs no script: its Content-Security-Policy allows the one style sheet by its hash, and no more.
+Templates extend `base.html.j2`, which has the one style of all pages, and include `plots.html.j2` for their drawings.
+A page fetches nothing and runs no script: its Content-Security-Policy allows the one style sheet by its hash, and no more.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from drainwise import __version__
 from drainwise.common.printable import printable
 from drainwise.page.svg import STYLE
 
-_PAPER = """\
-:root { color-scheme: light dark; --paper: #fbfbf9; --shade: #0003; --mark: #1f5fa814; --bad: #a83b0c; --good: #0f6e52; }
-@media (prefers-color-scheme: dark) { :root { --paper: #15181b; --shade: #000a; --mark: #6ea8e624; --bad: #f2804a; --good: #3fc296; } }
-"""
+_LONGEST_NAME = 36
+"""Characters of a name in a table: a user may choose one of any length."""
 
 
 def template_beside(
@@ -52,9 +50,14 @@ def _environment(directory: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     with open(os.path.join(here, "style.css"), encoding="utf-8") as file:
-        style = f"\n{_PAPER}{STYLE}\n{file.read()}"
+        style = f"\n{STYLE}\n{file.read()}"
+    environment.filters["short"] = _short
     environment.globals.update(style=style, policy_of_content=content_policy(style), version=__version__)
     return environment
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def _printable(value: object) -> object:

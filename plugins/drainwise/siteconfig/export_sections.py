@@ -1,7 +1,5 @@
 """The sections of the site file on what the agent shows of itself: its metrics, and its page."""
 
-# ruff: noqa: RUF009 - key() and optional() are dataclasses.field() with a typed default
-
 from __future__ import annotations
 
 import ipaddress
@@ -33,9 +31,7 @@ class MetricsSection:
     certificate: str | None = optional(
         path(), "/etc/drainwise/agent-cert.pem", "it serves them over https with this certificate, PEM"
     )
-    certificate_key: str | None = optional(
-        path(), "/etc/drainwise/agent-key.pem", "the certificate's private key, PEM"
-    )
+    certificate_key: str | None = optional(path(), "/etc/drainwise/agent-key.pem", "the certificate's private key, PEM")
     passwords: str | None = optional(
         path(),
         "/etc/drainwise/page-passwords",

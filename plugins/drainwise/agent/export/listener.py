@@ -66,7 +66,9 @@ class AgentAnswers:
             return self._health(path, asked)
         if self._passwords is not None and not any(map(self._passwords.admit, asked.values("authorization"))):
             challenge = {**_SAFE, "WWW-Authenticate": 'Basic realm="drainwise", charset="UTF-8"'}
-            return whole_answer(HTTPStatus.UNAUTHORIZED, b"a name and a password are wanted\n", challenge, asked.has_body)
+            return whole_answer(
+                HTTPStatus.UNAUTHORIZED, b"a name and a password are wanted\n", challenge, asked.has_body
+            )
         if path == "/metrics":
             content, kind = self.exposition(", ".join(asked.values("accept")))
         elif path in self._pages:

@@ -1,6 +1,6 @@
 """Sum up for people what the agent sees, decides and does: plain values, bounded in size, with printable text alone.
 
-Times are UNIX s, durations s, wastes core-seconds; null is not known. Every list says how many there are beside the ones
+Times are UNIX s, durations s, wastes core-seconds; null is not known. Every list says how many there are beside those
 that it shows.
 """
 

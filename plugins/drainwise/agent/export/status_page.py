@@ -9,23 +9,17 @@ from drainwise.facts.units import clock, core_hours, duration
 from drainwise.page.html_page import template_beside
 
 _TEMPLATE = "status.html.j2"
-_LONGEST_NAME = 36
-"""Characters of a name in a table; the JSON has more."""
 
 
 def page(status: Mapping[str, object]) -> str:
     """Return the whole page as HTML; status: as `SiteStatus` gives it. All its text is escaped."""
-    filters = {"hours": _hours, "core_hours": core_hours, "clock": clock, "duration": _duration, "cores": _cores, "short": _short}
+    filters = {"hours": _hours, "core_hours": core_hours, "clock": clock, "duration": _duration, "cores": _cores}
     return template_beside(__file__, _TEMPLATE, filters).render(status=status, now=status["time"])
 
 
 def document(status: Mapping[str, object]) -> str:
     """Return the same as JSON, in ASCII."""
     return json.dumps(status, allow_nan=False) + "\n"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def _hours(core_seconds: int | None) -> str:
