@@ -150,10 +150,10 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent agent.export cli.feature_commands cli.screen common estimate estimate.records facts features identity "
-        "install journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
-        "systems validate",
+        "agent agent.export cli.feature_commands cli.screen common estimate estimate.records facts features "
+        "identity install journal launch launch.choice launch.files launch.run launch.this_machine local node "
+        "pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate "
+        "simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }

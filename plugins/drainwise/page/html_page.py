@@ -1,7 +1,8 @@
 """A self-contained page from a template beside the module that fills it; what files and users say is escaped.
 
 Templates extend `base.html.j2`, which has the one style of all pages, and include `plots.html.j2` for their drawings.
-A page fetches nothing and runs no script: its Content-Security-Policy allows the one style sheet by its hash, and no more.
+A page fetches nothing and runs no script: its Content-Security-Policy allows the one style sheet by its hash, and no
+more.
 """
 
 from __future__ import annotations
