@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from drainwise.agent.act_outcome import Act, CycleOutcome
 from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.agent.export.metrics_export import metrics_observer
 from drainwise.agent.metrics import MOST_ACCOUNTS, OTHERS, Metrics
-from drainwise.agent.metrics_export import metrics_observer
 from drainwise.agent.pool_view import PoolView
 from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import DENIED, DONE, FAILED, PAUSED, SKIPPED, UNREACHABLE
@@ -25,7 +25,7 @@ from drainwise.pilotad.observation import Observation
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import Order, Plan
-from drainwise.siteconfig.schema import MetricsSection
+from drainwise.siteconfig.export_sections import MetricsSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 

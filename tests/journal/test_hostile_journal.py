@@ -84,7 +84,7 @@ def report(path: str) -> int:
     passed_over = PassedOver()
     made = report_on(reported_orders([path], 0, passed_over), NOW - 86_400, NOW + 86_400)
     json.dumps(as_json(made), allow_nan=False)
-    page(made).encode("utf-8")
+    page(made, NOW).encode("utf-8")
     return passed_over.lines
 
 

@@ -163,8 +163,8 @@ def test_the_report_has_what_each_user_returned(journal: str) -> None:
 def test_the_page_shows_parts_where_there_are_any(journal: str) -> None:
     heading = "Cores returned by pilots that went on"
     found = report_on([], NOW - DAY, NOW + DAY, parts=reported_parts([journal], 0))
-    assert heading in page(found) and "<td>0.639</td>" in page(found)
-    assert heading not in page(report_on([], NOW - DAY, NOW + DAY))
+    assert heading in page(found, NOW) and "<td>0.639</td>" in page(found, NOW)
+    assert heading not in page(report_on([], NOW - DAY, NOW + DAY), NOW)
 
 
 def test_the_command_shows_parts_also_where_no_order_was_given(

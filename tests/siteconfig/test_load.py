@@ -131,7 +131,7 @@ def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
             "[xyz]\n",
             "[xyz]",
             "[features], [pilot], [observer], [clients], [htcondor], [slurm], [local], [reclaim], [trust], [identity],"
-            " [journal], [agent], [metrics] on line 1",
+            " [journal], [agent], [metrics], [page] on line 1",
         ),
         ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
         ("[features\n", "[features", "on line 1"),

@@ -122,9 +122,12 @@ HOUSE = {
         plain=False,
     ),
     "agent": Room(
+        POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests service", plain=False
+    ),
+    "agent.export": Room(
         POOL,
         "agent",
-        "common facts journal pilotad pool reclaim reclaim.decide requests service siteconfig",
+        "agent common facts features.serve journal page pilotad pool reclaim reclaim.seen siteconfig",
         plain=False,
     ),
     "simulate": Room(
@@ -152,10 +155,10 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.feature_commands cli.screen common estimate estimate.records facts features identity install "
-        "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim reclaim.decide reclaim.seen requests service simulate simulate.policies siteconfig "
-        "systems validate",
+        "agent agent.export cli.feature_commands cli.screen common estimate estimate.records facts features "
+        "identity install journal launch launch.choice launch.files launch.run launch.this_machine local node "
+        "pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests service simulate "
+        "simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }

@@ -15,7 +15,7 @@ from functools import partial
 from drainwise.agent.act import carry_out
 from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.agent.loop_memory import AskAgain, ConfirmedWithdrawals
-from drainwise.agent.pool_view import PoolView, doubted_pilots, view_of
+from drainwise.agent.pool_view import CycleBasis, PoolView, doubted_pilots, view_of
 from drainwise.facts.errors import DrainwiseError, PoolError, PoolUnreachable, UsageError
 from drainwise.journal.entries import decision_event, followup_event
 from drainwise.journal.event import ENDED, Event, number
@@ -38,8 +38,9 @@ class Cycle:
 
     plan: None when nothing could be decided. outcome: None when nothing was to be done: a dry run, a kill switch, a
     fault. fault: why the cycle could not be done to its end, or "". acting: whether it was to act. next_in: seconds
-    until the next one begins. view: what it saw, None when it saw nothing. state: of the agent after it, "" outside
-    the loop. snapshot: what was decided on, None when nothing was seen.
+    until the next one begins. view: what it saw, None when it saw nothing. state: of the agent after it, and `why`; ""
+    outside the loop. basis: what it decided on, None when it came to no decision. kill_switch: its path when something
+    is there, else "".
     """
 
     started: int
@@ -52,7 +53,9 @@ class Cycle:
     unused: float = 0.0
     view: PoolView | None = None
     state: str = ""
-    snapshot: Snapshot | None = None
+    why: str = ""
+    basis: CycleBasis | None = None
+    kill_switch: str = ""
 
     @property
     def halted(self) -> str:
@@ -118,8 +121,17 @@ def run_cycle(
     except DrainwiseError as error:
         fault = str(error)
     seconds = time.monotonic() - began
-    done = Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused, view=work.view)
-    return replace(done, snapshot=work.snapshot)
+    return Cycle(
+        started,
+        seconds,
+        work.plan,
+        work.outcome,
+        fault,
+        acting,
+        unused=work.unused,
+        view=work.view,
+        basis=work.basis,
+    )
 
 
 @dataclass
@@ -141,12 +153,11 @@ class _Work:
     outcome: CycleOutcome | None = None
     unused: float = 0.0
     view: PoolView | None = None
-    snapshot: Snapshot | None = None
+    basis: CycleBasis | None = None
 
     def do(self) -> None:
         noted = Noted(self.journal or NullJournal(), self.memory)
         snapshot, now = self._look()
-        self.snapshot = snapshot
         fault, ended = self._learn(snapshot, now, noted)
         limit = self.settings.heartbeat_limit
         seen = self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)
@@ -167,6 +178,7 @@ class _Work:
         if self.acting and not self.stopping():
             earlier = self.outcome = _follow_up(self.pool, snapshot, closings, now, self.clock, noted)
         history = replace(self.memory.history(now, self.settings), requests=requests)
+        self.basis = CycleBasis(snapshot, now, self.settings, history)
         self.view = replace(seen, doubted=doubted_pilots(snapshot, history.trust, self.settings.trust))
         plan = make_plan(snapshot, now, self.settings, history, is_for_demand=self.is_for_demand)
         plan = replace(plan, notices=(*odd, *plan.notices)) if odd else plan

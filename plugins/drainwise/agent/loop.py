@@ -132,7 +132,7 @@ class Loop:
         self._say_notices(cycle)
         summary = f"{cycle.plan.summary}; " if cycle.plan and not cycle.fault else ""
         self._notifier.status(f"{state.name}: {summary or f'{cycle.fault}; '}next in {duration(int(cycle.next_in))}")
-        cycle = replace(cycle, state=state.name)
+        cycle = replace(cycle, state=state.name, why=state.why, kill_switch=switch)
         for observer in self._observers:
             observer(cycle)
         return cycle

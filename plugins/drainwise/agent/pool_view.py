@@ -11,8 +11,8 @@ from drainwise.journal.outcomes import OpenOrder
 from drainwise.pilotad.report import SILENT, STALE
 from drainwise.pool.facts import Account, Snapshot
 from drainwise.reclaim.columns import standing_of
-from drainwise.reclaim.history import TrustFigures, doubt
-from drainwise.reclaim.settings import Trust
+from drainwise.reclaim.history import History, TrustFigures, doubt
+from drainwise.reclaim.settings import ReclaimSettings, Trust
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class PoolView:
     or is seen of late. accounts: as the batch system charges them. open_orders: orders whose pilot has not ended.
     overdue: those of them whose deadline has passed. ended: the journal's events of pilots with an order that have
     ended. versions: nodes by the version of drainwise that they run, as in `Snapshot`. returned: cores that pilots have
-    returned and go on without. doubted: as `doubted_pilots` has them.
+    returned and go on without. silent: these nodes by name. doubted: as `doubted_pilots` has them.
     """
 
     pilots: Mapping[str, int] = field(default_factory=dict)
@@ -35,7 +35,18 @@ class PoolView:
     ended: tuple[Event, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
     returned: int = 0
+    silent: tuple[str, ...] = ()
     doubted: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CycleBasis:
+    """What a cycle decided on at `now` (UNIX s): the snapshot, the settings, and what was known of earlier cycles."""
+
+    snapshot: Snapshot
+    now: int
+    settings: ReclaimSettings
+    history: History
 
 
 def view_of(
@@ -66,6 +77,7 @@ def view_of(
         tuple(ended),
         snapshot.versions,
         sum(pilot.returned for pilot in snapshot.pilots),
+        tuple(sorted(nodes - heard)),
     )
 
 

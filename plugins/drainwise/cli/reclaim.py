@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import socket
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -126,8 +127,8 @@ def _once(args: argparse.Namespace) -> int:
         )
     finally:
         lock.release()
-    if cycle.snapshot is not None:
-        wanted_of(args).require_known(cycle.snapshot)
+    if cycle.basis is not None:
+        wanted_of(args).require_known(cycle.basis.snapshot)
     if cycle.plan is not None:
         _show(args, cycle, cycle.plan, paused)
     if cycle.fault:
@@ -138,7 +139,7 @@ def _once(args: argparse.Namespace) -> int:
 def _loop(args: argparse.Namespace) -> int:
     """Run until TERM or INT. Raises UsageError for a wrong setup, PoolError when another agent acts."""
     from drainwise.agent.cycle import NullJournal
-    from drainwise.agent.metrics_export import metrics_observer
+    from drainwise.agent.export.observers import observers_of
     from drainwise.agent.signals import AgentSignals
     from drainwise.service.notify import Notifier
 
@@ -147,8 +148,8 @@ def _loop(args: argparse.Namespace) -> int:
     system_of(args).require(setup.pool)
     path = journal_path(args) if acting else named_journal(args)
     site = site_of(args)
-    observer = metrics_observer(site.metrics, site.file, setup.settings.policy, to_log)
-    observers = () if observer is None else (observer,)
+    pool = f"{system_of(args).agent_label(site, args.directory)} on {socket.gethostname()}"
+    observers = observers_of(site, pool, setup.settings.policy, to_log)
     lock = lock_of(args)
     if acting:
         lock.make_place()

@@ -6,6 +6,7 @@ Needs the journal alone.
 from __future__ import annotations
 
 import argparse
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         from drainwise.journal.report_html import page
 
-        write_whole(args.html, page(report), "report")
+        write_whole(args.html, page(report, now, files[-1] if files else "", socket.gethostname()), "report")
     if args.json:
         print(json_text(as_json(report)))
     elif args.html is None:

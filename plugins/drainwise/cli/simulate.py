@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
             watch,
         )
     if args.html is not None:
-        write_whole(args.html, page(found, _command(args)), "page")
+        write_whole(args.html, page(found, _command(args), int(time.time())), "page")
     if args.json:
         from drainwise.simulate.results import as_json
 

@@ -47,7 +47,8 @@ ENDS = (IN_TIME, LATE, VACATED, WITHDRAWN, OPEN)
 class ReportedOrder:
     """One order; times in UNIX s, wastes in core-seconds, those of an end that is not known None.
 
-    believed: its pilot promised something; else predicted is what was expected of it.
+    believed: its pilot promised something; else predicted is what was expected of it. policy: by which it was chosen,
+    "" where that is not known.
     """
 
     run: str
@@ -64,6 +65,7 @@ class ReportedOrder:
     realised: int | None = None
     identity: PilotIdentity = ANYBODY
     node: str = ""
+    policy: str = ""
 
     @property
     def freed(self) -> bool:
@@ -118,6 +120,7 @@ def _ordered(event: Event) -> ReportedOrder:
         predicted=round(number(event, "promised")),
         identity=identity_in(event),
         node=_node_in(event),
+        policy=policy if isinstance(policy := event.get("policy"), str) else "",
     )
 
 

@@ -22,8 +22,11 @@ _FROM = 0.01  # core-hours: less is drawn as this much where scales are logarith
 _BINS = (5, 10, 20, 30, 60, 120, 240, 480, 1440)  # minutes
 
 
-def page(report: Report) -> str:
-    """Return the whole page as HTML. Names are a user's word: escaped, and without control characters."""
+def page(report: Report, made: int, journal: str = "", machine: str = "") -> str:
+    """Return the whole page as HTML. Names are a user's word: escaped, and without control characters.
+
+    made: now, UNIX s. journal: the file that was read, on `machine`; it names the pool.
+    """
     filters = {"core_hours": core_hours, "clock": clock, "duration": _duration, "hours": _hours}
     return template_beside(__file__, _TEMPLATE, filters).render(
         report=report,
@@ -32,6 +35,10 @@ def page(report: Report) -> str:
         part_headings=_PART_HEADINGS,
         in_time=IN_TIME,
         vacated=VACATED,
+        policies=sorted({one.policy for one in report.pilots if one.policy}),
+        made=made,
+        journal=journal,
+        machine=machine,
     )
 
 

@@ -1,18 +1,26 @@
 """A self-contained page from a template beside the module that fills it; what files and users say is escaped.
 
 Templates extend `base.html.j2`, which has the one style of all pages, and include `plots.html.j2` for their drawings.
+A page fetches nothing and runs no script: its Content-Security-Policy allows the one style sheet by its hash, and no
+more.
 """
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 
 import jinja2
 
+from drainwise import __version__
 from drainwise.common.printable import printable
 from drainwise.page.svg import STYLE
+
+_LONGEST_NAME = 36
+"""Characters of a name in a table: a user may choose one of any length."""
 
 
 def template_beside(
@@ -24,19 +32,33 @@ def template_beside(
     return environment.get_template(name)
 
 
+def content_policy(style: str) -> str:
+    """Return the Content-Security-Policy of a page whose one style element holds `style`."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
 @functools.cache
 def _environment(directory: str) -> jinja2.Environment:
     """Return the one that keeps the templates of a directory, each compiled once, beside those of this folder."""
+    here = os.path.dirname(os.path.abspath(__file__))
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([directory, os.path.dirname(os.path.abspath(__file__))]),
+        loader=jinja2.FileSystemLoader([directory, here]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["plot_style"] = STYLE
+    with open(os.path.join(here, "style.css"), encoding="utf-8") as file:
+        style = f"\n{STYLE}\n{file.read()}"
+    environment.filters["short"] = _short
+    environment.globals.update(style=style, policy_of_content=content_policy(style), version=__version__)
     return environment
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def _printable(value: object) -> object:

@@ -6,6 +6,7 @@ admits only characters that mean nothing there: no quotes, `$`, backticks, blank
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -117,6 +118,19 @@ def url(longest: int = 150) -> TextKind[str]:
 
     expected = f"a URL such as https://%h:8443 (%h: the node's name) of at most {longest} characters"
     return TextKind("URL", "http or https", expected, _as_it_is(is_right), str)
+
+
+def ip_address() -> TextKind[str]:
+    """Return the kind of an IPv4 or IPv6 address."""
+
+    def is_right(text: str) -> bool:
+        try:
+            return str(ipaddress.ip_address(text)) == text
+        except ValueError:
+            return False
+
+    expected = "an IP address such as 127.0.0.1, ::1 or 0.0.0.0, in its usual spelling"
+    return TextKind("address", "IPv4 or IPv6", expected, _as_it_is(is_right), str)
 
 
 def word() -> TextKind[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
+from drainwise.siteconfig.export_sections import MetricsSection, PageSection
 from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection, KindSection
 from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import (
@@ -204,22 +205,6 @@ class AgentSection:
 
 
 @dataclass(frozen=True)
-class MetricsSection:
-    """The agent's metrics for Prometheus; it needs prometheus_client (`pip install drainwise[metrics]`)."""
-
-    port: int | None = optional(
-        integer(1024, 65535),
-        "9877",
-        "the agent serves its metrics there over HTTP, on 127.0.0.1 alone; left out: it does not",
-    )
-    textfile: str | None = optional(
-        path(),
-        "/var/lib/prometheus/node-exporter/drainwise.prom",
-        "the agent writes its metrics there after each cycle, for node_exporter's textfile collector",
-    )
-
-
-@dataclass(frozen=True)
 class SiteConfig:
     """The whole site file; `file` is where it was read from.
 
@@ -241,6 +226,7 @@ class SiteConfig:
     journal: JournalSection = JournalSection()
     agent: AgentSection = AgentSection()
     metrics: MetricsSection = MetricsSection()
+    page: PageSection = PageSection()
     kinds: Mapping[str, KindSection] = field(default_factory=dict, hash=False)
     others: Mapping[str, Any] = field(default_factory=dict, hash=False)
 

@@ -17,6 +17,8 @@ import socket
 import ssl
 import sys
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from drainwise.common.printable import ascii_line
 from drainwise.facts.errors import FeatureError
@@ -38,32 +40,33 @@ FAIR_SECS = {False: 1.0, True: 2.0}
 _OTHER_DESCRIPTORS = 64
 _PAUSE = 0.01
 
+S = TypeVar("S", bound="BoundedServer")
 
-class FeatureServer:
-    """Serves the directories below `root`. Port 0 takes a free port; `server_address` says which.
 
-    context: makes it https. Raises FeatureError when it cannot serve.
+class BoundedServer:
+    """Gives `answer` of the head of each request. Port 0 takes a free port; `server_address` says which.
+
+    context: makes it https. most: connections that are open at a time. Raises OSError when it cannot listen.
     """
 
     def __init__(
-        self, root: str, host: str = "127.0.0.1", port: int = 0, context: ssl.SSLContext | None = None
+        self,
+        answer: Callable[[bytes], bytes],
+        host: str = "127.0.0.1",
+        port: int = 0,
+        context: ssl.SSLContext | None = None,
+        most: int = MOST_CONNECTIONS,
     ) -> None:
-        if not os.path.isdir(root):
-            raise FeatureError(f"{root}: expected a directory")
-        self.root = os.path.abspath(root)
-        self._context = context
-        self._most = min(MOST_CONNECTIONS, _descriptors() - _OTHER_DESCRIPTORS)
+        self._answer, self._context = answer, context
+        self._most = min(most, _descriptors(most + _OTHER_DESCRIPTORS) - _OTHER_DESCRIPTORS)
         self._secure: set[ClientConnection] = set()
         self._turns: dict[asyncio.Future[None], None] = {}
         self._open: dict[ClientConnection, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ended = threading.Event()
-        try:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._listening = socket.create_server((host, port), family=family, backlog=QUEUE)
-        except (OSError, OverflowError) as error:
-            raise FeatureError(f"cannot listen on {host} port {port}: {error}") from None
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listening = socket.create_server((host, port), family=family, backlog=QUEUE)
         self._listening.setblocking(False)
         self.server_address: tuple[str, int] = self._listening.getsockname()[:2]
 
@@ -73,7 +76,7 @@ class FeatureServer:
         host, port = self.server_address
         return f"http{'s' if self._context else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
-    def __enter__(self) -> FeatureServer:
+    def __enter__(self: S) -> S:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,7 +117,7 @@ class FeatureServer:
             except OSError:  # it has gone already, or the machine has no room for one more
                 await asyncio.sleep(_PAUSE)
                 continue
-            one = ClientConnection(loop, functools.partial(answer, self.root), self._forget, SILENT_SECS)
+            one = ClientConnection(loop, self._answer, self._forget, SILENT_SECS)
             self._open[one] = None
             one.admission = loop.create_task(self._admit(loop, client, one))
             await asyncio.sleep(0)
@@ -167,6 +170,24 @@ class FeatureServer:
             waiting.set_result(None)
 
 
+class FeatureServer(BoundedServer):
+    """Serves the directories below `root`; the rest as in `BoundedServer`.
+
+    Raises FeatureError when it cannot serve.
+    """
+
+    def __init__(
+        self, root: str, host: str = "127.0.0.1", port: int = 0, context: ssl.SSLContext | None = None
+    ) -> None:
+        if not os.path.isdir(root):
+            raise FeatureError(f"{root}: expected a directory")
+        self.root = os.path.abspath(root)
+        try:
+            super().__init__(functools.partial(answer, self.root), host, port, context)
+        except (OSError, OverflowError) as error:
+            raise FeatureError(f"cannot listen on {host} port {port}: {error}") from None
+
+
 async def _until_readable(loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
     """Wait for a first byte: until then a client costs nothing but its socket."""
     heard = asyncio.Event()
@@ -188,9 +209,8 @@ def tls_context(certificate: str, key: str | None) -> ssl.SSLContext:
     return context
 
 
-def _descriptors() -> int:
-    """Return how many files this process may open, after having asked for enough."""
-    least = MOST_CONNECTIONS + _OTHER_DESCRIPTORS
+def _descriptors(least: int) -> int:
+    """Return how many files this process may open, after having asked for that many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = least if hard == resource.RLIM_INFINITY else min(least, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

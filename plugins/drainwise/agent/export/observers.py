@@ -1,0 +1,30 @@
+"""Set up what the agent exports, as the site file says: called once, before the first cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from drainwise.agent.export.metrics_export import answers_of, metrics_observer
+from drainwise.agent.export.page_export import page_observer
+from drainwise.siteconfig import SiteConfig
+
+if TYPE_CHECKING:
+    from drainwise.agent.cycle import Cycle
+
+
+def observers_of(
+    site: SiteConfig, pool: str, policy: str, say: Callable[[str], None]
+) -> tuple[Callable[[Cycle], None], ...]:
+    """Return what to call with each cycle that has ended.
+
+    pool: the pool in words; policy: with which the agent begins. `say` takes a line of the log. Raises
+    ConfigurationError for what this machine lacks, or for a file that cannot be read.
+    """
+    answers = None if site.metrics.port is None else answers_of(site.metrics, site.file)
+    served = answers if site.page.served == "yes" else None
+    found = (
+        page_observer(site.page, pool, policy, say, served),
+        metrics_observer(site.metrics, site.file, policy, say, answers),
+    )
+    return tuple(one for one in found if one is not None)
