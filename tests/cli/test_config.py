@@ -48,7 +48,7 @@ def test_a_wrong_site_file_writes_nothing(site: Path, tmp_path: Path, capsys: py
     assert main(["config", "htcondor", "--role", "all", "--site", str(site), "--out", str(out)]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.startswith(f"drainwise: {site}: [htcondor] cron_period = '60': expected a duration from")
+    assert shown.err.startswith(f"drainwise: {site}:2: [htcondor] cron_period = '60': expected a duration from")
     assert not out.exists()
 
 

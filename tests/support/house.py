@@ -88,7 +88,7 @@ HOUSE = {
     "page": Room(EVERYWHERE, "anybody", "common"),
     "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
     "estimate.records": Room(JOB, "job's user, anybody", "facts"),
-    "validate": Room(USER, "user", "common facts launch launch.choice siteconfig"),
+    "validate": Room(USER, "user", "common facts launch launch.choice"),
     "launch": Room(USER, "user", "facts launch.choice"),
     "launch.choice": Room(EVERYWHERE, "anybody", "facts"),
     "launch.files": Room(USER, "user", "common facts launch.choice"),
@@ -139,6 +139,7 @@ HOUSE = {
     "cli.feature_commands": Room(
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
     ),
+    "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli.doctor": Room(
         EVERYWHERE, "who types the command", "cli cli.screen common doctor facts pool siteconfig systems"
@@ -146,9 +147,9 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.feature_commands cli.screen common estimate estimate.records facts features identity install "
-        "journal launch launch.choice launch.files launch.run launch.this_machine local node pilot pilot.decide "
-        "pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
+        "agent cli.command_line cli.feature_commands cli.screen common estimate estimate.records facts features "
+        "identity install journal launch launch.choice launch.files launch.run launch.this_machine local node "
+        "pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
         "systems validate",
         plain=False,
     ),
