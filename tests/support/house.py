@@ -140,6 +140,7 @@ HOUSE = {
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
     ),
     "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
+    "cli.config_commands": Room(EVERYWHERE, "who types the command", "common install local siteconfig", plain=False),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli.doctor": Room(
         EVERYWHERE, "who types the command", "cli cli.screen common doctor facts pool siteconfig systems"
@@ -147,10 +148,10 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent cli.command_line cli.feature_commands cli.screen common estimate estimate.records facts features "
-        "identity install journal launch launch.choice launch.files launch.run launch.this_machine local node "
-        "pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate simulate.policies siteconfig "
-        "systems validate",
+        "agent cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate estimate.records "
+        "facts features identity install journal launch launch.choice launch.files launch.run launch.this_machine "
+        "local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate "
+        "simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }
