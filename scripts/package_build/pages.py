@@ -8,7 +8,8 @@ import shtab
 from build_manpages.manpage import Manpage
 
 from drainwise import __version__
-from drainwise.cli.main import COMMANDS, whole_parser
+from drainwise.cli.command_line.commands import COMMANDS
+from drainwise.cli.main import whole_parser
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 
 BASH, ZSH = "/usr/share/bash-completion/completions/drainwise", "/usr/share/zsh/vendor-completions/_drainwise"

@@ -131,7 +131,8 @@ def test_before_the_first_start_the_way_is_told(capsys: pytest.CaptureFixture[st
     assert "drainwise local start" in said(capsys, *words, code=2)
 
 
-def test_a_time_has_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["local", "submit", "--account", "alice", "--wall", "3600", "--", "true"])
-    assert left.value.code == 2 and "90s, 30m or 1h30m" in capsys.readouterr().err
+def test_a_time_without_a_unit_is_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "account", "alice", "--quota", "32")
+    said(capsys, "submit", "--account", "alice", "--wall", "3600", "--", "true")
+    [job] = json.loads(said(capsys, "queue", "--json"))
+    assert job["wall_limit"] == 3600

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import types
@@ -14,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import drainwise
-from drainwise.cli.main import COMMANDS, main
+from drainwise.cli.command_line.commands import COMMANDS, GROUPS
+from drainwise.cli.main import main
 from drainwise.facts import errors
 
 PLUGINS = str(Path(drainwise.__file__).parents[1])
@@ -41,7 +44,9 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         main(["--help"])
     shown = capsys.readouterr().out
-    assert all(f"    {name} " in shown for name in COMMANDS)
+    at = [shown.index(f"\n{title}:\n") for title in GROUPS]
+    assert at == sorted(at)
+    assert [line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]", line)] == list(COMMANDS)
 
 
 def test_the_package_is_a_program() -> None:
@@ -109,9 +114,6 @@ def test_a_package_for_another_python_is_one_line(
     said = capsys.readouterr().err
     assert said.startswith(f"drainwise: a Python package cannot be loaded by {sys.executable}, Python 3.")
     assert said.endswith(": one of numpy, jinja2, htcondor: IMPORTANT: PLEASE READ THIS: install it for this Python\n")
-    command(monkeypatch, ImportError("cannot import name", name="drainwise.x"))
-    with pytest.raises(ImportError):
-        main(["status"])
 
 
 def test_where_pip_has_not_installed_drainwise_its_extras_are_not_named(
@@ -130,10 +132,36 @@ def test_where_pip_has_not_installed_drainwise_its_extras_are_not_named(
     assert said.endswith(f": install htcondor for {sys.executable}, from the distribution or by pip\n")
 
 
-def test_a_module_of_our_own_that_is_missing_is_a_bug_and_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    command(monkeypatch, ModuleNotFoundError("No module named 'drainwise.x'", name="drainwise.x"))
-    with pytest.raises(ModuleNotFoundError):
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ModuleNotFoundError("No module named 'drainwise.x'", name="drainwise.x"),
+        ImportError("cannot import name", name="drainwise.x"),
+        RecursionError("maximum recursion depth exceeded"),
+        OverflowError("int too large to convert\nto float"),
+        OSError(errno.EMFILE, "Too many open files"),
+    ],
+)
+def test_a_fault_that_nobody_foresaw_is_one_line_that_says_how_to_report_it(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback reaches a user who has not asked for it."""
+    command(monkeypatch, fault)
+    assert main(["status"]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"drainwise: a fault of drainwise itself: {type(fault).__name__}: ")
+    assert ", at test_main.py:" in line and "drainwise doctor --bundle" in line
+    monkeypatch.setenv("DRAINWISE_TRACEBACK", "1")
+    with pytest.raises(type(fault)):
         main(["status"])
+
+
+def test_a_file_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(monkeypatch, PermissionError(errno.EACCES, "Permission denied", "/a\x1bb"))
+    assert main(["status"]) == 1
+    assert capsys.readouterr().err == "drainwise: '/a\\x1bb': Permission denied\n"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import drainwise
 from built_packages import OLDER, built
 from clean_machine import InstalledMachine
-from drainwise.cli.main import COMMANDS
+from drainwise.cli.command_line.commands import COMMANDS
 from package_build.clone import PACKAGES, ROOT
 
 pytestmark = pytest.mark.daemons

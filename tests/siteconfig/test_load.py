@@ -15,6 +15,8 @@ from drainwise.cli.config import markdown
 from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig import SiteConfig, load
+from drainwise.siteconfig.effective import effective_values
+from drainwise.siteconfig.load import examine
 from drainwise.siteconfig.schema import keys
 from drainwise.siteconfig.table import Key
 from drainwise.systems import find
@@ -85,7 +87,7 @@ def test_a_file_may_leave_everything_out(site: Path, text: str) -> None:
         ("Grace = 2h", "Grace", "2h", "perhaps grace"),
         ("heartbeat_limit = 1h", "heartbeat_limit", "1h", "in section [pilot]"),
         ("zzz = 1", "zzz", "1", "one of the keys policy, horizon"),
-        ("grace = 2h\ngrace = 3h", "grace", "3h", "the key once (again on line 3)"),
+        ("grace = 2h\ngrace = 3h", "grace", "3h", "the key once; it stands on line 2, too"),
     ],
 )
 def test_a_wrong_key_or_value_is_refused_with_its_place(
@@ -95,7 +97,8 @@ def test_a_wrong_key_or_value_is_refused_with_its_place(
     fault = fault_of(site, f"[reclaim]\n{line}\n")
     assert (fault.file, fault.section, fault.key, fault.value, fault.exit_code) == (str(site), "reclaim", key, value, 2)
     assert expected in fault.expected
-    assert str(fault) == f"{site}: [reclaim] {key} = {value!r}: expected {fault.expected}"
+    assert str(fault) == f"{site}:{fault.line}: [reclaim] {key} = {value!r}: expected {fault.expected}"
+    assert fault.line == line.count("\n") + 2
 
 
 @pytest.mark.parametrize(
@@ -126,20 +129,20 @@ def test_a_value_that_would_be_code_is_refused(site: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value", "expected"),
     [
-        ("[reclaims]\n", "[reclaims]", "[reclaim] on line 1"),
+        ("[reclaims]\n", "[reclaims]", "[reclaim]"),
         (
             "[xyz]\n",
             "[xyz]",
             "[features], [pilot], [observer], [clients], [htcondor], [slurm], [local], [reclaim], [trust], [identity],"
-            " [journal], [agent], [metrics], [page] on line 1",
+            " [journal], [agent], [metrics], [page]",
         ),
         ("[DEFAULT]\n", "[DEFAULT]", "a section of"),
-        ("[features\n", "[features", "on line 1"),
-        ("[pilot]\n[features]\n[pilot]\n", "[pilot]", "the section once (again on line 3)"),
-        ("grace = 1h\n", "grace = 1h", "a [section] before the first key on line 1"),
-        ("[pilot]\nnonsense\n", "nonsense", "key = value on line 2"),
-        ("[pilot]\n= 3\n", "= 3", "key = value on line 2"),
-        ("[pilot]\nheartbeat_limit : 1h\n", "heartbeat_limit : 1h", "key = value on line 2"),
+        ("[features\n", "[features", "[features]"),
+        ("[pilot]\n[features]\n[pilot]\n", "[pilot]", "the section once"),
+        ("grace = 1h\n", "grace = 1h", "a [section] before the first key"),
+        ("[pilot]\nnonsense\n", "nonsense", "key = value"),
+        ("[pilot]\n= 3\n", "= 3", "key = value"),
+        ("[pilot]\nheartbeat_limit : 1h\n", "heartbeat_limit : 1h", "key = value"),
     ],
 )
 def test_a_line_that_is_not_understood_is_refused_with_its_number(
@@ -149,7 +152,7 @@ def test_a_line_that_is_not_understood_is_refused_with_its_number(
     fault = fault_of(site, text)
     assert fault.value == value
     assert expected in fault.expected
-    assert str(fault).startswith(f"{site}: ")
+    assert str(fault).startswith(f"{site}:{len(text.splitlines())}: ")
 
 
 def test_a_continued_value_is_not_taken_over(site: Path) -> None:
@@ -318,10 +321,45 @@ def test_a_batch_system_of_a_package_has_a_section_of_its_own(site: Path) -> Non
         ("[toy]\nperiods = 2h", "periods", "a known key, perhaps period"),
         ("[toy]\nperiod = 2m", "period", "at most [agent] period"),
         ("[plain]\nhost = `id`", "host", "at most 200 letters"),
-        ("[plain]\nhost = a\nhost = b", "host", "the key once (again on line 3)"),
+        ("[plain]\nhost = a\nhost = b", "host", "the key once; it stands on line 2, too"),
     ],
 )
 def test_a_fault_in_it_is_refused_as_in_any_other(site: Path, text: str, key: str, expected: str) -> None:
     fault = fault_of(site, text)
     assert fault.key == key
     assert fault.expected.startswith(expected)
+
+
+def test_all_faults_of_a_file_are_found_at_once_in_the_order_of_their_lines(site: Path) -> None:
+    """Lines, keys, values and contradictions; the keys of a section that there is not are no further faults."""
+    site.write_text(
+        "[reclaim]\ngrace = 90\nnonsense\nmin_age = 1h\n[no such]\nkey = 1\n[agent]\nperiod = 15m\n[pilot]\nhb = 1h\n"
+    )
+    faults = examine(str(site)).faults
+    assert [(one.line, one.section, one.key) for one in faults] == [
+        (2, "reclaim", "grace"),
+        (3, "reclaim", ""),
+        (5, "", ""),
+        (10, "pilot", "hb"),
+        (0, "agent", "longest_pause"),
+    ]
+    with pytest.raises(ConfigurationError) as caught:
+        load(str(site))
+    assert str(caught.value).startswith(f"{site}:2: [reclaim] grace = '90': expected a duration")
+    assert str(caught.value).endswith(" (4 more: `drainwise config check` shows all)")
+
+
+def test_a_default_in_the_place_of_a_wrong_value_contradicts_nothing(site: Path) -> None:
+    """`grace` may not be above `max_grace`: which of both is wrong is seen when the unit is there."""
+    site.write_text("[reclaim]\nmax_grace = 3\ngrace = 2d\n")
+    assert [one.key for one in examine(str(site)).faults] == ["max_grace"]
+
+
+def test_every_value_that_counts_is_known_with_its_origin(site: Path) -> None:
+    site.write_text("[reclaim]\n\ngrace = 3h\n[kind old]\nhost = a*\n")
+    values = {(one.section, one.key): one for one in effective_values(examine(str(site)))}
+    assert (values["reclaim", "grace"].value, values["reclaim", "grace"].line) == ("3h", 3)
+    assert (values["reclaim", "margin"].value, values["reclaim", "margin"].line) == ("15m", 0)
+    assert (values["features", "hs06"].value, values["features", "hs06"].line) == ("", 0)
+    assert (values["kind old", "host"].value, values["kind old", "host"].line) == ("a*", 5)
+    assert {(key.section, key.name) for key in keys()} <= set(values)

@@ -90,7 +90,7 @@ HOUSE = {
     "page": Room(EVERYWHERE, "anybody", "common"),
     "estimate": Room(JOB, "job's user, anybody", "common estimate.records facts features page"),
     "estimate.records": Room(JOB, "job's user, anybody", "facts"),
-    "validate": Room(USER, "user", "common facts launch launch.choice siteconfig"),
+    "validate": Room(USER, "user", "common facts launch launch.choice"),
     "launch": Room(USER, "user", "facts launch.choice"),
     "launch.choice": Room(EVERYWHERE, "anybody", "facts"),
     "launch.files": Room(USER, "user", "common facts launch.choice"),
@@ -148,6 +148,8 @@ HOUSE = {
     "cli.feature_commands": Room(
         EVERYWHERE, "who types the command", "common facts features features.serve node prologs"
     ),
+    "cli.command_line": Room(EVERYWHERE, "who types the command", "common facts systems"),
+    "cli.config_commands": Room(EVERYWHERE, "who types the command", "common install local siteconfig", plain=False),
     "cli.screen": Room(EVERYWHERE, "who types the command", "agent common facts reclaim"),
     "cli.doctor": Room(
         EVERYWHERE, "who types the command", "cli cli.screen common doctor facts pool siteconfig systems"
@@ -155,9 +157,10 @@ HOUSE = {
     "cli": Room(
         EVERYWHERE,
         "who types the command",
-        "agent agent.export cli.feature_commands cli.screen common estimate estimate.records facts features "
-        "identity install journal launch launch.choice launch.files launch.run launch.this_machine local node "
-        "pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests service simulate "
+        "agent agent.export cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate "
+        "estimate.records facts features identity install journal launch launch.choice launch.files launch.run "
+        "launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen "
+        "requests service simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
     ),

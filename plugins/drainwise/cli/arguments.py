@@ -11,18 +11,48 @@ from collections.abc import Callable
 
 from drainwise.cli.screen.wanted import STATES, PilotFilter
 from drainwise.facts.errors import UsageError
+from drainwise.facts.written_units import format_duration, parse_duration
 
 _FILTERS = ("user", "account", "node", "state")
 
+LONGEST = 3650 * 86400
+"""The longest time that an option takes, in seconds: ten years."""
+TIME_FORMS = "seconds, or a time such as 90s, 30m, 2h or 1d12h"
 
-def seconds(text: str) -> int:
-    """Return the seconds of `90`, `90s`, `30m` or `1h30m`; for argparse. Raises ArgumentTypeError."""
-    from drainwise.siteconfig.units import parse_duration
 
+def seconds(least: int = 0, most: int = LONGEST) -> Callable[[str], int]:
+    """Return a type for times from `least` to `most` seconds: `90`, `90s`, `30m`, `2h` or `1d12h`."""
+
+    def read(text: str) -> int:
+        value = _time(text)
+        if not least <= value <= most or value != int(value):
+            raise _no_time(text, format_duration(least), format_duration(most), " in whole seconds")
+        return int(value)
+
+    return read
+
+
+def fine_seconds(least: float = 0, most: float = LONGEST) -> Callable[[str], float]:
+    """Return a type for such times, of which seconds without a unit may have a fraction: `0.5`."""
+
+    def read(text: str) -> float:
+        value = _time(text)
+        if not least <= value <= most:
+            raise _no_time(text, f"{least:g}s", format_duration(int(most)))
+        return value
+
+    return read
+
+
+def _time(text: str) -> float:
     try:
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else parse_duration(text)
+        return float(parse_duration(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected seconds, or a duration such as 30m or 2h") from None
+        return _float(text)
+
+
+def _no_time(text: str, least: str, most: str, more: str = "") -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"{text[:80]!r}: expected {TIME_FORMS}, from {least} to {most}{more}")
 
 
 def whole(least: int | None = None, most: int = 10**11) -> Callable[[str], int]:
@@ -53,7 +83,7 @@ def number(least: float | None = None, most: float = math.inf) -> Callable[[str]
 
 def _float(text: str) -> float:
     try:
-        return math.nan if "_" in text else float(text)
+        return math.nan if "_" in text or not text.isascii() else float(text)
     except ValueError:
         return math.nan
 

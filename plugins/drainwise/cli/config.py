@@ -1,4 +1,4 @@
-"""`drainwise config SYSTEM | keys | example`: the files of each machine from the site file; all its keys."""
+"""`drainwise config SYSTEM | check | keys | example`: files of each machine from the site file, its faults and keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from drainwise.cli.config_commands.check import add_check, check_site_file
+from drainwise.common.printable import printable
+from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 from drainwise.siteconfig.feature_sections import CONDITIONS, KIND, KindSection
 from drainwise.siteconfig.schema import SECTIONS
@@ -23,10 +26,10 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its sub-commands."""
-    parser = subparsers.add_parser("config", help="render the batch system's configuration from the site file")
+    parser = subparsers.add_parser("config", help="check the site file; write the batch system's configuration from it")
     found = list(offering(System.render))
     names = " | ".join(one.name for one in found)
-    actions = parser.add_subparsers(dest="action", metavar=f"{names} | keys | example", required=True)
+    actions = parser.add_subparsers(dest="action", metavar=f"{names} | check | keys | example", required=True)
     text = "print, or write below a directory, the files of a machine"
     for system in found:
         rendered = actions.add_parser(system.name, help=text, description=text)
@@ -35,7 +38,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         rendered.add_argument(
             "--out", metavar="DIR", help="write the tree below DIR (/ installs it) instead of printing it"
         )
+        rendered.add_argument(
+            "--diff",
+            action="store_true",
+            help="with --out: show what would change below DIR, and write nothing; ends with 1 where something would",
+        )
         tried(system, partial(system.add_render_options, rendered), None)
+    add_check(actions)
     actions.add_parser("keys", help="print the table of the site file's keys as Markdown")
     actions.add_parser("example", help="print a site file in which every key is explained")
     parser.set_defaults(run=run)
@@ -46,8 +55,22 @@ def run(args: argparse.Namespace) -> int:
     if args.action in {"keys", "example"}:
         print(markdown() if args.action == "keys" else example(), end="")
         return 0
+    if args.action == "check":
+        return check_site_file(args)
+    if args.diff and args.out is None:
+        raise UsageError("--diff: give --out DIR, the tree to compare with (/ is this machine)")
     system = named(args.action, System.render, "config")
-    return _files(system.render(load(args.site), args), args.out)
+    files = system.render(load(args.site), args)
+    return _differences(files, args.out) if args.diff else _files(files, args.out)
+
+
+def _differences(files: Sequence[RenderedFile], out: str) -> int:
+    """Show what writing them would change; 1 where it would change something."""
+    from drainwise.cli.config_commands.diff import changes
+
+    lines = list(changes(files, out))
+    print("\n".join(map(printable, lines)) or f"{out} is as it would be written: nothing would change")
+    return 1 if lines else 0
 
 
 def _files(files: Sequence[RenderedFile], out: str | None) -> int:
@@ -61,9 +84,10 @@ def _files(files: Sequence[RenderedFile], out: str | None) -> int:
             print(file.text, end="")
         return 0
     written, kept = sparing_edited(files, out)
-    write_tree(written, out)
+    changed = write_tree(written, out)
     for file in written:
-        print(f"wrote {os.path.join(out, file.path.lstrip('/'))}")
+        done = "wrote" if file.path in changed else "unchanged"
+        print(f"{done} {os.path.join(out, file.path.lstrip('/'))}")
     for line in said_of(kept, out):
         print(line, file=sys.stderr)
     return 1 if kept else 0

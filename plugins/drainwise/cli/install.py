@@ -62,9 +62,9 @@ def run(args: argparse.Namespace) -> int:
     open_to_users(scripts, "/")
     written, kept = sparing_edited((*scripts, *files), "/")
     written += _of_package(defaults)
-    write_tree(written, "/")
+    changed = write_tree(written, "/")
     for file in written:
-        print(f"wrote {file.path}")
+        print(f"{'wrote' if file.path in changed else 'unchanged'} {file.path}")
     for line in said_of(kept, "/"):
         print(line, file=sys.stderr)
     return 1 if kept else 0

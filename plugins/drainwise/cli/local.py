@@ -7,7 +7,7 @@ import signal
 import sys
 
 from drainwise.cli import local_jobs
-from drainwise.cli.arguments import whole
+from drainwise.cli.arguments import seconds, whole
 from drainwise.cli.text import json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
@@ -16,7 +16,6 @@ from drainwise.local.job import AccountQuota, parse_nodes
 from drainwise.local.leases import DaemonSettings
 from drainwise.local.store import LocalStore
 from drainwise.local.system import add_directory, default_directory
-from drainwise.siteconfig.units import parse_duration
 
 DEFAULT_WALL_LIMIT = "1d"
 
@@ -43,13 +42,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="in all, with those that it has returned; 0: none",
     )
     part.add_argument(
-        "--within", metavar="TIME", type=_duration, help="no more are asked for after TIME, such as 2h (default: never)"
+        "--within",
+        metavar="DURATION",
+        type=seconds(),
+        help="no more are asked for after that, such as 2h (default: never)",
     )
     part.add_argument("--chunk", type=whole(1), default=1, metavar="N", help="cores that are of use only together")
     wait = _action(actions, "wait", "wait until jobs have ended; 1 when one did not end with 0")
     wait.add_argument("job", type=whole(), nargs="*", help="number of a job (default: all that wait or run)")
     wait.add_argument(
-        "--timeout", metavar="TIME", type=_duration, help="give up after TIME, such as 10m, and end with 1"
+        "--timeout", metavar="DURATION", type=seconds(), help="give up after that, such as 10m, and end with 1"
     )
     parser.set_defaults(run=run)
 
@@ -70,7 +72,7 @@ def _add_daemon(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             "--nodes", metavar="NxC", help="N made-up nodes of C cores, such as 4x16 (default: those of the last start)"
         )
         action.add_argument(
-            "--kill-wait", metavar="TIME", type=_duration, default=10, help="from SIGTERM to SIGKILL (default: 10s)"
+            "--kill-wait", metavar="DURATION", type=seconds(), default=10, help="from SIGTERM to SIGKILL (default: 10s)"
         )
     serve.add_argument("--foreground", action="store_true", help="show the log here instead of writing it to a file")
     serve.add_argument("--kill-leases", action="store_true", help="end the leases, too, when it is interrupted")
@@ -95,7 +97,7 @@ def _add_submit(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     submit.add_argument("--user", metavar="NAME", help="whose pilots they are called (default: the login name)")
     submit.add_argument("--cores", type=whole(), default=1, help="of one node (default: 1)")
     submit.add_argument(
-        "--wall", metavar="TIME", type=_duration, default=DEFAULT_WALL_LIMIT, help="longest run time (default: 1d)"
+        "--wall", metavar="DURATION", type=seconds(), default=DEFAULT_WALL_LIMIT, help="longest run time (default: 1d)"
     )
     submit.add_argument(
         "--priority", type=whole(), default=0, help="of one account the highest starts first (default: 0)"
@@ -175,12 +177,3 @@ def _account(args: argparse.Namespace, directory: str) -> int:
     if cores and owed > cores and (change or args.name is None):
         print(f"drainwise: the quotas promise {owed} cores, the nodes have {cores}", file=sys.stderr)
     return 0
-
-
-def _duration(text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!a}: expected a time with its unit, such as 90s, 30m or 1h30m"
-        ) from None

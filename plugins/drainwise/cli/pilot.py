@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 
-from drainwise.cli.arguments import number, whole
+from drainwise.cli.arguments import fine_seconds, whole
 from drainwise.cli.feature_commands.places import add_metadata_option, with_metadata
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.settings import WHILE_DRAINING, PilotSettings
@@ -43,7 +43,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--cores", type=whole(), metavar="N", help="cores (default: all that $JOBFEATURES says; narrows it)"
     )
     action.add_argument(
-        "--seconds", type=number(), metavar="S", help="length from now (default: what $JOBFEATURES says; narrows it)"
+        "--seconds",
+        type=fine_seconds(),
+        metavar="DURATION",
+        help="length from now, seconds or such as 2h (default: what $JOBFEATURES says; narrows it)",
     )
     source = action.add_mutually_exclusive_group(required=True)
     source.add_argument("--queue", metavar="DIR", help="directory of payloads, NAME.json each")
@@ -55,7 +58,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default = getattr(_DEFAULTS, name)
         option = f"--{name.replace('_', '-')}"
         action.add_argument(
-            option, type=number(), metavar="S", default=default, help=f"seconds: {text} (default: {default:g})"
+            option,
+            type=fine_seconds(),
+            metavar="DURATION",
+            default=default,
+            help=f"seconds, or such as 2m: {text} (default: {default:g})",
         )
     action.add_argument(
         "--while-draining",

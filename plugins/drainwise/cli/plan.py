@@ -40,9 +40,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--horizon",
-        type=seconds,
-        metavar="S",
-        help="the cores must be back within this: seconds, or a duration such as 2h (default: the site's)",
+        type=seconds(),
+        metavar="DURATION",
+        help="the cores must be back within this: seconds, or such as 2h (default: the site's)",
     )
     parser.add_argument(
         "--all", action="store_true", help="show every pilot that is spared, and not just 50 of each user"

@@ -53,8 +53,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--period",
-        type=seconds,
-        metavar="S",
+        type=seconds(1, 86400),
+        metavar="DURATION",
         help="with --loop: from the beginning of one cycle to the next, seconds or such as 2m (default: the site's)",
     )
     parser.add_argument("--standby", action="store_true", help="with --loop: wait while another agent acts")
@@ -72,8 +72,6 @@ def run(args: argparse.Namespace) -> int:
     if args.loop:
         if args.json:
             raise UsageError("--json goes with --once; a loop writes its decisions to the journal")
-        if args.period == 0:
-            raise UsageError("--period 0: expected 1 s or more")
         return _loop(args)
     if args.standby or args.period is not None:
         raise UsageError("--standby and --period go with --loop")

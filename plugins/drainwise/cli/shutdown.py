@@ -9,17 +9,17 @@ import os
 import sys
 import time
 
-from drainwise.cli.arguments import whole
+from drainwise.cli.arguments import seconds
 from drainwise.common.local_file import make_public
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.facts.units import duration
+from drainwise.facts.written_units import parse_duration
 from drainwise.features import planned_shutdown
 from drainwise.node.settings import NodeSettings, load
 
 DEFAULT_GRACE_SECS = 3600
 DEFAULT_SETTINGS = "/etc/drainwise/node.conf"
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-TIMES = "expected UNIX seconds, a date such as 2026-11-21T18:00 or 2026-11-21T18:00+01:00, or +2h, +30m, +90s"
+TIMES = "expected UNIX seconds, a date such as 2026-11-21T18:00 or 2026-11-21T18:00+01:00, or +2h, +30m, +1h30m"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,9 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--file", metavar="PATH", help="the plan (default: the shutdown_file of the settings)")
     parser.add_argument(
         "--grace",
-        metavar="SECS",
-        type=whole(),
-        help=f"least notice (default: the grace_secs of the settings, else {DEFAULT_GRACE_SECS})",
+        metavar="DURATION",
+        type=seconds(),
+        help=f"least notice, seconds or such as 1h (default: grace_secs of the settings, else {DEFAULT_GRACE_SECS})",
     )
     parser.add_argument(
         "--settings", metavar="PATH", default=DEFAULT_SETTINGS, help="the node's settings (default: %(default)s)"
@@ -91,16 +91,16 @@ def parse_time(text: str, now: int, option: str = "--at") -> int:
     """Parse a time of a plan.
 
     Parameters: `option` names it in a message; `text` is UNIX seconds, an ISO 8601 date and time (local when it names
-    no zone), or `+N` with a unit of s, m, h or d, counted from `now` (UNIX seconds).
+    no zone), or `+` and a duration with its units, counted from `now` (UNIX seconds).
     Returns: UNIX seconds. Raises: UsageError.
     """
     if text.isascii() and text.isdecimal() and len(text) <= 12:
         return int(text)
     if text.startswith("+"):
-        amount, unit = text[1:-1], text[-1]
-        if unit in _UNITS and amount.isascii() and amount.isdecimal() and len(amount) <= 9:
-            return now + int(amount) * _UNITS[unit]
-        raise UsageError(f"{option} {text[:40]!a}: {TIMES}")
+        try:
+            return now + parse_duration(text[1:])  # with its unit: +2 may have been meant as hours
+        except ValueError:
+            raise UsageError(f"{option} {text[:40]!a}: {TIMES}") from None
     try:
         if not (len(text) > len("2026-11-21") and text[4] == text[7] == "-"):
             # A day without an hour is a slip: midnight has often gone by. Newer Pythons also take "1111111111111".

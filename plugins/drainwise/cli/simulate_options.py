@@ -11,6 +11,7 @@ from drainwise.simulate.policies.named import CLAIRVOYANT, require_known
 from drainwise.simulate.scenario import ESTIMATES, Scenario, site_settings
 
 _MOST_CORES = 1_000_000
+_SPAN = seconds(1)
 _AS_IN_SCENARIO = "shrinking chunk cores mix moments estimates error stuck liars silent while_draining arrivals seed"
 
 
@@ -29,9 +30,9 @@ def add_site_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--lease",
-        type=_span,
+        type=_SPAN,
         default=usual.lease,
-        metavar="S",
+        metavar="DURATION",
         help="how long a pilot may stay; jobs that ask for more are left out (4d)",
     )
     group.add_argument("--stuck", type=share, default=0.0, metavar="SHARE", help="pilots whose payloads hang (0)")
@@ -73,9 +74,9 @@ def add_demand_options(parser: argparse.ArgumentParser) -> None:
         help="how often in each replication, each time from the untouched site (%(default)s)",
     )
     group.add_argument(
-        "--horizon", type=_span, default=7200, metavar="S", help="within which the cores must be back (2h)"
+        "--horizon", type=_SPAN, default=7200, metavar="DURATION", help="within which the cores must be back (2h)"
     )
-    group.add_argument("--grace", type=_span, default=86400, metavar="S", help="longest time to drain (1d)")
+    group.add_argument("--grace", type=_SPAN, default=86400, metavar="DURATION", help="longest time to drain (1d)")
     group.add_argument(
         "--estimates",
         choices=ESTIMATES,
@@ -103,23 +104,23 @@ def _add_course_options(group: argparse._ArgumentGroup, usual: Scenario) -> None
     )
     group.add_argument(
         "--period",
-        type=_span,
+        type=_SPAN,
         default=usual.period,
-        metavar="S",
+        metavar="DURATION",
         help="how often the agent looks, with --arrivals (1m)",
     )
     group.add_argument(
         "--step",
-        type=_span,
+        type=_SPAN,
         default=usual.step,
-        metavar="S",
+        metavar="DURATION",
         help="how often a policy that decides over time is asked (5m)",
     )
     group.add_argument(
         "--min-grace",
-        type=_span,
+        type=_SPAN,
         default=usual.min_grace,
-        metavar="S",
+        metavar="DURATION",
         help="shortest time that site-default lets a pilot drain (5m)",
     )
     group.add_argument(
@@ -129,7 +130,10 @@ def _add_course_options(group: argparse._ArgumentGroup, usual: Scenario) -> None
         help="what pilots start when they were ordered to leave: see the reference pilot (%(default)s)",
     )
     group.add_argument(
-        "--longest", type=_span, metavar="S", help="leave out jobs that ran longer (none): payloads are short then"
+        "--longest",
+        type=_SPAN,
+        metavar="DURATION",
+        help="leave out jobs that ran longer (none): payloads are short then",
     )
 
 
@@ -169,13 +173,6 @@ def _some_share(text: str) -> float:
     if not value:
         raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a share above 0, at most 1")
     return value
-
-
-def _span(text: str) -> int:
-    found = seconds(text)
-    if found < 1:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a second or more, such as 30m or 2h")
-    return found
 
 
 def _mix(text: str) -> tuple[tuple[int, float], ...]:

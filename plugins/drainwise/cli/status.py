@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
-from drainwise.cli.arguments import add_filters, number, wanted_of
+from drainwise.cli.arguments import add_filters, fine_seconds, wanted_of
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
@@ -53,11 +53,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--noheader", action="store_true", help="with --format: without the line of names")
     parser.add_argument(
         "--watch",
-        metavar="SECONDS",
+        metavar="DURATION",
         nargs="?",
         const=_WATCH,
-        type=number(0.1, 86400),
-        help=f"again every SECONDS (default: {_WATCH:g}) until Ctrl-C",
+        type=fine_seconds(0.1, 86400),
+        help=f"again so often, seconds or such as 2m (default: {_WATCH:g}), until Ctrl-C",
     )
 
 

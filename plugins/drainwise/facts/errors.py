@@ -34,14 +34,19 @@ class ConfigurationError(UsageError):
     """One key of a configuration file is wrong.
 
     Parameters: `file`, `section`, `key`, `value` name the place; `expected` says what would be right. What has no place
-    so narrow (a section that does not exist, a file that cannot be read) leaves `key` and `section` empty.
+    so narrow (a section that does not exist, a file that cannot be read) leaves `key` and `section` empty. `line`: of
+    the file, 0 where it is not known. `more`: a clause that ends the message.
     """
 
-    def __init__(self, file: str, section: str, key: str, value: str, expected: str) -> None:
+    def __init__(
+        self, file: str, section: str, key: str, value: str, expected: str, line: int = 0, more: str = ""
+    ) -> None:
         self.file, self.section, self.key, self.value, self.expected = file, section, key, value, expected
+        self.line = line
         name = key if key.isprintable() else repr(key)[1:-1]
-        place = f"{file}: " + (f"[{section}] " if section else "") + (f"{name} = " if key else "")
-        super().__init__(f"{place}{value!r}: expected {expected}")
+        place = f"{file}:{line}: " if line else f"{file}: "
+        place += (f"[{section}] " if section else "") + (f"{name} = " if key else "")
+        super().__init__(f"{place}{value!r}: expected {expected}{more}")
 
 
 class PayloadError(UsageError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -51,13 +52,16 @@ def _read(source: str, path: str) -> RenderedFile:
         raise UsageError(f"{source}: expected a file as `drainwise config` writes them, in ASCII") from None
 
 
-def write_tree(files: Iterable[RenderedFile], out: str) -> None:
+def write_tree(files: Iterable[RenderedFile], out: str) -> frozenset[str]:
     """Write the files below the directory `out` (`/` installs them), each by rename and in their order.
 
-    All of them lie complete beside their places before the first one is renamed. Raises UsageError when one cannot be
+    All of them lie complete beside their places before the first one is renamed. What stands there already as it would
+    be written is left alone. Returns the paths of those that were written. Raises UsageError when one cannot be
     written; the tree is then as it was.
     """
     staged: list[tuple[str, str]] = []
+    begun: list[str] = []
+    written: set[str] = set()
     try:
         for file in {file.path: file for file in files}.values():  # a machine of two roles has some files twice
             place = os.path.join(out, file.path.lstrip("/"))
@@ -65,16 +69,32 @@ def write_tree(files: Iterable[RenderedFile], out: str) -> None:
             if os.path.isdir(place):
                 raise UsageError(f"{place}: a directory stands where a file must be written")
             temporary = f"{os.path.dirname(place)}/.{os.path.basename(place)}.new"  # batch systems pass over dot files
+            begun.append(temporary)
+            if _stands(file, place):
+                continue
             staged.append((temporary, place))
+            written.add(file.path)
             _write(temporary, file)
         for temporary, place in staged:
             os.rename(temporary, place)
     except OSError as fault:
         raise UsageError(f"{fault.filename or out}: cannot be written: {fault.strerror}") from None
     finally:
-        for temporary, _ in staged:
+        for temporary in begun:
             if os.path.lexists(temporary):
                 os.unlink(temporary)
+    return frozenset(written)
+
+
+def _stands(file: RenderedFile, place: str) -> bool:
+    """Return whether a regular file of this text, mode and owner stands there."""
+    try:
+        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="ascii", newline="") as stream:
+            found = os.fstat(stream.fileno())
+            own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+            return own and stat.S_IMODE(found.st_mode) == file.mode and stream.read(len(file.text) + 1) == file.text
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _write(temporary: str, file: RenderedFile) -> None:

@@ -11,6 +11,7 @@ A value is a pair, cores first and then cost, held as a complex number: numpy co
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from drainwise.room.facts import Mask, Whole
 
 Pair = NDArray[np.complex128]
 
-UNREACHED = complex(np.inf, -np.inf)  # stays so whatever is added, and is never less than itself
+UNREACHED = complex(math.inf, -math.inf)  # stays so whatever is added, and is never less than itself
 _MOST_PLACES = 400  # that are searched
 _WIDEST = 512  # surplus or lack of jobs while the search goes on
 _BESIDE = 32  # places beyond the best ones that are looked at first

@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import Generic, TypeVar
 
 from drainwise.facts.client_rules import alternatives
+from drainwise.facts.written_units import format_duration, format_size, parse_duration, parse_size
 from drainwise.identity.identity import LONGEST
 from drainwise.identity.rules import Rule, rule_of
-from drainwise.siteconfig.units import format_duration, format_size, parse_duration, parse_size
 
 T = TypeVar("T")
 

@@ -1,10 +1,10 @@
-"""Read the site file: every fault is refused with its place and what was expected."""
+"""Read the site file: every fault is refused with its place and what was expected; all of them can be had at once."""
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from drainwise.common.written_file import read_text
@@ -14,16 +14,31 @@ from drainwise.siteconfig.kinds import text
 from drainwise.siteconfig.node_sections import NodeSection
 from drainwise.siteconfig.schema import SECTIONS, SiteConfig
 from drainwise.siteconfig.table import Key, keys_of
-from drainwise.systems import find
+from drainwise.siteconfig.written_values import (
+    LONGEST_SHOWN,
+    Written,
+    WrittenValue,
+    is_kind,
+    known_keys,
+    table_of_section,
+    written_values,
+)
 
 DEFAULT_SITE_FILE = "/etc/drainwise/site.ini"
 
 _LONGEST_FILE = 1 << 20  # bytes; a site file has a page
-_LONGEST_SHOWN = 80
-_KIND = re.compile(KIND + "[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 
-Written = dict[str, dict[str, str]]
-"""The values as they stand in the file, by section and key."""
+
+@dataclass(frozen=True)
+class SiteReading:
+    """What stands in a site file: the settings, in which what is wrong has its default; the values as written; faults.
+
+    The faults stand in the order of their lines, those without a line last.
+    """
+
+    config: SiteConfig
+    written: Written
+    faults: tuple[ConfigurationError, ...]
 
 
 def load(path: str) -> SiteConfig:
@@ -32,117 +47,60 @@ def load(path: str) -> SiteConfig:
     Raises ConfigurationError for a file that cannot be read, is not UTF-8 or has a line, section, key or value that is
     not in the table of keys, and for values that contradict each other.
     """
-    written = _written(path, read_text(path, _LONGEST_FILE, "a readable text file", "a site file of a page or two"))
+    reading = examine(path)
+    if not reading.faults:
+        return reading.config
+    one, others = reading.faults[0], len(reading.faults) - 1
+    more = f" ({others} more: `drainwise config check` shows all)" if others else ""
+    raise ConfigurationError(one.file, one.section, one.key, one.value, one.expected, one.line, more)
+
+
+def examine(path: str) -> SiteReading:
+    """Read the site file with all its faults. Raises ConfigurationError where it is no text that can be read."""
+    content = read_text(path, _LONGEST_FILE, "a readable text file", "a site file of a page or two")
+    written, faults = written_values(path, content)
     own: dict[str, Any] = {
-        section: table(**_values(path, section, written.get(section, {}))) for section, table in SECTIONS.items()
+        section: table(**_values(path, section, written.get(section, {}), faults))
+        for section, table in SECTIONS.items()
     }
     kinds = {
-        section[len(KIND) :]: KindSection(**_values(path, section, written[section]))
+        section[len(KIND) :]: KindSection(**_values(path, section, written[section], faults))
         for section in written
-        if _is_kind(section)
+        if is_kind(section)
     }
     others = {}
-    for section in (one for one in written if one not in SECTIONS and not _is_kind(one)):
-        table, values = _table(section), _values(path, section, written[section])
+    for section in (one for one in written if one and one not in SECTIONS and not is_kind(one)):
+        table, values = table_of_section(section), _values(path, section, written[section], faults)
         others[section] = values if table is None else table(**values)
     config = SiteConfig(file=path, **own, kinds=kinds, others=others)
-    _refuse_contradictions(config, written)
-    return config
+    wrong = {(one.section, one.key) for one in faults if one.key}
+    faults += [one for one in _contradictions(config, written) if not _concerns(one, wrong)]
+    return SiteReading(config, written, tuple(sorted(faults, key=lambda one: one.line or len(content) + 1)))
 
 
-def _written(file: str, content: str) -> Written:
-    """Return the values in the file, each key once and each known."""
-    written: Written = {}
-    section = ""
-    for number, raw in enumerate(content.split("\n"), 1):
-        line = raw.strip(" \t\r")
-        if not line or line[0] in "#;":
-            continue
-        if line[0] == "[":
-            section = _section(file, line, number, written)
-            written[section] = {}
-            continue
-        name, equals, value = line.partition("=")
-        name, value = name.rstrip(" \t"), _without_comment(value)
-        if not equals or not name or not section:
-            wanted = "key = value" if section else "a [section] before the first key"
-            raise ConfigurationError(file, section, "", line[:_LONGEST_SHOWN], f"{wanted} on line {number}")
-        fault = f"the key once (again on line {number})" if name in written[section] else _unknown(section, name)
-        if fault:
-            raise ConfigurationError(file, section, name[:_LONGEST_SHOWN], value[:_LONGEST_SHOWN], fault)
-        written[section][name] = value
-    return written
+def _values(
+    file: str, section: str, written: Mapping[str, WrittenValue], faults: list[ConfigurationError]
+) -> dict[str, Any]:
+    """Return the values that are right by themselves; a fault for each other."""
+    known, values = known_keys(section), {}
+    for name, value in written.items():
+        key = Key(section, name, text(), "", "", "") if known is None else known[name]
+        try:
+            values[name] = key.kind.parse(value.text)
+        except ValueError:
+            shown = value.text[:LONGEST_SHOWN]
+            faults.append(ConfigurationError(file, section, name, shown, key.kind.expected, value.line))
+    return values
 
 
-def _section(file: str, line: str, number: int, written: Written) -> str:
-    name = _without_comment(line)[1:-1]
-    if name in written:
-        raise ConfigurationError(file, "", "", line[:_LONGEST_SHOWN], f"the section once (again on line {number})")
-    if not _without_comment(line).endswith("]") or not (name in SECTIONS or _is_kind(name) or find.installed(name)):
-        near = difflib.get_close_matches(name, SECTIONS, n=1)
-        meant = f"[{near[0]}]" if near else "a section of " + ", ".join(f"[{known}]" for known in SECTIONS)
-        raise ConfigurationError(file, "", "", line[:_LONGEST_SHOWN], f"{meant} on line {number}")
-    return name
+def _concerns(contradiction: ConfigurationError, wrong: Collection[tuple[str, str]]) -> bool:
+    """Return whether a contradiction is one of a default that stands in for a wrong value: it may go with that."""
+    own = (contradiction.section, contradiction.key) in wrong
+    return own or any(re.search(rf"\b{re.escape(key)}\b", contradiction.expected) for _, key in wrong)
 
 
-def _is_kind(section: str) -> bool:
-    return _KIND.fullmatch(section) is not None
-
-
-def _table(section: str) -> type[Any] | None:
-    """Return the dataclass of a section; None where any key is accepted as text."""
-    if section in SECTIONS:
-        return SECTIONS[section]
-    if _is_kind(section):
-        return KindSection
-    system = find.installed(section)
-    return None if system is None else system.site_keys
-
-
-def _keys(section: str) -> Mapping[str, Key] | None:
-    table = _table(section)
-    return None if table is None else {key.name: key for key in keys_of(section, table)}
-
-
-def _without_comment(text: str) -> str:
-    """Return the text before a blank and `#` or `;`, without blanks around it."""
-    for mark in (" #", " ;", "\t#", "\t;"):
-        text = text.partition(mark)[0]
-    return text.strip(" \t")
-
-
-def _unknown(section: str, name: str) -> str:
-    """Return the keys expected in place of one that the section does not have; "" where it has it."""
-    known = _keys(section)
-    if known is None or name in known:
-        return ""
-    near = difflib.get_close_matches(name, known, n=1)
-    elsewhere = [where for where in SECTIONS if name in (_keys(where) or ())]
-    if near:
-        return f"a known key, perhaps {near[0]}"
-    if elsewhere:
-        return f"this key in section [{elsewhere[0]}]"
-    return "one of the keys " + ", ".join(known)
-
-
-def _values(file: str, section: str, written: Mapping[str, str]) -> dict[str, Any]:
-    known = _keys(section)
-    return {
-        name: _value(file, Key(section, name, text(), "", "", "") if known is None else known[name], value)
-        for name, value in written.items()
-    }
-
-
-def _value(file: str, key: Key, value: str) -> object:
-    try:
-        parsed: object = key.kind.parse(value)
-    except ValueError:
-        raise ConfigurationError(file, key.section, key.name, value[:_LONGEST_SHOWN], key.kind.expected) from None
-    return parsed
-
-
-def _refuse_contradictions(config: SiteConfig, written: Written) -> None:
-    """Raise ConfigurationError for values that are right each by itself and contradict each other.
+def _contradictions(config: SiteConfig, written: Written) -> Iterator[ConfigurationError]:
+    """Yield a fault for each value that is right by itself and contradicts another.
 
     A file that sets keys of one batch system only is not measured by the defaults of the others.
     """
@@ -153,6 +111,7 @@ def _refuse_contradictions(config: SiteConfig, written: Written) -> None:
         values = tables[section] if section in tables else getattr(config, section)
         for name, expected in getattr(values, "contradictions", lambda _: ())(config):
             key = next(one for one in keys_of(section, type(values)) if one.name == name)
-            value = getattr(values, name)
+            value, found = getattr(values, name), written.get(section, {}).get(name)
             shown = "" if value is None else key.kind.show(value)
-            raise ConfigurationError(config.file, section, name, written.get(section, {}).get(name, shown), expected)
+            line = 0 if found is None else found.line
+            yield ConfigurationError(config.file, section, name, found.text if found else shown, expected, line)

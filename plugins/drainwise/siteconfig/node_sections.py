@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from drainwise.facts.written_units import format_duration
 from drainwise.siteconfig.kinds import choice, decimal, duration, path, word
 from drainwise.siteconfig.table import key, optional
-from drainwise.siteconfig.units import format_duration
 
 if TYPE_CHECKING:
     from drainwise.siteconfig.feature_sections import Contradiction

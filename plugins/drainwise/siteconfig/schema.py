@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
+from drainwise.facts.written_units import format_duration
 from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.export_sections import MetricsSection, PageSection
@@ -26,7 +27,6 @@ from drainwise.siteconfig.kinds import (
 )
 from drainwise.siteconfig.node_sections import HTCondorSection, LocalSection, SlurmSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
-from drainwise.siteconfig.units import format_duration
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ OWN = {
     FALLBACK: "local:SYSTEM",
 }
 """The built-in ones, in the order in which `--pool auto` looks: ROOM:OBJECT of `drainwise.ROOM.system`."""
-TAKEN = frozenset({*OWN, "auto", "keys", "example"})
+TAKEN = frozenset({*OWN, "auto", "check", "keys", "example"})
 """The names that no package can give a system: a command has each for something else."""
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from drainwise.facts.written_units import format_duration
 from drainwise.htcondor.setup.check_defrag import judge_defrag
 from drainwise.htcondor.setup.check_facts import DaemonFacts
 from drainwise.htcondor.setup.check_orders import judge_orders, judge_writers
@@ -15,7 +16,6 @@ from drainwise.htcondor.setup.knobs import Knob, knobs, means_anyone, words
 from drainwise.htcondor.setup.render import drop_in_path, hooks_path, render
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.units import format_duration
 
 OLDEST = (23, 0)  # what the drop-ins do was measured on 23.9.6 and 25.14.1
 

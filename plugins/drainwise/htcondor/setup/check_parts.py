@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from drainwise.facts.written_units import format_duration
 from drainwise.htcondor.setup.check_facts import DaemonFacts
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.units import format_duration
 
 FOLLOWS_WEIGHTS = (25, 0)
 """From here on a slot is charged by its present weight, and is sent to the collector when the cron asks for it.

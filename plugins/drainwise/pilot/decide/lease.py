@@ -49,9 +49,9 @@ def lease_from(
         ends.append(now + seconds)
     place = f"{location}/" if location else "$JOBFEATURES/"
     if not known_cores:
-        raise UsageError(f"how many cores? {place}allocated_cpu does not say: give them as an option")
+        raise UsageError(f"how many cores? {place}allocated_cpu does not say: give --cores N")
     if not ends and not open_ended:
-        raise UsageError(f"for how long? {place}wall_limit_secs does not say: give the seconds as an option")
+        raise UsageError(f"for how long? {place}wall_limit_secs does not say: give --seconds DURATION, such as 2h")
     # The batch system's clock may be a little ahead of this one.
     return Lease(min(known_cores), min(begin, now), min(ends) if ends else None)
 

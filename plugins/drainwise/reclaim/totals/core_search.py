@@ -6,13 +6,15 @@ keeps to a number of cores near its goal, may have overlooked a set that pays le
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from drainwise.reclaim.totals.arrays import Bits, Pair, Whole
 
 _STEP = 2000
 """Work of one step beside the cells that it passes over, in cells."""
-UNREACHED = complex(np.inf, -np.inf)
+UNREACHED = complex(math.inf, -math.inf)
 """Stays so whatever is added, and is never less than itself."""
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from drainwise.facts.written_units import format_duration
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
-from drainwise.siteconfig.units import format_duration
 from drainwise.slurm.jobs.admin_comment import is_ours, published_in
 from drainwise.slurm.pool.native_preemption import EXPOSED, PROTECTED, exempt_from
 from drainwise.slurm.setup.check_facts import ClusterFacts, first_few

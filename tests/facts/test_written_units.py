@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.siteconfig.units import BYTES, SECONDS, format_duration, format_size, parse_duration, parse_size
+from drainwise.facts.written_units import BYTES, SECONDS, format_duration, format_size, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(

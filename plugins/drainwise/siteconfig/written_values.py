@@ -1,0 +1,127 @@
+"""The lines of a site file as sections, keys and texts; each line that is none of them is a fault."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from drainwise.facts.errors import ConfigurationError
+from drainwise.siteconfig.feature_sections import KIND, KindSection
+from drainwise.siteconfig.schema import SECTIONS
+from drainwise.siteconfig.table import Key, keys_of
+from drainwise.systems import find
+
+LONGEST_SHOWN = 80
+"""Characters of a line or value in a message."""
+_KIND = re.compile(KIND + "[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+
+
+@dataclass(frozen=True)
+class WrittenValue:
+    """The text of a value and the number of its line."""
+
+    text: str
+    line: int
+
+
+Written = dict[str, dict[str, WrittenValue]]
+"""The values as they stand in the file, by section and key."""
+
+
+def written_values(file: str, content: str) -> tuple[Written, list[ConfigurationError]]:
+    """Return the values in the file, each key once and each known, and a fault for each other line.
+
+    Keys below a section that does not exist are passed over: its fault says enough.
+    """
+    written: Written = {}
+    faults: list[ConfigurationError] = []
+    section: str | None = ""
+    for number, raw in enumerate(content.split("\n"), 1):
+        line = raw.strip(" \t\r")
+        if not line or line[0] in "#;":
+            continue
+        if line[0] == "[":
+            section = _without_comment(line)[1:-1]
+            expected = _wrong_section(line, section, written)
+            if expected:
+                faults.append(ConfigurationError(file, "", "", line[:LONGEST_SHOWN], expected, number))
+            if expected and section not in written:
+                section = None
+            else:
+                written.setdefault(section, {})
+            continue
+        if section is None:
+            continue
+        fault = _take(file, written, section, line, number)
+        if fault is not None:
+            faults.append(fault)
+    return written, faults
+
+
+def _take(file: str, written: Written, section: str, line: str, number: int) -> ConfigurationError | None:
+    name, equals, value = line.partition("=")
+    name, value = name.rstrip(" \t"), _without_comment(value)
+    if not equals or not name or not section:
+        wanted = "key = value" if section else "a [section] before the first key"
+        return ConfigurationError(file, section, "", line[:LONGEST_SHOWN], wanted, number)
+    before = written[section].get(name)
+    expected = f"the key once; it stands on line {before.line}, too" if before else _unknown(section, name)
+    if expected:
+        return ConfigurationError(file, section, name[:LONGEST_SHOWN], value[:LONGEST_SHOWN], expected, number)
+    written[section][name] = WrittenValue(value, number)
+    return None
+
+
+def _wrong_section(line: str, name: str, written: Written) -> str:
+    """Return what is expected in place of a heading; "" where it is right."""
+    if name in written:
+        return "the section once"
+    if _without_comment(line).endswith("]") and (name in SECTIONS or is_kind(name) or find.installed(name)):
+        return ""
+    near = difflib.get_close_matches(name, SECTIONS, n=1)
+    return f"[{near[0]}]" if near else "a section of " + ", ".join(f"[{known}]" for known in SECTIONS)
+
+
+def is_kind(section: str) -> bool:
+    """Return whether a section is about nodes of one kind."""
+    return _KIND.fullmatch(section) is not None
+
+
+def table_of_section(section: str) -> type[Any] | None:
+    """Return the dataclass of a section; None where any key is accepted as text."""
+    if section in SECTIONS:
+        return SECTIONS[section]
+    if is_kind(section):
+        return KindSection
+    system = find.installed(section)
+    return None if system is None else system.site_keys
+
+
+def known_keys(section: str) -> Mapping[str, Key] | None:
+    """Return the keys of a section by name; None where any key is accepted as text."""
+    table = table_of_section(section)
+    return None if table is None else {key.name: key for key in keys_of(section, table)}
+
+
+def _without_comment(text: str) -> str:
+    """Return the text before a blank and `#` or `;`, without blanks around it."""
+    for mark in (" #", " ;", "\t#", "\t;"):
+        text = text.partition(mark)[0]
+    return text.strip(" \t")
+
+
+def _unknown(section: str, name: str) -> str:
+    """Return the keys expected in place of one that the section does not have; "" where it has it."""
+    known = known_keys(section)
+    if known is None or name in known:
+        return ""
+    near = difflib.get_close_matches(name, known, n=1)
+    elsewhere = [where for where in SECTIONS if name in (known_keys(where) or ())]
+    if near:
+        return f"a known key, perhaps {near[0]}"
+    if elsewhere:
+        return f"this key in section [{elsewhere[0]}]"
+    return "one of the keys " + ", ".join(known)
