@@ -214,7 +214,7 @@ def test_only_the_users_asked_for(pool: AlicesPool, capsys: pytest.CaptureFixtur
     """With or without the domain; the accounts stay whole."""
     whole = pool.snapshot(pool.now)
     carols = replace(whole.pilots[0], user="carol@pool", run="ce.pool#9.0#1@1")
-    pool.snapshot = lambda _: replace(whole, pilots=(*whole.pilots, carols))  # type: ignore[method-assign]
+    pool.snapshot = lambda now: replace(whole, pilots=(*whole.pilots, carols))  # type: ignore[method-assign]
     for users, count in ((["alice"], 4), (["alice@pool"], 4), (["carol"], 1), (["carol", "alice"], 5)):
         assert main(["status", "--json", *(word for user in users for word in ("--user", user))]) == 0
         shown = json.loads(capsys.readouterr().out)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import reference_pages
-from drainwise.cli.main import COMMANDS
+from drainwise.cli.command_line.commands import COMMANDS
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import STANDINGS
 

@@ -138,7 +138,7 @@ def test_systemd_hears_of_it_once_prologs_can_call_it(host: AgentHost, start: Ca
         systemd.bind(f"{host.base}/notify")
         systemd.settimeout(DEADLINE)
         start(notify=f"{host.base}/notify")
-        assert systemd.recv(4096).decode() == f"READY=1\nSTATUS=looks after {host.runtime}, every 3600 s"
+        assert systemd.recv(4096).decode() == f"READY=1\nSTATUS=the agent looks after {host.runtime}, every 3600 s"
         assert wake(f"{host.runtime}/{AGENT_FIFO}")
         host.start(17)
         wait_until(lambda: complete(host, 17), "the job to be complete")

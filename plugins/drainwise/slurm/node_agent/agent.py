@@ -84,9 +84,9 @@ def main(settings_path: str) -> int:
     notifier = Notifier(os.environ)
     commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
     agent = NodeAgent(SettingsFile(settings_path, settings), commands, faults, (wake.fileno(), notifier.fileno()))
-    what = f"looks after {settings.runtime_dir}, every {settings.agent_period} s"
-    faults.say(f"the agent {what}")
-    notifier.ready(what)
+    started = f"the agent looks after {settings.runtime_dir}, every {settings.agent_period} s"
+    faults.say(started)
+    notifier.ready(started)
     serve(agent, settings, faults, wake, notifier)
     return 0
 
