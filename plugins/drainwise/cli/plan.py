@@ -11,7 +11,7 @@ from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_o
 from drainwise.cli.arguments import seconds, whole
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.layout import standard_output
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     history = dataclasses.replace(history, requests=requests)
     plan = make_plan(snapshot, snapshot.taken, settings, history, what_if, is_for_demand=args.by is None)
     if args.json:
-        print(json_text(as_json(plan)))
+        print(json_text(document("plan", as_json(plan))))
         return 0
     from drainwise.cli.screen.tables import plan_lines
 

@@ -17,7 +17,7 @@ from drainwise.cli.journal_options import (
     wanted_identity,
 )
 from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
-from drainwise.cli.text import json_text, write_whole
+from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.facts.units import core_hours, duration
 from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders, reported_parts
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
         write_whole(args.html, page(report), "report")
     if args.json:
-        print(json_text(as_json(report)))
+        print(json_text(document("report", as_json(report))))
     elif args.html is None:
         print("\n".join(_lines(report, args.user, identity.in_words(), standard_output())))
     return 0

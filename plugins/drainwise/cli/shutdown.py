@@ -10,6 +10,7 @@ import sys
 import time
 
 from drainwise.cli.arguments import seconds
+from drainwise.cli.text import document
 from drainwise.common.local_file import make_public
 from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.facts.units import duration
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     planned_shutdown.expire(file, now)
     planned, remark = planned_shutdown.read(file, now)
     if args.json:
-        print(json.dumps({"file": file, "shutdowntime": planned, "remark": remark}))
+        print(json.dumps(document("shutdown", {"file": file, "shutdowntime": planned, "remark": remark})))
     elif planned is None:
         print("no shutdown is planned")
     else:
