@@ -17,7 +17,8 @@ from condor_pool import CondorPool
 from scenario import condor_site
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (ROOT / "README.md", *(one for one in sorted((ROOT / "docs").glob("*.md")) if one.name != "json.md"))
+"""Without docs/json.md: tests/cli/test_json_documents.py runs what it names, and its formats are no commands."""
 PILOT = ROOT / "docs" / "pilot.md"
 LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
@@ -152,6 +153,12 @@ ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/c
     "drainwise drain NODE --by +2h",
     "drainwise drain --cancel 20261121-081640",
 }
+THE_SITE_FILE = {  # tests/cli/test_config.py
+    "drainwise config check",
+    "drainwise config check --show",
+    "drainwise config htcondor --role execute --site /etc/drainwise/site.ini --out node-tree --diff",
+    "drainwise config slurm --role node --site /etc/drainwise/site.ini --out node-tree --diff",
+}
 A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
 THE_JOURNAL = {  # tests/cli/test_journal_commands.py, tests/cli/test_identity.py
     "drainwise explain --vo atlas",
@@ -250,6 +257,7 @@ ALL |= (
     | THE_PACKAGES
     | THE_DOCTOR
     | ON_REQUEST
+    | THE_SITE_FILE
     | THE_JOURNAL
     | THE_VALIDATION
     | THE_ESTIMATE
@@ -314,6 +322,7 @@ def documented() -> set[str]:
         "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
     }
     named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
+    named |= {"drainwise help COMMAND"}  # tests/cli/test_command_line.py
     named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
