@@ -217,7 +217,7 @@ def test_json_tells_all_of_every_job(file: Path) -> None:
         requests={"r": ["b", "c", "d"]},
     )
     found = json.loads(launched(path, "--json", code=1).stdout)
-    assert list(found) == ["jobs", "counts", "done_earlier", "refused"]
+    assert list(found) == ["format", "version", "jobs", "counts", "done_earlier", "refused"]
     assert (found["done_earlier"], found["refused"]) == (0, 1)
     assert found["counts"] == {"done": 1, "failed": 2, "skipped": 1, "blocked": 0, "ready": 1, "started": 0}
     rows = {one["name"]: one for one in found["jobs"]}

@@ -78,7 +78,13 @@ def test_file_and_grace_come_from_the_nodes_settings(tmp_path: Path) -> None:
 
 def test_json_is_for_programs(run: Run, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     run("--json")
-    assert json.loads(capsys.readouterr().out) == {"file": file, "shutdowntime": None, "remark": None}
+    assert json.loads(capsys.readouterr().out) == {
+        "format": "drainwise shutdown",
+        "version": 1,
+        "file": file,
+        "shutdowntime": None,
+        "remark": None,
+    }
     run("--at", "+90m", "--json")
     assert json.loads(capsys.readouterr().out)["shutdowntime"] == int(Path(file).read_text())
 

@@ -18,7 +18,8 @@ from scenario import condor_site
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
-DOCUMENTS += tuple(sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS += tuple(one for one in sorted((ROOT / "docs").glob("*.md")) if one.name != "json.md")
+"""Without docs/json.md: tests/cli/test_json_documents.py runs what it names, and its formats are no commands."""
 PILOT = ROOT / "docs" / "pilot.md"
 LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
@@ -154,6 +155,12 @@ ON_REQUEST = {  # test_on_request_htcondor.py, test_on_request_slurm.py, tests/c
     "drainwise drain NODE --by +2h",
     "drainwise drain --cancel 20261121-081640",
 }
+THE_SITE_FILE = {  # tests/cli/test_config.py
+    "drainwise config check",
+    "drainwise config check --show",
+    "drainwise config htcondor --role execute --site /etc/drainwise/site.ini --out node-tree --diff",
+    "drainwise config slurm --role node --site /etc/drainwise/site.ini --out node-tree --diff",
+}
 A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
 THE_FILTERS = {  # tests/cli/test_filters.py
     "drainwise status --account group_a --state ordered",
@@ -268,6 +275,7 @@ ALL |= (
     | THE_DOCTOR
     | ON_REQUEST
     | THE_FILTERS
+    | THE_SITE_FILE
     | THE_JOURNAL
     | THE_VALIDATION
     | THE_ESTIMATE
@@ -332,6 +340,7 @@ def documented() -> set[str]:
         "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
     }
     named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
+    named |= {"drainwise help COMMAND"}  # tests/cli/test_command_line.py
     named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}

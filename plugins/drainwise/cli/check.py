@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 from drainwise.systems.find import named, offering, tried
@@ -78,7 +79,7 @@ def as_json(findings: Sequence[Finding]) -> str:
     """Write all findings, one object each."""
     from dataclasses import asdict
 
-    return json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2)
+    return json.dumps(document("check", {"findings": [asdict(finding) for finding in findings]}), indent=2)
 
 
 def as_text(findings: Iterable[Finding]) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from drainwise.cli.config_commands.check import add_check, check_site_file
+from drainwise.cli.text import document
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         print(markdown() if args.action == "keys" else example(), end="")
         return 0
     if args.action == "check":
-        return check_site_file(args)
+        return check_site_file(args, document("site file", {}))
     if args.diff and args.out is None:
         raise UsageError("--diff: give --out DIR, the tree to compare with (/ is this machine)")
     system = named(args.action, System.render, "config")

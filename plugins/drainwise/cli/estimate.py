@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from drainwise.cli.estimate_tables import compared_lines, survey_lines
 from drainwise.cli.screen.layout import standard_output
-from drainwise.cli.text import json_text, write_whole
+from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.common.written_file import from_json, read_text
 from drainwise.estimate.parameters import parameters_from
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from drainwise.estimate.survey import as_json
 
-        print(json_text(as_json(survey)))
+        print(json_text(document("estimate", as_json(survey))))
     else:
         print("\n".join(survey_lines(survey, standard_output())))
         if skips:
@@ -111,7 +111,7 @@ def _compare(path: str, as_json: bool) -> int:
             {"after": one.after, "request": spread_json(one.asked), "estimate": spread_json(one.estimated)}
             for one in found
         ]
-        print(json_text({"error_ratio": moments, "skipped": dict(skips)}))
+        print(json_text(document("estimate of a log", {"error_ratio": moments, "skipped": dict(skips)})))
     else:
         print("\n".join(compared_lines(found, standard_output())))
         if skips:

@@ -14,7 +14,7 @@ from drainwise.cli.journal_options import (
     say_passed_over,
     wanted_identity,
 )
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import clock
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     further, found = len(found), found[-(wanted.limit or len(found)) :]
     further -= len(found)
     if args.json:
-        print(json_text(as_json(found)))
+        print(json_text([document("explain", one) for one in as_json(found)]))
     else:
         print(
             "\n\n".join("\n".join(printable(line) for line in in_words(one)) for one in found), end="\n" * bool(found)

@@ -14,6 +14,7 @@ from drainwise.cli.feature_commands.questions import QUESTIONS, add_questions, a
 from drainwise.cli.feature_commands.serve import add_serve, serve
 from drainwise.cli.feature_commands.virtual_machine import add_virtual_machine, end_machine, locate
 from drainwise.cli.feature_commands.write import add_write, remove, write
+from drainwise.cli.text import document
 from drainwise.facts.errors import FeatureError
 from drainwise.features.keys import BY_NAME, DECIMAL, INTEGER, keys_of
 
@@ -68,7 +69,7 @@ def _show(readers: dict[str, FeatureReader], as_json: bool) -> int:
                 if value is not None:
                     shown[directory][key.name] = value
     if as_json:
-        print(json.dumps({**shown, "errors": faults}, indent=2))
+        print(json.dumps(document("features", {**shown, "errors": faults}), indent=2))
     else:
         _print_values(shown, readers)
     for fault in faults:
@@ -99,7 +100,8 @@ def _check(readers: dict[str, FeatureReader], as_json: bool) -> int:
 
     verdicts = check(readers.get(MACHINE), readers.get(JOB), int(time.time()))
     if as_json:
-        print(json.dumps({"worst": worst(verdicts), "verdicts": [asdict(verdict) for verdict in verdicts]}, indent=2))
+        shown = {"worst": worst(verdicts), "verdicts": [asdict(verdict) for verdict in verdicts]}
+        print(json.dumps(document("features check", shown), indent=2))
     else:
         for verdict in verdicts:
             print(_line(verdict))

@@ -15,7 +15,7 @@ from functools import partial
 
 from drainwise.cli.arguments import whole
 from drainwise.cli.launch_output import Console, check_written, plan_json, plan_lines, put, result_json, result_lines
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.launch.backend import Backend, LaunchPlace
 from drainwise.launch.choice.engine import Engine
@@ -137,7 +137,7 @@ def _launch(args: argparse.Namespace, launch: LaunchFile, state: StateDirectory,
         routes.close()
         console.clear()
     if args.json:
-        text = json_text(result_json(engine, starts, earlier, additions.refused))
+        text = json_text(document("launch", result_json(engine, starts, earlier, additions.refused)))
     else:
         text = "\n".join(result_lines(engine, earlier))
     unwritten = put(f"{text}\n", sys.stdout)
@@ -227,7 +227,7 @@ def _plan(args: argparse.Namespace, launch: LaunchFile, directory: str) -> int:
     planned = forecast(engine, pools, args.jobs)
     assumed = at_once(planned, pools)
     if args.json:
-        text = json_text(plan_json(planned, earlier, assumed, pool))
+        text = json_text(document("launch plan", plan_json(planned, earlier, assumed, pool)))
     else:
         text = "\n".join(plan_lines(planned, earlier, assumed))
     check_written(put(f"{text}\n", sys.stdout))

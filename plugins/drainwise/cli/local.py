@@ -8,7 +8,7 @@ import sys
 
 from drainwise.cli import local_jobs
 from drainwise.cli.arguments import seconds, whole
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.local.control import start_daemon, stop_daemon
@@ -169,7 +169,8 @@ def _account(args: argparse.Namespace, directory: str) -> int:
     if args.name is not None and not accounts and not change:
         raise UsageError(f"account {args.name[:100]!a}: there is none of that name")
     if args.json:
-        print(json_text([{"name": one.name, "quota": one.quota} for one in accounts]))
+        shown = [document("local account", {"name": one.name, "quota": one.quota}) for one in accounts]
+        print(json_text(shown))
         return 0
     for one in accounts:
         print(f"{one.name:<20} {one.quota:>7} cores")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from drainwise.cli.screen.layout import Paper, headings_of, table
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
@@ -52,7 +52,8 @@ def queue(args: argparse.Namespace, directory: str) -> int:
     with LocalStore(directory) as store:
         jobs = store.jobs(ended=args.all)
         if args.json:
-            print(json_text([_as_json(job, store.events(job.job_id)) for job in jobs]))
+            shown = [document("local job", _as_json(job, store.events(job.job_id))) for job in jobs]
+            print(json_text(shown))
             return 0
         now = int(time.time())
         state = store.state(now)

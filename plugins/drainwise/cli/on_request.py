@@ -17,7 +17,7 @@ from drainwise.cli.pool_options import settings_of
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 from drainwise.cli.shutdown import TIMES, parse_time
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.facts.units import clock
@@ -113,7 +113,8 @@ def list_requests(args: argparse.Namespace) -> int:
     """Show the requests that stand; return 0."""
     found, faults = requests_of(args).standing(int(time.time()))
     if args.json:
-        print(json_text({"requests": [request_as_json(one) for one in found], "notes": list(faults)}))
+        shown = {"requests": [request_as_json(one) for one in found], "notes": list(faults)}
+        print(json_text(document("requests", shown)))
     else:
         lines = [*(one.in_words() for one in found), *faults]
         print("\n".join(map(printable, lines)) or "no request stands")
@@ -161,7 +162,8 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
         gone = [{"run": one.withdrawal.pilot.run, "outcome": one.outcome, "detail": one.detail} for one in withdrawn]
         followups = [] if cycle.outcome is None else list(cycle.outcome.followups)
         shown = {"request": request_as_json(request), **as_json(cycle.plan), "dry_run": not args.act}
-        print(json_text({**shown, "acts": told, "withdrawn": gone, "followups": followups, "notes": notes}))
+        done = {"acts": told, "withdrawn": gone, "followups": followups, "notes": notes}
+        print(json_text(document("reclaim", {**shown, **done})))
     elif cycle.plan is not None:
         paper = standard_output()
         lines = [*folded(request.in_words(), paper), *plan_lines(cycle.plan, cycle.started, paper, most=MOST_SPARED)]
@@ -174,7 +176,7 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
 
 def _say(args: argparse.Namespace, lines: list[str], request: AdminRequest) -> None:
     if args.json:
-        print(json_text({"request": request_as_json(request), "notes": lines}))
+        print(json_text(document("reclaim", {"request": request_as_json(request), "notes": lines})))
     else:
         print("\n".join(map(printable, lines)))
 

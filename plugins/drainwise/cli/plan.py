@@ -11,7 +11,7 @@ from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_o
 from drainwise.cli.arguments import add_filters, only_one, seconds, wanted_of, whole
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.layout import standard_output
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import UsageError
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from drainwise.cli.screen.plan_part import plan_as_json
 
-        print(json_text(plan_as_json(plan, wanted)))
+        print(json_text(document("plan", plan_as_json(plan, wanted))))
         return 0
     from drainwise.cli.screen.tables import MOST_SPARED, plan_lines
 

@@ -19,7 +19,7 @@ from drainwise.cli.arguments import add_filters, only_one, require_no_filter, se
 from drainwise.cli.on_request import add_request_options, cancel_request, list_requests, request_of, run_request
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
 from drainwise.cli.screen.layout import folded, standard_output
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
 
@@ -167,7 +167,7 @@ def _loop(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> None:
     if args.json:
-        print(json_text(_as_json(cycle, plan, paused, wanted_of(args))))
+        print(json_text(document("reclaim", _as_json(cycle, plan, paused, wanted_of(args)))))
         return
     from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 

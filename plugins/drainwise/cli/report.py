@@ -22,7 +22,7 @@ from drainwise.cli.journal_options import (
 )
 from drainwise.cli.screen.layout import BOLD, Heading, Paper, folded, left_out, standard_output, table
 from drainwise.cli.screen.wanted import PilotFilter
-from drainwise.cli.text import json_text, write_whole
+from drainwise.cli.text import document, json_text, write_whole
 from drainwise.facts.units import core_hours, duration
 from drainwise.journal.history import (
     IN_TIME,
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
         write_whole(args.html, page(report, now, files[-1] if files else "", socket.gethostname()), "report")
     if args.json:
-        print(json_text(as_json(report)))
+        print(json_text(document("report", as_json(report))))
     elif args.html is None:
         whose = [*wanted.users, *wanted.accounts, *wanted.nodes, identity.in_words()]
         print("\n".join(_lines(report, [one for one in whose if one], wanted.limit, standard_output())))

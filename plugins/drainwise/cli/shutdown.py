@@ -10,8 +10,9 @@ import sys
 import time
 
 from drainwise.cli.arguments import seconds
+from drainwise.cli.text import document
 from drainwise.common.local_file import make_public
-from drainwise.facts.errors import FeatureError, UsageError
+from drainwise.facts.errors import ConfigurationError, FeatureError, UsageError
 from drainwise.facts.units import duration
 from drainwise.facts.written_units import parse_duration
 from drainwise.features import planned_shutdown
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     planned_shutdown.expire(file, now)
     planned, remark = planned_shutdown.read(file, now)
     if args.json:
-        print(json.dumps({"file": file, "shutdowntime": planned, "remark": remark}))
+        print(json.dumps(document("shutdown", {"file": file, "shutdowntime": planned, "remark": remark})))
     elif planned is None:
         print("no shutdown is planned")
     else:
@@ -85,6 +86,9 @@ def node_settings(path: str) -> NodeSettings:
         return load(path)
     except FileNotFoundError:
         return NodeSettings()
+    except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or a NUL in the path
+        why = getattr(fault, "strerror", None) or str(fault)[:80]
+        raise ConfigurationError(path, "", "", why, "the node's settings, a text file") from None
 
 
 def parse_time(text: str, now: int, option: str = "--at") -> int:

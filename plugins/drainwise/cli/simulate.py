@@ -14,7 +14,7 @@ from dataclasses import replace
 from drainwise.cli.arguments import number, whole
 from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
 from drainwise.cli.simulate_options import add_demand_options, add_site_options, policies, scenario_of
-from drainwise.cli.text import json_text, write_whole
+from drainwise.cli.text import document, json_text, write_whole
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import duration
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from drainwise.simulate.results import as_json
 
-        print(json_text(as_json(found)))
+        print(json_text(document("simulation", as_json(found))))
     elif args.csv:
         from drainwise.simulate.results import as_csv
 

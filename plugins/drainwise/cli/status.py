@@ -14,7 +14,7 @@ from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
 from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
 from drainwise.cli.screen.wanted import PilotFilter
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
@@ -143,6 +143,7 @@ class Status:
             "versions": {version or UNKNOWN: nodes for version, nodes in snapshot.versions},
         }
         # Under --watch a program reads one document per line.
+        shown = document("status", shown)
         return json_text(shown) if self._args.watch is None else journal_line(shown).rstrip()
 
     def _formatted(self, rows: Sequence[Row]) -> list[str]:

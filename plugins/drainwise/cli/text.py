@@ -5,11 +5,44 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 
 from drainwise.facts.errors import UsageError
 
+FORMATS = {
+    "status": 1,
+    "plan": 1,
+    "reclaim": 1,
+    "requests": 1,
+    "explain": 1,
+    "report": 1,
+    "shutdown": 1,
+    "site file": 1,
+    "check": 1,
+    "doctor": 1,
+    "local account": 1,
+    "local job": 1,
+    "features": 1,
+    "features check": 1,
+    "launch plan": 1,
+    "launch": 1,
+    "validation": 1,
+    "estimate": 1,
+    "estimate of a log": 1,
+    "simulation": 1,
+}
+"""The version of each document that a command prints as JSON: docs/json.md.
+
+A key that goes, or that means something else, counts it up; a new key does not.
+"""
+
 _DEEPEST = 4  # levels that are broken into lines
 _ENCODER = json.JSONEncoder(allow_nan=False)
+
+
+def document(name: str, value: Mapping[str, object]) -> dict[str, object]:
+    """Return a document of FORMATS: what it is and its version stand before its values."""
+    return {"format": f"drainwise {name}", "version": FORMATS[name], **value}
 
 
 def json_text(value: object) -> str:

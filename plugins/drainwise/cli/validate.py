@@ -10,7 +10,7 @@ import sys
 from functools import partial
 
 from drainwise.cli.screen.layout import headings_of, standard_output, table
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.launch.backend import Backend, LaunchPlace
@@ -188,7 +188,7 @@ def _say(text: str) -> None:
 
 def _show(validation: Validation, as_values: bool) -> None:
     if as_values:
-        print(json_text(as_json(validation)))
+        print(json_text(document("validation", as_json(validation))))
         return
     lines, _ = table(headings_of(*HEADINGS), rows(validation), standard_output())
     print("\n".join(lines))

@@ -62,7 +62,8 @@ def from_json(content: object, place: str) -> Stated:
         if not isinstance(below, dict):
             raise UsageError(f"{place}: {directory}: expected an object of feature keys")
         keys.update(below)
-    keys.pop("errors", None)
+    for name in ("format", "version", "errors"):
+        keys.pop(name, None)
     unknown = [name for name in keys if name not in BY_NAME]
     if unknown:
         raise UsageError(f"{place}: {unknown[0][:40]!a}: no key of features has this name")

@@ -6,7 +6,7 @@ import argparse
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from drainwise.common.printable import printable
 from drainwise.local.system import VARIABLE, default_directory
@@ -14,7 +14,6 @@ from drainwise.siteconfig.effective import EffectiveValue, effective_values
 from drainwise.siteconfig.load import DEFAULT_SITE_FILE, SiteReading, examine
 from drainwise.siteconfig.schema import SiteConfig
 
-JSON_VERSION = 1
 _LEFT_OUT = "(left out)"
 _ORIGIN_COLUMN = 46
 
@@ -30,8 +29,8 @@ def add_check(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     action.add_argument("--json", action="store_true", help="print JSON: faults, and every value with its origin")
 
 
-def check_site_file(args: argparse.Namespace) -> int:
-    """Check the file and show what was asked for; 1 when there are faults.
+def check_site_file(args: argparse.Namespace, head: Mapping[str, object]) -> int:
+    """Check the file and show what was asked for; 1 when there are faults. head: of the JSON document.
 
     Raises ConfigurationError where the file cannot be read.
     """
@@ -40,7 +39,7 @@ def check_site_file(args: argparse.Namespace) -> int:
     else:
         reading = examine(DEFAULT_SITE_FILE if args.site is None else args.site)
     if args.json:
-        print(json.dumps(_as_json(reading), indent=2))
+        print(json.dumps({**head, **_as_json(reading)}, indent=2))
     else:
         print("\n".join(map(printable, _lines(reading, args.show))))
     return 1 if reading.faults else 0
@@ -70,7 +69,6 @@ def _origin(reading: SiteReading, one: EffectiveValue) -> str:
 
 def _as_json(reading: SiteReading) -> dict[str, object]:
     return {
-        "version": JSON_VERSION,
         "file": reading.config.file or None,
         "faults": [
             {

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from drainwise.cli.screen.layout import BOLD, RED, YELLOW, Paper, standard_output
-from drainwise.cli.text import json_text
+from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.doctor.bundle import bundle_texts, facts_as_json, write_bundle
 from drainwise.doctor.facts import AgentLook, BatchFacts, Installation, MachineFacts
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     findings = judge(facts)
     step = next_step(findings)
     if args.json:
-        print(json_text(facts_as_json(facts, findings, step)))
+        print(json_text(document("doctor", facts_as_json(facts, findings, step))))
     else:
         print("\n".join(lines_of(findings, step, standard_output())))
     if args.bundle:
