@@ -103,11 +103,12 @@ class _Chosen:
             while self._jobs(kind) and (missing := self._missing(kind, place)) < min(kind.cores, free + 1):
                 if not self._take(kind, number, {place}, missing, missing, is_alone=True):
                     break
-        self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores)
+        self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores, is_sure=True)
         for place, free in ahead.items():
             while self._jobs(kind) and (missing := self._missing(kind, place)) <= free:
                 if not self._take(kind, number, {place}, missing, 1, is_alone=True):
                     break
+        self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores)
 
     def _single_cores(self, kind: JobKind, number: int, here: frozenset[str]) -> None:
         """Ask every other pilot for all single cores that are missing, those included that are counted on."""
@@ -134,11 +135,20 @@ class _Chosen:
         return kind.cores - unused % kind.cores
 
     def _take(
-        self, kind: JobKind, number: int, here: Iterable[str], cores: int, chunk: int, *, is_alone: bool = False
+        self,
+        kind: JobKind,
+        number: int,
+        here: Iterable[str],
+        cores: int,
+        chunk: int,
+        *,
+        is_sure: bool = False,
+        is_alone: bool = False,
     ) -> bool:
         """Ask for so many cores in such chunks; whether fewer jobs are without room then.
 
-        is_alone: only when these parts should come free in time, and no whole pilot would be cheaper.
+        is_sure: only for what should come free in time; is_alone: also for all or nothing, and only where no whole
+        pilot would be cheaper.
         """
         pilots = [_able_for(one, kind, here) for one in self._users[number].pilots]
         pilots = [one for one in pilots if one.place in here]
@@ -151,10 +161,11 @@ class _Chosen:
         it = self._users[number]
         able = candidates_of(pilots, it.figures.now, it.settings, it.history)
         taken = {one.pilot.run: one.counted for one in together(self.expected[number])}
-        mix = mix_of(able, Need(cores, most), replace(self._until, chunk=chunk), able.settings, taken)
+        until, is_sure = replace(self._until, chunk=chunk), is_sure or is_alone
+        mix = mix_of(able, Need(cores, most), until, able.settings, taken, is_sure)
         if mix is None or not mix.parts:
             return False
-        if is_alone and (mix.whole or any(one.cores_back is None for one in mix.parts)):
+        if is_alone and (mix.whole or sum(one.cores for one in mix.parts) < cores):
             return False
         # Beside what lies free, these are of use together only.
         parts = [replace(one, chunk=one.cores) for one in mix.parts] if is_alone else list(mix.parts)
