@@ -10,7 +10,7 @@ make room as ever.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.pool.amounts import Amounts, sum_of
@@ -116,7 +116,7 @@ class _Chosen:
         missing, able = self._kinds.jobs.get(kind.name, 0), self._users[number]
         asked = {one.pilot.run for one in (*self.expected[number], *self.more[number])}
         for row, pilot in enumerate(able.pilots):
-            if missing and pilot.run not in asked and _able_for(pilot, kind, here).can_return:
+            if missing and pilot.run not in asked and pilot.place in here and _able_for(pilot, kind).can_return:
                 one = order_of(able, row, missing, replace(self._until, chunk=1))
                 self.more[number] += [] if one is None else [one]
 
@@ -138,7 +138,7 @@ class _Chosen:
         self,
         kind: JobKind,
         number: int,
-        here: Iterable[str],
+        here: Collection[str],
         cores: int,
         chunk: int,
         *,
@@ -150,9 +150,10 @@ class _Chosen:
         is_sure: only for what should come free in time; is_alone: also for all or nothing, and only where no whole
         pilot would be cheaper.
         """
-        pilots = [_able_for(one, kind, here) for one in self._users[number].pilots]
-        pilots = [one for one in pilots if one.place in here]
-        if cores < 1 or not any(one.can_return for one in pilots):
+        if cores < 1:
+            return False
+        pilots = [_able_for(one, kind) for one in self._users[number].pilots if one.place in here]
+        if not any(one.can_return for one in pilots):
             return False
         most = min(self._limits[name] for name in names_of_limits(pilots[0]))
         cores = min(cores, most // chunk * chunk)
@@ -185,9 +186,9 @@ def names_of_limits(pilot: Pilot) -> tuple[str, str, str]:
     return f"account {pilot.account}", f"user {pilot.user}", "cycle"
 
 
-def _able_for(pilot: Pilot, kind: JobKind, here: Iterable[str]) -> Pilot:
-    """Return the pilot; it can return nothing elsewhere, and where a job needs more memory than its cores bring."""
-    is_enough = pilot.place in here and amounts_of(pilot, kind.cores).memory >= kind.needs.memory
+def _able_for(pilot: Pilot, kind: JobKind) -> Pilot:
+    """Return the pilot; it can return nothing where a job of the kind needs more memory than comes with its cores."""
+    is_enough = amounts_of(pilot, kind.cores).memory >= kind.needs.memory
     return pilot if is_enough else replace(pilot, can_return=0)
 
 
