@@ -71,15 +71,16 @@ def test_a_pilot_is_asked_once_and_what_it_returns_is_written_down() -> None:
     assert sorted(one["returned"] for one in seen) == [3, 5]
 
 
-def test_a_loop_asks_for_less_only_what_two_cycles_found() -> None:
+def test_a_loop_asks_for_less_only_when_it_found_that_for_half_a_minute() -> None:
     """The demand may be gone for a moment, as when a job has started in cores that are shown as free still."""
     pool, memory, confirmed = LendingPool(1, wanted=6), Memory(), ConfirmedWithdrawals()
     asked = []
-    for wanted in (6, 0, 6, 4, 6, 4, 4, 4, 0, 0):
+    steps = ((0, 6), (60, 0), (120, 6), (180, 4), (240, 6), (300, 4), (329, 4), (330, 4), (360, 4), (400, 0), (430, 0))
+    for time, wanted in steps:
         pool.wanted = wanted
-        cycle(pool, memory, Lines(), confirmed=confirmed)
+        cycle(pool, memory, Lines(), NOW + time, confirmed)
         asked.append(pool.wishes[-1][1].cores)
-    assert asked == [6, 6, 6, 6, 6, 6, 4, 4, 4, 0]
+    assert asked == [6] * 7 + [4, 4, 4, 0]
 
 
 def test_what_was_counted_on_is_read_back_until_the_time_of_the_wish_is_over(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import replace
 
@@ -41,7 +42,7 @@ def play_agent(pool: LendingNodes, period: int, seconds: int) -> None:
         assert done.fault == ""
         pool.play(period)
         if not pool.idle:
-            end = min(end, pool.now + 4 * period)
+            end = min(end, pool.now + max(60, 4 * period))
 
 
 def wishes(pool: LendingNodes) -> list[list[int]]:
@@ -75,6 +76,19 @@ def test_what_small_jobs_took_is_completed_on_the_node(bobs: list[int]) -> None:
     """The scheduler starts the smallest first, in what came back for the large ones: no pilot goes for these."""
     pool = lending_pool("nnn", bobs, 12 // len(bobs) + 1 if bobs[0] == 6 else 4, smallest_first=True)
     play_agent(pool, 2, 120)
+    assert (pool.idle, pool.orders) == ([], [])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_waits_for_half_of_a_node_gets_it_from_pilots_that_go_on(seed: int) -> None:
+    """Jobs of 1 to 6 cores, by chance; the scheduler starts them in any order, and all learn of all late."""
+    chance, bobs = random.Random(seed), list[int]()
+    while (cores := chance.choice((1, 1, 2, 4, 6))) <= 12 - sum(bobs):
+        bobs.append(cores)
+    late = chance.choice((2, 10, 20))
+    delays = Delays(late, late, chance.choice((5, 20)), late)
+    pool = lending_pool("nnn", bobs, chance.choice((2, 3, 4)), delays, smallest_first=chance.random() < 0.5)
+    play_agent(pool, chance.choice((5, 20)), 400)
     assert (pool.idle, pool.orders) == ([], [])
 
 

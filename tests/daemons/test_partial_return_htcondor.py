@@ -118,7 +118,7 @@ class Node:
         parts = [row for row in rows if row[0] != "true"]
         alices = [row for row in parts if row[1].startswith("alice")]
         others = tuple(sorted(int(row[2]) for row in parts if row not in alices))
-        free = min(int(row[4]) for row in rows)
+        free = min((int(row[4]) for row in rows), default=0)
         found = Sample(tuple(int(row[2]) for row in alices), sum(int(row[3]) for row in alices), others, free)
         self.samples.append(found)
         return found
@@ -232,6 +232,7 @@ def test_what_a_pilot_returns_others_get_and_never_a_core_too_many(node: Node) -
 
     ends_in_debt(node, first)
     goes_on_without_a_cron(node)
+    begins_anew(node)
 
 
 def ends_in_debt(node: Node, pilot: int) -> None:
@@ -266,3 +267,22 @@ def goes_on_without_a_cron(node: Node) -> None:
     assert max(sum(one.others) for one in seen) == 2
     started = {ad.integer("NumJobStarts") for ad in pool.history('Owner == "bob"', ["NumJobStarts"])}
     assert started == {1}, "a borrower was ended"
+
+
+def begins_anew(node: Node) -> None:
+    """A startd that is restarted lends nothing before it has read the word of the run that it starts then."""
+    end(node, "after")
+    node.until(lambda one: one.others == (), 60, "the end of bob's last jobs")
+    [before] = node.pool.slots("JobStart isnt undefined", ["JobStart"])
+    node.pool.run(["condor_restart", "-fast", "-startd"], node="node1")
+
+    def is_another_run() -> bool:
+        found = node.pool.slots("RemoteOwner isnt undefined && JobStart isnt undefined", ["JobStart", "Cpus"])
+        return any(ad.integer("Cpus") == CORES and ad.integer("JobStart") > before.integer("JobStart") for ad in found)
+
+    seen = node.until(lambda one: one.pilots == (), 60, "the end of all jobs")
+    seen += node.until(lambda _: is_another_run(), 180, "the pilot's next run")
+    borrow(node, 1, "anew", count=3)
+    seen += node.until(lambda one: one.lent == 2 and one.others == (1, 1), 60, "jobs on what it has returned")
+    seen += node.watch(3)
+    assert max(sum(one.pilots) + sum(one.others) - one.lent for one in seen) == CORES

@@ -9,6 +9,9 @@ from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.common.backoff import Backoff
 from drainwise.reclaim.plan import Plan
 
+_MOMENT = 30
+"""Seconds for which what is asked of a pilot must be too much: what a batch system shows may be so old."""
+
 
 class ConfirmedWithdrawals:
     """What a loop remembers of its own cycles; losing it costs one cycle."""
@@ -16,13 +19,13 @@ class ConfirmedWithdrawals:
     def __init__(self) -> None:
         self._found: frozenset[str] = frozenset()
         self._refused: frozenset[str] = frozenset()
-        self._lowered: frozenset[str] = frozenset()
+        self._lowered: dict[str, int] = {}  # by run: since when fewer of its cores were needed, UNIX s
 
     def confirmed(self, plan: Plan) -> Plan:
         """Return the plan with only the withdrawals that the cycle before found too and that were not refused.
 
-        A pilot that is asked for cores is asked for fewer, too, only when two cycles in a row found that: a demand may
-        be gone for a moment, and what a pilot has begun to free it would fill again.
+        A pilot that is asked for cores is asked for fewer, too, only when two cycles in a row found that, half a minute
+        apart: a demand may be gone for a moment, and what a pilot has begun to free it would fill again.
         """
         plan = self._with_lowered(plan)
         found = frozenset(one.pilot.run for one in plan.withdrawals)
@@ -37,7 +40,8 @@ class ConfirmedWithdrawals:
     def _with_lowered(self, plan: Plan) -> Plan:
         fewer = {one.pilot.run for one in plan.returns if one.in_all < one.pilot.asked}
         fewer |= {one.run for one in plan.asked_no_more}
-        before, self._lowered = self._lowered, frozenset(fewer)
+        self._lowered = {run: min(plan.taken, self._lowered.get(run, plan.taken)) for run in fewer}
+        before = {run for run, since in self._lowered.items() if plan.taken - since >= _MOMENT}
         users = tuple(
             replace(one, returns=tuple(it if it.pilot.run in before else it.at_least_asked() for it in one.returns))
             for one in plan.users
@@ -46,7 +50,7 @@ class ConfirmedWithdrawals:
 
     def interrupted(self) -> None:
         """Forget what was found before a cycle that saw nothing: it must be found twice again."""
-        self._found = self._lowered = frozenset()
+        self._found, self._lowered = frozenset(), {}
 
     def note(self, outcome: CycleOutcome) -> None:
         """Remember what was refused."""

@@ -70,17 +70,18 @@ def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history
 def standing(able: Candidates, until: PartsUntil) -> list[PartOrder]:
     """Return the wishes that stand and that are counted on, as parts; those that come first have the least to return.
 
-    What a cycle counted on counts until it is returned or the time of the wish is over, whatever a later report
-    expects; what nobody counted on yet, as far as it should come free in time.
+    What a cycle counted on counts until it is returned or the time of the wish is over, whatever a later report lets
+    expect, unless by that no payload at all ends in time; what nobody counted on yet, as far as it should come free.
     """
     rows = [row for row, one in enumerate(able.pilots) if one.can_return and one.returning]
     if not rows:
         return []
-    ahead = _single_cores(able, until)
-    found = []
+    ahead, it, found = _single_cores(able, until), able.figures.columns, []
     for row in rows:
         pilot = able.pilots[row]
-        expected = max(able.history.counted.get(pilot.run, 0) - pilot.returned, ahead.chunks(row))
+        expected = ahead.chunks(row)
+        if not it.believed[row] or it.first_exp_job_end[row] < until.due:
+            expected = max(expected, able.history.counted.get(pilot.run, 0) - pilot.returned)
         counted = min(pilot.returning, pilot.can_return, expected)
         if counted > 0:
             cores, back = min(pilot.returning, pilot.can_return), ahead.back(row)
@@ -134,11 +135,13 @@ def mix_of(
     until: PartsUntil,
     settings: ReclaimSettings,
     taken: Mapping[str, int] = MappingProxyType({}),
+    is_sure: bool = False,
 ) -> Mix | None:
     """Return the cheapest mix for what one user has to give back; None where whole pilots alone can give it.
 
     That is so where nobody can return anything, and where whole chunks would take more cores than may go.
-    taken: cores of pilots that go on which are asked for already, by run: parts are beside these.
+    taken: cores of pilots that go on which are asked for already, by run: parts are beside these. is_sure: nothing is
+    asked for that is not expected in time.
     """
     before = np.array([taken.get(one.run, 0) for one in able.pilots], dtype=np.int64)
     can = np.array([one.can_return for one in able.pilots], dtype=np.int64)
@@ -150,9 +153,9 @@ def mix_of(
     can = np.maximum(can - before, 0)
     sizes = np.where(before > 0, 0, able.sizes)
     cost = cost_of(able.figures, settings)
-    dearest = chunk * (float(np.max(cost / able.sizes)) + max(0, until.due - now))
+    dearest = np.inf if is_sure else 2 * chunk * (float(np.max(cost / able.sizes)) + max(0, until.due - now))
     menus = [
-        _menu(_cost(ahead, row, chunk, now), int(can[row]) // chunk, int(size) // chunk, float(cost[row]), 2 * dearest)
+        _menu(_cost(ahead, row, chunk, now), int(can[row]) // chunk, int(size) // chunk, float(cost[row]), dearest)
         for row, size in enumerate(sizes)
     ]
     largest = int(sizes.max()) // chunk

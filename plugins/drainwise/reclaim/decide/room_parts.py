@@ -10,7 +10,7 @@ make room as ever.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drainwise.pool.amounts import Amounts, sum_of
@@ -103,11 +103,12 @@ class _Chosen:
             while self._jobs(kind) and (missing := self._missing(kind, place)) < min(kind.cores, free + 1):
                 if not self._take(kind, number, {place}, missing, missing, is_alone=True):
                     break
-        self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores)
+        self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores, is_sure=True)
         for place, free in ahead.items():
             while self._jobs(kind) and (missing := self._missing(kind, place)) <= free:
                 if not self._take(kind, number, {place}, missing, 1, is_alone=True):
                     break
+        self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores)
 
     def _single_cores(self, kind: JobKind, number: int, here: frozenset[str]) -> None:
         """Ask every other pilot for all single cores that are missing, those included that are counted on."""
@@ -115,7 +116,7 @@ class _Chosen:
         missing, able = self._kinds.jobs.get(kind.name, 0), self._users[number]
         asked = {one.pilot.run for one in (*self.expected[number], *self.more[number])}
         for row, pilot in enumerate(able.pilots):
-            if missing and pilot.run not in asked and _able_for(pilot, kind, here).can_return:
+            if missing and pilot.run not in asked and pilot.place in here and _able_for(pilot, kind).can_return:
                 one = order_of(able, row, missing, replace(self._until, chunk=1))
                 self.more[number] += [] if one is None else [one]
 
@@ -134,15 +135,25 @@ class _Chosen:
         return kind.cores - unused % kind.cores
 
     def _take(
-        self, kind: JobKind, number: int, here: Iterable[str], cores: int, chunk: int, *, is_alone: bool = False
+        self,
+        kind: JobKind,
+        number: int,
+        here: Collection[str],
+        cores: int,
+        chunk: int,
+        *,
+        is_sure: bool = False,
+        is_alone: bool = False,
     ) -> bool:
         """Ask for so many cores in such chunks; whether fewer jobs are without room then.
 
-        is_alone: only when these parts should come free in time, and no whole pilot would be cheaper.
+        is_sure: only for what should come free in time; is_alone: also for all or nothing, and only where no whole
+        pilot would be cheaper.
         """
-        pilots = [_able_for(one, kind, here) for one in self._users[number].pilots]
-        pilots = [one for one in pilots if one.place in here]
-        if cores < 1 or not any(one.can_return for one in pilots):
+        if cores < 1:
+            return False
+        pilots = [_able_for(one, kind) for one in self._users[number].pilots if one.place in here]
+        if not any(one.can_return for one in pilots):
             return False
         most = min(self._limits[name] for name in names_of_limits(pilots[0]))
         cores = min(cores, most // chunk * chunk)
@@ -151,10 +162,11 @@ class _Chosen:
         it = self._users[number]
         able = candidates_of(pilots, it.figures.now, it.settings, it.history)
         taken = {one.pilot.run: one.counted for one in together(self.expected[number])}
-        mix = mix_of(able, Need(cores, most), replace(self._until, chunk=chunk), able.settings, taken)
+        until, is_sure = replace(self._until, chunk=chunk), is_sure or is_alone
+        mix = mix_of(able, Need(cores, most), until, able.settings, taken, is_sure)
         if mix is None or not mix.parts:
             return False
-        if is_alone and (mix.whole or any(one.cores_back is None for one in mix.parts)):
+        if is_alone and (mix.whole or sum(one.cores for one in mix.parts) < cores):
             return False
         # Beside what lies free, these are of use together only.
         parts = [replace(one, chunk=one.cores) for one in mix.parts] if is_alone else list(mix.parts)
@@ -174,9 +186,9 @@ def names_of_limits(pilot: Pilot) -> tuple[str, str, str]:
     return f"account {pilot.account}", f"user {pilot.user}", "cycle"
 
 
-def _able_for(pilot: Pilot, kind: JobKind, here: Iterable[str]) -> Pilot:
-    """Return the pilot; it can return nothing elsewhere, and where a job needs more memory than its cores bring."""
-    is_enough = pilot.place in here and amounts_of(pilot, kind.cores).memory >= kind.needs.memory
+def _able_for(pilot: Pilot, kind: JobKind) -> Pilot:
+    """Return the pilot; it can return nothing where a job of the kind needs more memory than comes with its cores."""
+    is_enough = amounts_of(pilot, kind.cores).memory >= kind.needs.memory
     return pilot if is_enough else replace(pilot, can_return=0)
 
 
