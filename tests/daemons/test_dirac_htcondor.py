@@ -55,8 +55,8 @@ def used(home: Path) -> float:
 def test_both_payloads_of_its_pool_are_seen_and_lost_as_told(site: tuple[CondorPool, str]) -> None:
     """Its Pool computing element has a process tree for each; of an order it learns by SIGTERM alone.
 
-    Its order, the first one, is priced within 20 % of what idles until its end and is lost then, or what its cores do in
-    a reporting interval.
+    Its order, the first one, is priced within 20 % of what idles until its end and is lost then, or within what its
+    cores do in a reporting interval.
     """
     pool, site_file = site
     home = Path(f"{pool.root}{PLACE}")
