@@ -53,7 +53,11 @@ def used(home: Path) -> float:
 
 
 def test_both_payloads_of_its_pool_are_seen_and_lost_as_told(site: tuple[CondorPool, str]) -> None:
-    """Its Pool computing element has a process tree for each; of an order it learns by SIGTERM alone."""
+    """Its Pool computing element has a process tree for each; of an order it learns by SIGTERM alone.
+
+    Its order, the first one, is priced within 20 % of what idles until its end and is lost then, or within what its
+    cores do in a reporting interval.
+    """
     pool, site_file = site
     home = Path(f"{pool.root}{PLACE}")
     script = dirac_script(WITHOUT_TIME_LEFT, "Pool", 10.0, 7200, f"{PLACE}/pilot.log", cores=CORES + 1)
@@ -73,7 +77,7 @@ def test_both_payloads_of_its_pool_are_seen_and_lost_as_told(site: tuple[CondorP
     requests, began = asked(pool), [life["began"] for life in lives(home)]
     assert all(one - 5 <= begin <= other + 5 for one, begin, other in zip(requests, told.begins, began))
     beside = max(0.0, told.cpu_seconds - used(home))
-    now = int(time.time())
+    now, used_then = int(time.time()), used(home)
     words = ["reclaim", "--cores", str(CORES), "--user", "alice", "--by", "+90s", "--act", "--site", site_file]
     [order] = [order for one in in_pool_json(pool, words)["users"] for order in one["orders"]]
     assert (order["client"], order["kind"]) == ("dirac", "cut"), order
@@ -91,9 +95,12 @@ def test_both_payloads_of_its_pool_are_seen_and_lost_as_told(site: tuple[CondorP
     lost = used(home)
     assert not any("ended" in life for life in lives(home)) and not (home / "pilot.log.left").exists()
     assert max(asked(pool)) > now, "it fetched on under its order"
-    # Its order is priced by its whole time: how long its payloads run nobody knows yet.
+    # How long its payloads run nobody knows yet: the price is what a kill lost then, and its cores until its end.
+    last = max(file.stat().st_mtime for file in home.glob("payload.*"))
+    wasted = used_then + CORES * (last - now)
     print(
         f"{pool.release}: {told}, wrappers' own {beside:.1f}; kill waste told {live[-1]:.1f}, lost {lost:.1f}, "
-        f"order priced at {order['expected_waste']:.1f} core-seconds"
+        f"order priced at {order['expected_waste']:.1f}, wasted {wasted:.1f} core-seconds"
     )
+    assert order["expected_waste"] == pytest.approx(wasted, rel=0.2, abs=CORES * INTERVAL)
     assert live[-1] == pytest.approx(lost, rel=0.1, abs=told.cores_busy * 2 * INTERVAL + beside)
