@@ -19,14 +19,17 @@ from drainwise.agent.export.observers import observers_of
 from drainwise.agent.export.page_export import page_observer
 from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus
 from drainwise.agent.export.status_page import document, page
+from drainwise.agent.settings import AgentSettings
 from drainwise.journal.event import BACKING_OFF, OK
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Account, Snapshot
+from drainwise.requests.request_files import RequestFiles
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.export_sections import PageSection
 
 from .memory_pool import NOW, SETTINGS, AlicesPool
 
+SETUP = AgentSettings(AlicesPool(), SETTINGS, True, 60.0, 600.0, "/no/switch", RequestFiles("/no/requests"))
 NASTY = "<script>x</script>\"'&{{ 7 * 7 }}\x1b[2J\n\u202e=cmd()" + "y" * 5000
 
 
@@ -188,4 +191,4 @@ def test_a_page_that_cannot_be_made_fails_no_cycle(monkeypatch: pytest.MonkeyPat
 
 def test_a_site_that_wants_no_page_has_none() -> None:
     assert page_observer(PageSection(), "pool", "least-waste", pytest.fail) is None
-    assert observers_of(SiteConfig(), "pool", "least-waste", pytest.fail) == ()
+    assert observers_of(SiteConfig(), SETUP, "pool", pytest.fail) == ()

@@ -45,7 +45,7 @@ class Shown(Play):
     def show(self, place: Path) -> None:
         """Write the page there."""
         site = SiteConfig(page=PageSection(directory=str(place), pilots=60))
-        self._observers = observers_of(site, "htcondor on cm.example.org", "least-waste", pytest.fail)
+        self._observers = observers_of(site, self.setup, "htcondor on cm.example.org", pytest.fail)
 
     def _observe(self, cycle: Cycle) -> None:
         for observe in self._observers:
