@@ -39,8 +39,8 @@ from drainwise.pool.facts import Ending
 _YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
 _HISTORY_MARGIN = 600  # s
 _TRIES = 2
-_SHOW = ("UPDATE_AD_GENERIC", "DAEMON")
-"""The command of an ad of no daemon's kind, and the level that it is held to."""
+_SHOW = ("WRITE", "DAEMON")
+"""A level at which the collector tells as whom it knows us, and the one that an ad of no daemon's kind needs."""
 
 
 def pool_ads() -> Iterator[Others | Bundle]:
