@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import AgentSection
 
+ROOT = Path(__file__).parents[2]
 SITE = SiteConfig(agent=AgentSection(condor_master="yes"))
 LOG = "/var/log/agent.log"
 # In the place of the command: tells how it was started and which signals came.
@@ -78,6 +80,9 @@ def agent(pool: CondorPool, place: Path, identity: str) -> Iterator[subprocess.P
             process.kill()
 
 
+DOCUMENTED = "condor_status -any -constraint 'MyType == \"DrainwiseAgent\"' -af Name AgentState LastCycle NextCycle"
+
+
 def shown(pool: CondorPool, *attributes: str) -> list[list[str]]:
     """What the collector shows of agents."""
     constraint = f'MyType == "{AGENT_TYPE}"'
@@ -96,6 +101,8 @@ def test_the_collector_shows_a_living_agent_and_that_a_killed_one_is_late(pool: 
         assert shown(pool, "Name") == []
     with agent(pool, tmp_path / "shown", "root@pool.test") as process:
         pool.wait_for(lambda: [one[0] for one in shown(pool, "AgentState")] == ["ok"], 60, "the agent in the collector")
+        [found] = pool.run(shlex.split(DOCUMENTED)).stdout.splitlines()
+        assert found.split()[1] == "ok" and DOCUMENTED in (ROOT / "docs" / "agent.md").read_text()
         [[name, last, life, error]] = shown(pool, "Name", "LastCycle", "ClassAdLifetime", "LastErrorTime")
         assert name.startswith("drainwise@") and 600 < int(life) < 700 and error == "0"
         pool.wait_for(lambda: int(shown(pool, "LastCycle")[0][0]) > int(last), 30, "another cycle in its ad")
