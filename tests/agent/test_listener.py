@@ -16,15 +16,18 @@ from drainwise.agent.cycle import Cycle
 from drainwise.agent.export.listener import SLACK, AgentAnswers
 from drainwise.agent.export.observers import observers_of
 from drainwise.agent.export.passwords import read_passwords
+from drainwise.agent.settings import AgentSettings
 from drainwise.facts.errors import ConfigurationError
+from drainwise.requests.request_files import RequestFiles
 from drainwise.siteconfig import SiteConfig, load
 from drainwise.siteconfig.export_sections import MetricsSection, PageSection
 from own_certificate import own_certificate
 
-from .memory_pool import AlicesPool
+from .memory_pool import SETTINGS, AlicesPool
 from .test_page_export import after
 
 SECRET = "correct:horse"
+SETUP = AgentSettings(AlicesPool(), SETTINGS, True, 60.0, 600.0, "/no/switch", RequestFiles("/no/requests"))
 
 
 def free_port() -> int:
@@ -141,7 +144,7 @@ def test_over_https_with_a_password_it_serves_page_and_metrics(tmp_path: Path, p
     certificate, key = own_certificate(tmp_path)
     section = MetricsSection(port=port, certificate=certificate, certificate_key=key, passwords=str(passwords))
     site = SiteConfig(metrics=section, page=PageSection(served="yes"))
-    observers = observers_of(site, "pool", "least-waste", lines.append)
+    observers = observers_of(site, SETUP, "pool", lines.append)
     assert len(observers) == 2
     for observe in observers:
         observe(ended())
@@ -170,4 +173,4 @@ def test_over_https_with_a_password_it_serves_page_and_metrics(tmp_path: Path, p
 def test_a_certificate_that_cannot_be_read_is_refused_at_the_start() -> None:
     section = MetricsSection(port=9877, certificate="/no/cert", certificate_key="/no/key")
     with pytest.raises(ConfigurationError, match=r"\[metrics\] certificate = '/no/cert'"):
-        observers_of(SiteConfig(metrics=section), "pool", "least-waste", pytest.fail)
+        observers_of(SiteConfig(metrics=section), SETUP, "pool", pytest.fail)

@@ -63,6 +63,9 @@ ON_A_MACHINE_OF_THE_POOL = {
 THE_DRAINS = {  # test_defrag_htcondor.py
     "condor_status -print-format /etc/drainwise/nodes.cpf -sort 'real(sum(ChildPilotDrainPrice))'",
 }
+THE_AGENTS_AD = {  # test_agent_below_master.py
+    "condor_status -any -constraint 'MyType == \"DrainwiseAgent\"' -af Name AgentState LastCycle NextCycle",
+}
 ON_A_NODE = {"drainwise shutdown --at +6h", "drainwise shutdown --cancel"}
 IN_A_JOB = {"drainwise features show", "drainwise features check"}
 OVER_HTTP = {  # test_features_served.py
@@ -269,6 +272,7 @@ ALL = (
 ALL |= (
     A_NODE_WITH_JOBS
     | THE_AGENT
+    | THE_AGENTS_AD
     | THE_QUICK_START
     | THE_QUICK_START_ON_SLURM
     | THE_PACKAGES

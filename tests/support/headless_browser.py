@@ -29,16 +29,20 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         their_in, self._out = os.pipe()
         self._in, their_out = os.pipe()
+        # dash knows no descriptor of two digits.
         command = f"exec {PROGRAM} {_FLAGS} --user-data-dir={profile} about:blank 3<&{their_in} 4>&{their_out}"
         self._log = (profile.parent / "browser.log").open("wb")
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", command], pass_fds=(their_in, their_out), stdout=self._log, stderr=self._log
+            ["/bin/bash", "-c", command], pass_fds=(their_in, their_out), stdout=self._log, stderr=self._log
         )
         os.close(their_in)
         os.close(their_out)
         self._number, self._heard, self._session = 0, b"", ""
         self.asked: list[str] = []
         self.logged: list[str] = []
+
+    def begin(self) -> None:
+        """Wait until it answers, with an empty page."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Log", "Runtime"):
@@ -83,10 +87,15 @@ class Browser:
         found = self.call("Page.captureScreenshot", captureBeyondViewport=True, format="png")
         file.write_bytes(base64.b64decode(found["data"]))
 
-    def print(self, file: Path) -> None:
-        """Print the page as the browser's own dialogue does, and write the PDF there."""
+    def print(self, file: Path, height: float | None = None) -> None:
+        """Print the page as the browser's own dialogue does, and write the PDF there.
+
+        height: of the paper, in inches, which is as wide as A4 is long; None: the paper that the page itself wants.
+        """
         self.call("Emulation.setEmulatedMedia", media="", features=[])
-        found = self.call("Page.printToPDF", preferCSSPageSize=True, printBackground=False)
+        size: dict[str, object] = {"preferCSSPageSize": height is None}
+        size |= {} if height is None else {"paperWidth": A4_LANDSCAPE[0], "paperHeight": height}
+        found = self.call("Page.printToPDF", printBackground=False, **size)
         file.write_bytes(base64.b64decode(found["data"]))
 
     def close(self) -> None:
@@ -123,6 +132,7 @@ def browser(place: Path) -> Iterator[Browser]:
     (place / "profile").mkdir(parents=True)
     made = Browser(place / "profile")
     try:
+        made.begin()
         yield made
     finally:
         made.close()

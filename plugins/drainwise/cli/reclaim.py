@@ -147,7 +147,7 @@ def _loop(args: argparse.Namespace) -> int:
     path = journal_path(args) if acting else named_journal(args)
     site = site_of(args)
     pool = f"{system_of(args).agent_label(site, args.directory)} on {socket.gethostname()}"
-    observers = observers_of(site, pool, setup.settings.policy, to_log)
+    observers = observers_of(site, setup, pool, to_log)
     lock = lock_of(args)
     if acting:
         lock.make_place()

@@ -19,7 +19,7 @@ from drainwise import __version__
 from drainwise.common.printable import printable
 from drainwise.page.svg import STYLE
 
-_LONGEST_NAME = 36
+_LONGEST_NAME = 32
 """Characters of a name in a table: a user may choose one of any length."""
 
 

@@ -197,6 +197,9 @@ class AgentSection:
     condor_master: str = key(
         choice("no", "yes"), "no", "yes: condor_master starts the agent on the central manager, instead of systemd"
     )
+    advertise: str = key(
+        choice("yes", "no"), "yes", "no: a running agent has no ad in HTCondor's collector (condor_status -any)"
+    )
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:  # noqa: ARG002
         """See `Contradiction`."""

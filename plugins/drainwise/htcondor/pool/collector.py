@@ -6,10 +6,10 @@ To be imported and called in a process that ends after one question (`bounded_ca
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from drainwise.facts.errors import PoolUnreachable, RunEnded
+from drainwise.facts.errors import PoolUnreachable, RightsRefused, RunEnded
 from drainwise.htcondor.ads.bindings import classad2, htcondor2
 from drainwise.htcondor.ads.packed_ads import Bundle, packed, plain, unpacked
 from drainwise.htcondor.ads.query import COLLECTOR, queried, query, quoted
@@ -26,17 +26,21 @@ from drainwise.htcondor.ads.values import (
     SUBMITTER_ATTRIBUTES,
     Ad,
     Others,
+    text,
 )
 from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.node import ORDERS
 from drainwise.htcondor.pool.complete_answer import collector_start
 from drainwise.htcondor.pool.endings import HISTORY_ATTRIBUTES, JOB_ATTRIBUTES, PLACE_ATTRIBUTES, OrderedNode
+from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Ending
 
 _YOUNG = 200_000  # seconds; no startd is slower than once in a day to tell a new collector of itself
 _HISTORY_MARGIN = 600  # s
 _TRIES = 2
+_SHOW = ("WRITE", "DAEMON")
+"""A level at which the collector tells as whom it knows us, and the one that an ad of no daemon's kind needs."""
 
 
 def pool_ads() -> Iterator[Others | Bundle]:
@@ -73,6 +77,29 @@ def pool_ads() -> Iterator[Others | Bundle]:
         masters=ask(kinds.Master, MASTER_ATTRIBUTES) if young else (),
     )
     yield from packed(slots, attributes)
+
+
+def show_agent(attributes: Mapping[str, str | int | bool]) -> None:
+    """Have the collector show an ad of a kind of our own, for which it wants level DAEMON.
+
+    Raises RightsRefused when it does not give that level, PoolUnreachable when it does not answer.
+    """
+    collector = htcondor2.Collector()
+    found = query(collector, COLLECTOR, htcondor2.AdType.Collector, None, ("MyAddress",))
+    address = text(found[0], "MyAddress") if found else None
+    if address is None:
+        raise PoolUnreachable("the collector does not say its address")
+    rights = rights_at(address, *_SHOW)
+    if not rights.allowed:
+        who = f"as {rights.identity}" if rights.identity else "and knows no identity of whoever runs the agent"
+        raise RightsRefused(
+            f"the collector refuses its ad {who}: name that identity in ALLOW_DAEMON of the central manager, or set"
+            " [agent] advertise = no"
+        )
+    try:
+        collector.advertise([classad2.ClassAd(dict(attributes))], "UPDATE_AD_GENERIC")
+    except htcondor2.HTCondorException as fault:
+        raise PoolUnreachable(f"the collector does not take the agent's ad: {fault}") from None
 
 
 def _require_same_clock(collector: Any) -> None:

@@ -19,26 +19,26 @@ _TOKENS, _MACHINES_TOKENS = "SEC_TOKEN_DIRECTORY", "SEC_TOKEN_SYSTEM_DIRECTORY"
 
 @dataclass(frozen=True)
 class OrderRights:
-    """Our identity by a startd ("" when it knows none), and whether it gives that the level ADMINISTRATOR."""
+    """Our identity by a daemon ("" when it knows none), and whether it gives that the level which is needed."""
 
     identity: str
     allowed: bool
 
 
-def rights_at(address: str) -> OrderRights:
-    """Ask a startd; nothing is changed there.
+def rights_at(address: str, command: str = _SET, level: str = _LEVEL) -> OrderRights:
+    """Ask a daemon, a startd about an order by default; nothing is changed there.
 
     Since HTCondor 24 the bindings show root's own tokens and not those of the machine, and without any they come by
     the pool's password, as a name that nodes of 23.x do not know. So where the startd refuses, root shows the machine's
     tokens from then on, if the configuration names no others and they are not refused, too.
     """
-    found = _asked(address)
+    found = _asked(address, command, level)
     tokens = "" if found.allowed else _machines_tokens()
     if not tokens:
         return found
     before = htcondor2.param.get(_TOKENS)
     htcondor2.param[_TOKENS] = tokens
-    other = _asked(address)
+    other = _asked(address, command, level)
     if not other.allowed:
         htcondor2.param[_TOKENS] = before or ""
         return found
@@ -54,9 +54,9 @@ def is_order_taken(address: str) -> bool:
     return True
 
 
-def _asked(address: str) -> OrderRights:
-    identity, _ = _identity(address, _SET)
-    at_level, allowed = _identity(address, _LEVEL)
+def _asked(address: str, command: str, level: str) -> OrderRights:
+    identity, _ = _identity(address, command)
+    at_level, allowed = _identity(address, level)
     return OrderRights(at_level or identity, allowed)
 
 

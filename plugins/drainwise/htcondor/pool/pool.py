@@ -11,6 +11,7 @@ from typing import cast
 from drainwise.common.bounded_call import each_within, several_within, within
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import OrderUnanswered, PoolError, PoolUnreachable
+from drainwise.htcondor.ads.agent_ad import ad_of
 from drainwise.htcondor.ads.packed_ads import Bundle, unpacked
 from drainwise.htcondor.ads.values import SLOT_ATTRIBUTES, Ad, Others, text
 from drainwise.htcondor.demand.resources import resources_of
@@ -26,6 +27,7 @@ from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.kept_room import KeptRoom
+from drainwise.pool.shows_agent import AgentNotice
 
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
@@ -162,6 +164,10 @@ class HTCondorPool:
         self._told.update(told)
         return told
 
+    def show_agent(self, notice: AgentNotice) -> None:
+        """See `ShowsAgent`: by an ad of a type of its own in the collector."""
+        within(self._snapshot_seconds, lambda: _show_agent(ad_of(notice)), "the collector")
+
     def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - the nodes' own ads tell
         """See `ClosesNodes`: by a drain of each node when the time has come. What fails is tried again."""
         drains = to_drain(closings, self._drained, self._nodes, now)
@@ -237,6 +243,12 @@ def _end_drain(machine: str) -> bool:
     from drainwise.htcondor.pool.drain_channel import end_drain  # noqa: PLC0415
 
     return end_drain(machine)
+
+
+def _show_agent(attributes: Mapping[str, str | int | bool]) -> None:
+    from drainwise.htcondor.pool.collector import show_agent  # noqa: PLC0415
+
+    show_agent(attributes)
 
 
 def _ask_places() -> list[Ad]:
