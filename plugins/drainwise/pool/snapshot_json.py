@@ -215,11 +215,13 @@ def _renamed(value: dict[str, Any]) -> dict[str, Any]:
 
 def _with(value: object, added: Mapping[str, object]) -> object:
     """Return an object of an older version with `added`, which it has not got yet."""
+    if not added:
+        return value
     return {**value, **added} if isinstance(value, dict) and not added.keys() & value.keys() else value
 
 
 def _pilot(value: object, where: str) -> Pilot:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and len(value) < len(_ALL_OF_PILOT):
         value = {**_ABSENT, **value}
     *first, report, contradictory, deadline, leaving, cannot, vacate = (found := _pilot_values(value, where))[:_OWN]
     place, holds, identity, seen, client, pieces, *parts = found[_OWN:]
