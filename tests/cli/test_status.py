@@ -9,10 +9,12 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import sys
 import termios
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,8 +31,6 @@ from drainwise.reclaim.unmet_demand import UnmetDemand
 from .conftest import pilot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .conftest import AlicesPool
 
 
@@ -210,11 +210,13 @@ def test_sorted_by_a_column_with_the_unknown_last(pool: AlicesPool, capsys: pyte
         assert "".join(line[6] for line in capsys.readouterr().out.splitlines()) == expected
 
 
-def test_only_the_users_asked_for(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_users_asked_for(
+    pool: AlicesPool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With or without the domain; the accounts stay whole."""
     whole = pool.snapshot(pool.now)
     carols = replace(whole.pilots[0], user="carol@pool", run="ce.pool#9.0#1@1")
-    pool.snapshot = lambda now: replace(whole, pilots=(*whole.pilots, carols))  # type: ignore[method-assign]
+    monkeypatch.setattr(pool, "snapshot", lambda _: replace(whole, pilots=(*whole.pilots, carols)))
     for users, count in ((["alice"], 4), (["alice@pool"], 4), (["carol"], 1), (["carol", "alice"], 5)):
         assert main(["status", "--json", *(word for user in users for word in ("--user", user))]) == 0
         shown = json.loads(capsys.readouterr().out)
@@ -271,3 +273,45 @@ def test_colour_on_a_terminal_and_none_with_no_color(pool: AlicesPool, monkeypat
     assert "\x1b" not in plain
     assert re.sub(r"\x1b\[\d*m", "", coloured) == plain
     assert max(len(line) for line in plain.splitlines()) <= 80
+
+
+WITHOUT_NUMPY = """
+import sys
+sys.path[:0] = {path!r}
+from drainwise.cli import agent_place, pool_options
+from drainwise.cli.main import main
+from drainwise.htcondor.system import HTCondor
+from cli.conftest import AlicesPool
+HTCondor.open_pool, HTCondor.missing = (lambda *_: AlicesPool()), (lambda *_: "")
+pool_options.DEFAULT_SITE_FILE = "/nonexistent"
+agent_place.lock_path = lambda *_: {journal!r}.replace(".journal", ".lock")
+sys.modules["numpy"] = None  # whoever imports it fails
+sys.exit(main({words!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["status", "--json"],
+        ["status", "--format", "name,orderwaste,priority", "--sort", "orderwaste"],
+        ["explain", "slot1_1@node1"],
+        ["explain", "--user", "alice", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_to_look_needs_no_numpy(words: list[str], pool: AlicesPool, tmp_path: Path) -> None:
+    """With what an agent has written, too; from HTCondor's, Slurm's and the local pool alike the snapshot has none."""
+    journal = f"{tmp_path}/agent.journal"
+    assert main(["reclaim", "--once", "--act", "--journal", journal]) == 0
+    words = [*words, "--journal", journal] if words[0] == "explain" else words
+    path = [str(Path(__file__).parents[place] / name) for place, name in ((2, "plugins"), (1, "."), (1, "support"))]
+    program = WITHOUT_NUMPY.format(path=path, words=words, journal=journal)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "slot1_1@node1" in ran.stdout
+    for module in ("htcondor.pool.pool", "slurm.pool.pool", "local.pool"):
+        program = f"import sys; sys.modules['numpy'] = None; sys.path[:0] = {path!r}\n"
+        program += f"import drainwise.{module}"
+        assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -12,8 +12,8 @@ from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.facts.units import clock
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Snapshot
+from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.decide.summary import notices_of
 from drainwise.reclaim.history import History, NodeFault, PastOrder, TrustFigures
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.policies import POLICIES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import time
 
@@ -54,6 +55,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan; return the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
+    gc.disable()  # one plan, then the end: looking for garbage among all those pilots is not worth its time
+    try:
+        return _run(args)
+    finally:
+        gc.freeze()  # nor is it when the interpreter ends
+        gc.enable()
+
+
+def _run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     if args.policy is not None:
         settings = for_comparison(settings)

@@ -19,8 +19,8 @@ from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
 from drainwise.pool.node_versions import UNKNOWN, mixed_line
-from drainwise.reclaim.candidates import Candidate, candidates_of
-from drainwise.reclaim.decide.summary import notices_of
+from drainwise.pool.notices import notices_of
+from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import Paused, paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
@@ -98,7 +98,8 @@ class Status:
             self._wanted.require_known(snapshot)
             self._is_first = False
         named = (one for one in snapshot.pilots if self._wanted.fits_names(one))
-        found = [one for one in candidates_of(named, now, self._settings, history) if self._fits_state(one)]
+        known = (candidate_of(one, now, self._settings, history) for one in named)
+        found = [one for one in known if self._wanted.fits_state(one.pilot, one.draining)]
         pauses = paused(snapshot, history.unmet, now)
         rows = sorted_rows((Row(one, now) for one in found), self._args.sort)[: self._wanted.limit]
         if self._args.json:
@@ -110,12 +111,9 @@ class Status:
         shown += folded(self._left_out(len(rows), len(found), len(snapshot.pilots)), paper)
         mixed = mixed_line(snapshot.versions, __version__)
         shown.append("")
-        for text in (free, *notices_of(snapshot, pauses), mixed):
+        for text in (free, *notices_of(snapshot, [one.sentence for one in pauses]), mixed):
             shown += folded(text, paper)
         return shown
-
-    def _fits_state(self, one: Candidate) -> bool:
-        return self._wanted.fits_state(one.pilot, one.draining)
 
     def _left_out(self, shown: int, found: int, total: int) -> str:
         """Say how many pilots the filters leave out; "" where they leave out none."""
@@ -138,7 +136,7 @@ class Status:
             "free_cores": snapshot.free_cores,
             "accounts": [dataclasses.asdict(account) for account in snapshot.accounts],
             "pilots": [candidate_as_json(row.one) for row in rows],
-            "notices": list(notices_of(snapshot, pauses)),
+            "notices": list(notices_of(snapshot, [one.sentence for one in pauses])),
             "paused_demand": [paused_as_json(one) for one in pauses],
             "versions": {version or UNKNOWN: nodes for version, nodes in snapshot.versions},
         }

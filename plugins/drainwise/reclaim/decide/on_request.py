@@ -73,6 +73,8 @@ def clearing_plans(
     where no batch system closes the node, that would be pilot after pilot.
     """
     plans, soonest = [], dict[str, Clearing]()
+    if not clearings:
+        return plans
     for clearing in clearings:
         for node in clearing.nodes:
             soonest.setdefault(node, clearing)

@@ -21,7 +21,7 @@ import numpy as np
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.cut_wastes import FreeAhead
+from drainwise.reclaim.decide.free_ahead import FreeAhead
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.threshold import open_since
 from drainwise.reclaim.plan import PartOrder, UserPlan
