@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import reference_pages
 from drainwise.cli.main import COMMANDS
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import STANDINGS
+from drainwise.siteconfig import load
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -63,3 +65,19 @@ def test_a_line_of_a_log_is_written_by_the_code(line: str) -> None:
     """As a piece of a message: a reader searches the page for what the log has."""
     modules = (ROOT / "plugins" / "drainwise").rglob("*.py")
     assert any(line in path.read_text() for path in modules), line
+
+
+SITE_FILES = [
+    (path.name, number, textwrap.dedent(text))
+    for path in sorted(DOCS.glob("*.md"))
+    if not path.name.startswith("your-own-")  # what another package adds
+    for number, text in enumerate(re.findall(r"(?ms)^ *```ini\n(.*?)^ *```$", path.read_text()), 1)
+]
+
+
+@pytest.mark.parametrize(("page", "number", "text"), SITE_FILES, ids=lambda value: str(value)[:20])
+def test_a_site_file_that_a_page_shows_is_accepted(page: str, number: int, text: str, tmp_path: Path) -> None:
+    """Every key is one, and every value fits it."""
+    file = tmp_path / "site.ini"
+    file.write_text(text)
+    assert load(str(file)).file == str(file), f"{page}, {number}"
