@@ -10,6 +10,8 @@ import pytest
 
 import reference_pages
 from drainwise.cli.main import COMMANDS
+from drainwise.cli.screen.columns import COLUMNS
+from drainwise.facts.waste import classad_expressions
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import STANDINGS
 from drainwise.siteconfig import load
@@ -52,6 +54,18 @@ def test_each_attribute_stands_in_the_reference_under_its_three_names() -> None:
 def test_each_standing_stands_in_the_reference() -> None:
     said = re.findall(r"(?m)^\| `?([a-z]+)`? \| [^|]+ \| [^|]+ \|$", REFERENCE)
     assert set(STANDINGS) <= set(said)
+
+
+def test_each_number_has_the_names_that_the_page_gives() -> None:
+    """As a column of `status`, in JSON, and as an attribute of a slot."""
+    rows = re.findall(r"(?m)^\| [^|]+ \| [^|`]+ \| `(\w+)` \| `(\w+)` \| `(Pilot\w+)` \|$", REFERENCE)
+    assert len(rows) == 4
+    columns = {column.name for column in COLUMNS}
+    in_plans = (ROOT / "plugins" / "drainwise" / "reclaim" / "plan_json.py").read_text()
+    for name, in_json, attribute in rows:
+        assert name in columns
+        assert f'"{in_json}": ' in in_plans
+        assert attribute in classad_expressions(3600)
 
 
 def test_the_exit_codes_are_those_of_the_command() -> None:
