@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import clean_machine
+import condor_pool
 import reference_pages
+import sge_cluster
+import slurm_cluster
 from drainwise.cli.main import COMMANDS
 from drainwise.cli.screen.columns import COLUMNS
 from drainwise.facts.waste import classad_expressions
@@ -95,3 +99,18 @@ def test_a_site_file_that_a_page_shows_is_accepted(page: str, number: int, text:
     file = tmp_path / "site.ini"
     file.write_text(text)
     assert load(str(file)).file == str(file), f"{page}, {number}"
+
+
+def test_the_support_matrix_names_each_release_that_the_suite_brings_up() -> None:
+    """Pythons of clean machines, and the Debian releases of pools, clusters and cells."""
+    page = (DOCS / "support.md").read_text()
+    numbers = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "Debian unstable"}
+    for release, (python, _) in clean_machine.RELEASES.items():
+        assert f"{python} ({numbers[release]})" in page
+    for part, releases in (
+        ("HTCondor", condor_pool.RELEASES),
+        ("Slurm", slurm_cluster.RELEASES),
+        ("Grid Engine", sge_cluster.RELEASES),
+    ):
+        [row] = [line for line in page.splitlines() if line.startswith(f"| {part} | ")]
+        assert re.findall(r"Debian \w+", row) == [numbers[release] for release in releases]
