@@ -48,7 +48,7 @@ class ReleaseDemo(Demo):
             looks = looks + 1 if runs <= {one.pilot.run for one in plan.withdrawals} else 0
             return looks >= _AGREE
 
-        withdrawn = self._until(without_reason)
+        withdrawn = self._until(without_reason, runs)
         if withdrawn is None:
             self._say(f"{_all(names)} had left by then")
             return None
@@ -64,14 +64,16 @@ class ReleaseDemo(Demo):
         del self._bobs[job_id]
         self._system.remove(job_id)
 
-    def _until(self, happened: Callable[[Plan], bool]) -> Plan | None:
-        """Decide again and again until `happened`; None when it does not in time."""
+    def _until(self, happened: Callable[[Plan], bool], runs: frozenset[str] = frozenset()) -> Plan | None:
+        """Decide again and again until `happened`; None when it does not in time, or when all of `runs` have ended."""
         ends = time.monotonic() + _PATIENCE
         while time.monotonic() < ends:
             snapshot = self._system.pool.snapshot(int(time.time()))
             plan = make_plan(snapshot, snapshot.taken, self._settings)
             if happened(plan):
                 return plan
+            if runs and runs.isdisjoint(one.run for one in snapshot.pilots):
+                return None
             self._look()
             self._interrupts.wait(PAUSE)
         return None

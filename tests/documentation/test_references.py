@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
+import clean_machine
+import condor_pool
 import reference_pages
+import sge_cluster
+import slurm_cluster
 from drainwise.cli.command_line.commands import COMMANDS
+from drainwise.cli.screen.columns import COLUMNS
+from drainwise.facts.waste import classad_expressions
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import STANDINGS
+from drainwise.siteconfig import load
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -52,6 +60,18 @@ def test_each_standing_stands_in_the_reference() -> None:
     assert set(STANDINGS) <= set(said)
 
 
+def test_each_number_has_the_names_that_the_page_gives() -> None:
+    """As a column of `status`, in JSON, and as an attribute of a slot."""
+    rows = re.findall(r"(?m)^\| [^|]+ \| [^|`]+ \| `(\w+)` \| `(\w+)` \| `(Pilot\w+)` \|$", REFERENCE)
+    assert len(rows) == 4
+    columns = {column.name for column in COLUMNS}
+    in_plans = (ROOT / "plugins" / "drainwise" / "reclaim" / "plan_json.py").read_text()
+    for name, in_json, attribute in rows:
+        assert name in columns
+        assert f'"{in_json}": ' in in_plans
+        assert attribute in classad_expressions(3600)
+
+
 def test_the_exit_codes_are_those_of_the_command() -> None:
     """The first lines of the entry point name the same."""
     said = (ROOT / "plugins" / "drainwise" / "cli" / "main.py").read_text().partition("Exit codes: ")[2]
@@ -63,3 +83,34 @@ def test_a_line_of_a_log_is_written_by_the_code(line: str) -> None:
     """As a piece of a message: a reader searches the page for what the log has."""
     modules = (ROOT / "plugins" / "drainwise").rglob("*.py")
     assert any(line in path.read_text() for path in modules), line
+
+
+SITE_FILES = [
+    (path.name, number, textwrap.dedent(text))
+    for path in sorted(DOCS.glob("*.md"))
+    if not path.name.startswith("your-own-")  # what another package adds
+    for number, text in enumerate(re.findall(r"(?ms)^ *```ini\n(.*?)^ *```$", path.read_text()), 1)
+]
+
+
+@pytest.mark.parametrize(("page", "number", "text"), SITE_FILES, ids=lambda value: str(value)[:20])
+def test_a_site_file_that_a_page_shows_is_accepted(page: str, number: int, text: str, tmp_path: Path) -> None:
+    """Every key is one, and every value fits it."""
+    file = tmp_path / "site.ini"
+    file.write_text(text)
+    assert load(str(file)).file == str(file), f"{page}, {number}"
+
+
+def test_the_support_matrix_names_each_release_that_the_suite_brings_up() -> None:
+    """Pythons of clean machines, and the Debian releases of pools, clusters and cells."""
+    page = (DOCS / "support.md").read_text()
+    numbers = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "Debian unstable"}
+    for release, (python, _) in clean_machine.RELEASES.items():
+        assert f"{python} ({numbers[release]})" in page
+    for part, releases in (
+        ("HTCondor", condor_pool.RELEASES),
+        ("Slurm", slurm_cluster.RELEASES),
+        ("Grid Engine", sge_cluster.RELEASES),
+    ):
+        [row] = [line for line in page.splitlines() if line.startswith(f"| {part} | ")]
+        assert re.findall(r"Debian \w+", row) == [numbers[release] for release in releases]
