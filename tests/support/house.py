@@ -110,8 +110,12 @@ HOUSE = {
         plain=False,
     ),
     "reclaim.decide": Room(
-        POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.seen reclaim.totals requests room", plain=False
+        POOL,
+        "agent",
+        "facts pool reclaim reclaim.open_need reclaim.parts reclaim.seen reclaim.totals requests room",
+        plain=False,
     ),
+    "reclaim.parts": Room(POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals", plain=False),
     "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
     "reclaim.seen": Room(POOL, "agent", "estimate facts pilotad pool"),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
@@ -122,7 +126,10 @@ HOUSE = {
         plain=False,
     ),
     "agent": Room(
-        POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests service", plain=False
+        POOL,
+        "agent",
+        "common facts journal pilotad pool reclaim reclaim.decide reclaim.parts requests service",
+        plain=False,
     ),
     "agent.export": Room(
         POOL,

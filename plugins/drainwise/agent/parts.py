@@ -13,7 +13,7 @@ from drainwise.journal.file import Journal
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pool.facts import Pilot, Pool
 from drainwise.pool.lends_parts import LendsParts
-from drainwise.reclaim.decide.part_plans import still_asked
+from drainwise.reclaim.parts.part_plans import still_asked
 from drainwise.reclaim.plan import Plan
 
 _NO_MORE = "no more of its cores are needed"

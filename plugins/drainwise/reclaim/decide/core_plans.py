@@ -7,9 +7,9 @@ from collections import Counter
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.by_user import pilots_by_user
 from drainwise.reclaim.decide.limits import allowed_cores
-from drainwise.reclaim.decide.part_plans import PartsUntil
 from drainwise.reclaim.decide.user_plan import UserPart, user_plan
 from drainwise.reclaim.history import History
+from drainwise.reclaim.parts.part_plans import PartsUntil
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.settings import ReclaimSettings

@@ -24,7 +24,6 @@ from drainwise.reclaim.decide.open_until import (
     with_ending_leases,
     within,
 )
-from drainwise.reclaim.decide.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.decide.replacements import core_replacements, with_replacements
 from drainwise.reclaim.decide.requested import Requested, requested_plans
 from drainwise.reclaim.decide.room_plans import for_kinds, most_of, room_plans
@@ -39,6 +38,7 @@ from drainwise.reclaim.decide.summary import (
     with_requested,
 )
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
+from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import policy_called

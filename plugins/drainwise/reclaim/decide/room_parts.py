@@ -18,7 +18,7 @@ from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.decide.part_plans import PartsUntil, free_by_place, mix_of, order_of, standing, together
+from drainwise.reclaim.parts.part_plans import PartsUntil, free_by_place, mix_of, order_of, standing, together
 from drainwise.reclaim.plan import PartOrder
 from drainwise.reclaim.policy import Need
 

@@ -19,10 +19,10 @@ from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import allowed_cores
-from drainwise.reclaim.decide.part_plans import PartsUntil
 from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
 from drainwise.reclaim.decide.user_plan import orders_of
 from drainwise.reclaim.history import History, cores_allowed, why_closed
+from drainwise.reclaim.parts.part_plans import PartsUntil
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import BY_WASTE, policy_called
 from drainwise.reclaim.policy import Need

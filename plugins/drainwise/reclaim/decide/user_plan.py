@@ -12,9 +12,9 @@ from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidates, candidate
 from drainwise.reclaim.cut_wastes import cut_wastes
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed
 from drainwise.reclaim.decide.limits import Allowed
-from drainwise.reclaim.decide.part_plans import Mix, PartsUntil, mix_with_standing
 from drainwise.reclaim.figures import figures_of
 from drainwise.reclaim.history import History
+from drainwise.reclaim.parts.part_plans import Mix, PartsUntil, mix_with_standing
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import policy_called
 from drainwise.reclaim.policy import Chosen, Need

@@ -21,9 +21,9 @@ import numpy as np
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import Candidates
-from drainwise.reclaim.decide.free_ahead import FreeAhead
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.threshold import open_since
+from drainwise.reclaim.parts.free_ahead import FreeAhead
 from drainwise.reclaim.plan import PartOrder, UserPlan
 from drainwise.reclaim.policies import BY_WASTE
 from drainwise.reclaim.policy import Need
