@@ -78,7 +78,8 @@ def test_chunks_give_their_cores_back_one_by_one(release: str) -> None:
         pool.wait_for(lambda: len(running(pool, "alice")) == pilots.PILOTS, 60, "leaders and chunk jobs")
         first = {ad.text("JobId") for ad in running(pool, "alice")}
         assert leaders < first
-        pool.wait_for(lambda: condor_site.all_pilots_report(pool, pilots.PILOTS), 90, "a report of each pilot")
+        busy = f'PilotReportStanding == "fresh" && PilotUsedCpu == {pilots.CORES}'
+        pool.wait_for(lambda: len(pool.slots(busy, ["Name"])) == pilots.PILOTS, 90, "a report of each pilot's payload")
         for cores in pilots.BOBS:
             pool.submit(DEMAND.format(cores=cores), "bob")
 

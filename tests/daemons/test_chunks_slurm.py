@@ -10,6 +10,7 @@ import pytest
 
 import chunk_pilots as pilots
 from acting_agent import acting_agent
+from drainwise.pilotad.report import FRESH
 from drainwise.siteconfig import SiteConfig
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
@@ -45,6 +46,12 @@ def seen(site: SlurmSite, user: str, state: str = "RUNNING") -> list[Job]:
     return [job for job in jobs if job.user == user and job.state == state]
 
 
+def is_busy(site: SlurmSite, number: int) -> bool:
+    """Whether a pilot's own report of a payload is published: who seems idle would be ordered first."""
+    said = site.published(number)
+    return said is not None and (said.standing, said.report.used_cpu) == (FRESH, float(pilots.CORES))
+
+
 def test_chunks_give_their_cores_back_one_by_one(site: SlurmSite, tmp_path: Path) -> None:
     """Three pilots of 8 cores, each in four jobs: 12 of 24 cores go to bob's jobs of 4 and of 1 core."""
     cluster, site_file = site.cluster, tmp_path / "site.ini"
@@ -67,7 +74,7 @@ def test_chunks_give_their_cores_back_one_by_one(site: SlurmSite, tmp_path: Path
     first = {job.id: job for job in seen(site, "alice")}
     assert {job.cores for job in first.values()} == {pilots.CORES}
     assert leaders < set(first)
-    cluster.wait_for(lambda: all(site.published(number) for number in first), 60, "a report of each pilot")
+    cluster.wait_for(lambda: all(is_busy(site, number) for number in first), 60, "a report of each pilot's payload")
 
     for cores in pilots.BOBS:
         cluster.submit("exec sleep 3000", "bob", ("--ntasks=1", f"--cpus-per-task={cores}", "--time=90"))

@@ -88,7 +88,7 @@ class Node:
     """The pool's one node: samples of its startd, and the pilot's word."""
 
     def __init__(self, pool: CondorPool) -> None:
-        self.pool, self.samples = pool, list[Sample]()
+        self.pool, self.samples, self.is_restarting = pool, list[Sample](), False
         self._word = Path(f"{pool.root}/home/alice/word")
 
     def say(self, cores: int) -> None:
@@ -113,7 +113,8 @@ class Node:
     def look(self) -> Sample:
         """Ask the startd, and keep the answer."""
         query = ["condor_status", "-direct", "node1.pool.test", "-af"]
-        ran = self.pool.run([*query, "PartitionableSlot", "RemoteOwner", "Cpus", "PilotLentCpus", "PilotFreeCpus"])
+        query += ["PartitionableSlot", "RemoteOwner", "Cpus", "PilotLentCpus", "PilotFreeCpus"]
+        ran = self.pool.run(query, check=not self.is_restarting)
         rows = [line.split() for line in ran.stdout.splitlines()]
         parts = [row for row in rows if row[0] != "true"]
         alices = [row for row in parts if row[1].startswith("alice")]
@@ -274,6 +275,7 @@ def begins_anew(node: Node) -> None:
     end(node, "after")
     node.until(lambda one: one.others == (), 60, "the end of bob's last jobs")
     [before] = node.pool.slots("JobStart isnt undefined", ["JobStart"])
+    node.is_restarting = True  # until it answers, a look shows nobody
     node.pool.run(["condor_restart", "-fast", "-startd"], node="node1")
 
     def is_another_run() -> bool:
@@ -282,6 +284,7 @@ def begins_anew(node: Node) -> None:
 
     seen = node.until(lambda one: one.pilots == (), 60, "the end of all jobs")
     seen += node.until(lambda _: is_another_run(), 180, "the pilot's next run")
+    node.is_restarting = False
     borrow(node, 1, "anew", count=3)
     seen += node.until(lambda one: one.lent == 2 and one.others == (1, 1), 60, "jobs on what it has returned")
     seen += node.watch(3)

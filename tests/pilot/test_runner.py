@@ -152,6 +152,43 @@ def test_many_starts_are_told_in_between(tmp_path: Path) -> None:
     pilot.end()
 
 
+class Contested(Listed):
+    """A queue of which others take the first payloads."""
+
+    def __init__(self, lost: int, *payloads: Payload) -> None:
+        super().__init__(*payloads)
+        self._lost = lost
+
+    def claim(self, payload: Payload, now: float) -> bool:
+        self._lost -= 1
+        if self._lost < 0:
+            return super().claim(payload, now)
+        self.payloads.remove(payload)
+        return False
+
+
+@apart
+def test_cores_are_not_stated_as_idle_because_another_pilot_was_faster(tmp_path: Path) -> None:
+    """Pilots that share a queue begin together, and a site that reads them just then would end the idle ones first."""
+    pilot = Pilot(tmp_path, Contested(2, *(sleeps(name, cores=8) for name in "abc")))
+    assert pilot.round() and pilot.round()
+    assert not (tmp_path / ".pilot.ad").exists()
+    pilot.round()
+    assert "USED_FRACTION1k = 1024\n" in (tmp_path / ".pilot.ad").read_text()
+    pilot.end()
+
+
+@apart
+def test_a_pilot_that_is_always_too_late_reports_all_the_same(tmp_path: Path) -> None:
+    """Half a second after a report is due it says what is."""
+    pilot = Pilot(tmp_path, Contested(9, *(sleeps(name, cores=8) for name in "abcdefghi")))
+    pilot.round()
+    pilot.pass_by(START_BATCH)
+    pilot.round()
+    assert "USED_FRACTION1k = 0\n" in (tmp_path / ".pilot.ad").read_text()
+    pilot.end()
+
+
 @apart
 def test_one_that_cannot_start_goes_back(tmp_path: Path) -> None:
     """No space, no processes: a line, the payload waits again, and the next try is 30 s later, not at once."""

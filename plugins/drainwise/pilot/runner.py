@@ -68,7 +68,7 @@ class PilotRunner:
         self._record = LeaseRecord(lease, queue, log)
         self._signals = 0
         self._terminated: float | None = None
-        self._at_once = self._again = False
+        self._at_once = self._again = self._unsaid = self._is_contested = False
         self._idle_since: float | None = None
         self._poll_at = self._heartbeat_at = self._start_at = now
         self._published = 0
@@ -99,9 +99,11 @@ class PilotRunner:
         changed = move_overdue(self.workload, now, self._estimates) or changed
         changed = self._settle(now) or changed
         decision = self._decide(now)
-        changed = self._act(decision, now) or changed
+        changed = self._act(decision, now) or changed or self._unsaid or now >= self._heartbeat_at
         why = decision.why_done if decision.done else self._idle(now)
-        if changed or why or now >= self._heartbeat_at:
+        # Cores whose payload another pilot took first get the next one at once: stated as idle they would cost least.
+        self._unsaid = changed and self._is_contested and not why and now < self._heartbeat_at + START_BATCH
+        if (changed or why) and not self._unsaid:
             self._publish(decision.can_postpone and not why)
         if why:
             self._why = why
@@ -188,13 +190,13 @@ class PilotRunner:
             waiting = {payload.name: payload for payload in self._queue.waiting()}
             for name, reason in decision.unfit:
                 self._queue.refuse(waiting[name], reason, now)
-        started = False
+        started = self._is_contested = False
         for payload in decision.start:
             if self._clock.now() - now > START_BATCH:
                 self._again = True
                 break
             if not self._queue.claim(payload, now):
-                self._again = True  # there may be another for these cores
+                self._again = self._is_contested = True  # there may be another for these cores
                 continue
             began = self._clock.now()
             try:

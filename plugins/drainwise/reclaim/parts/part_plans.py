@@ -79,12 +79,14 @@ def standing(able: Candidates, until: PartsUntil) -> list[PartOrder]:
     ahead, it, found = _single_cores(able, until), able.figures.columns, []
     for row in rows:
         pilot = able.pilots[row]
-        expected = ahead.chunks(row)
+        cores = min(pilot.returning, pilot.can_return)
+        counted = min(cores, ahead.chunks(row))
         if not it.believed[row] or it.first_exp_job_end[row] < until.due:
-            expected = max(expected, able.history.counted.get(pilot.run, 0) - pilot.returned)
-        counted = min(pilot.returning, pilot.can_return, expected)
+            counted = min(cores, max(counted, able.history.counted.get(pilot.run, 0) - pilot.returned))
+        else:  # what is free by now is all that comes: in chunks of more it would stay there
+            cores = counted
         if counted > 0:
-            cores, back = min(pilot.returning, pilot.can_return), ahead.back(row)
+            back = ahead.back(row)
             when = back[counted] if counted < len(back) else None
             one = _order(able, row, cores, 0, when, replace(until, chunk=min(until.chunk, counted)))
             found.append(replace(one, counted=counted))
