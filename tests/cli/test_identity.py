@@ -135,7 +135,7 @@ def test_report_by_vo(journal: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "By virtual organisation" in said(capsys, "report", "--journal", journal)
     html = tmp_path / "report.html"
     said(capsys, "report", "--html", str(html), "--journal", journal)
-    assert '<td class="t">atlas</td>' in html.read_text()
+    assert '<th scope="row" class="t">atlas</th>' in html.read_text()
     assert said(capsys, "report", "--vo", "lhcb", "--journal", journal) == "no order was given to pilots of VO lhcb\n"
 
 
