@@ -73,7 +73,7 @@ def test_what_is_refused_is_said_once_and_tried_again_later_and_later(fault: Exc
     pool.fault = None
     time[0] += 3600.0
     notices.observe(cycle())
-    assert len(lines) == 2 and lines[1].endswith("it is shown now")
+    assert len(lines) == 2 and lines[1].endswith(": shown now")
 
 
 def test_the_site_may_switch_it_off_and_other_pools_show_nothing() -> None:

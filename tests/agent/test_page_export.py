@@ -20,6 +20,7 @@ from drainwise.agent.export.page_export import page_observer
 from drainwise.agent.export.site_status import MOST_ACTS, SiteStatus
 from drainwise.agent.export.status_page import document, page
 from drainwise.agent.settings import AgentSettings
+from drainwise.facts.errors import ConfigurationError
 from drainwise.journal.event import BACKING_OFF, OK
 from drainwise.journal.memory import Memory
 from drainwise.pool.facts import Account, Snapshot
@@ -162,7 +163,7 @@ def test_the_acts_that_it_keeps_are_bounded() -> None:
 def test_both_files_are_written_whole_into_a_directory_of_the_site(tmp_path: Path) -> None:
     """One line when the directory is not there, one when it is; nothing beside the two files."""
     place, lines = tmp_path / "www", list[str]()
-    observe = page_observer(PageSection(directory=str(place)), "pool", "least-waste", lines.append)
+    observe = page_observer(PageSection(directory=str(place)), "site.ini", "pool", "least-waste", lines.append)
     assert observe is not None
     cycle = after(AlicesPool(pilots=3))
     observe(cycle)
@@ -181,7 +182,7 @@ def test_both_files_are_written_whole_into_a_directory_of_the_site(tmp_path: Pat
 
 def test_a_page_that_cannot_be_made_fails_no_cycle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     lines: list[str] = []
-    observe = page_observer(PageSection(directory=str(tmp_path)), "pool", "least-waste", lines.append)
+    observe = page_observer(PageSection(directory=str(tmp_path)), "site.ini", "pool", "least-waste", lines.append)
     assert observe is not None
     broken = dataclasses.replace(after(AlicesPool()), next_in=float("inf"))
     observe(broken)
@@ -189,6 +190,12 @@ def test_a_page_that_cannot_be_made_fails_no_cycle(monkeypatch: pytest.MonkeyPat
     assert len(lines) == 1 and "a fault of drainwise itself: OverflowError" in lines[0]
 
 
+def test_without_jinja2_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"\[page\] directory = '/srv/www': expected jinja2"):
+        page_observer(PageSection(directory="/srv/www"), "site.ini", "pool", "least-waste", pytest.fail)
+
+
 def test_a_site_that_wants_no_page_has_none() -> None:
-    assert page_observer(PageSection(), "pool", "least-waste", pytest.fail) is None
+    assert page_observer(PageSection(), "site.ini", "pool", "least-waste", pytest.fail) is None
     assert observers_of(SiteConfig(), SETUP, "pool", pytest.fail) == ()

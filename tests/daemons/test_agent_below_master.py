@@ -97,7 +97,7 @@ def test_the_collector_shows_a_living_agent_and_that_a_killed_one_is_late(pool: 
         pool.wait_for(lambda: "ALLOW_DAEMON" in log.read_text(), 60, "the refusal in its log")
         first = page.read_text()
         pool.wait_for(lambda: page.read_text() != first, 30, "its next cycle")
-        assert log.read_text().count("not shown in the batch system") == 1
+        assert log.read_text().count("not shown") == 1
         assert shown(pool, "Name") == []
     with agent(pool, tmp_path / "shown", "root@pool.test") as process:
         pool.wait_for(lambda: [one[0] for one in shown(pool, "AgentState")] == ["ok"], 60, "the agent in the collector")

@@ -39,12 +39,19 @@ POINTS = 72  # per inch
 MARGIN = 10 / 25.4 * POINTS
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as its base calls it
+        """Log nothing."""
+
+
 class Shown(Play):
     """A play whose agent writes its page."""
 
     def show(self, place: Path) -> None:
         """Write the page there."""
-        site = SiteConfig(page=PageSection(directory=str(place), pilots=60))
+        site = SiteConfig(page=PageSection(directory=str(place), pilots=30))
         self._observers = observers_of(site, self.setup, "htcondor on cm.example.org", pytest.fail)
 
     def _observe(self, cycle: Cycle) -> None:
@@ -116,7 +123,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     agents_page(place, work)
     reports_page(place)
     simulations_page(place, work)
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(place))
+    handler = functools.partial(Quiet, directory=str(place))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
@@ -150,7 +157,7 @@ def test_nothing_is_in_anybodys_way(name: str, pages: str, seen: Browser, axe: s
             within = seen.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
             assert within, f"{name} is wider than {width} pixels"
             assert seen.value("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] < 128") == dark
-            if width != WIDTHS[1]:
+            if width == WIDTHS[0]:  # where most has to scroll
                 seen.value(f"{axe}; 0")
                 assert seen.value(VIOLATIONS) == [], f"{name}, {width} pixels, dark: {dark}"
 
@@ -186,7 +193,7 @@ def test_printed_it_has_all_columns_and_no_drawing_is_split(
     words = Counter(" ".join(sheets_of(boxes)).split())
     for text in (*headings, *cells):
         assert all(words[word] for word in without_breaks(text)), text
-    for height in (8.27, 7.5, 6.5, 5.5) if drawings else ():
+    for height in (8.27, 7.0, 5.5) if drawings else ():
         seen.print(tmp_path / "other.pdf", height)
         sheets = sheets_of(boxes_in(tmp_path / "other.pdf"))
         for title, axis in drawings:
@@ -223,4 +230,4 @@ def test_the_checker_finds_what_is_wrong(seen: Browser, axe: str, tmp_path: Path
 def test_the_json_beside_the_page_is_sound(pages: str, seen: Browser) -> None:
     seen.open(f"{pages}status.json")
     found = json.loads(seen.value("document.body.textContent"))
-    assert found["pilots"]["count"] == 301 and len(found["pilots"]["shown"]) == 60
+    assert found["pilots"]["count"] == 301 and len(found["pilots"]["shown"]) == 30

@@ -53,7 +53,7 @@ class AgentNotices:
         except Exception as error:  # whatever it is, the agent has done its work
             fault = str(error)
             self._backoff.failed(self._clock())
-        self._faults.set("the agent is not shown in the batch system", fault, "it is shown now")
+        self._faults.set("the agent in the batch system", fault and f"not shown: {fault}", "shown now")
 
     def _notice(self, cycle: Cycle) -> AgentNotice:
         kind = "drainwise" if cycle.acting or cycle.kill_switch else "drainwise-dry-run"

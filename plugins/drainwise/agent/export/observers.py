@@ -29,7 +29,7 @@ def observers_of(
     answers = None if site.metrics.port is None else answers_of(site.metrics, site.file)
     served = answers if site.page.served == "yes" else None
     found = (
-        page_observer(site.page, pool, policy, say, served),
+        page_observer(site.page, site.file, pool, policy, say, served),
         metrics_observer(site.metrics, site.file, policy, say, answers),
         None if shows is None else AgentNotices(shows, policy, setup.period, say).observe,
     )

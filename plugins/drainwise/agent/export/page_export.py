@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from drainwise.common.faults import Faults
 from drainwise.common.local_file import replace_file
+from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig.export_sections import PageSection
 
 if TYPE_CHECKING:
@@ -19,15 +21,24 @@ PAGE, DOCUMENT = "index.html", "status.json"
 
 
 def page_observer(
-    section: PageSection, pool: str, policy: str, say: Callable[[str], None], answers: AgentAnswers | None = None
+    section: PageSection,
+    site_file: str,
+    pool: str,
+    policy: str,
+    say: Callable[[str], None],
+    answers: AgentAnswers | None = None,
 ) -> Callable[[Cycle], None] | None:
     """Return what to call with each cycle so that the page shows it; None when the site wants no page.
 
     pool: the pool in words. policy: with which the agent begins. answers: what the port serves, None where it serves
     no page. `say` takes a line when the page cannot be made or written, and one when it can again: no cycle fails.
+    Raises ConfigurationError when jinja2 is missing.
     """
     if section.directory is None and answers is None:
         return None
+    if importlib.util.find_spec("jinja2") is None:
+        key, value = ("served", section.served) if section.directory is None else ("directory", section.directory)
+        raise ConfigurationError(site_file, "page", key, value, "jinja2 on this machine, or no such line")
     from drainwise.agent.export.site_status import SiteStatus  # noqa: PLC0415 - only who shows a page needs jinja2
 
     return _PageExport(SiteStatus(pool, policy, section.pilots), section.directory, answers, say).observe
