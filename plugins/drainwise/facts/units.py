@@ -26,7 +26,7 @@ def core_hours(core_seconds: int) -> str:
 
 
 def clock(moment: int) -> str:
-    """Write a UNIX time as a UTC time of day with its date: `2026-11-20 08:56:40Z`; one beyond all calendars as it is."""
+    """Write a UNIX time as a UTC time of day with its date: `2026-11-20 08:56:40Z`; a number beyond all calendars."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(moment))
     except (OSError, OverflowError, ValueError):
