@@ -162,3 +162,14 @@ def test_serve_says_where_and_stops_on_interrupt(site: Path) -> None:
         assert open_features(f"{url}/mf").integer("total_cpu") == 24
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 0
+
+
+def test_a_time_beyond_all_calendars_is_shown_as_it_stands(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever wrote it: seconds that no calendar has."""
+    (tmp_path / "jobstart_secs").write_text("4611686018427387904\n")
+    (tmp_path / "machine").mkdir()
+    assert run("show", "--machine", str(tmp_path / "machine"), "--job", str(tmp_path)) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "jobstart_secs" in line]
+    assert line.split()[1:] == ["4611686018427387904"]

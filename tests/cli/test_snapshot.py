@@ -106,3 +106,17 @@ def test_names_cannot_speak_to_the_terminal(pool: AlicesPool, capsys: pytest.Cap
     pool.user = "al\x1b]0;x\x07\u202e@pool"
     assert main(["snapshot"]) == 0
     assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(("key", "value"), [("deadline", 1 << 62), ("user", "al\ud800"), ("started", -(1 << 62))])
+def test_an_odd_value_in_a_saved_snapshot_is_planned_with_or_refused(
+    key: str, value: object, saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A deadline beyond all calendars, a name that no encoding has: never a fault of our own."""
+    found = json.loads(Path(saved).read_text())
+    for pilot in found["pilots"]:
+        pilot[key] = value
+    Path(saved).write_text(json.dumps(found))
+    for more in ([], ["--cores", "8"], ["--json"]):
+        assert main(["plan", "--snapshot", saved, *more]) in {0, 2}
+        assert "fault of drainwise itself" not in capsys.readouterr().err

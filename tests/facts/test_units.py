@@ -30,5 +30,11 @@ def test_core_seconds_are_said_as_core_hours(core_seconds: int, text: str) -> No
     assert core_hours(core_seconds) == text
 
 
+@pytest.mark.parametrize("moment", [1 << 62, -(1 << 62), 10**25])
+def test_a_time_beyond_all_calendars_is_said_as_it_is(moment: int) -> None:
+    """As a report of a journal or a saved snapshot may have it."""
+    assert clock(moment) == f"UNIX time {moment}"
+
+
 def test_a_time_is_said_in_utc() -> None:
     assert clock(1795249000) == "2026-11-21 08:16:40Z"

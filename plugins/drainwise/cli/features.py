@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -83,7 +84,8 @@ def _print_values(shown: Shown, readers: dict[str, FeatureReader]) -> None:
         for name, value in values.items():
             text = f"{value:.10g}" if isinstance(value, float) else str(value)
             if BY_NAME[name].unit == "UNIX s":
-                text += time.strftime("  (%Y-%m-%d %H:%M:%S %Z)", time.localtime(int(value)))
+                with contextlib.suppress(OSError, OverflowError, ValueError):  # beyond all calendars
+                    text += time.strftime("  (%Y-%m-%d %H:%M:%S %Z)", time.localtime(int(value)))
             elif BY_NAME[name].kind in {INTEGER, DECIMAL}:
                 text += f" {BY_NAME[name].unit}"
             print(f"  {name:<20} {text}")

@@ -72,7 +72,8 @@ def write_whole(path: str, text: str, what: str) -> None:
     what: what errors call it. Raises UsageError.
     """
     if path == "-":
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8"))  # as the page says of itself, whatever the terminal has
         return
     half = f"{path}.{os.getpid()}.new"
     try:

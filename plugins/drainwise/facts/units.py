@@ -26,5 +26,8 @@ def core_hours(core_seconds: int) -> str:
 
 
 def clock(moment: int) -> str:
-    """Write a UNIX time as a UTC time of day with its date: `2026-11-20 08:56:40Z`."""
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(moment))
+    """Write a UNIX time as a UTC time of day with its date: `2026-11-20 08:56:40Z`; a number beyond all calendars."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(moment))
+    except (OSError, OverflowError, ValueError):
+        return f"UNIX time {moment}"

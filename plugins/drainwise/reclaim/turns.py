@@ -39,4 +39,4 @@ def with_turns(balance: Balance, snapshot: Snapshot, history: History, now: int)
 
 
 def _lot(name: str, now: int) -> bytes:
-    return hashlib.sha256(f"{now // DAY}/{name}".encode()).digest()
+    return hashlib.sha256(f"{now // DAY}/{name}".encode("utf-8", "surrogatepass")).digest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 from drainwise.cli.command_line.late_packages import POOL_SIDE
@@ -80,6 +79,8 @@ def _installed_by(package: str, words: Sequence[str]) -> str:
 
 def _of_our_own(fault: Exception) -> str:
     """Return a line on a fault that nobody foresaw, with its place in the package."""
+    import traceback
+
     frames = traceback.extract_tb(fault.__traceback__)
     place = f", at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     what = f"a fault of drainwise itself: {type(fault).__name__}: {str(fault)[:300]}{place}"

@@ -7,7 +7,6 @@ nothing that works, and the command is refused before it runs.
 from __future__ import annotations
 
 import contextlib
-import importlib.abc
 import importlib.machinery
 import sys
 import types
@@ -33,8 +32,8 @@ class _StandIn(types.ModuleType):
         return _Name()
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the packages that no other finder has found; `missing` are their names."""
+class _Finder:
+    """Finds, and loads, the packages that no other finder has found; `missing` are their names."""
 
     def __init__(self) -> None:
         self.missing: list[str] = []
@@ -50,7 +49,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if top not in POOL_SIDE or (fullname != top and top not in self.missing):
             return None
         self.missing.append(fullname)
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """Make the stand-in."""

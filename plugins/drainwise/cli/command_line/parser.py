@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -78,6 +77,8 @@ class MainParser(CommandParser):
 
 def near(word: str, known: Iterable[str]) -> str:
     """Return a proposal for a misspelt word, to be put behind a message; "" where nothing is near."""
+    import difflib  # only then
+
     found = difflib.get_close_matches(word[:_LONGEST_SHOWN], list(known), n=1)
     return f"; did you mean {found[0]}?" if found else ""
 
