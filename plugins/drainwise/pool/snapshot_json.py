@@ -10,7 +10,6 @@ refused with the place of the fault.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
@@ -126,6 +125,8 @@ def snapshot_hash(snapshot: Snapshot) -> str:
 
     A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
     """
+    import hashlib  # noqa: PLC0415 - who only looks starts without it
+
     facts, said = attrgetter(*(name for name in _PILOT if name not in _MADE_OF_OTHERS)), attrgetter(*PLAIN_KINDS)
     pilots = [
         (

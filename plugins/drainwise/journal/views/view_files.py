@@ -6,12 +6,10 @@ files stay the agent's: a user could fill its own. That one cannot be written st
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pwd
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from urllib.parse import quote
 
 from drainwise.common.local_file import make_public
 from drainwise.htcondor.node.acl import lend
@@ -31,9 +29,13 @@ _END, _OLDER = ".jsonl", ".1"
 
 def view_name(user: str) -> str:
     """Return the file name of a user's view: ASCII letters, digits and `_-~@.` alone, no hidden file, no path."""
+    from urllib.parse import quote  # noqa: PLC0415 - who writes no view starts without it
+
     name = quote(user, safe="@", errors="surrogatepass").replace("%", "=") or "="
     name = f"=2E{name[1:]}" if name.startswith(".") else name
     if len(name) > _LONGEST_NAME:
+        import hashlib  # noqa: PLC0415
+
         name = f"{name[:_LONGEST_NAME]}={hashlib.sha256(user.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     return f"{name}{_END}"
 
