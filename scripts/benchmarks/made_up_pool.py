@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-import random
-
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Pilot, Snapshot
 
 PILOTS_PER_NODE, CORES, USERS = 7, 8, 20
 
 
+class Dice:
+    """Made-up numbers, the same in every run: `random` would cost the process that is measured its import."""
+
+    def __init__(self) -> None:
+        self._state = 1
+
+    def below(self, end: int) -> int:
+        """A number from 0 to `end` - 1."""
+        self._state = (self._state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        return (self._state >> 33) % end
+
+
 def made_up_pool(pilots: int, now: int) -> Snapshot:
     """A pool at `now` (UNIX s) that twenty users hold; another account waits for half of it, up to 800 cores."""
-    dice, found = random.Random(1), list[Pilot]()  # noqa: S311 - the same pool in every run
+    dice, found = Dice(), list[Pilot]()
     for number in range(pilots):
-        ran, used = dice.randrange(600, 80_000), float(dice.randrange(1, CORES + 1))
-        first, last = now + dice.randrange(9000), now + dice.randrange(9000, 30_000)
-        start, user = now - ran, f"alice{dice.randrange(USERS)}@pool.test"
+        ran, used = 600 + dice.below(79_400), float(1 + dice.below(CORES))
+        first, last = now + dice.below(9000), now + 9000 + dice.below(21_000)
+        start, user = now - ran, f"alice{dice.below(USERS)}@pool.test"
         node = f"wn{number // PILOTS_PER_NODE:05d}.pool.test"
         report = PilotReport(
             now - 60,
             used_cpu=used,
-            last_job_start=now - dice.randrange(ran),
+            last_job_start=now - dice.below(ran),
             first_exp_job_end=first,
             last_exp_job_end=last,
             last_max_job_end=now + 40_000,
-            add_uncom_time=float(dice.randrange(9000)),
+            add_uncom_time=float(dice.below(9000)),
             add_final_exp_waste=(CORES - used) * (last - first),
             can_postpone_last_job=True,
         )

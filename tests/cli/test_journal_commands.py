@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.cli import pool_options
+from drainwise.cli import agent_place, pool_options
 from drainwise.cli.main import main
 from made_up_node import public_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from .conftest import AlicesPool
 
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
 NOBODY = 65534
@@ -247,3 +249,24 @@ def test_the_report_fits_the_window_and_cuts_no_number(
     assert max(map(len, lines)) <= width
     assert not re.search(r"(?m)[0-9]~", "\n".join(lines))
     assert sum(line.startswith("(left out") for line in lines) == 1
+
+
+def test_who_may_not_read_the_journal_is_answered_from_its_own_view(
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is where no journal is to be seen; a journal that is named is read, or nothing is."""
+    monkeypatch.setattr(agent_place, "lock_path", lambda *_: str(tmp_path / "state" / "agent.lock"))
+    (tmp_path / "state").mkdir()
+    site = tmp_path / "site.ini"
+    site.write_text(f"[agent]\nstate_dir = {tmp_path}/state\n[journal]\nfile = {tmp_path}/journal\nview = all\n")
+    assert main(["reclaim", "--once", "--act", "--site", str(site)]) == 0
+    capsys.readouterr()
+    assert os.listdir(tmp_path / "state" / "agent.explain.d") == ["alice@pool.jsonl"]
+    os.unlink(tmp_path / "journal")
+    assert main(["explain", "slot1_1@node1", "--site", str(site)]) == 0
+    out, err = capsys.readouterr()
+    assert "slot1_1@node1: alice@pool of group_a" in out
+    assert "from the views of single users" in err
+    assert main(["explain", "slot1_1@node1", "--journal", f"{tmp_path}/journal", "--site", str(site)]) == 2
+    site.write_text(site.read_text().replace("view = all", "view = no"))
+    assert main(["explain", "slot1_9@node1", "--site", str(site)]) == 1

@@ -125,6 +125,7 @@ HOUSE = {
         "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
         plain=False,
     ),
+    "journal.views": Room(POOL, "agent", "common htcondor.node journal", plain=False),
     "agent": Room(
         POOL,
         "agent",
@@ -165,9 +166,9 @@ HOUSE = {
         EVERYWHERE,
         "who types the command",
         "agent agent.export cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate "
-        "estimate.records facts features identity install journal launch launch.choice launch.files launch.run "
-        "launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen "
-        "requests service simulate "
+        "estimate.records facts features identity install journal journal.views launch launch.choice launch.files "
+        "launch.run launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide "
+        "reclaim.seen requests service simulate "
         "simulate.policies siteconfig systems validate",
         plain=False,
     ),

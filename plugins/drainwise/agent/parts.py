@@ -11,8 +11,8 @@ from drainwise.journal.entries import part_event
 from drainwise.journal.event import DONE, SKIPPED
 from drainwise.journal.file import Journal
 from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.abilities import LendsParts
 from drainwise.pool.facts import Pilot, Pool
-from drainwise.pool.lends_parts import LendsParts
 from drainwise.reclaim.parts.part_plans import still_asked
 from drainwise.reclaim.plan import Plan
 

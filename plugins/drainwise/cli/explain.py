@@ -1,4 +1,4 @@
-"""`drainwise explain JOB` or `--vo VO`: why did pilots get orders? Needs the journal and the right to read it."""
+"""`drainwise explain JOB` or `--vo VO`: why did pilots get orders? By the journal, or the agent's view for a user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drainwise.cli.arguments import add_limit, add_name_filters, wanted_of
 from drainwise.cli.journal_options import (
     add_identity_options,
     add_journal_options,
-    journal_files,
+    readable_files,
     require_known,
     say_passed_over,
     wanted_identity,
@@ -51,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     sought = Sought(args.job, wanted_identity(args), also if wanted.is_some else None)
     if sought == Sought():
         raise UsageError(f"which pilot? name its job, or which ones: {_NAMING}")
-    files = journal_files(args)
+    files, is_view = readable_files(args)
+    if is_view:
+        print("drainwise: the journal may not be read; what is said is from the views of single users", file=sys.stderr)
     passed_over = PassedOver()
     found = explain(files, sought, passed_over)
     if not found:

@@ -10,7 +10,6 @@ refused with the place of the fault.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
@@ -126,6 +125,8 @@ def snapshot_hash(snapshot: Snapshot) -> str:
 
     A snapshot that was saved and read back has the same; made for 20,000 pilots in each cycle, so without their names.
     """
+    import hashlib  # noqa: PLC0415 - who only looks starts without it
+
     facts, said = attrgetter(*(name for name in _PILOT if name not in _MADE_OF_OTHERS)), attrgetter(*PLAIN_KINDS)
     pilots = [
         (
@@ -223,31 +224,40 @@ def _with(value: object, added: Mapping[str, object]) -> object:
 def _pilot(value: object, where: str) -> Pilot:
     if isinstance(value, dict) and len(value) < len(_ALL_OF_PILOT):
         value = {**_ABSENT, **value}
-    *first, report, contradictory, deadline, leaving, cannot, vacate = (found := _pilot_values(value, where))[:_OWN]
+    found = _pilot_values(value, where)
+    run, name, node, account, user, cores, started, lease_end, report, *orders = found[:_OWN]
+    contradictory, deadline, leaving, cannot, vacate = orders
     place, holds, identity, seen, client, pieces, *parts = found[_OWN:]
     if client not in PROFILES:
         raise UsageError(f"{where}, client: expected one of {', '.join(PROFILES)}")
     if identity is not None:
         known = {name: "text" for name in identity if name in LONGEST}
         identity = identity_of(checked_object(identity, known, f"{where}, identity"))
+    returned, can_return, asked = parts
     return Pilot(
-        *first,
-        None if report is None else _report(report, f"the report of {where}"),
-        contradictory,
-        deadline,
-        leaving,
-        cannot,
-        vacate,
-        None,
-        None,
-        place,
-        None if holds is None else amounts_from_json(holds, f"{where}, holds"),
-        False,
-        identity,
-        None if seen is None else observation_in(seen),
-        client,
-        tuple([_piece(one, f"{where}, piece {number}") for number, one in enumerate(pieces, 1)]) if pieces else (),
-        *parts,
+        run,
+        name,
+        node,
+        account,
+        user,
+        cores,
+        started,
+        lease_end,
+        report=None if report is None else _report(report, f"the report of {where}"),
+        contradictory=contradictory,
+        deadline=deadline,
+        leaving=leaving,
+        cannot=cannot,
+        vacate=vacate,
+        place=place,
+        holds=None if holds is None else amounts_from_json(holds, f"{where}, holds"),
+        identity=identity,
+        seen=None if seen is None else observation_in(seen),
+        client=client,
+        pieces=tuple([_piece(one, f"{where}, piece {number}") for number, one in enumerate(pieces, 1)]),
+        returned=returned,
+        can_return=can_return,
+        asked=asked,
     )
 
 

@@ -82,7 +82,7 @@ class Columns:
     heartbeat: Real
     silent: Mask
     seen: Mask
-    curve: Real
+    curve: Real | tuple[float, ...]
 
     def __len__(self) -> int:
         return len(self.cores)

@@ -16,12 +16,13 @@ from drainwise.reclaim.totals.elementwise import any_of, everywhere, is_known, n
 
 if TYPE_CHECKING:
     from drainwise.reclaim.totals.arrays import Mask, Real, Whole
+    from drainwise.reclaim.totals.elementwise import Quantity
 
 _OFF_PER_DAY = 0.2
 """How much of the probability of a broken promise a stated curve is off by a day ahead; chosen on MetaCentrum's log."""
 
 
-def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Real:
+def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Quantity:
     """Return what each pilot wastes from `now` on when it is cut at its `deadline` (UNIX s); margin: the site's, s."""
     found, stated = cut_at(it, now, deadline, margin), has_curve(it)
     if not any_of(stated):
@@ -29,10 +30,10 @@ def cut_wastes(it: Columns, now: int, deadline: Real, margin: int) -> Real:
     return where(stated, StatedCurve(it, now).waste(at_least(deadline - it.vacate, now)), found)
 
 
-def has_curve(it: Columns) -> Mask:
+def has_curve(it: Columns) -> Quantity:
     """Return who states a curve that is believed."""
     if isinstance(it.curve, tuple):  # of one pilot
-        return it.believed and bool(it.curve)
+        return bool(it.believed) and bool(it.curve)
     found: Mask = it.believed & is_known(it.curve[:, 0])
     return found
 
@@ -91,7 +92,7 @@ def most_lost(it: Columns, until: Real | int) -> Real:
     return known
 
 
-def most_wasted(it: Columns, now: int, stopped: Real) -> Real:
+def most_wasted(it: Columns, now: int, stopped: Real) -> Quantity:
     """Return the most that is wasted from `now` on by who is stopped then (UNIX s), whatever its payloads do.
 
     What a kill loses now is known where its node sees its payloads, and nothing but its cores comes on top.
@@ -102,7 +103,7 @@ def most_wasted(it: Columns, now: int, stopped: Real) -> Real:
     return where(it.seen, at_most(lost_by_kill(it, now) + it.cores * (stopped - now), known), known)
 
 
-def lost_by_kill(it: Columns, end: Real | int) -> Real:
+def lost_by_kill(it: Columns, end: Real | int) -> Quantity:
     """Return the kill waste when the pilot ends at `end` (UNIX s)."""
     claimed = bounded_kill_waste(it.cores, it.add_uncom_time, it.used_cpu, it.last_job_start, it.started, end)
     return rounded(where(it.believed | it.seen, claimed, most_lost(it, end)))
@@ -120,7 +121,7 @@ def claims_of(it: Columns) -> tuple[Whole, Real, Real, Real, Real, Real, Real]:
     return it.cores, it.used_cpu, it.last_job_start, *ends, it.add_uncom_time, it.add_final_exp_waste
 
 
-def cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Real:
+def cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Quantity:
     """Return what a cut at the deadline wastes without a curve.
 
     Who is to have ended by then, but not with the whole margin before that, does so with a probability: of the margin
@@ -135,7 +136,7 @@ def cut_at(it: Columns, now: int, deadline: Real, margin: int) -> Real:
     return where(goes_on, at_most(found + begun_since, most_lost(it, stopped)), found)
 
 
-def _cut_when_stopped(it: Columns, now: int, stopped: Real, margin: int) -> Real:
+def _cut_when_stopped(it: Columns, now: int, stopped: Real, margin: int) -> Quantity:
     last: Real = bounded_remaining(it.last_exp_job_end, now, it.lease_end) + now
     busy_still: Real = at_most(stopped, at_least(last - 1, now))
     found = wasted_when_stopped(it, now, where(it.believed, busy_still, stopped))
@@ -149,7 +150,7 @@ def _cut_when_stopped(it: Columns, now: int, stopped: Real, margin: int) -> Real
     )
 
 
-def wasted_when_stopped(it: Columns, now: int, stopped: Real) -> Real:
+def wasted_when_stopped(it: Columns, now: int, stopped: Real) -> Quantity:
     """Return what idles until then (wasted anyway by a pilot that drains by itself) and what is lost then, UNIX s.
 
     That some of what should have ended runs still is a part of it.

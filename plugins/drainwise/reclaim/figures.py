@@ -205,7 +205,7 @@ def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Qu
     )
 
 
-def _by_lease(it: Columns, now: int, deadline: int) -> Real:
+def _by_lease(it: Columns, now: int, deadline: int) -> Quantity:
     """Return the deadline, or the lease's end where that comes first and is not past already."""
     ends_before = (it.lease_end > now) & (it.lease_end < deadline)
     return where(ends_before, it.lease_end, float(deadline))

@@ -12,7 +12,7 @@ from drainwise.agent.cycle import Cycle
 from drainwise.common.backoff import Backoff
 from drainwise.common.faults import Faults
 from drainwise.common.printable import ascii_line
-from drainwise.pool.shows_agent import AgentNotice, ShowsAgent
+from drainwise.pool.abilities import AgentNotice, ShowsAgent
 
 _LONGEST_WHY = 300
 _SLACK = 600

@@ -9,7 +9,7 @@ from drainwise.agent.export.agent_notice import AgentNotices
 from drainwise.agent.export.metrics_export import answers_of, metrics_observer
 from drainwise.agent.export.page_export import page_observer
 from drainwise.agent.settings import AgentSettings
-from drainwise.pool.shows_agent import ShowsAgent
+from drainwise.pool.abilities import ShowsAgent
 from drainwise.siteconfig import SiteConfig
 
 if TYPE_CHECKING:

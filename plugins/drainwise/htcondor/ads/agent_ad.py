@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from drainwise.pool.shows_agent import AgentNotice
+    from drainwise.pool.abilities import AgentNotice
 
 AGENT_TYPE = "DrainwiseAgent"
 """Its MyType."""

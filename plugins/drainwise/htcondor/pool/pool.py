@@ -24,10 +24,10 @@ from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.snapshot_question import SnapshotQuestion, without_collection
 from drainwise.identity.rules import IdentityRules
 from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.abilities import AgentNotice
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.kept_room import KeptRoom
-from drainwise.pool.shows_agent import AgentNotice
 
 SNAPSHOT_SECONDS = 8.0
 HISTORY_SECONDS, NODE_SECONDS = 30.0, 8.0  # for how runs ended: all nodes together, one node
