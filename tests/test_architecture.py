@@ -146,9 +146,9 @@ def a_feature_key(copy: Copy) -> None:
 def an_option(copy: Copy) -> None:
     """An option of `plan`."""
     copy.insert(
-        "cli/plan.py", "    add_pool_options(parser)", '    parser.add_argument("--node", help="only pilots there")'
+        "cli/plan.py", "    add_pool_options(parser)", '    parser.add_argument("--rack", help="only pilots there")'
     )
-    assert "--node" in copy.run("from drainwise.cli.main import main; main(['plan', '--help'])")
+    assert "--rack" in copy.run("from drainwise.cli.main import main; main(['plan', '--help'])")
 
 
 CHANGES: dict[str, Callable[[Copy], None]] = {

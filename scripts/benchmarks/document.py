@@ -22,6 +22,7 @@ class Measured:
     pool: Sequence[Figure] = ()
     cycle: Sequence[Sequence[Figure]] = ()
     decision: Sequence[Sequence[Figure]] = ()
+    screens: Sequence[Sequence[Figure]] = ()
     estimate: Sequence[Figure] = ()
     simulate: Sequence[Sequence[Figure]] = ()
     launch: Sequence[Sequence[Figure]] = ()
@@ -30,7 +31,16 @@ class Measured:
     @property
     def tables(self) -> tuple[Sequence[Figure], ...]:
         """All that were measured, in the page's order."""
-        some = (self.whole, self.inside, self.pilot, self.pool, *self.cycle, *self.decision, self.estimate)
+        some = (
+            self.whole,
+            self.inside,
+            self.pilot,
+            self.pool,
+            *self.cycle,
+            *self.decision,
+            *self.screens,
+            self.estimate,
+        )
         return tuple(figures for figures in (*some, *self.simulate, *self.launch) if figures)
 
 
@@ -41,6 +51,7 @@ PART_OF = {
     "A snapshot of a Slurm cluster": "slurm",
     "A cycle on a large HTCondor pool": "pool",
     "The decision on a large pool": "decision",
+    "The screens": "screens",
     "Estimates from finished payloads": "estimate",
     "The simulator": "simulate",
     "Launching": "launch",
@@ -150,6 +161,18 @@ then, and only the user's own pilots are concerned.
 Room for the waiting jobs (the last table, CPU time, medians of {few["rooms"]}) is timed from the batch system's facts as objects to the
 pilots that go, on a made-up pool of mixed nodes; one kind can run nowhere, one wants whole nodes, three want four nodes at
 once. On small pools it is exact too; on one as large as this the places are chosen kind by kind (`room/choice.py`).
+
+## The screens
+
+CPU time, medians of {few["screens"]}, taken in turn, byte-compiled, on made-up pools of twenty users: so without the bindings of a batch system.
+The first table is of whole processes, against the bare start of the same interpreter; `status` and `explain` do without numpy.
+
+{table(it.screens[0]) if it.screens else ""}
+
+The second one is of a process that has imported what it needs: a saved snapshot is read, checked, decided on and shown, against reading the
+same file by `json.load` alone. The import of numpy and of the decision is not in it; it takes some 0.2 s once.
+
+{table(it.screens[1]) if it.screens else ""}
 
 ## Estimates from finished payloads
 

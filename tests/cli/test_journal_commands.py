@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -12,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from drainwise.cli import pool_options
+from drainwise.cli import agent_place, pool_options
 from drainwise.cli.main import main
 from made_up_node import public_directory
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Callable
+
+    from .conftest import AlicesPool
 
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
 NOBODY = 65534
@@ -122,8 +126,10 @@ def test_the_report_sums_up(journal: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["report", "--json", "--user", "alice", "--journal", journal]) == 0
     [user] = json.loads(capsys.readouterr().out)["users"]
     assert (user["user"], user["ordered"], user["no_end_known"], user["cores_ordered"]) == ("alice@pool", 2, 2, 16)
-    assert main(["report", "--user", "bea", "--journal", journal]) == 0
-    assert capsys.readouterr().out == "no order was given to pilots of bea\n"
+    assert (
+        main(["report", "--days", "1", "--user", "alice", "--node", "node1", "--limit", "1", "--journal", journal]) == 0
+    )
+    assert "alice@pool" in capsys.readouterr().out
 
 
 def test_the_report_is_a_page(journal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,3 +170,103 @@ def test_only_the_last_days_count(
     assert capsys.readouterr().out == "no order was given\n"
     assert main(["report", "--days", "5", "--journal", journal]) == 0
     assert "alice@pool" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["explain", "report"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--user", "bea"], "no user in the journal is called 'bea'; there is alice@pool"),
+        (["--account", "group_x"], "no account is called 'group_x'; there is group_a"),
+        (["--node", "wn*"], "no node in the journal is called 'wn*'; there is node1"),
+    ],
+)
+def test_a_name_that_the_journal_does_not_know_is_refused(
+    command: str, words: list[str], said: str, journal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the commands on a pool do it: exit code 2, and the names that are known."""
+    assert main([command, *words, "--journal", journal]) == 2
+    out, err = capsys.readouterr()
+    assert (out, said in err) == ("", True)
+
+
+def test_all_pilots_of_a_user_are_explained_and_the_last_alone_by_a_limit(
+    journal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--user", "alice", "--node", "node1", "--json", "--journal", journal]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found) == 4, "two with an order and two that were spared"
+    assert main(["explain", "--account", "group_a", "--limit", "1", "--json", "--journal", journal]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out), "3 earlier ones; a higher --limit shows them" in err) == (found[-1:], True)
+
+
+@pytest.mark.parametrize(
+    "command", ["drainwise explain --user alice --limit 3", "drainwise report --node 'rack7-*' --limit 20"]
+)
+def test_the_commands_of_the_page_that_choose(command: str, journal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(journal).write_text(Path(journal).read_text().replace("node1", "rack7-01"))
+    assert main([*shlex.split(command)[1:], "--journal", journal]) == 0
+    assert "alice@pool" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "lines"),
+    [
+        (lambda text: json.dumps([json.loads(line) for line in text.splitlines()]), 1),
+        (lambda text: json.dumps([json.loads(line) for line in text.splitlines()], indent=1) + "\n", 100),
+        (lambda text: text.replace('"version":2', '"version":9'), 3),
+        (lambda text: text.replace('"run"', '"ran"'), 1),
+    ],
+    ids=["one array", "an array of lines", "another version", "other names"],
+)
+def test_a_journal_that_another_program_wrote_anew_is_not_read_as_empty(
+    rewritten: Callable[[str], str], lines: int, journal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be used is counted and said by both commands; that nobody got an order is not claimed."""
+    text = rewritten(Path(journal).read_text())
+    Path(journal).write_text(text)
+    assert main(["explain", "slot1_1@node1", "--journal", journal]) == 1
+    counted = re.search(r"drainwise: (\d+) lines? of the journal cannot be used", capsys.readouterr().err)
+    assert counted is not None and int(counted[1]) >= lines
+    assert main(["report", "--journal", journal]) == 0
+    out, err = capsys.readouterr()
+    assert "cannot be used" in err
+    assert "no order is known; lines of the journal that cannot be used: " in out
+    assert main(["report", "--json", "--journal", journal]) == 0
+    assert json.loads(capsys.readouterr().out)["lines_passed_over"] >= lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_report_fits_the_window_and_cuts_no_number(
+    width: int, journal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns are left out, and named once."""
+    Path(journal).write_text(Path(journal).read_text().replace("alice@pool", "alice-" + "x" * 60 + "@pool"))
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["report", "--journal", journal]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert not re.search(r"(?m)[0-9]~", "\n".join(lines))
+    assert sum(line.startswith("(left out") for line in lines) == 1
+
+
+def test_who_may_not_read_the_journal_is_answered_from_its_own_view(
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is where no journal is to be seen; a journal that is named is read, or nothing is."""
+    monkeypatch.setattr(agent_place, "lock_path", lambda *_: str(tmp_path / "state" / "agent.lock"))
+    (tmp_path / "state").mkdir()
+    site = tmp_path / "site.ini"
+    site.write_text(f"[agent]\nstate_dir = {tmp_path}/state\n[journal]\nfile = {tmp_path}/journal\nview = all\n")
+    assert main(["reclaim", "--once", "--act", "--site", str(site)]) == 0
+    capsys.readouterr()
+    assert os.listdir(tmp_path / "state" / "agent.explain.d") == ["alice@pool.jsonl"]
+    os.unlink(tmp_path / "journal")
+    assert main(["explain", "slot1_1@node1", "--site", str(site)]) == 0
+    out, err = capsys.readouterr()
+    assert "slot1_1@node1: alice@pool of group_a" in out
+    assert "from the views of single users" in err
+    assert main(["explain", "slot1_1@node1", "--journal", f"{tmp_path}/journal", "--site", str(site)]) == 2
+    site.write_text(site.read_text().replace("view = all", "view = no"))
+    assert main(["explain", "slot1_9@node1", "--site", str(site)]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.cli.screen.layout import Heading, Paper, cells, cut, table
+from drainwise.cli.screen.layout import Heading, Paper, cells, cut, folded, noted_table, table
 
 HEADINGS = (Heading("name", cuttable=True), Heading("cores", number=True), Heading("report", spare=1))
 
@@ -35,31 +35,36 @@ def test_no_line_is_wider_than_the_window(rows: list[tuple[str, str, str]], widt
     assert all(cells(line) <= width and line.isprintable() for line in lines)
 
 
-FOLDED = (Heading("pilot"), Heading("cores", number=True), Heading("because", folded=True))
+def test_a_number_is_never_cut_its_column_goes() -> None:
+    """Also where no column is called spare: from the right, the name stays."""
+    plain = (Heading("name", cuttable=True), Heading("ordered", number=True), Heading("wasted", number=True))
+    rows = [("x" * 30, "12345", "98765 core-h")]
+    for width, left in ((40, []), (28, ["wasted"]), (16, ["ordered", "wasted"]), (3, ["ordered", "wasted"])):
+        lines, missing = table(plain, rows, Paper(width=width))
+        assert (missing, all(len(line) <= width for line in lines)) == (left, True)
+        assert all(number in lines[1] for number in ("12345", "98765 core-h")[: 2 - len(left)])
+        assert lines[1].count("~") == 1
 
 
-def test_a_long_last_cell_is_folded_and_nothing_is_cut() -> None:
-    """Where there is no window it stays one line."""
-    rows = [("slot1@a", "8", "one two three four five six seven eight nine"), ("b", "16", "x" * 40)]
-    lines, missing = table(FOLDED, rows, Paper(width=50))
-    assert missing == []
-    assert lines == [
+def test_a_sentence_stands_below_its_row_or_at_its_end() -> None:
+    """Folded between words in a window; a column where there is none."""
+    headings = (Heading("pilot", cuttable=True), Heading("cores", number=True))
+    rows, notes = [("slot1@a", "8"), ("b", "16")], ["one two three four five six seven", ""]
+    assert noted_table(headings, rows, notes, Paper(width=26), "because") == (
+        ["pilot    cores", "slot1@a      8", "    one two three four", "    five six seven", "b           16"],
+        [],
+    )
+    assert noted_table(headings, rows, notes, Paper(), "because")[0][:2] == [
         "pilot    cores  because",
         "slot1@a      8  one two three four five six seven",
-        "                eight nine",
-        f"b           16  {'x' * 40}",
     ]
-    assert table(FOLDED, rows, Paper())[0][1].endswith("seven eight nine")
 
 
-@given(words=st.lists(st.text("ab日", max_size=12), max_size=30), width=st.integers(1, 120))
+@given(words=st.lists(st.text("ab日", min_size=1, max_size=12), max_size=30), width=st.integers(24, 120))
 def test_folding_loses_no_word(words: list[str], width: int) -> None:
-    text = " ".join(words)
-    lines, _ = table(FOLDED, [("p", "1", text)], Paper(width=width))
-    shown = " ".join(
-        line.replace("p", "", 1).replace("1", "", 1) if not number else line for number, line in enumerate(lines[1:])
-    )
-    assert shown.split() == text.split()
+    lines = folded(" ".join(words), Paper(width=width))
+    assert " ".join(lines).split() == words
+    assert all(cells(line) <= width for line in lines)
 
 
 def test_a_wide_letter_is_never_cut_in_half() -> None:

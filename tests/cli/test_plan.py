@@ -19,16 +19,21 @@ def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest
     shown = capsys.readouterr().out
     assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 2.04 core-h" in shown
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("slot1_")}
-    assert "drain, 42m45s left" in lines["slot1_1@node1"]
+    assert lines["slot1_1@node1"].split()[1:8] == ["8", "leave", "42m45s", "16m40s", "2h", "0.893", "core-h"]
     assert (
-        "leaves by itself in 16m40s, 0.893 core-h idle until then or lost if it does not; in the least wasteful"
-        in lines["slot1_1@node1"]
+        "leaves by itself in 16m40s: 0.278 core-h idle until then, 0.616 core-h for the chance that it does not leave;"
+        " in the least wasteful set" in lines["slot1_1@node1"]
     )
-    assert "spare" in lines["slot1_4@node1"]
-    assert "drain, 16m5s left" in lines["slot1_2@node1"]
+    assert lines["slot1_2@node1"].split()[1:8] == ["8", "cut", "16m5s", "16m5s", "2h", "1.14", "core-h"]
     assert "cut in 16m5s: 1.14 core-h idle until then or lost there; in the least" in lines["slot1_2@node1"]
-    assert "not needed; draining it would waste 1.27 core-h" in lines["slot1_3@node1"]
-    assert "not needed; draining it would waste 30.7 core-h" in lines["slot1_4@node1"]
+    assert lines["slot1_3@node1"].split()[1:8] == ["8", "spare", "-", "-", "-", "1.27", "core-h"]
+    assert (
+        "not needed; with an order: leaves by itself in 16m40s: 0.833 core-h idle until then,"
+        " 0.439 core-h for the chance that it does not leave" in lines["slot1_3@node1"]
+    )
+    assert lines["slot1_4@node1"].split()[1:8] == ["8", "spare", "-", "-", "-", "30.7", "core-h"]
+    assert "not needed; with an order: it reports nothing; 8 cores x 4h run time" in lines["slot1_4@node1"]
+    assert "no pilot is killed at once ([reclaim] drain_only), whatever its kill waste" in shown
     assert pool.orders == []
 
 
@@ -42,7 +47,8 @@ def test_a_pilot_is_killed_only_where_the_site_says_so(
     shown = capsys.readouterr().out
     assert "2 pilots give back 16 of 16 cores at an expected waste of 1.17 core-h" in shown
     [line] = [line for line in shown.splitlines() if line.startswith("slot1_2@node1")]
-    assert "vacate, 0s left" in line
+    assert line.split()[2:5] == ["kill", "0s", "0s"]
+    assert "no pilot is killed at once" not in shown
     assert "killed: 0.333 core-h of running payloads lost; in the least wasteful set" in line
 
 

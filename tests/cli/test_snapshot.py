@@ -68,7 +68,8 @@ def test_every_policy_and_any_horizon_can_be_asked_about(saved: str, capsys: pyt
     ("words", "fault"),
     [
         (["--snapshot", "/nonexistent"], "/nonexistent: No such file or directory"),
-        (["--snapshot", "SAVED", "--user", "alice"], "--user needs --cores"),
+        (["--snapshot", "SAVED", "--by", "+1h"], "--by needs --cores"),
+        (["--snapshot", "SAVED", "--user", "bob"], "no user with pilots is called 'bob'"),
         (["--snapshot", "SAVED", "--cores", "8", "--user", "bob"], "no user with pilots is called 'bob'"),
         (["--snapshot", "BROKEN"], "not JSON"),
         (["--snapshot", "OTHER"], "this is not a snapshot; `drainwise snapshot` writes one"),

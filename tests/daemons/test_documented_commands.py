@@ -160,8 +160,15 @@ THE_SITE_FILE = {  # tests/cli/test_config.py
     "drainwise config slurm --role node --site /etc/drainwise/site.ini --out node-tree --diff",
 }
 A_NODE_WITH_JOBS = {"condor_restart -peaceful -startd"}  # test_installing_on_pool.py
+THE_FILTERS = {  # tests/cli/test_filters.py
+    "drainwise status --account group_a --state ordered",
+    "drainwise plan --node 'wn[001-120]' --limit 20",
+    "drainwise reclaim --once --user alice",
+}
 THE_JOURNAL = {  # tests/cli/test_journal_commands.py, tests/cli/test_identity.py
     "drainwise explain --vo atlas",
+    "drainwise explain --user alice --limit 3",
+    "drainwise report --node 'rack7-*' --limit 20",
     "drainwise explain --ce-job 4711.0",
     "drainwise report --vo atlas",
     "drainwise status --format name,vo,cejob,factory --sort vo",
@@ -258,6 +265,7 @@ ALL |= (
     | THE_DOCTOR
     | ON_REQUEST
     | THE_SITE_FILE
+    | THE_FILTERS
     | THE_JOURNAL
     | THE_VALIDATION
     | THE_ESTIMATE

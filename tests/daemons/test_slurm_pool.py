@@ -23,7 +23,7 @@ from drainwise.journal.event import Event
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.decide.summary import notices_of
+from drainwise.pool.notices import notices_of
 from drainwise.reclaim.quota import require_whole
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import SiteConfig, SlurmSection

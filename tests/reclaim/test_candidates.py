@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drainwise.facts.clients import PROFILES
 from drainwise.facts.cut_deadline import cut_waste
 from drainwise.facts.waste import bounded_kill_waste
 from drainwise.pilotad.report import SILENT, PilotReport
-from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidates_of, in_words
+from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
 from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES, Trust
 from one_pilot import assess
@@ -395,7 +396,7 @@ def test_every_option_says_what_it_does_in_words() -> None:
     slow = assessed(report(8.0, first_end=NOW + 50_000, last_end=NOW + 60_000))
     draining, silent = assessed(report(can_postpone=False)), assessed(None)
     assert in_words(quick, quick.drained, NOW) == (
-        "leaves by itself in 33m20s, 1.90 core-h idle until then or lost if it does not"
+        "leaves by itself in 33m20s: 1.25 core-h idle until then, 0.650 core-h for the chance that it does not leave"
     )
     assert in_words(slow, slow.drained, NOW) == "cut in 2h: 18.2 core-h idle until then or lost there"
     assert in_words(draining, draining.drained, NOW) == (
@@ -437,3 +438,43 @@ def test_whom_the_batch_system_would_end_at_once_is_spared() -> None:
     assert why_closed(pilot(1), NOW, dataclasses.replace(site, horizon=631), History()) == ""
     assert why_closed(pilot(1), NOW, dataclasses.replace(site, drain_only=False), History()) == ""
     assert why_closed(pilot(1, vacate=10), NOW, site, History()) == ""
+
+
+@given(
+    said=reports() | sound_reports(8),
+    facts=st.fixed_dictionaries(
+        {
+            "cores": st.sampled_from([1, 8, 64]),
+            "lease_end": st.none() | st.integers(NOW - 100, NOW + 90_000),
+            "contradictory": st.booleans(),
+            "vacate": st.none() | st.integers(0, 3000),
+        }
+    ),
+    client=st.sampled_from(sorted(PROFILES)),
+    changed=st.fixed_dictionaries(
+        {
+            "drain_only": st.booleans(),
+            "notice": st.sampled_from([0, 600]),
+            "horizon": st.sampled_from([60, 7200, 90_000]),
+            "waiting_cost": st.sampled_from([0.0, 0.02]),
+        }
+    ),
+    trust=st.sampled_from([None, TrustFigures(9, 100, 900, 800, 1000, 8, 5)]),
+)
+def test_the_figures_of_one_pilot_are_those_that_it_has_among_many(
+    said: PilotReport | None,
+    facts: dict[str, object],
+    client: str,
+    changed: dict[str, object],
+    trust: TrustFigures | None,
+) -> None:
+    """`status` calculates with numbers, a decision with arrays: the same to a second, as powers are rounded."""
+    settings = dataclasses.replace(SETTINGS, **changed)  # type: ignore[arg-type]
+    one = dataclasses.replace(pilot(1, said, **facts), client=client)  # type: ignore[arg-type]
+    history = History(trust={} if trust is None else {one.user: trust}, broken={one.user: 0.3}, spared={one.run: 4})
+    alone, among = candidate_of(one, NOW, settings, history), candidates_of([one], NOW, settings, history)[0]
+    assert dataclasses.replace(alone, options=()) == dataclasses.replace(among, options=())
+    wastes = [{way.kind: way.waste for way in it.options} for it in (alone, among)]
+    deadlines = [{way.kind: way.deadline for way in it.options} for it in (alone, among)]
+    assert wastes[0] == pytest.approx(wastes[1], abs=1, rel=1e-12)
+    assert deadlines[0] == pytest.approx(deadlines[1], abs=1)

@@ -12,8 +12,8 @@ from drainwise.facts.errors import PoolUnreachable, UsageError
 from drainwise.facts.units import clock
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Snapshot
+from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.decide.summary import notices_of
 from drainwise.reclaim.history import History, NodeFault, PastOrder, TrustFigures
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.policies import POLICIES
@@ -37,12 +37,12 @@ def test_the_pilots_that_cost_least_are_ordered_and_the_others_spared_each_with_
     [order] = user.orders
     assert (order.pilot, order.kind, order.deadline, order.waste) == (cheap, "leave", NOW + 2900, 200 + 3081)
     assert (
-        order.reason == "leaves by itself in 33m20s, 0.911 core-h idle until then or lost if it does not;"
-        " in the least wasteful set for 8 cores, 0.911 core-h"
+        order.reason == "leaves by itself in 33m20s: 0.056 core-h idle until then,"
+        " 0.856 core-h for the chance that it does not leave; in the least wasteful set for 8 cores, 0.911 core-h"
     )
     assert [(one.candidate.pilot, one.reason) for one in user.spared] == [
-        (dear, "not needed; killing it would waste 1.39 core-h"),
-        (silent, "not needed; killing it would waste 44.4 core-h"),
+        (dear, "not needed; with an order: killed: 1.39 core-h of running payloads lost"),
+        (silent, "not needed; with an order: it reports nothing; 8 cores x 5h33m run time = 44.4 core-h, killed"),
     ]
     assert plan.summary == "1 pilot gives back 8 of 8 cores at an expected waste of 0.911 core-h"
 

@@ -179,7 +179,7 @@ def test_a_user_trades_some_waste_for_what_it_values() -> None:
             site = dataclasses.replace(SETTINGS, priority_weight=weight)
             [one] = chosen_by("least-waste", among, 8, site=site)
             assert one.candidate.pilot.run[:4] == goes, (low, weight)
-            assert ("PRIORITY_FACTOR" in one.reason) == (weight > 0)
+            assert ("worth counted" in one.reason) == (weight > 0)
 
 
 @pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"paper"}))

@@ -118,6 +118,7 @@ HOUSE = {
         "common estimate facts identity page pilotad pool reclaim reclaim.open_need reclaim.seen requests",
         plain=False,
     ),
+    "journal.views": Room(POOL, "agent", "common htcondor.node journal", plain=False),
     "agent": Room(
         POOL, "agent", "common facts journal pilotad pool reclaim reclaim.decide requests siteconfig", plain=False
     ),
@@ -149,9 +150,9 @@ HOUSE = {
         EVERYWHERE,
         "who types the command",
         "agent cli.command_line cli.config_commands cli.feature_commands cli.screen common estimate estimate.records "
-        "facts features identity install journal launch launch.choice launch.files launch.run launch.this_machine "
-        "local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen requests simulate "
-        "simulate.policies siteconfig systems validate",
+        "facts features identity install journal journal.views launch launch.choice launch.files launch.run "
+        "launch.this_machine local node pilot pilot.decide pilot.queues pool reclaim reclaim.decide reclaim.seen "
+        "requests simulate simulate.policies siteconfig systems validate",
         plain=False,
     ),
 }

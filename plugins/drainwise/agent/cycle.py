@@ -39,7 +39,7 @@ class Cycle:
     plan: None when nothing could be decided. outcome: None when nothing was to be done: a dry run, a kill switch, a
     fault. fault: why the cycle could not be done to its end, or "". acting: whether it was to act. next_in: seconds
     until the next one begins. view: what it saw, None when it saw nothing. state: of the agent after it, "" outside
-    the loop.
+    the loop. snapshot: what was decided on, None when nothing was seen.
     """
 
     started: int
@@ -52,6 +52,7 @@ class Cycle:
     unused: float = 0.0
     view: PoolView | None = None
     state: str = ""
+    snapshot: Snapshot | None = None
 
     @property
     def halted(self) -> str:
@@ -117,7 +118,8 @@ def run_cycle(
     except DrainwiseError as error:
         fault = str(error)
     seconds = time.monotonic() - began
-    return Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused, view=work.view)
+    done = Cycle(started, seconds, work.plan, work.outcome, fault, acting, unused=work.unused, view=work.view)
+    return replace(done, snapshot=work.snapshot)
 
 
 @dataclass
@@ -139,10 +141,12 @@ class _Work:
     outcome: CycleOutcome | None = None
     unused: float = 0.0
     view: PoolView | None = None
+    snapshot: Snapshot | None = None
 
     def do(self) -> None:
         noted = Noted(self.journal or NullJournal(), self.memory)
         snapshot, now = self._look()
+        self.snapshot = snapshot
         fault, ended = self._learn(snapshot, now, noted)
         limit = self.settings.heartbeat_limit
         self.view = view_of(snapshot, now, limit, self.memory.open_orders().values(), ended)

@@ -15,8 +15,9 @@ from drainwise.agent.settings import AgentSettings
 from drainwise.cli.pool_options import open_pool, settings_of, site_of, system_of
 from drainwise.common.printable import ascii_line, printable
 from drainwise.facts.errors import UsageError
-from drainwise.journal.file import JournalFile
+from drainwise.journal.file import Journal, JournalFile
 from drainwise.journal.read import files_of
+from drainwise.journal.views.view_files import NOBODY, VIEWS, JournalWithViews
 from drainwise.requests.request_files import RequestFiles
 from drainwise.siteconfig import SiteConfig
 
@@ -76,10 +77,16 @@ def _own_journal(args: argparse.Namespace) -> str:
     return f"{lock_of(args).path.removesuffix('.lock')}.journal"
 
 
-def journal_at(path: str, args: argparse.Namespace) -> JournalFile:
-    """Open the journal in this file, rotated as the site says. Raises UsageError when it cannot be written."""
+def journal_at(path: str, args: argparse.Namespace) -> Journal:
+    """Open the journal in this file, rotated and with users' views as the site says.
+
+    Raises UsageError when it cannot be written.
+    """
     section = site_of(args).journal
-    return JournalFile(path, section.max_size, section.keep)
+    journal = JournalFile(path, section.max_size, section.keep)
+    if section.view == NOBODY:
+        return journal
+    return JournalWithViews(journal, f"{lock_of(args).path.removesuffix('.lock')}{VIEWS}", section.view, to_log)
 
 
 def to_standard_error(text: str) -> None:

@@ -1,4 +1,7 @@
-"""Numbers and times on the command line: the types of argparse, each with a message that says what was expected."""
+"""Numbers and times on the command line: the types of argparse, each with a message that says what was expected.
+
+And the filters that several commands have alike.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ import argparse
 import math
 from collections.abc import Callable
 
+from drainwise.cli.screen.wanted import STATES, PilotFilter
+from drainwise.facts.errors import UsageError
 from drainwise.facts.written_units import format_duration, parse_duration
+
+_FILTERS = ("user", "account", "node", "state")
 
 LONGEST = 3650 * 86400
 """The longest time that an option takes, in seconds: ten years."""
@@ -79,3 +86,53 @@ def _float(text: str) -> float:
         return math.nan if "_" in text or not text.isascii() else float(text)
     except ValueError:
         return math.nan
+
+
+def add_name_filters(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """Add --user, --account and --node; more: what the help of the first two says besides."""
+    for name, metavar, what in (("user", "U", "of this user"), ("account", "A", "of this account")):
+        parser.add_argument(
+            f"--{name}", metavar=metavar, action="append", help=f"show only pilots {what}; may be repeated{more}"
+        )
+    parser.add_argument(
+        "--node",
+        metavar="N",
+        action="append",
+        help="show only pilots on this node, or on nodes such as 'wn[001-120]' or 'rack7-*'; may be repeated",
+    )
+
+
+def add_filters(parser: argparse.ArgumentParser, limit: str, more: str = "") -> None:
+    """Add all filters; limit: what --limit bounds."""
+    add_name_filters(parser, more)
+    parser.add_argument(
+        "--state", choices=STATES, action="append", help="show only pilots in this state now; may be repeated"
+    )
+    add_limit(parser, limit)
+
+
+def add_limit(parser: argparse.ArgumentParser, limit: str) -> None:
+    """Add --limit; limit: what it bounds."""
+    parser.add_argument("--limit", type=whole(1, 999_999_999), metavar="N", help=f"show no more than N {limit}")
+
+
+def wanted_of(args: argparse.Namespace) -> PilotFilter:
+    """Return what the options of a command ask for."""
+    users, accounts, nodes, states = (tuple(getattr(args, name, None) or ()) for name in _FILTERS)
+    return PilotFilter(users, accounts, nodes, states, args.limit)
+
+
+def only_one(args: argparse.Namespace, name: str) -> str | None:
+    """Return the one value of an option that may be repeated elsewhere. Raises UsageError where there are more."""
+    values = getattr(args, name, None) or [None]
+    if len(values) > 1:
+        raise UsageError(f"--{name} with --cores: expected one of {', '.join(map(repr, values))}")
+    found: str | None = values[0]
+    return found
+
+
+def require_no_filter(args: argparse.Namespace, why: str, *besides: str) -> None:
+    """Raise UsageError where a filter is given, but for those of `besides`; why: it cannot be."""
+    given = [name for name in (*_FILTERS, "limit") if name not in besides and getattr(args, name) is not None]
+    if given:
+        raise UsageError(f"{', '.join(f'--{name}' for name in given)}: {why}")

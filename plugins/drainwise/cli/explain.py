@@ -1,14 +1,16 @@
-"""`drainwise explain JOB` or `--vo VO`: why did pilots get orders? Needs the journal and the right to read it."""
+"""`drainwise explain JOB` or `--vo VO`: why did pilots get orders? By the journal, or the agent's view for a user."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
+from drainwise.cli.arguments import add_limit, add_name_filters, wanted_of
 from drainwise.cli.journal_options import (
     add_identity_options,
     add_journal_options,
-    journal_files,
+    readable_files,
+    require_known,
     say_passed_over,
     wanted_identity,
 )
@@ -16,16 +18,21 @@ from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import clock
+from drainwise.journal.event import Event, text
 from drainwise.journal.explain import as_json, explain, in_words
-from drainwise.journal.read import PassedOver, first_time
+from drainwise.journal.read import PassedOver, first_time, unusable_lines
 from drainwise.journal.stories import Sought
+
+_NAMING = "--user, --account, --node, --vo, --ce-job, --subject, --factory, --entry"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    text = "why a pilot got an order, each time, and what became of it"
-    parser = subparsers.add_parser("explain", help=text, description=text)
+    what = "why a pilot got an order, each time, and what became of it"
+    parser = subparsers.add_parser("explain", help=what, description=what)
     parser.add_argument("job", metavar="JOB", nargs="?", help="job id, slot name, or the run as the journal names it")
+    add_name_filters(parser)
+    add_limit(parser, "runs, the last that the journal names")
     add_identity_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON: times in UNIX s, wastes in core-seconds")
     add_journal_options(parser)
@@ -34,21 +41,35 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Explain every run that is sought; 1 when the journal knows none.
 
-    Raises UsageError for the journal, and when nothing is named.
+    Raises UsageError for the journal, when nothing is named, and for a name that the journal does not know.
     """
-    sought = Sought(args.job, wanted_identity(args))
+    wanted = wanted_of(args)
+
+    def also(event: Event) -> bool:
+        return wanted.fits_place(text(event, "account"), text(event, "user"), (text(event, "node"),))
+
+    sought = Sought(args.job, wanted_identity(args), also if wanted.is_some else None)
     if sought == Sought():
-        raise UsageError("which pilot? name its job, or who sent it: --vo, --ce-job, --subject, --factory, --entry")
-    files = journal_files(args)
+        raise UsageError(f"which pilot? name its job, or which ones: {_NAMING}")
+    files, is_view = readable_files(args)
+    if is_view:
+        print("drainwise: the journal may not be read; what is said is from the views of single users", file=sys.stderr)
     passed_over = PassedOver()
     found = explain(files, sought, passed_over)
+    if not found:
+        require_known(files, wanted)
+        passed_over = max(passed_over, unusable_lines(files), key=lambda one: one.lines)  # any may be about it
     say_passed_over(passed_over)
+    further, found = len(found), found[-(wanted.limit or len(found)) :]
+    further -= len(found)
     if args.json:
         print(json_text([document("explain", one) for one in as_json(found)]))
     else:
         print(
             "\n\n".join("\n".join(printable(line) for line in in_words(one)) for one in found), end="\n" * bool(found)
         )
+    if further:
+        print(f"drainwise: {further} earlier ones; a higher --limit shows them", file=sys.stderr)
     if found:
         return 0
     begin = first_time(files)

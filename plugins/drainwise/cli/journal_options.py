@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import glob
+import os
 import sys
+from collections.abc import Sequence
 
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.facts.errors import UsageError
 from drainwise.identity.identity import ANYBODY, PilotIdentity, identity_of
-from drainwise.journal.read import PassedOver, files_of
+from drainwise.journal.read import PassedOver, files_of, names_in
+from drainwise.journal.views.view_files import VIEWS, views_in
 from drainwise.siteconfig import DEFAULT_SITE_FILE, SiteConfig
 from drainwise.systems.find import offering
 from drainwise.systems.system import System
@@ -55,9 +59,7 @@ def journal_files(args: argparse.Namespace) -> list[str]:
     """
     path = args.journal
     if path is None:
-        from drainwise.cli.pool_options import site_of
-
-        site = site_of(args)
+        site = _site_of(args)
         path = site.journal.file or _kept_journal(site)
     files = files_of(path)
     if not files:
@@ -65,14 +67,55 @@ def journal_files(args: argparse.Namespace) -> list[str]:
     return files
 
 
+def readable_files(args: argparse.Namespace) -> tuple[list[str], bool]:
+    """Return the journal's files; where none is named and this one may not be read, the views that may.
+
+    The second value is whether they are views. Raises UsageError when there is neither.
+    """
+    if args.journal is not None:
+        return journal_files(args), False
+    try:
+        files = journal_files(args)
+        if all(os.access(path, os.R_OK) for path in files):
+            return files, False
+    except UsageError:
+        if views := _views(args):
+            return views, True
+        raise
+    views = _views(args)
+    return (views, True) if views else (files, False)
+
+
+def _views(args: argparse.Namespace) -> list[str]:
+    places = _agent_places(_site_of(args))
+    found = sorted(path for place in places for path in glob.glob(f"{glob.escape(place)}/*{VIEWS}"))
+    return [view for path in found for view in views_in(path)]
+
+
+def _site_of(args: argparse.Namespace) -> SiteConfig:
+    from drainwise.cli.pool_options import site_of
+
+    return site_of(args)
+
+
 def _kept_journal(site: SiteConfig) -> str:
-    places = [site.agent.state_dir]
-    places += [place for system in offering(System.agent_directory) if (place := system.agent_directory(None))]
+    places = _agent_places(site)
     found = sorted(path for place in places for path in glob.glob(f"{glob.escape(place)}/*.journal"))
     if len(found) == 1:
         return found[0]
     where = f"several agents keep one: {', '.join(found)}" if found else f"no agent keeps one in {' or '.join(places)}"
     raise UsageError(f"which journal? {where}; name it with --journal FILE, or in the site file as [journal] file")
+
+
+def _agent_places(site: SiteConfig) -> list[str]:
+    systems = offering(System.agent_directory)
+    return [site.agent.state_dir, *(place for system in systems if (place := system.agent_directory(None)))]
+
+
+def require_known(files: Sequence[str], wanted: PilotFilter) -> None:
+    """Raise UsageError for a user, an account or a node that the journal does not name."""
+    if wanted.is_some:
+        wanted.require("in the journal", *names_in(files))
 
 
 def say_passed_over(lines: PassedOver) -> None:

@@ -12,9 +12,10 @@ from drainwise.agent.lock import AgentLock
 from drainwise.agent.loop import is_thrown
 from drainwise.agent.settings import AgentSettings
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, requests_of, setup_of
+from drainwise.cli.arguments import only_one
 from drainwise.cli.pool_options import settings_of
-from drainwise.cli.screen.layout import standard_output
-from drainwise.cli.screen.tables import outcome_lines, plan_lines
+from drainwise.cli.screen.layout import folded, standard_output
+from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 from drainwise.cli.shutdown import TIMES, parse_time
 from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
@@ -52,7 +53,7 @@ def request_of(args: argparse.Namespace, now: int) -> AdminRequest:
         raise UsageError(f"--by {args.by[:40]!a}: {clock(by)} is over; {TIMES}")
     name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
     reason = printable(getattr(args, "reason", ""))[:_LONGEST_REASON]
-    whose = getattr(args, "user", None), getattr(args, "account", None)
+    whose = only_one(args, "user"), only_one(args, "account")
     return AdminRequest(name, now, by, getattr(args, "cores", 0), *whose, reason=reason, who=_who())
 
 
@@ -165,9 +166,9 @@ def _shown(args: argparse.Namespace, cycle: Cycle, request: AdminRequest, notes:
         print(json_text(document("reclaim", {**shown, **done})))
     elif cycle.plan is not None:
         paper = standard_output()
-        lines = [printable(request.in_words()), *plan_lines(cycle.plan, cycle.started, paper)]
+        lines = [*folded(request.in_words(), paper), *plan_lines(cycle.plan, cycle.started, paper, most=MOST_SPARED)]
         lines += [] if cycle.outcome is None else outcome_lines(cycle.outcome, paper)
-        print("\n".join([*lines, "", *map(printable, notes)]))
+        print("\n".join([*lines, "", *(line for note in notes for line in folded(note, paper))]))
     if cycle.fault:
         raise PoolError(cycle.fault)
     return 0 if cycle.outcome is None else cycle.outcome.exit_code

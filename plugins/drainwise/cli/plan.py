@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import json
 import time
 
 from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
-from drainwise.cli.arguments import seconds, whole
+from drainwise.cli.arguments import add_filters, only_one, seconds, wanted_of, whole
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import document, json_text
@@ -17,9 +18,10 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.snapshot_json import snapshot_from_json
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import of_figures
-from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policy import for_comparison
 from drainwise.reclaim.quota import WhatIf, balance_for
+
+_WITH_CORES = "; with --cores: plan for theirs alone, over quota or not"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,8 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="plan for N cores, whatever is owed and without a cycle's limits",
     )
-    parser.add_argument("--user", help="with --cores: from this user alone, over quota or not")
-    parser.add_argument("--account", help="with --cores: from this account alone, over quota or not")
+    add_filters(parser, "pilots of each user, those with an order first", _WITH_CORES)
     parser.add_argument(
         "--by", metavar="TIME", help="with --cores: as `drainwise reclaim --cores N --by TIME` would order them"
     )
@@ -44,7 +45,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DURATION",
         help="the cores must be back within this: seconds, or such as 2h (default: the site's)",
     )
-    parser.add_argument("--all", action="store_true", help="show every pilot that is spared, not 50 of each user")
+    parser.add_argument(
+        "--all", action="store_true", help="show every pilot that is spared, and not just 50 of each user"
+    )
     parser.add_argument(
         "--snapshot", metavar="FILE", help="decide on what `drainwise snapshot` wrote, at the time when it did"
     )
@@ -52,6 +55,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan; return the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
+    gc.disable()  # one plan, then the end: looking for garbage among all those pilots is not worth its time
+    try:
+        return _run(args)
+    finally:
+        gc.freeze()  # nor is it when the interpreter ends
+        gc.enable()
+
+
+def _run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     if args.policy is not None:
         settings = for_comparison(settings)
@@ -59,13 +71,15 @@ def run(args: argparse.Namespace) -> int:
         settings = dataclasses.replace(settings, horizon=args.horizon)
     if args.by is not None and args.horizon is not None:
         raise UsageError("--by and --horizon: expected one of them")
-    for option in ("user", "account", "by"):
-        if getattr(args, option) is not None and args.cores is None:
-            raise UsageError(f"--{option} needs --cores: how many are wanted?")
-    what_if = None if args.cores is None or args.by is not None else WhatIf(args.cores, args.user, args.account)
+    if args.by is not None and args.cores is None:
+        raise UsageError("--by needs --cores: how many are wanted?")
+    cores = None if args.cores is None else WhatIf(args.cores, only_one(args, "user"), only_one(args, "account"))
+    what_if = None if args.by is not None else cores
     snapshot = open_pool(args).snapshot(int(time.time())) if args.snapshot is None else _saved(args.snapshot)
-    if args.by is not None:
-        balance_for(WhatIf(args.cores, args.user, args.account), snapshot, snapshot.taken, settings)
+    wanted = wanted_of(args)
+    wanted.require_known(snapshot)
+    if args.by is not None and cores is not None:
+        balance_for(cores, snapshot, snapshot.taken, settings)
     # What the agent remembers counts in its next cycle; a saved snapshot has nothing to do with it, and a what-if only
     # with what says how far pilots are believed and how long they should run.
     is_of_now = what_if is None and args.snapshot is None
@@ -80,11 +94,14 @@ def run(args: argparse.Namespace) -> int:
     history = dataclasses.replace(history, requests=requests)
     plan = make_plan(snapshot, snapshot.taken, settings, history, what_if, is_for_demand=args.by is None)
     if args.json:
-        print(json_text(document("plan", as_json(plan))))
-        return 0
-    from drainwise.cli.screen.tables import plan_lines
+        from drainwise.cli.screen.plan_part import plan_as_json
 
-    print("\n".join(plan_lines(plan, snapshot.taken, standard_output(), args.all)))
+        print(json_text(document("plan", plan_as_json(plan, wanted))))
+        return 0
+    from drainwise.cli.screen.tables import MOST_SPARED, plan_lines
+
+    most = None if args.all else MOST_SPARED
+    print("\n".join(plan_lines(plan, snapshot.taken, standard_output(), wanted, most)))
     return 0
 
 

@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING
 
 from drainwise.agent.loop import Loop, is_thrown
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
-from drainwise.cli.arguments import seconds, whole
+from drainwise.cli.arguments import add_filters, only_one, require_no_filter, seconds, wanted_of, whole
 from drainwise.cli.on_request import add_request_options, cancel_request, list_requests, request_of, run_request
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
-from drainwise.cli.screen.layout import standard_output
+from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.text import document, json_text
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.reclaim.quota import WhatIf, balance_for
 
 if TYPE_CHECKING:
     from drainwise.agent.cycle import Cycle
+    from drainwise.cli.screen.wanted import PilotFilter
     from drainwise.reclaim.plan import Plan
 
+_WITH_CORES = "; with --cores: order theirs alone, over quota or not"
 _DRY_RUN = "dry run: no order was given; --act gives these orders"
 
 
@@ -40,8 +42,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--cores", type=whole(1, 999_999_999), metavar="N", help="N cores back by a time, whatever is owed: a request"
     )
     add_request_options(parser, how)
-    parser.add_argument("--user", help="with --cores: from this user alone, over quota or not")
-    parser.add_argument("--account", help="with --cores: from this account alone, over quota or not")
+    add_filters(parser, "pilots of each user, those with an order first", _WITH_CORES)
+    parser.add_argument(
+        "--all", action="store_true", help="show every pilot that is spared, and not just 50 of each user"
+    )
     parser.add_argument("--act", action="store_true", help="give the orders; without it, only show them")
     parser.add_argument(
         "--journal", metavar="FILE", help="append a JSON line for each event there (default: the site's journal)"
@@ -60,8 +64,10 @@ def run(args: argparse.Namespace) -> int:
     """Decide, act when asked to, show; 1 when an order failed. Raises PoolError when it was not done to the end."""
     if not args.once and not args.loop:
         return _request(args)
-    if args.by is not None or args.reason or args.user is not None or args.account is not None:
-        raise UsageError("--by, --reason, --user and --account go with --cores")
+    if args.by is not None or args.reason:
+        raise UsageError("--by and --reason go with --cores")
+    if args.loop or args.act:
+        require_no_filter(args, "it chooses what a dry run of --once shows; with --act or --loop every order is given")
     if args.loop:
         if args.json:
             raise UsageError("--json goes with --once; a loop writes its decisions to the journal")
@@ -81,11 +87,13 @@ def _request(args: argparse.Namespace) -> int:
     if args.cores is not None:
         now = int(time.time())
         request = request_of(args, now)
-        wanted = WhatIf(args.cores, args.user, args.account)
+        require_no_filter(args, "it goes with --once", "user", "account")
+        wanted = WhatIf(args.cores, only_one(args, "user"), only_one(args, "account"))
         balance_for(wanted, open_pool(args).snapshot(now), now, settings_of(args))
         return run_request(args, request)
-    if args.act or args.by is not None or args.reason or args.user is not None or args.account is not None:
-        raise UsageError("--act, --by, --reason, --user and --account go with --cores")
+    require_no_filter(args, "it goes with --once or --cores")
+    if args.act or args.by is not None or args.reason:
+        raise UsageError("--act, --by and --reason go with --cores")
     return list_requests(args) if args.list else cancel_request(args)
 
 
@@ -116,6 +124,8 @@ def _once(args: argparse.Namespace) -> int:
         )
     finally:
         lock.release()
+    if cycle.snapshot is not None:
+        wanted_of(args).require_known(cycle.snapshot)
     if cycle.plan is not None:
         _show(args, cycle, cycle.plan, paused)
     if cycle.fault:
@@ -156,23 +166,23 @@ def _loop(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, cycle: Cycle, plan: Plan, paused: str) -> None:
     if args.json:
-        print(json_text(document("reclaim", _as_json(cycle, plan, paused))))
+        print(json_text(document("reclaim", _as_json(cycle, plan, paused, wanted_of(args)))))
         return
-    from drainwise.cli.screen.tables import outcome_lines, plan_lines
+    from drainwise.cli.screen.tables import MOST_SPARED, outcome_lines, plan_lines
 
     paper = standard_output()
-    lines = plan_lines(plan, cycle.started, paper)
+    lines = plan_lines(plan, cycle.started, paper, wanted_of(args), None if args.all else MOST_SPARED)
     if cycle.outcome is not None:
         lines += outcome_lines(cycle.outcome, paper)
     elif paused:
-        lines += ["", f"paused by kill switch: no order was given while {paused} is there"]
+        lines += ["", *folded(f"paused by kill switch: no order was given while {paused} is there", paper)]
     elif not cycle.acting:
-        lines += ["", _DRY_RUN]
+        lines += ["", *folded(_DRY_RUN, paper)]
     print("\n".join(lines))
 
 
-def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
-    from drainwise.reclaim.plan_json import as_json
+def _as_json(cycle: Cycle, plan: Plan, paused: str, wanted: PilotFilter) -> dict[str, object]:
+    from drainwise.cli.screen.plan_part import plan_as_json
 
     outcome = cycle.outcome
     acts = () if outcome is None else outcome.acts
@@ -182,7 +192,7 @@ def _as_json(cycle: Cycle, plan: Plan, paused: str) -> dict[str, object]:
         fault = cycle.fault or outcome.fault
         finished = {"followups": list(outcome.followups), "fault": fault, "halted": outcome.halted}
     return {
-        **as_json(plan),
+        **plan_as_json(plan, wanted),
         "dry_run": not cycle.acting,
         "paused": bool(paused),
         "acts": [{"run": act.order.pilot.run, "outcome": act.outcome, "detail": act.detail} for act in acts],

@@ -7,26 +7,40 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
-from drainwise.cli.arguments import whole
+from drainwise.cli.arguments import add_limit, add_name_filters, wanted_of, whole
 from drainwise.cli.journal_options import (
     add_identity_options,
     add_journal_options,
     journal_files,
+    require_known,
     say_passed_over,
     wanted_identity,
 )
-from drainwise.cli.screen.layout import BOLD, Heading, Paper, standard_output, table
+from drainwise.cli.screen.layout import BOLD, Heading, Paper, folded, left_out, standard_output, table
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.cli.text import document, json_text, write_whole
-from drainwise.common.printable import printable
 from drainwise.facts.units import core_hours, duration
-from drainwise.journal.history import IN_TIME, LATE, OPEN, VACATED, WITHDRAWN, reported_orders, reported_parts
+from drainwise.journal.history import (
+    IN_TIME,
+    LATE,
+    OPEN,
+    VACATED,
+    WITHDRAWN,
+    ReportedOrder,
+    ReportedPart,
+    reported_orders,
+    reported_parts,
+)
 from drainwise.journal.read import PassedOver
 from drainwise.journal.report import DAY, PartSums, Report, Sums, as_json, report_on
 from drainwise.journal.unmet import unused_in
 
 _ENDS = ((IN_TIME, 0), (LATE, 3), (VACATED, 0), (WITHDRAWN, 4), (OPEN, 5))
 """The ends of orders, and the turn in which each column is left out where the window is narrow."""
+_WIDER = "a wider window, a pipe or --json shows them"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,7 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--days", type=whole(1, 3650), default=7, metavar="N", help="the last N days, in UTC (default: 7)"
     )
-    parser.add_argument("--user", metavar="U", help="only this user's pilots")
+    add_name_filters(parser)
+    add_limit(parser, "rows of each table")
     add_identity_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON: times in s, wastes in core-seconds")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with plots there; - prints it")
@@ -44,14 +59,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the report; the exit code. Raises UsageError for the journal, and for a page that cannot be written."""
-    now, identity = int(time.time()), wanted_identity(args)
+    """Show the report; the exit code.
+
+    Raises UsageError for the journal, for a name that it does not know, and for a page that cannot be written.
+    """
+    now, identity, wanted = int(time.time()), wanted_identity(args), wanted_of(args)
     begin = now - now % DAY - (args.days - 1) * DAY
     passed_over = PassedOver()
     files = journal_files(args)
-    orders, unused = reported_orders(files, begin, passed_over), unused_in(files, begin, now)
-    parts = reported_parts(files, begin, passed_over)
-    report = report_on(orders, begin, now, args.user, unused, identity, parts)
+    orders = [one for one in reported_orders(files, begin, passed_over) if _is_wanted(one, wanted)]
+    parts = [one for one in reported_parts(files, begin, passed_over) if _is_wanted(one, wanted)]
+    unused = unused_in(files, begin, now, passed_over)
+    if not orders and not parts:
+        require_known(files, wanted)
+    report = report_on(orders, begin, now, None, None if wanted.is_some else unused, identity, parts)
+    report = replace(report, passed_over=passed_over.lines)
     say_passed_over(passed_over)
     if args.html is not None:
         from drainwise.journal.report_html import page
@@ -60,50 +82,66 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json_text(document("report", as_json(report))))
     elif args.html is None:
-        print("\n".join(_lines(report, args.user, identity.in_words(), standard_output())))
+        whose = [*wanted.users, *wanted.accounts, *wanted.nodes, identity.in_words()]
+        print("\n".join(_lines(report, [one for one in whose if one], wanted.limit, standard_output())))
     return 0
 
 
-def _lines(report: Report, user: str | None, sent: str, paper: Paper) -> list[str]:
+def _is_wanted(one: ReportedOrder | ReportedPart, wanted: PilotFilter) -> bool:
+    return wanted.fits_place(one.account, one.user, (one.node,))
+
+
+def _lines(report: Report, whose: Sequence[str], limit: int | None, paper: Paper) -> list[str]:
     if not report.pilots:
-        whose = [printable(one) for one in (user, sent) if one]
-        none = "no order was given" + (f" to pilots of {' and '.join(whose)}" if whose else "")
-        return [none, *_part_lines(report, paper)]
-    days = [Heading("day"), Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
-    by_day, missing = table(
-        days + _headings(), [(day, user, whose, *_cells(sums)) for day, whose, user, sums in report.rows], paper
-    )
+        pilots = f" to pilots of {' and '.join(whose)}" if whose else ""
+        none = f"no order was given{pilots}"
+        if report.passed_over:
+            none = f"no order{pilots} is known; lines of the journal that cannot be used: {report.passed_over}"
+        return [*folded(none, paper), *_part_lines(report, limit, paper)]
+    names = [Heading("day"), Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
     users = [(user, whose, *_cells(sums)) for whose, user, sums in report.users]
-    by_user, _ = table(days[1:] + _headings(), [*users, ("all", "", *_cells(report.total))], paper)
-    lines = [paper.styled("By user and day (UTC)", BOLD), *by_day, "", paper.styled("By user", BOLD), *by_user]
+    tables = [
+        (
+            "By user and day (UTC)",
+            names,
+            [(day, user, whose, *_cells(sums)) for day, whose, user, sums in report.rows],
+            [],
+        ),
+        ("By user", names[1:], users, [("all", "", *_cells(report.total))]),
+    ]
     if report.vos:
-        by_vo, _ = table(
-            [Heading("VO", cuttable=True), *_headings()],
-            [(vo or "not known", *_cells(sums)) for vo, sums in report.vos],
-            paper,
-        )
-        lines += ["", paper.styled("By virtual organisation", BOLD), *by_vo]
-    lines += _part_lines(report, paper)
+        vos = [(vo or "not known", *_cells(sums)) for vo, sums in report.vos]
+        tables.append(("By virtual organisation", [Heading("VO", cuttable=True)], vos, []))
+    lines, left = list[str](), list[str]()
+    for title, first, rows, last in tables:
+        found, missing = table([*first, *_headings()], [*rows[:limit], *last], paper)
+        lines += [*([""] if lines else []), paper.styled(title, BOLD), *found, *_further(rows, limit)]
+        left += [one for one in missing if one not in left]
+    lines += _part_lines(report, limit, paper)
     if report.unused:
-        lines += ["", f"{report.unused:g} cores came back and nobody under quota used them in time"]
-    if missing:
-        lines.append(f"(left out in this window: {', '.join(missing)})")
-    return lines
+        lines += ["", *folded(f"{report.unused:g} cores came back and nobody under quota used them in time", paper)]
+    return [*lines, *left_out(left, paper, _WIDER)]
 
 
-def _part_lines(report: Report, paper: Paper) -> list[str]:
+def _further(rows: Sequence[object], limit: int | None) -> list[str]:
+    further = 0 if limit is None else len(rows) - limit
+    return [f"and {further} more; a higher --limit shows them"] if further > 0 else []
+
+
+def _part_lines(report: Report, limit: int | None, paper: Paper) -> list[str]:
     """Show what pilots returned while they went on; nothing where nobody was asked."""
     if not report.parts:
         return []
     sums = ("wishes", "pilots", "cores returned", "returned", "wasted")
     headings = [Heading("user", cuttable=True), Heading("account", cuttable=True, spare=2)]
     users = [(user, whose, *_part_cells(sums)) for whose, user, sums in report.parts]
-    rows, _ = table(
+    rows, missing = table(
         headings + [Heading(text, number=True) for text in sums],
-        [*users, ("all", "", *_part_cells(report.part_total))],
+        [*users[:limit], ("all", "", *_part_cells(report.part_total))],
         paper,
     )
-    return ["", paper.styled("Cores returned by pilots that went on", BOLD), *rows]
+    title = paper.styled("Cores returned by pilots that went on", BOLD)
+    return ["", title, *rows, *_further(users, limit), *left_out(missing, paper, _WIDER)]
 
 
 def _part_cells(sums: PartSums) -> list[str]:

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 
 from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
-from drainwise.cli.arguments import fine_seconds
+from drainwise.cli.arguments import add_filters, fine_seconds, wanted_of
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.columns import BY_NAME, DEFAULT, Row, columns_called, explained, sorted_rows, state
-from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, cut, standard_output, table
+from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, standard_output, table
+from drainwise.cli.screen.wanted import PilotFilter
 from drainwise.cli.text import document, json_text
-from drainwise.common.printable import printable
 from drainwise.facts.clients import PAPER
 from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
 from drainwise.pool.node_versions import UNKNOWN, mixed_line
-from drainwise.reclaim.candidates import candidates_of
-from drainwise.reclaim.decide.summary import notices_of
+from drainwise.pool.notices import notices_of
+from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import Paused, paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
@@ -35,7 +35,7 @@ columns of --format and --sort:
 With --format every value is one word in base units (seconds, core-seconds, UNIX seconds), and nothing is cut; ? is not
 known or not believed. Without it a name that is too long for the window ends with ~.
 """
-_ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "priority")
+_ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "effective priority")
 _CUTTABLE = {"name", "user", "account", "node", "run"}
 _SPARE = {"client": 4, "priority": 3, "report": 2, "remaining": 1}
 _WATCH = 5.0  # seconds
@@ -47,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     raw = argparse.RawDescriptionHelpFormatter
     parser = subparsers.add_parser("status", help=text, description=text, epilog=_DETAILS, formatter_class=raw)
     add_pool_options(parser)
-    parser.add_argument("--user", metavar="U", action="append", help="only pilots of this user; may be repeated")
+    add_filters(parser, "pilots")
     parser.add_argument("--sort", metavar="COLUMN[:desc]", help="order of the pilots (default: account, user, node)")
     parser.add_argument("--format", metavar="COLUMN,...", help="only these columns of the pilots, for programs")
     parser.add_argument("--noheader", action="store_true", help="with --format: without the line of names")
@@ -62,7 +62,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the pool; the exit code. Raises PoolUnreachable (not with --watch), UsageError for a wrong column."""
+    """Show the pool; the exit code.
+
+    Raises PoolUnreachable (not with --watch), UsageError for a wrong column or a name that the pool does not know.
+    """
     status = Status(args)
     if args.watch is not None:
         from drainwise.cli.screen.watch import repeat
@@ -81,34 +84,42 @@ class Status:
         self._pool: Pool | None = None
         self._format = None if args.format is None else columns_called(args.format)
         sorted_rows((), args.sort)  # a wrong name is said before anybody is asked
+        self._wanted, self._is_first = wanted_of(args), True
 
     def lines(self, paper: Paper) -> list[str]:
-        """Render the answer of now as lines. Raises PoolUnreachable."""
+        """Render the answer of now as lines.
+
+        Raises PoolUnreachable, and the first time UsageError for a filter's name that the pool does not know: later its
+        last pilot may have gone.
+        """
         now = int(time.time())
         snapshot, history = self._look(now)
-        pilots_wanted = (one for one in snapshot.pilots if self._is_wanted(one.user))
-        wanted = candidates_of(pilots_wanted, now, self._settings, history)
+        if self._is_first:
+            self._wanted.require_known(snapshot)
+            self._is_first = False
+        named = (one for one in snapshot.pilots if self._wanted.fits_names(one))
+        known = (candidate_of(one, now, self._settings, history) for one in named)
+        found = [one for one in known if self._wanted.fits_state(one.pilot, one.draining)]
         pauses = paused(snapshot, history.unmet, now)
-        rows = sorted_rows((Row(one, now) for one in wanted), self._args.sort)
+        rows = sorted_rows((Row(one, now) for one in found), self._args.sort)[: self._wanted.limit]
         if self._args.json:
             return [self._as_json(snapshot, rows, pauses, now)]
         if self._format is not None:
             return self._formatted(rows)
-        pilots = _pilots(rows, paper) if rows or not self._args.user else [_within(self._nobody(snapshot), paper)]
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
-        notices = [_within(printable(notice), paper) for notice in notices_of(snapshot, pauses)]
+        shown = [*_accounts(snapshot.accounts, self._wanted, paper), "", *_pilots(rows, paper)]
+        shown += folded(self._left_out(len(rows), len(found), len(snapshot.pilots)), paper)
         mixed = mixed_line(snapshot.versions, __version__)
-        notices += [_within(mixed, paper)] if mixed else []
-        return [*_accounts(snapshot.accounts, paper), "", *pilots, "", _within(free, paper), *notices]
+        shown.append("")
+        for text in (free, *notices_of(snapshot, [one.sentence for one in pauses]), mixed):
+            shown += folded(text, paper)
+        return shown
 
-    def _nobody(self, snapshot: Snapshot) -> str:
-        """Say as `plan` does that none of the users has pilots."""
-        known = ", ".join(sorted({pilot.user for pilot in snapshot.pilots})) or "nobody"
-        return printable(f"no user with pilots is called {', '.join(map(repr, self._args.user))}; there is {known}")
-
-    def _is_wanted(self, user: str) -> bool:
-        """Decide whether `user` is wanted, named as the batch system does, or without the domain that it adds."""
-        return self._args.user is None or user in self._args.user or user.partition("@")[0] in self._args.user
+    def _left_out(self, shown: int, found: int, total: int) -> str:
+        """Say how many pilots the filters leave out; "" where they leave out none."""
+        if shown < found:
+            return f"{shown} of {found} pilots; a higher --limit shows more"
+        return f"{shown} of the pool's {total} pilots, by the filters" if self._wanted.is_some else ""
 
     def _look(self, now: int) -> tuple[Snapshot, History]:
         """Return what there is as a plan takes it: with the ends that the agent learned, and what its journal tells."""
@@ -125,7 +136,7 @@ class Status:
             "free_cores": snapshot.free_cores,
             "accounts": [dataclasses.asdict(account) for account in snapshot.accounts],
             "pilots": [candidate_as_json(row.one) for row in rows],
-            "notices": list(notices_of(snapshot, pauses)),
+            "notices": list(notices_of(snapshot, [one.sentence for one in pauses])),
             "paused_demand": [paused_as_json(one) for one in pauses],
             "versions": {version or UNKNOWN: nodes for version, nodes in snapshot.versions},
         }
@@ -140,10 +151,11 @@ class Status:
         return lines[1:] if self._args.noheader else lines
 
 
-def _accounts(accounts: Sequence[Account], paper: Paper) -> list[str]:
+def _accounts(accounts: Sequence[Account], wanted: PilotFilter, paper: Paper) -> list[str]:
     headings = [Heading(text, number=text != "account", cuttable=text == "account") for text in _ACCOUNT]
-    lines, _ = table(headings, [_account(one) for one in accounts], paper)
-    return [paper.styled("Accounts (cores)", BOLD), *lines]
+    rows = [_account(one) for one in accounts if wanted.fits_account(one.name)]
+    lines, missing = table(headings, rows, paper)
+    return [paper.styled("Accounts (cores)", BOLD), *lines, *left_out(missing, paper, "see --json")]
 
 
 def _account(one: Account) -> list[str]:
@@ -161,11 +173,4 @@ def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
     ]
     styles = [YELLOW if state(row) in {"ordered", "leaving"} else "" for row in rows]
     lines, missing = table(headings, [[column.text(row) for column in columns] for row in rows], paper, styles)
-    lines.insert(0, paper.styled("Pilots", BOLD))
-    if missing:
-        lines.append(_within(f"(left out in this window: {', '.join(missing)}; see --format)", paper))
-    return lines
-
-
-def _within(line: str, paper: Paper) -> str:
-    return line if paper.width is None else cut(line, paper.width)
+    return [paper.styled("Pilots", BOLD), *lines, *left_out(missing, paper, "see --format")]

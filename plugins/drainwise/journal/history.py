@@ -63,6 +63,7 @@ class ReportedOrder:
     ended: int | None = None
     realised: int | None = None
     identity: PilotIdentity = ANYBODY
+    node: str = ""
 
     @property
     def freed(self) -> bool:
@@ -116,6 +117,7 @@ def _ordered(event: Event) -> ReportedOrder:
         believed=event.get("claims") is not None,
         predicted=round(number(event, "promised")),
         identity=identity_in(event),
+        node=_node_in(event),
     )
 
 
@@ -143,16 +145,18 @@ class ReportedPart:
     returned: int = 0
     core_seconds: int = 0
     wasted: int = 0
+    node: str = ""
 
 
 def reported_parts(paths: Iterable[str], begin: int, passed_over: PassedOver | None = None) -> list[ReportedPart]:
     """Return the parts of the journal's files from `begin` (UNIX s) on, in their order.
 
-    An event that is not sound is passed over and counted. Raises UsageError for a file that cannot be read.
+    An event that is not sound is passed over and counted; lines of no kind count in `reported_orders`. Raises
+    UsageError for a file that cannot be read.
     """
     found: list[ReportedPart] = []
     passed_over = passed_over or PassedOver()
-    for event in events_of(paths, PART, RETURNED):
+    for event in events_of(paths, PART, RETURNED, passed_over=passed_over, is_first=False):
         try:
             time = moment(event, "time")
             if time < begin:
@@ -160,7 +164,8 @@ def reported_parts(paths: Iterable[str], begin: int, passed_over: PassedOver | N
             if event["event"] == RETURNED:
                 found += [part_of(one, time) for one in objects(event, "pilots")]
             elif event.get("outcome") == DONE and whole(event, "asked") > whole(event, "returned"):
-                found.append(ReportedPart(*_names_in(event), time, identity_in(event), is_wish=True))
+                whose = (*_names_in(event), time, identity_in(event))
+                found.append(ReportedPart(*whose, is_wish=True, node=_node_in(event)))
         except ValueError:
             passed_over.lines += 1
     return found
@@ -168,6 +173,10 @@ def reported_parts(paths: Iterable[str], begin: int, passed_over: PassedOver | N
 
 def _names_in(one: Event) -> tuple[str, str, str]:
     return text(one, "run"), text(one, "account"), text(one, "user")
+
+
+def _node_in(one: Event) -> str:
+    return text(one, "node") if "node" in one else ""
 
 
 def part_of(one: Event, time: int) -> ReportedPart:
@@ -182,4 +191,5 @@ def part_of(one: Event, time: int) -> ReportedPart:
         returned=returned,
         core_seconds=round(core_seconds),
         wasted=round(wasted),
+        node=_node_in(one),
     )

@@ -8,10 +8,21 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from drainwise.facts.errors import UsageError
-from drainwise.journal.event import VERSION, Event, moment
+from drainwise.journal.event import (
+    DECISION,
+    ENDED,
+    ORDER,
+    PART,
+    RETURNED,
+    VERSION,
+    WITHDRAWAL,
+    Event,
+    moment,
+    objects,
+)
 
 
 def files_of(path: str) -> list[str]:
@@ -25,8 +36,8 @@ def files_of(path: str) -> list[str]:
     return [f"{path}.{number}" for number in sorted(found, reverse=True)] + [path] * os.path.lexists(path)
 
 
-def lines_of(paths: Iterable[str]) -> Iterator[bytes]:
-    """Yield the whole lines of the files, in their order; a torn last one is passed over.
+def lines_of(paths: Iterable[str], passed_over: PassedOver | None = None) -> Iterator[bytes]:
+    """Yield the whole lines of the files, in their order; a torn last one is passed over and counted.
 
     All files are opened before the first is read, the newest first, and none is read twice: so nothing is missed when
     they are rotated meanwhile. Raises UsageError for a file that cannot be read.
@@ -45,7 +56,11 @@ def lines_of(paths: Iterable[str]) -> Iterator[bytes]:
             seen.add((facts.st_dev, facts.st_ino))
         while opened:
             with open(opened.pop(), "rb") as stream:
-                yield from (line for line in stream if line.endswith(b"\n"))
+                for line in stream:
+                    if line.endswith(b"\n"):
+                        yield line
+                    elif passed_over is not None:
+                        passed_over.lines += 1
     finally:
         for descriptor in opened:
             os.close(descriptor)
@@ -155,14 +170,61 @@ def first_time(paths: Iterable[str]) -> int | None:
     return None
 
 
-def events_of(paths: Iterable[str], *kinds: str, passed_over: PassedOver | None = None) -> Iterator[Event]:
-    """Yield the events of the files, in their order; only of these kinds, when some are named."""
+def events_of(
+    paths: Iterable[str], *kinds: str, passed_over: PassedOver | None = None, is_first: bool = True
+) -> Iterator[Event]:
+    """Yield the events of the files, in their order; only of these kinds, when some are named.
+
+    is_first: whether lines of which no kind is known are counted, too: not where the same files were read before.
+    """
     passed_over = passed_over or PassedOver()
-    for line in lines_of(paths):
+    for line in lines_of(paths, passed_over if is_first else None):
         kind = kind_of(line)
         if kind is None or not kinds or kind in kinds:
             event = event_of(line)
             if event is not None:
                 yield event
-            else:
+            elif kind is not None or is_first:
                 passed_over.lines += 1
+
+
+def unusable_lines(paths: Iterable[str]) -> PassedOver:
+    """Return the count of all lines that are no events: they are read whole, which takes its time."""
+    found = PassedOver()
+    for _ in events_of(paths, passed_over=found):
+        pass
+    return found
+
+
+_LISTS = ("users", "spared", "pilots")
+_NAMING = (DECISION, ORDER, PART, RETURNED, WITHDRAWAL, ENDED)
+
+
+class NamesIn(NamedTuple):
+    """What a journal names."""
+
+    users: set[str]
+    accounts: set[str]
+    nodes: set[str]
+
+
+def names_in(paths: Iterable[str]) -> NamesIn:
+    """Return the names in the journal's files, for who typed one that is not known.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    found = NamesIn(set(), set(), set())
+    for event in events_of(paths, *_NAMING):
+        for one in (event, *_within(event)):
+            for names, key in zip(found, ("user", "account", "node")):
+                if isinstance(name := one.get(key), str):
+                    names.add(name)
+    return found
+
+
+def _within(event: Event) -> Iterator[Event]:
+    for name in _LISTS:
+        try:
+            yield from objects(event, name)
+        except ValueError:
+            continue

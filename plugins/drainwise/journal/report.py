@@ -82,7 +82,7 @@ class Report:
     Days are of UTC, `2026-11-21`; users stand with their account (account). vos: by virtual organisation ("": it is not
     known), none where it is known of no pilot. unused: cores that came back and that
     nobody under quota used in time; None where that is not known, or of one user alone. parts: by user, and part_total
-    in all; none where no pilot was asked for a part.
+    in all; none where no pilot was asked for a part. passed_over: lines of the journal that could not be used.
     """
 
     begin: int
@@ -96,6 +96,7 @@ class Report:
     unused: float | None = None
     parts: tuple[tuple[str, str, PartSums], ...] = ()
     part_total: PartSums = PartSums(0, 0, 0, 0, 0)
+    passed_over: int = 0
 
 
 def day_of(moment: int) -> str:
@@ -188,6 +189,7 @@ def as_json(report: Report) -> dict[str, object]:
         "to": report.end,
         "total": _sums_as_json(report.total),
         "cores_freed_unused": report.unused,
+        "lines_passed_over": report.passed_over,
         "users": [{"account": whose, "user": user, **_sums_as_json(sums)} for whose, user, sums in report.users],
         "vos": [{"vo": vo or None, **_sums_as_json(sums)} for vo, sums in report.vos],
         "days": [{"day": day, **_sums_as_json(sums)} for day, sums in report.days],

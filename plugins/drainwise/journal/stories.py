@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from drainwise.identity.identity import ANYBODY, PilotIdentity, as_values, identity_of
@@ -31,21 +31,28 @@ def identity_in(event: Event) -> PilotIdentity:
 
 @dataclass(frozen=True)
 class Sought:
-    """The runs that are sought: those that are called so (None: any), and who sent them, as far as it is named."""
+    """The runs that are sought: those that are called so (None: any), and who sent them, as far as it is named.
+
+    also: decides by user, account and node in an event; None: any.
+    """
 
     called: str | None = None
     identity: PilotIdentity = ANYBODY
+    also: Callable[[Event], bool] | None = None
 
-    def texts(self) -> list[bytes]:
-        """Return what stands in each line about such a run that says who sent it, as the journal writes it."""
+    def texts(self) -> list[tuple[bytes, bytes]]:
+        """Return what stands in each line about such a run that says who sent it: as the journal writes it, and plain.
+
+        Another program may have written the journal anew, and not have escaped what is not ASCII.
+        """
         found = [self.called] if self.called is not None else []
         found += (as_values(self.identity) or {}).values()
-        return [json.dumps(one)[1:-1].encode() for one in found]
+        return [(json.dumps(one)[1:-1].encode(), one.encode("utf-8", "replace")) for one in found]
 
     def fits(self, one: Event) -> bool:
         """Decide whether this is such a run; one: an event, or a part of one, that says who sent it."""
         is_called = self.called is None or self.called in names_of(text(one, "run"), text(one, "name"))
-        return is_called and identity_in(one).fits(self.identity)
+        return is_called and identity_in(one).fits(self.identity) and (self.also is None or self.also(one))
 
 
 def names_of(run: str, name: str) -> set[str]:
@@ -141,7 +148,7 @@ class Stories:
         """Decide whether a line may be about such a run. What ends an order does not say who sent the pilot."""
         if self._names_identity and self._stories and kind_of(line) in {ENDED, WITHDRAWAL}:
             return True
-        return all(text in line for text in self._texts)
+        return all(text in line or plain in line for text, plain in self._texts)
 
     def _take_in(self, event: Event) -> None:
         kind = event["event"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import fields
 from typing import Any, TypeVar
 
 from drainwise.journal.event import DEMAND, VERSION, Event, moment, number, objects, text, texts, truth, whole
-from drainwise.journal.read import events_of
+from drainwise.journal.read import PassedOver, events_of
 from drainwise.reclaim.unmet_demand import FAILED_ROUNDS, AccountPart, UnmetDemand
 
 N = TypeVar("N", int, float)
@@ -70,16 +69,19 @@ def unmet_of(event: Event) -> UnmetDemand:
     return UnmetDemand(text(event, "account"), runs, nodes=nodes, closed=closed, kind=text(event, "kind"), **values)
 
 
-def unused_in(paths: Iterable[str], begin: int, end: int) -> float:
+def unused_in(paths: Iterable[str], begin: int, end: int, passed_over: PassedOver | None = None) -> float:
     """Return the cores that came back from `begin` to `end` (UNIX s) and that nobody under quota used in time.
 
-    Raises UsageError for a file that cannot be read.
+    An event that is not sound is passed over and counted; lines of no kind count elsewhere. Raises UsageError for a
+    file that cannot be read.
     """
-    cores = 0.0
-    for event in events_of(paths, DEMAND):
-        with suppress(ValueError):
+    cores, passed_over = 0.0, passed_over or PassedOver()
+    for event in events_of(paths, DEMAND, passed_over=passed_over, is_first=False):
+        try:
             if begin <= moment(event, "time") <= end:
                 cores += unmet_of(event).unused
+        except ValueError:
+            passed_over.lines += 1
     return cores
 
 

@@ -13,7 +13,7 @@ from drainwise.pilotad.waste_curve import sound_curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 LARGEST = 1e15
@@ -72,7 +72,8 @@ _TYPES_OF = {
     field: _TYPES[kind.rstrip("?")] + ((type(None),) if kind[-1] == "?" else ()) for field, kind in PLAIN_KINDS.items()
 }
 
-_CURVES = frozenset(row.field for row in ATTRIBUTES if row.kind == CURVE)
+_CURVES = [PilotReport.__match_args__.index(row.field) for row in ATTRIBUTES if row.kind == CURVE]
+"""The places of curves among the fields."""
 
 
 def as_plain(report: PilotReport) -> dict[str, object]:
@@ -87,6 +88,12 @@ def from_plain(values: Mapping[str, Any]) -> PilotReport:
         kind = type(value)
         if kind not in types or ((kind is int or kind is float) and not -_LARGEST_PLAIN < value < _LARGEST_PLAIN):
             raise ValueError(f"no report: {field} is no {PLAIN_KINDS[field]}")
-        if field in _CURVES and value is not None and sound_curve(value) is None:
-            raise ValueError(f"no report: {field} is no curve")
-    return PilotReport(*found)
+    return from_checked(found)
+
+
+def from_checked(values: Sequence[Any]) -> PilotReport:
+    """Return the report of values that have the kinds of PLAIN_KINDS, in its order. Raises ValueError for no curve."""
+    for place in _CURVES:
+        if values[place] is not None and sound_curve(values[place]) is None:
+            raise ValueError(f"no report: {PilotReport.__match_args__[place]} is no curve")
+    return PilotReport(*values)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, cast
 
 from drainwise.facts.errors import UsageError
 
 _LARGEST = 1 << 63
+_MOST_KNOWN = 1000
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "number": (int, float),
@@ -26,6 +28,37 @@ def checked_object(value: object, kinds: Mapping[str, str], where: str) -> dict[
     if odd:
         raise UsageError(f"{where}: {odd[0]!r} is {'missing' if odd[0] in kinds else 'not known'}")
     return {name: checked(value[name], kind, f"{where}, {name}") for name, kind in kinds.items()}
+
+
+def checker(kinds: Mapping[str, str]) -> Callable[[object, str], tuple[Any, ...]]:
+    """Return what checks many objects of these kinds as `checked_object` does: as strictly, and faster.
+
+    It returns the values in the order of `kinds`, of which two or more are numbers. What it has found sound once it
+    looks at by its types alone, but for the size of numbers.
+    """
+    values_of, count = itemgetter(*kinds), len(kinds)
+    numbers = [place for place, kind in enumerate(kinds.values()) if kind.rstrip("?") in {"int", "number"}]
+    numbers_of: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*numbers)
+    known: set[tuple[type, ...]] = set()
+
+    def check(value: object, where: str) -> tuple[Any, ...]:
+        if type(value) is dict and len(value) == count:
+            try:
+                found: tuple[Any, ...] = values_of(value)
+            except KeyError:
+                found = ()
+            if tuple(map(type, found)) in known:
+                for number in numbers_of(found):
+                    if number is not None and not -_LARGEST < number < _LARGEST:
+                        break
+                else:
+                    return found
+        found = tuple(checked_object(value, kinds, where).values())
+        if len(known) < _MOST_KNOWN:
+            known.add(tuple(map(type, found)))
+        return found
+
+    return check
 
 
 def checked(value: Any, kind: str, where: str) -> Any:

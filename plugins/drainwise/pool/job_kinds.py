@@ -6,7 +6,6 @@ most cores are kept; the rest is named, and waits as before for what those leave
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -84,6 +83,8 @@ class RoomFor:
 def kind_name(account: str, needs: Amounts, asks: str, places: int = 1, *, whole: bool = False) -> str:
     """Return the name of a kind: by all that its jobs ask, never by what the pool has just now."""
     said = "\n".join((account, needs.in_words(), asks, str(places), str(whole)))
+    import hashlib  # noqa: PLC0415 - where no kinds are known, nothing is named
+
     return f"{account}:{needs.cores * places}c-{hashlib.sha256(said.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 

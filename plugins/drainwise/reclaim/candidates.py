@@ -4,10 +4,10 @@ at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.facts.units import core_hours, duration
@@ -15,11 +15,13 @@ from drainwise.facts.waste import bounded_remaining
 from drainwise.pilotad.attributes import PROCESSES
 from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Pilot
-from drainwise.reclaim.columns import columns_of, standing_of
-from drainwise.reclaim.figures import Figures, figures_of
+from drainwise.reclaim.columns import columns_of, columns_of_one, standing_of
+from drainwise.reclaim.figures import Figures, figures_of, row_of_figures
 from drainwise.reclaim.history import History, doubt_in_words
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Whole
+
+if TYPE_CHECKING:
+    from drainwise.reclaim.totals.arrays import Whole
 
 LEAVE = "leave"
 """Ordered to drain, it leaves by itself before the deadline."""
@@ -113,27 +115,10 @@ class Candidates:
         return self.figures.columns.cores
 
     def __getitem__(self, row: int) -> Candidate:
-        pilot, it = self.pilots[row], self.figures
-        standing, rule = standing_of(pilot, it.now, self.settings.heartbeat_limit)
-        believed = bool(it.columns.believed[row])
-        share = float(it.columns.doubt[row])
-        if share > 0:
-            rule = doubt_in_words(self.history.trust[pilot.user], share)
-        if it.unprotected[row]:
-            ended = f"spared {self.history.spared[pilot.run]} times: its protection has run out"
-            rule = f"{rule}; {ended}" if rule else ended
-        return Candidate(
-            pilot,
-            standing,
-            rule,
-            remaining=_whole(it.remaining[row]),
-            remaining_max=_remaining_max(pilot, it.now) if believed else None,
-            draining_waste=_whole(it.draining_waste[row]),
-            kill_waste=int(it.kill_waste[row]),
-            priority_factor=(pilot.report and believed and pilot.report.priority_factor) or 0,
-            draining=bool(it.columns.draining[row]),
-            options=_options(it, row, self.settings.notice),
-        )
+        it = self.figures
+        facts = _Facts(*(getattr(it.columns, name)[row] for name in _Facts._fields))
+        figures = [float(getattr(it, name)[row]) for name in _FIGURES]
+        return _candidate(self.pilots[row], facts, figures, it.now, self.settings, self.history)
 
 
 def candidates_of(
@@ -144,15 +129,62 @@ def candidates_of(
     return Candidates(rows, figures_of(columns_of(rows, now, settings, known), now, settings), settings, known)
 
 
-def _options(it: Figures, row: int, notice: int) -> tuple[Option, ...]:
-    found = (
-        (LEAVE, it.leave[row], it.leave_deadline[row], it.now + it.remaining[row]),
-        (CUT, it.cut[row], it.cut_deadline[row], it.cut_deadline[row]),
-        (KILL, it.kill[row], it.now + notice, it.now + notice),
+def candidate_of(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Candidate:
+    """Return one pilot's figures at `now` (UNIX s), as `candidates_of` has them; without numpy."""
+    it = columns_of_one(pilot, now, settings, history)
+    facts = _Facts(it.cores, it.believed, it.doubt, it.unprotected, it.draining)
+    return _candidate(pilot, facts, row_of_figures(it, now, settings), now, settings, history)
+
+
+_FIGURES = ("remaining", "draining_waste", "kill_waste", "leave", "leave_deadline", "cut", "cut_deadline", "kill")
+"""In the order of `row_of_figures`."""
+
+
+class _Facts(NamedTuple):
+    """Of one pilot's columns what a candidate shows or is made by; numpy's numbers or Python's."""
+
+    cores: Any
+    believed: Any
+    doubt: Any
+    unprotected: Any
+    draining: Any
+
+
+def _candidate(
+    pilot: Pilot, facts: _Facts, figures: Sequence[float], now: int, settings: ReclaimSettings, history: History
+) -> Candidate:
+    standing, rule = standing_of(pilot, now, settings.heartbeat_limit)
+    believed, share = bool(facts.believed), float(facts.doubt)
+    if share > 0:
+        rule = doubt_in_words(history.trust[pilot.user], share)
+    if facts.unprotected:
+        ended = f"spared {history.spared[pilot.run]} times: its protection has run out"
+        rule = f"{rule}; {ended}" if rule else ended
+    remaining, draining_waste, kill_waste = figures[:3]
+    return Candidate(
+        pilot,
+        standing,
+        rule,
+        remaining=_whole(remaining),
+        remaining_max=_remaining_max(pilot, now) if believed else None,
+        draining_waste=_whole(draining_waste),
+        kill_waste=int(kill_waste),
+        priority_factor=(pilot.report and believed and pilot.report.priority_factor) or 0,
+        draining=bool(facts.draining),
+        options=_options(figures, int(facts.cores), now, settings),
     )
-    counting = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in found if waste < np.inf]
-    cores = int(it.columns.cores[row])
-    return tuple(sorted(counting, key=lambda one: one.waste + it.waiting_cost * cores * (one.cores_back - it.now)))
+
+
+def _options(figures: Sequence[float], cores: int, now: int, settings: ReclaimSettings) -> tuple[Option, ...]:
+    remaining, _, _, leave, leave_deadline, cut, cut_deadline, kill = figures
+    at_once = now + settings.notice
+    found = (
+        (LEAVE, leave, leave_deadline, now + remaining),
+        (CUT, cut, cut_deadline, cut_deadline),
+        (KILL, kill, at_once, at_once),
+    )
+    counting = [Option(kind, int(waste), int(end), int(back)) for kind, waste, end, back in found if waste < math.inf]
+    return tuple(sorted(counting, key=lambda one: one.waste + settings.waiting_cost * cores * (one.cores_back - now)))
 
 
 def _remaining_max(pilot: Pilot, now: int) -> int | None:
@@ -161,7 +193,7 @@ def _remaining_max(pilot: Pilot, now: int) -> int | None:
 
 
 def _whole(figure: float) -> int | None:
-    return None if np.isnan(figure) else int(figure)
+    return None if math.isnan(figure) else int(figure)
 
 
 def _client_in_words(name: str) -> str:
@@ -192,5 +224,17 @@ def in_words(candidate: Candidate, option: Option, now: int) -> str:
     if option.kind == LEAVE and candidate.draining:
         return f"{rule}drains already and leaves in {back}: {waste} lost if it does not"
     if option.kind == LEAVE:
-        return f"{rule}leaves by itself in {back}, {waste} idle until then or lost if it does not"
+        return f"{rule}leaves by itself in {back}: {_idle_and_lost(candidate, option)}"
     return f"{rule}cut in {back}: {waste} idle until then or lost there"
+
+
+def _idle_and_lost(candidate: Candidate, option: Option) -> str:
+    """Tell what of a pilot that should leave by itself idles, and what the chance that it does not leave costs."""
+    idle = min(candidate.draining_waste or 0, candidate.pilot.cores * (candidate.remaining or 0))
+    report = candidate.pilot.report
+    is_moved = bool(candidate.rule) or (report is not None and report.exp_waste_curve is not None)
+    if is_moved or not 0 <= idle < option.waste:
+        return f"{core_hours(option.waste)} idle until then or lost if it does not"
+    return (
+        f"{core_hours(idle)} idle until then, {core_hours(option.waste - idle)} for the chance that it does not leave"
+    )

@@ -6,12 +6,11 @@ A pilot whose report is stale, contradictory, incomplete or missing has lost its
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drainwise.facts.clients import PAPER, PROFILES
 from drainwise.pilotad.report import (
@@ -27,7 +26,9 @@ from drainwise.pilotad.waste_curve import MOST_POINTS, curve_points
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.history import History, doubt
 from drainwise.reclaim.settings import BROKEN_PROMISES, ReclaimSettings
-from drainwise.reclaim.totals.arrays import Mask, Real, Whole
+
+if TYPE_CHECKING:
+    from drainwise.reclaim.totals.arrays import Mask, Real, Whole
 
 _MOST = 1e15  # a claim in core-seconds or a priority beyond this counts as this: sums stay exact
 _HIGHEST_PRIORITY = 1 << 24
@@ -81,7 +82,7 @@ class Columns:
     heartbeat: Real
     silent: Mask
     seen: Mask
-    curve: Real
+    curve: Real | tuple[float, ...]
 
     def __len__(self) -> int:
         return len(self.cores)
@@ -136,6 +137,8 @@ def _values(pilot: Pilot, report: PilotReport, now: int) -> ClaimedValues:
 
 def columns_of(pilots: Sequence[Pilot], now: int, settings: ReclaimSettings, history: History) -> Columns:
     """Return the columns of `pilots`, a row for each in their order; `now` is UNIX s."""
+    import numpy as np  # noqa: PLC0415 - the columns of one pilot need none
+
     claims = [claimed_values(pilot, now, settings.heartbeat_limit) for pilot in pilots]
     seen = [
         None if one is not None else seen_values(pilot, now, settings.heartbeat_limit)
@@ -188,14 +191,55 @@ _NO_CLAIMS = ClaimedValues(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 def _curves(reports: Sequence[PilotReport | None]) -> Real:
     """Return a row for each report; a curve of fewer points ends with its last one again."""
+    import numpy as np  # noqa: PLC0415
+
     found = np.full((len(reports), 3 * MOST_POINTS), np.nan)
     for row, said in enumerate(reports):
-        points = curve_points(said.exp_waste_curve) if said is not None and said.exp_waste_curve is not None else None
-        if points:
-            whole = (*points, *(points[-1:] * (MOST_POINTS - len(points))))
-            found[row] = [value for point in whole for value in point]
+        if curve := _curve(said):
+            found[row] = curve
     return found
 
 
+def _curve(said: PilotReport | None) -> tuple[float, ...]:
+    points = curve_points(said.exp_waste_curve) if said is not None and said.exp_waste_curve is not None else None
+    whole = (*points, *(points[-1:] * (MOST_POINTS - len(points)))) if points else ()
+    return tuple(value for point in whole for value in point)
+
+
+def columns_of_one(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> Columns:
+    """Return the columns of one pilot at `now` (UNIX s): numbers in place of arrays, as `columns_of` has them.
+
+    Its curve is a tuple, empty where none is stated.
+    """
+    claims = claimed_values(pilot, now, settings.heartbeat_limit)
+    seen = None if claims is not None else seen_values(pilot, now, settings.heartbeat_limit)
+    values: dict[str, Any] = (claims or seen or _NO_CLAIMS)._asdict()
+    client, report = PROFILES.get(pilot.client, PAPER), pilot.report if claims is not None else None
+    user_doubt = doubt(history.trust.get(pilot.user), settings.trust)
+    early = settings.vacate if pilot.vacate is None else pilot.vacate
+    priority = (report is not None and report.priority_factor) or 0
+    values |= {
+        "cores": pilot.cores,
+        "started": float(pilot.started),
+        "lease_end": math.inf if pilot.lease_end is None else float(pilot.lease_end),
+        "believed": claims is not None,
+        "add_uncom_time": min(max(values["add_uncom_time"], -_MOST), _MOST),
+        "add_final_exp_waste": min(max(values["add_final_exp_waste"], -_MOST), _MOST),
+        "priority_factor": float(min(max(priority, -_HIGHEST_PRIORITY), _HIGHEST_PRIORITY)),
+        "draining": report is not None and report.can_postpone_last_job is False,
+        "doubt": user_doubt if claims is not None else 0.0,
+        "unprotected": history.spared.get(pilot.run, 0) >= (settings.trust.spared or math.inf),
+        "vacate": float(max(early, client.stops_before)),
+        "drains": client.drains,
+        "broken": history.broken.get(pilot.user, BROKEN_PROMISES),
+        "silent": seen is not None or (pilot.report is None and not pilot.contradictory),
+        "seen": seen is not None,
+        "curve": _curve(report),
+    }
+    return Columns(**values)
+
+
 def _real(values: Iterable[float]) -> Real:
+    import numpy as np  # noqa: PLC0415
+
     return np.fromiter(values, dtype=float)

@@ -14,9 +14,9 @@ So the cheapest way of each pilot is the cheapest of these, and the cheapest set
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from drainwise.facts.cut_deadline import best_cut
 from drainwise.facts.waste import at_least, at_most, bounded_draining_waste, bounded_remaining
@@ -32,7 +32,19 @@ from drainwise.reclaim.cut_wastes import (
     wasted_when_stopped,
 )
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.totals.arrays import Mask, Real
+from drainwise.reclaim.totals.elementwise import (
+    INFINITE,
+    any_of,
+    everywhere,
+    negated,
+    rounded,
+    rounded_up,
+    where,
+)
+
+if TYPE_CHECKING:
+    from drainwise.reclaim.totals.arrays import Mask, Real
+    from drainwise.reclaim.totals.elementwise import Quantity
 
 _BLOCK = 16384  # rows whose columns stay in the processor's cache while all formulas pass over them
 
@@ -66,40 +78,42 @@ class Figures:
     @property
     def drained(self) -> Real:
         """Waste when it is ordered to drain: it leaves in time or is cut."""
-        return np.minimum(self.leave, self.cut)
+        found: Real = at_most(self.leave, self.cut)
+        return found
 
     @property
     def least(self) -> Real:
         """Waste of the cheapest way that counts: with what waiting for the cores is worth, where that has a cost."""
-        if not self.waiting_cost:
-            return np.minimum(self.drained, self.kill)
-        found: Real = self._in_cheapest_way((self.leave, self.cut, self.kill))
-        return found
+        found: Real = at_most(self.drained, self.kill)
+        return self._in_cheapest_way((self.leave, self.cut, self.kill)) if self.waiting_cost else found
 
     @property
     def waiting(self) -> Real:
         """What waiting for the cores is worth in the cheapest way, in whole core-seconds."""
-        if not self.waiting_cost:
-            return np.zeros(len(self))
-        return np.rint(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
+        found: Real = everywhere(0.0, self.columns.cores)
+        if self.waiting_cost:
+            found = rounded(self.waiting_cost * self.columns.cores * self._in_cheapest_way(self._waits))
+        return found
 
     @property
     def drain_time(self) -> Real:
         """Seconds until the cores are back in the cheaper way to drain."""
-        found: Real = np.where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
+        found: Real = where(self.leave <= self.cut, self.remaining, self.cut_deadline - self.now)
         return found
 
     @property
     def _waits(self) -> tuple[Real, Real, Real]:
         """Seconds until the cores are back: by leaving, cut and killed; 0 where it does not count."""
-        leaves = np.where(self.leave < np.inf, self.remaining, 0.0)
-        return leaves, self.cut_deadline - self.now, np.full(len(self), float(self.notice))
+        leaves = where(self.leave < INFINITE, self.remaining, 0.0)
+        return leaves, self.cut_deadline - self.now, everywhere(self.notice, self.columns.cores)
 
     def _in_cheapest_way(self, values: tuple[Real, Real, Real]) -> Real:
         """Return of three values, for leaving, cut and killed, that of the cheapest way, with waiting counted."""
-        wastes = np.array([self.leave, self.cut, self.kill])
-        best = np.argmin(wastes + self.waiting_cost * self.columns.cores * np.array(self._waits), axis=0)
-        found: Real = np.array(values)[best, np.arange(len(self))]
+        least, found = everywhere(INFINITE, self.columns.cores), values[0]
+        for waste, wait, value in zip((self.leave, self.cut, self.kill), self._waits, values):
+            cost = waste + self.waiting_cost * self.columns.cores * wait
+            is_less = cost < least
+            least, found = where(is_less, cost, least), where(is_less, value, found)
         return found
 
     @property
@@ -115,19 +129,21 @@ class Figures:
 
 def figures_of(columns: Columns, now: int, settings: ReclaimSettings) -> Figures:
     """Return the figures at `now` (UNIX s)."""
+    import numpy as np  # noqa: PLC0415 - the figures of one pilot need none
+
     found = np.empty((8, len(columns)))
     for begin in range(0, len(columns), _BLOCK):
         end = min(begin + _BLOCK, len(columns))
-        rows = _figures(columns.rows(slice(begin, end)), now, settings)
+        rows = row_of_figures(columns.rows(slice(begin, end)), now, settings)
         for row, figure in enumerate(rows):
             found[row, begin:end] = figure
     return Figures(now, columns, settings.notice, settings.waiting_cost, *found)
 
 
-def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ...]:
-    """Return the eight columns of `Figures` in their order."""
+def row_of_figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Quantity, ...]:
+    """Return the eight columns of `Figures` in their order, at `now` (UNIX s); of one pilot eight numbers."""
     left = bounded_remaining(it.last_exp_job_end, now, it.lease_end)
-    drain = np.rint(
+    drain = rounded(
         bounded_draining_waste(it.cores, it.used_cpu, it.first_exp_job_end, it.add_final_exp_waste, now, it.lease_end)
     )
     kill = lost_by_kill(it, now)
@@ -140,44 +156,44 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     leave_deadline = at_most(at_least(now + left + settings.margin + on_top, soonest), latest)
     earliest = at_most(soonest, limit)
     if settings.drain_only:  # nothing says how long who reports nothing needs
-        earliest = np.where(it.silent & it.drains, limit, earliest)
+        earliest = where(it.silent & it.drains, limit, earliest)
     idle = at_most(drain, it.cores * left)  # whatever it claims, no more cores than its own until it is gone
     spare = at_least(it.vacate, settings.margin)
     goes_on = goes_on_starting(it)
-    in_time = it.believed & ~goes_on & (now + left <= limit) & (now + left <= latest - spare)
-    idle = np.where(it.draining, 0.0, idle)
-    leave = idle + np.rint(it.broken * lost_by_kill(it, leave_deadline))
+    in_time = it.believed & negated(goes_on) & (now + left <= limit) & (now + left <= latest - spare)
+    idle = where(it.draining, 0.0, idle)
+    leave = idle + rounded(it.broken * lost_by_kill(it, leave_deadline))
     # Its tail is never dearer than a cut right before the last end.
-    leave = np.where(left > 0, at_most(leave, at_least(wasted_when_stopped(it, now, now + left - 1), idle)), leave)
-    leave = np.where(in_time, leave, np.inf)
+    leave = where(left > 0, at_most(leave, at_least(wasted_when_stopped(it, now, now + left - 1), idle)), leave)
+    leave = where(in_time, leave, INFINITE)
 
-    cut, cut_deadline = np.where(in_time, np.inf, cut_at(it, now, limit, settings.margin)), limit
-    moments = [at_most(at_least(np.ceil(best_cut(*claims_of(it), now, it.broken)) + it.vacate, earliest), limit)]
+    cut, cut_deadline = where(in_time, INFINITE, cut_at(it, now, limit, settings.margin)), limit
+    moments = [at_most(at_least(rounded_up(best_cut(*claims_of(it), now, it.broken)) + it.vacate, earliest), limit)]
     if settings.drain_only:
         moments.append(earliest)
-    if goes_on.any():  # right after its last end, with the margin that this takes
+    if any_of(goes_on):  # right after its last end, with the margin that this takes
         moments.append(at_most(at_least(now + left + settings.margin + it.vacate, earliest), limit))
     for moment in moments:
-        while_busy = ~it.believed | goes_on | (at_least(moment - it.vacate, now) < now + left)
-        sooner = np.where(while_busy, cut_at(it, now, moment, settings.margin), np.inf)
-        cut, cut_deadline = np.minimum(cut, sooner), np.where(sooner < cut, moment, cut_deadline)
-    if (stated := has_curve(it)).any():
+        while_busy = negated(it.believed) | goes_on | (at_least(moment - it.vacate, now) < now + left)
+        sooner = where(while_busy, cut_at(it, now, moment, settings.margin), INFINITE)
+        cut, cut_deadline = at_most(cut, sooner), where(sooner < cut, moment, cut_deadline)
+    if any_of(stated := has_curve(it)):
         curve = StatedCurve(it, now)
-        leave = np.where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
+        leave = where(stated & in_time, curve.waste(at_least(leave_deadline - it.vacate, now)), leave)
         found, moment = curve.least(earliest, limit)
-        cut, cut_deadline = np.where(stated, found, cut), np.where(stated, moment, cut_deadline)
+        cut, cut_deadline = where(stated, found, cut), where(stated, moment, cut_deadline)
     end = now + settings.notice
-    killed = np.full(len(it), np.inf) if settings.drain_only else kill
+    killed = everywhere(INFINITE, it.cores) if settings.drain_only else kill
     if settings.notice and not settings.drain_only:
-        killed = lost_by_kill(it, end) + np.where(it.believed, np.rint((it.cores - it.used_cpu) * settings.notice), 0.0)
-    if it.doubt.any():
+        killed = lost_by_kill(it, end) + where(it.believed, rounded((it.cores - it.used_cpu) * settings.notice), 0.0)
+    if any_of(it.doubt > 0):
         leave, cut, killed = (
-            np.rint(claim + it.doubt * at_least(most_lost(it, until) - claim, 0))
+            rounded(claim + it.doubt * at_least(most_lost(it, until) - claim, 0))
             for claim, until in ((leave, leave_deadline), (cut, cut_deadline), (killed, end))
         )
     return (
-        np.where(it.believed, left, np.nan),
-        np.where(it.believed, drain, np.nan),
+        where(it.believed, left, math.nan),
+        where(it.believed, drain, math.nan),
         kill,
         leave,
         leave_deadline,
@@ -187,7 +203,7 @@ def _figures(it: Columns, now: int, settings: ReclaimSettings) -> tuple[Real, ..
     )
 
 
-def _by_lease(it: Columns, now: int, deadline: int) -> Real:
+def _by_lease(it: Columns, now: int, deadline: int) -> Quantity:
     """Return the deadline, or the lease's end where that comes first and is not past already."""
     ends_before = (it.lease_end > now) & (it.lease_end < deadline)
-    return np.where(ends_before, it.lease_end, float(deadline))
+    return where(ends_before, it.lease_end, float(deadline))

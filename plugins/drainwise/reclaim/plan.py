@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from drainwise.facts.units import core_hours
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.pool.kept_room import KeptRoom
-from drainwise.reclaim.candidates import KILL, Candidate, Candidates
+from drainwise.reclaim.candidates import Candidate, Candidates, in_words
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance
@@ -140,6 +139,20 @@ class UserPlan:
         rows = np.array([row for row, pilot in enumerate(self.open.pilots) if pilot.run not in ordered], dtype=np.int64)
         return rows[np.argsort(self.open.figures.least[rows] / self.open.sizes[rows], kind="stable")]
 
+    def spared_first(self, fits: Callable[[Pilot, bool], bool], most: int | None) -> tuple[list[Spared], int]:
+        """Return the spared pilots that fit, no more than `most`, and how many fit in all.
+
+        The least wasteful per core come first, those that may get no order last. fits: by a pilot, whether it drains.
+        """
+        others, why = self.closed
+        draining, closed = self.open.figures.columns.draining, others.figures.columns.draining
+        rows = [row for row in self.spared_rows.tolist() if fits(self.open.pilots[row], bool(draining[row]))]
+        last = [row for row in range(len(others)) if fits(others.pilots[row], bool(closed[row]))]
+        found = [self.spared_at(row) for row in rows[:most]]
+        left = None if most is None else max(0, most - len(found))
+        found += [Spared(others[row], why[others.pilots[row].run]) for row in last[:left]]
+        return found, len(rows) + len(last)
+
     @property
     def _chosen(self) -> set[str]:
         return {one.pilot.run for one in self.orders} | {one.pilot.run for one in self.returns}
@@ -149,7 +162,11 @@ class UserPlan:
         return self._spared(self.open[row])
 
     def _spared(self, one: Candidate) -> Spared:
-        return Spared(one, self.held.get(one.pilot.run) or _not_needed(one, self.limit))
+        return Spared(one, self.held.get(one.pilot.run) or self._not_needed(one))
+
+    def _not_needed(self, one: Candidate) -> str:
+        words = in_words(one, one.best, self.open.figures.now)
+        return f"not needed; with an order: {words}" + (f"; {self.limit}" if self.limit else "")
 
 
 @dataclass(frozen=True)
@@ -194,8 +211,3 @@ class Plan:
     def waste(self) -> int:
         """Expected waste of all orders in core-seconds."""
         return sum(order.waste for order in self.orders) + sum(one.waste for one in self.returns)
-
-
-def _not_needed(one: Candidate, limit: str) -> str:
-    how = "killing" if one.best.kind == KILL else "draining"
-    return f"not needed; {how} it would waste {core_hours(one.best.waste)}" + (f"; {limit}" if limit else "")

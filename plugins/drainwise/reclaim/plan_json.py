@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from drainwise.identity.identity import as_values
 from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.candidates import KILL, Candidate
 from drainwise.reclaim.paused_demand import Paused
-from drainwise.reclaim.plan import Order, PartOrder, Plan
+
+if TYPE_CHECKING:
+    from drainwise.reclaim.plan import Order, PartOrder, Plan
 
 _PARTS = ("returned", "can_return", "asked")
 """Numbers of a pilot that can return a part of its cores, each shown where it is not 0."""

@@ -67,7 +67,7 @@ class LeastWaste:
         so_far = "" if found.is_proven else " found (not proven)"
         smallest = "" if total.is_proven else "; whole pilots may make a smaller total"
         is_valued = bool((cost[~it.unprotected] > it.least[~it.unprotected]).any())
-        valued = " (PRIORITY_FACTOR counted)" if is_valued else ""
+        valued = " (worth counted)" if is_valued else ""
         waste = core_hours(sum(one.best.waste for one in chosen))
         rule = f"in the least wasteful set{so_far}{valued} for {total.cores} cores, {waste}{smallest}"
         return tuple(Chosen(one, one.best, f"{in_words(one, one.best, it.now)}; {rule}") for one in chosen)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
@@ -131,7 +132,7 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     demand = sum(owed(account) for account in snapshot.accounts)
     own = sum(_in_whole_jobs(account, own_share(account)) for account in snapshot.accounts)
     below_share = whole_cores(own - snapshot.free_cores - on_the_way)
-    surplus, over = 0.0, []
+    surplus, over, users = 0.0, [], _users_by_account(snapshot)
     for account in sorted(snapshot.accounts, key=lambda one: (-one.priority, one.name)):
         beyond = account.cores_in_use - account.cores_owed
         if beyond > ROUNDING:
@@ -139,14 +140,20 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
             left = beyond - leaving[account.name]
             most = whole_cores(left + account.cores_owed - own_share(account))
             cores = min(most, math.ceil(left - ROUNDING)) if below_share else whole_cores(left)
-            over.append(Over(account.name, max(0, cores), _worst_first(snapshot, account.name), most))
+            over.append(Over(account.name, max(0, cores), _worst_first(snapshot, users[account.name]), most))
     needed = whole_cores(demand - snapshot.free_cores - on_the_way)
     deficit = min(needed, sum(one.cores for one in over))
     return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over), below_share)
 
 
-def _worst_first(snapshot: Snapshot, account: str) -> tuple[str, ...]:
-    users = {pilot.user for pilot in snapshot.pilots if pilot.account == account}
+def _users_by_account(snapshot: Snapshot) -> dict[str, set[str]]:
+    found = defaultdict[str, "set[str]"](set)
+    for pilot in snapshot.pilots:
+        found[pilot.account].add(pilot.user)
+    return found
+
+
+def _worst_first(snapshot: Snapshot, users: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(users, key=lambda user: (-snapshot.user_priorities.get(user, 0.0), user)))
 
 
@@ -195,7 +202,7 @@ def _everything_of(what_if: WhatIf, snapshot: Snapshot, now: int, settings: Recl
             cores[pilot.account, pilot.user] += pilot.cores
     found = []
     for name in sorted({name for name, _ in cores}):
-        users = tuple(one for one in _worst_first(snapshot, name) if cores[name, one])
+        users = _worst_first(snapshot, [one for whose, one in cores if whose == name])
         total = sum(cores[name, one] for one in users)
         found.append(Over(name, total, users, total))
     return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,10 +56,14 @@ def withdrawals(
         spare = sum(one.cores for one in snapshot.pilots if one.run not in needed and one.unanswered is None)
     history, withdrawn = history or History(), list[Withdrawal]()
     cancelled = cancelled_runs(snapshot, history)
+    ending = defaultdict[str, "list[Pilot]"](list)
+    for one in snapshot.pilots:
+        if one.deadline is not None or one.leaving:
+            ending[one.account].append(one)
     for account in sorted(snapshot.accounts, key=lambda one: (one.priority, one.name)):
-        pilots = [one for one in snapshot.pilots if one.account == account.name]
+        pilots = ending[account.name]
         ordered = [one for one in pilots if one.deadline is not None and one.deadline > now and not one.reserved]
-        going = sum(one.cores for one in pilots if one.deadline is not None or one.leaving)
+        going = sum(one.cores for one in pilots)
         beyond = whole_cores(going - max(0.0, account.cores_in_use - account.cores_owed))
         for user in sorted(
             {one.user for one in ordered}, key=lambda name: (snapshot.user_priorities.get(name, 0.0), name)

@@ -177,6 +177,12 @@ class JournalSection:
     )
     max_size: int = key(size("100kB", "10GB"), 64_000_000, "a file that has grown to this is moved on, a new one begun")
     keep: int = key(integer(1, 1000), 8, "how many files are kept besides the one that is written")
+    view: str = key(
+        choice("owner", "all", "no"),
+        "owner",
+        "who may read what `explain` shows of one user's pilots, without the journal's rights: the user of that name on"
+        " this machine, all, or nobody",
+    )
 
 
 @dataclass(frozen=True)

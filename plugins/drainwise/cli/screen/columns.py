@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Union
 
+from drainwise.cli.screen.wanted import state_of
 from drainwise.facts.errors import UsageError
 from drainwise.facts.units import core_hours, duration
 from drainwise.reclaim.candidates import LEARNED, NO_PAYLOAD, Candidate
@@ -72,13 +73,8 @@ def _whole(value: Value) -> int:
 
 
 def state(row: Row) -> str:
-    """Return ordered (to end by its deadline), leaving (the batch system ends it), draining (by itself) or running."""
-    pilot = row.one.pilot
-    if pilot.deadline is not None:
-        return "ordered"
-    if pilot.leaving:
-        return "leaving"
-    return "draining" if row.one.draining else "running"
+    """Return the state of a pilot, one of `wanted.STATES`."""
+    return state_of(row.one.pilot, row.one.draining)
 
 
 def _state_and_time(row: Row) -> str:
@@ -153,7 +149,7 @@ COLUMNS = (
     _waste("drainwaste", "draining waste", "what idles if it drains", lambda row: row.one.draining_waste),
     _waste("killwaste", "kill waste", "what is lost if it is killed now", lambda row: row.one.kill_waste),
     _waste("orderwaste", "waste if drained", "what draining it now would waste", lambda row: row.one.drained.waste),
-    _number("priority", "priority", "what its owner says it is worth; higher is better", _priority),
+    _number("priority", "worth", "what its owner says it is worth; higher is better", _priority),
     Column("state", "state", "running, draining, ordered or leaving", state),
     Column("status", "state", "its state, and how long it has to go after an order", _state_and_time),
     _number("started", "started", "start of its run, UNIX seconds", lambda row: row.one.pilot.started),

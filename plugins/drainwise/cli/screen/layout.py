@@ -1,6 +1,7 @@
 """Plain tables as sysadmins know them: aligned columns, one line per row, names cut where the window is narrow.
 
-What is no terminal has no width, and nothing is cut there. Colour only on a terminal, and never where NO_COLOR is set.
+What is no terminal has no width, and nothing is cut there. In a narrow window columns are left out, and the screen
+names them; a number is never cut. Colour only on a terminal, and never where NO_COLOR is set.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drainwise.common.printable import printable
@@ -17,7 +18,7 @@ from drainwise.common.printable import printable
 _GAP = 2
 _SHORTEST = 8  # a name is never cut below this
 _CUT = "~"
-_LEAST_FOLDED = 30
+_INDENT = " " * 4
 BOLD, YELLOW, RED = "1", "33", "31"
 
 
@@ -50,15 +51,16 @@ def standard_output() -> Paper:
 class Heading:
     """One column of a table.
 
-    cuttable: it may be cut where the paper is narrow. spare: it is left out there, the largest number first. folded: it
-    is the last one and may take several lines; nothing of such a table is cut, and a terminal may have to wrap it.
+    cuttable: it may be cut where the paper is narrow, to `shortest` characters while a column can be left out instead.
+    spare: it is left out there, the largest number first. Columns without a number are left out last, from the right;
+    the first one stays.
     """
 
     text: str
     number: bool = False
     cuttable: bool = False
     spare: int = 0
-    folded: bool = False
+    shortest: int = _SHORTEST
 
 
 def headings_of(*texts: str) -> tuple[Heading, ...]:
@@ -77,63 +79,97 @@ def table(
     longest = [
         max([cells(heading.text), *(cells(row[place]) for row in clean)]) for place, heading in enumerate(headings)
     ]
-    folded, width = headings[-1].folded, paper.width
-    if folded and width is not None:
-        longest[-1] = min(longest[-1], max(_LEAST_FOLDED, width - sum(longest[:-1]) - _GAP * (len(longest) - 1)))
-    shown, widths = _fit(headings, longest, None if folded else width)
-    lines = [
-        paper.styled(_line([one.text for one in headings], headings, shown, widths, None if folded else width), BOLD)
-    ]
+    shown, widths = _fit(headings, longest, paper.width)
+    lines = [paper.styled(_line([one.text for one in headings], headings, shown, widths), BOLD)]
     for number, row in enumerate(clean):
-        style = styles[number] if styles else ""
-        for part in _folded(row, longest[-1]) if folded else [row]:
-            lines.append(paper.styled(_line(part, headings, shown, widths, None if folded else width), style))
+        lines.append(paper.styled(_line(row, headings, shown, widths), styles[number] if styles else ""))
     return lines, [heading.text for place, heading in enumerate(headings) if place not in shown]
 
 
+def noted_table(
+    headings: Sequence[Heading],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
+    paper: Paper,
+    note: str,
+    styles: Sequence[str] = (),
+) -> tuple[list[str], list[str]]:
+    """Return the lines of a table whose rows have a sentence each, and the headings that were left out.
+
+    Where the paper is endless the sentences are the last column, called `note`; else each stands below its row, folded.
+    """
+    if paper.width is None:
+        return table([*headings, Heading(note)], [[*row, text] for row, text in zip(rows, notes)], paper, styles)
+    (heading, *lines), missing = table(headings, rows, paper, styles)
+    found = [heading]
+    for line, text in zip(lines, notes):
+        found += [line, *folded(text, paper, _INDENT)]
+    return found, missing
+
+
+def folded(text: str, paper: Paper, indent: str = "") -> list[str]:
+    """Return a sentence as lines that fit the paper, none where it is empty; only a longer word is cut."""
+    text = printable(text)
+    if paper.width is None or not text:
+        return [indent + text] if text else []
+    indent = indent if paper.width > 2 * len(indent) else ""
+    width, found, line = paper.width - len(indent), list[str](), ""
+    for word in text.split(" "):
+        if line and cells(line) + 1 + cells(word) > width:
+            found.append(line)
+            line = ""
+        line = f"{line} {word}" if line else word
+    return [indent + cut(one, width) for one in (*found, line)]
+
+
+def left_out(missing: Sequence[str], paper: Paper, see: str) -> list[str]:
+    """Return the line below a table that names the columns left out of it; see: how they are had."""
+    return folded(f"(left out in this window: {', '.join(missing)}; {see})", paper) if missing else []
+
+
 def _fit(headings: Sequence[Heading], longest: Sequence[int], width: int | None) -> tuple[list[int], dict[int, int]]:
-    """Return the columns to show and their widths: first names are cut, then spare columns are left out."""
+    """Return the columns to show and their widths: names are cut, spare columns left out, names cut to the shortest,
+    then any column but the first is left out, from the right; in the narrowest paper the first one is cut.
+    """
     shown = list(range(len(headings)))
-    widths = dict(enumerate(longest))
     if width is None:
-        return shown, widths
-    spare = sorted((place for place in shown if headings[place].spare), key=lambda place: -headings[place].spare)
-    while True:
-        widths = {place: longest[place] for place in shown}
-        over = sum(widths.values()) + _GAP * (len(shown) - 1) - width
-        cuttable = [place for place in shown if headings[place].cuttable]
-        while over > 0 and cuttable:
-            widest = max(cuttable, key=lambda place: widths[place])
-            if widths[widest] <= _SHORTEST:
+        return shown, dict(enumerate(longest))
+    go = sorted((place for place in shown if headings[place].spare), key=lambda place: -headings[place].spare)
+    last = [place for place in shown[:0:-1] if not headings[place].spare]
+    for shortest, leaving in ((None, go), (_SHORTEST, last)):
+        while True:
+            widths = _cut_to(headings, {place: longest[place] for place in shown}, width, shortest)
+            if _wide(widths) <= width:
+                return shown, widths
+            if not leaving:
                 break
-            widths[widest] -= 1
-            over -= 1
-        if over <= 0 or not spare:
-            return shown, widths
-        shown.remove(spare.pop(0))
+            shown.remove(leaving.pop(0))
+    return shown, {shown[0]: width}
 
 
-def _line(
-    row: Sequence[str], headings: Sequence[Heading], shown: Sequence[int], widths: dict[int, int], width: int | None
-) -> str:
+def _cut_to(headings: Sequence[Heading], widths: dict[int, int], width: int, shortest: int | None) -> dict[int, int]:
+    """Return the widths with names cut until the columns fit, or are `shortest` (None: as their heading says)."""
+    while _wide(widths) > width:
+        least = {place: shortest or headings[place].shortest for place in widths if headings[place].cuttable}
+        longer = [place for place, limit in least.items() if widths[place] > limit]
+        if not longer:
+            break
+        widest = max(longer, key=lambda place: widths[place])
+        widths[widest] -= 1
+    return widths
+
+
+def _wide(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + _GAP * (len(widths) - 1)
+
+
+def _line(row: Sequence[str], headings: Sequence[Heading], shown: Sequence[int], widths: dict[int, int]) -> str:
     parts = []
     for place in shown:
-        text = row[place] if headings[place].folded else cut(row[place], widths[place])
+        text = cut(row[place], widths[place])
         blanks = " " * (widths[place] - cells(text))
         parts.append(blanks + text if headings[place].number else text + blanks)
-    line = (" " * _GAP).join(parts).rstrip()
-    return line if width is None else cut(line, width)
-
-
-def _folded(row: Sequence[str], width: int) -> Iterator[list[str]]:
-    """Yield the rows that a row becomes when the text of its last cell is spread over lines of `width` columns."""
-    before, line = list(row[:-1]), ""
-    for word in row[-1].split(" "):
-        if line and cells(line) + 1 + cells(word) > width:
-            yield [*before, line]
-            before, line = [""] * len(before), ""
-        line = f"{line} {word}" if line else word
-    yield [*before, line]
+    return (" " * _GAP).join(parts).rstrip()
 
 
 def cells(text: str) -> int:

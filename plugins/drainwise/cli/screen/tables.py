@@ -1,81 +1,171 @@
-"""The tables of a plan and of its outcome: complete also where they go into a pipe, where nothing is folded."""
+"""The screens of a plan and of its outcome: in a pipe one complete line per pilot, in a window no line is wider."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from drainwise.agent.act_outcome import CycleOutcome
 from drainwise.cli.screen.columns import Row, columns_called
-from drainwise.cli.screen.layout import BOLD, Heading, Paper, table
-from drainwise.common.printable import printable
-from drainwise.facts.units import duration
-from drainwise.reclaim.candidates import KILL, Candidate
-from drainwise.reclaim.plan import Order, Plan, UserPlan
+from drainwise.cli.screen.layout import BOLD, YELLOW, Heading, Paper, folded, left_out, noted_table
+from drainwise.cli.screen.wanted import PilotFilter
+from drainwise.facts.units import core_hours, duration
+from drainwise.reclaim.plan import Order, PartOrder, Plan, Spared, UserPlan
 
-_FIGURES = columns_called("cores,used,report,remaining,drainwaste,killwaste,priority")
-_HEADINGS = tuple(Heading(column.heading, column.number) for column in _FIGURES)
-_BECAUSE = Heading("because", folded=True)
 MOST_SPARED = 50
 """Spared pilots of a user that a plan shows."""
 
+_PILOT = Heading("pilot", cuttable=True, shortest=20)
+_NUMBERS = (Heading("deadline", number=True), Heading("cores back", number=True), Heading("horizon", True, spare=1))
+_FIGURES = columns_called("used,report,remaining,drainwaste,killwaste,priority")
+_SPARE = {"drainwaste": 2, "killwaste": 3, "used": 4, "remaining": 5, "priority": 6, "report": 7}
+_HEADINGS = (
+    _PILOT,
+    Heading("cores", number=True),
+    Heading("way"),
+    *_NUMBERS,
+    Heading("would waste", number=True),
+    *(Heading(column.heading, column.number, spare=_SPARE[column.name]) for column in _FIGURES),
+)
+_BECAUSE, _NONE = "because", "-"
+_TIMES = "deadline, cores back and horizon are times from now; within the horizon the cores must be back"
+_NO_KILL = "no pilot is killed at once ([reclaim] drain_only), whatever its kill waste"
+_WIDER = "a wider window or a pipe shows them"
 
-def _titled(title: str, headings: Sequence[Heading], rows: Iterable[Sequence[str]], paper: Paper) -> list[str]:
-    """Return a blank line, a title and a table."""
-    return ["", paper.styled(printable(title), BOLD), *table(headings, list(rows), paper)[0]]
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One pilot of a plan: its row, its reason, and whether anything is asked of it."""
+
+    cells: tuple[str, ...]
+    reason: str
+    is_asked: bool
 
 
-def _figures(one: Candidate, now: int) -> tuple[str, ...]:
-    """Write a pilot's figures as text; `?` is what is not known or not believed."""
-    return tuple(column.text(Row(one, now)) for column in _FIGURES)
-
-
-def plan_lines(plan: Plan, now: int, paper: Paper, whole: bool = False) -> list[str]:
+def plan_lines(
+    plan: Plan, now: int, paper: Paper, wanted: PilotFilter | None = None, most: int | None = None
+) -> list[str]:
     """Return the plan: the balance, then per user who gets an order and who is spared, each with figures and rule.
 
-    Of the spared pilots of a user MOST_SPARED are shown, unless the plan is to be shown as a `whole`.
+    wanted: which pilots are shown. most: spared pilots of a user that are shown, None for all.
     """
-    balance = plan.balance
-    wanted = f"what if {balance.deficit} cores were needed"
-    if plan.usable is not None:
-        wanted = f"cores: {balance.demand:.1f} owed to those who wait, {balance.free:.1f} of them free"
-        wanted += f", {balance.leaving} on their way"
-    lines = [
-        paper.styled(printable(f"policy {plan.policy}: {plan.summary}"), BOLD),
-        f"{wanted}; {balance.surplus:.1f} held beyond the quotas: {balance.deficit} to give back now",
-        *map(printable, plan.notices),
-    ]
-    for user in plan.users:
-        lines += _user_lines(user, now, paper, None if whole else MOST_SPARED)
-    if plan.withdrawals:
-        headings = (Heading("pilot"), Heading("user"), Heading("cores", number=True), _BECAUSE)
-        rows = ((one.pilot.name, one.pilot.user, str(one.pilot.cores), one.reason) for one in plan.withdrawals)
-        lines += _titled("Orders to withdraw", headings, rows, paper)
+    wanted = wanted or PilotFilter()
+    lines = [paper.styled(line, BOLD) for line in folded(f"policy {plan.policy}: {plan.summary}", paper)]
+    for text in (_balance(plan), *plan.notices):
+        lines += folded(text, paper)
+    users = [user for user in plan.users if wanted.fits_user(user.account, user.user)]
+    tables = [line for user in users for line in _user_lines(user, now, paper, wanted, most)]
+    drained = all(user.open.settings.drain_only for user in users)
+    lines += [*folded(f"{_TIMES}; {_NO_KILL}" if drained else _TIMES, paper), *tables] if tables else []
+    if withdrawals := [one for one in plan.withdrawals if wanted.fits(one.pilot, is_draining=False)]:
+        headings = (
+            _PILOT,
+            Heading("user", cuttable=True),
+            Heading("cores", number=True),
+            Heading("deadline", number=True),
+        )
+        rows = [
+            (one.pilot.name, one.pilot.user, str(one.pilot.cores), _left(one.pilot.deadline, now))
+            for one in withdrawals
+        ]
+        reasons = [one.reason for one in withdrawals]
+        lines += _titled("Orders to withdraw", headings, rows, reasons, paper)
     if plan.asked_no_more:
         names = ", ".join(one.name for one in plan.asked_no_more)
-        lines.append(printable(f"asked for no cores any more: {names}"))
+        lines += folded(f"asked for no cores any more: {names}", paper)
+    if wanted.is_some or wanted.limit is not None:
+        shown = "a part of the plan" if tables or withdrawals else "no pilot"
+        lines += ["", *folded(f"{shown} is shown, by the filters; all sums are of the whole plan", paper)]
     return lines
 
 
-def _user_lines(user: UserPlan, now: int, paper: Paper, most: int | None) -> list[str]:
+def _balance(plan: Plan) -> str:
+    balance = plan.balance
+    needed = f"what if {balance.deficit} cores were needed"
+    if plan.usable is not None:
+        needed = f"cores: {balance.demand:g} owed to those who wait, {balance.free:g} of them free"
+        needed += f", {balance.leaving} on their way"
+    return f"{needed}; {balance.surplus:g} held beyond the quotas: {balance.deficit} to give back now"
+
+
+def _user_lines(user: UserPlan, now: int, paper: Paper, wanted: PilotFilter, most: int | None) -> list[str]:
+    asked = [_order(one, user, now) for one in user.orders if wanted.fits(one.pilot, one.candidate.draining)]
+    asked += [_part(one, now) for one in user.returns if wanted.fits(one.pilot, one.candidate.draining)]
+    room = most if wanted.limit is None else max(0, wanted.limit - len(asked))
+    spared, spared_count = user.spared_first(wanted.fits, room)
+    parts = [*asked, *(_spared(one, now) for one in spared)][: wanted.limit]
     given = user.cores_given + user.cores_returned
     title = f"{user.user} ({user.account}) gives back {given} of {user.cores} cores"
-    rows = [
-        (order.pilot.name, *_figures(order.candidate, now), _decision(order, now), order.reason)
-        for order in user.orders
-    ]
-    rows += [
-        (one.pilot.name, *_figures(one.candidate, now), f"return {one.cores} of {one.pilot.cores} cores", one.reason)
-        for one in user.returns
-    ]
-    spared = user.spared[:most]
-    rows += [(one.candidate.pilot.name, *_figures(one.candidate, now), "spare", one.reason) for one in spared]
-    lines = _titled(title, (Heading("pilot"), *_HEADINGS, Heading("decision"), _BECAUSE), rows, paper)
-    further = len(user.spared) - len(spared)
-    return [*lines, f"and {further} more that are spared; plan --all shows them"] if further else lines
+    if not parts:
+        return [] if wanted.is_some else ["", *_bold(title, paper)]
+    rule = _shared_rule([one.reason for one in parts if one.is_asked]) if paper.width is not None else ""
+    reasons = [one.reason.removesuffix(f"; {rule}") if rule else one.reason for one in parts]
+    styles = [YELLOW if one.is_asked else "" for one in parts]
+    lines = _titled(title, _HEADINGS, [one.cells for one in parts], reasons, paper, styles)
+    lines += folded(f"these orders: {rule}", paper) if rule else []
+    further = len(asked) + spared_count - len(parts)
+    if not further:
+        return lines
+    cut_at = "a higher --limit" if wanted.limit is not None and len(parts) == wanted.limit else "plan --all"
+    what = "that are spared" if sum(one.is_asked for one in parts) == len(asked) else "with and without an order"
+    return [*lines, *folded(f"and {further} more {what}; {cut_at} shows them", paper)]
 
 
-def _decision(order: Order, now: int) -> str:
-    return f"{'vacate' if order.kind == KILL else 'drain'}, {duration(order.deadline - now)} left"
+def _order(order: Order, user: UserPlan, now: int) -> PlanRow:
+    times = (_left(order.deadline, now), _left(order.cores_back, now), duration(user.open.settings.horizon))
+    cells = (order.pilot.name, str(order.pilot.cores), order.kind, *times, core_hours(order.waste))
+    return PlanRow((*cells, *_figures(Row(order.candidate, now))), order.reason, is_asked=True)
+
+
+def _part(one: PartOrder, now: int) -> PlanRow:
+    times = (_NONE, _left(one.cores_back, now) if one.cores_back is not None else "?", _left(one.by, now))
+    cells = (one.pilot.name, str(one.pilot.cores), f"return {one.cores}", *times, core_hours(one.waste))
+    return PlanRow((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=True)
+
+
+def _spared(one: Spared, now: int) -> PlanRow:
+    pilot, best = one.candidate.pilot, one.candidate.best
+    cells = (pilot.name, str(pilot.cores), "spare", *[_NONE] * len(_NUMBERS), core_hours(best.waste))
+    return PlanRow((*cells, *_figures(Row(one.candidate, now))), one.reason, is_asked=False)
+
+
+def _left(moment: int | None, now: int) -> str:
+    return _NONE if moment is None else duration(moment - now)
+
+
+def _figures(row: Row) -> tuple[str, ...]:
+    """Write a pilot's figures as text; `?` is what is not known or not believed."""
+    return tuple(column.text(row) for column in _FIGURES)
+
+
+def _shared_rule(reasons: Sequence[str]) -> str:
+    """Return the end that several reasons have alike, from a `; ` on; "" where they have none."""
+    if len(reasons) < 2:
+        return ""
+    shared: list[str] = []
+    for clauses in zip(*(reason.split("; ")[:0:-1] for reason in reasons)):
+        if len(set(clauses)) > 1:
+            break
+        shared.append(clauses[0])
+    return "; ".join(reversed(shared))
+
+
+def _bold(title: str, paper: Paper) -> list[str]:
+    return [paper.styled(line, BOLD) for line in folded(title, paper)]
+
+
+def _titled(
+    title: str,
+    headings: Sequence[Heading],
+    rows: Iterable[Sequence[str]],
+    notes: Sequence[str],
+    paper: Paper,
+    styles: Sequence[str] = (),
+    note: str = _BECAUSE,
+) -> list[str]:
+    """Return a blank line, a title and a table with a sentence for each row."""
+    lines, missing = noted_table(headings, list(rows), notes, paper, note, styles)
+    return ["", *_bold(title, paper), *lines, *left_out(missing, paper, _WIDER)]
 
 
 def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
@@ -83,11 +173,13 @@ def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
     withdrawn = [(one.withdrawal.pilot, one.outcome, one.detail) for one in outcome.withdrawn]
     given = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
     parts = [(one.pilot, one.outcome, one.detail) for one in outcome.parts]
-    headings = (*map(Heading, ("pilot", "run", "outcome")), Heading("detail", folded=True))
+    headings = (_PILOT, Heading("run", cuttable=True, spare=1, shortest=20), Heading("outcome"))
     lines: list[str] = []
     for title, acts in (("Orders that were to be withdrawn", withdrawn), ("Orders", given), ("Parts", parts)):
         if acts:
-            rows = [(pilot.name, pilot.run, became, detail) for pilot, became, detail in acts]
-            lines += _titled(title, headings, rows, paper)
+            rows = [(pilot.name, pilot.run, became) for pilot, became, _ in acts]
+            lines += _titled(title, headings, rows, [detail for _, _, detail in acts], paper, note="detail")
     halted = f"no further order was given: {outcome.halted}" if outcome.halted else ""
-    return lines + [printable(line) for line in (*outcome.followups, outcome.fault, halted) if line]
+    for text in (*outcome.followups, outcome.fault, halted):
+        lines += folded(text, paper)
+    return lines

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
+from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs
 from drainwise.reclaim.decide.open_until import (
@@ -32,7 +33,6 @@ from drainwise.reclaim.decide.summary import (
     in_parts,
     kind_notices,
     larger_instead,
-    notices_of,
     room_summary,
     summary_of,
     usable,
@@ -102,7 +102,10 @@ def make_plan(
             *([refusing] if refusing else []),
             *requested.faults,
             *coming(seen, snapshot, need),
-            *notices_of(snapshot, pauses, [*kinds, *larger_instead([*requested.plans, *demand.users])]),
+            *notices_of(
+                snapshot,
+                [*(one.sentence for one in pauses), *kinds, *larger_instead([*requested.plans, *demand.users])],
+            ),
         ),
         closed_nodes=_closed_nodes(snapshot),
         stuck=len(stuck_pilots(seen, now, settings.stuck)),
@@ -213,7 +216,7 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
         (),
         None,
         with_requested(requested.plans, summary, True),
-        (*requested.faults, *notices_of(snapshot, kinds=larger_instead([*requested.plans, *users]))),
+        (*requested.faults, *notices_of(snapshot, larger_instead([*requested.plans, *users]))),
         closed_nodes=_closed_nodes(snapshot),
     )
 

@@ -72,7 +72,9 @@ def clearing_plans(
     So does one that started right before, or while the node was being closed. What starts there later is not ordered:
     where no batch system closes the node, that would be pilot after pilot.
     """
-    plans, soonest = [], dict[str, Clearing]()
+    plans, soonest = list[UserPlan](), dict[str, Clearing]()
+    if not clearings:
+        return plans
     for clearing in clearings:
         for node in clearing.nodes:
             soonest.setdefault(node, clearing)

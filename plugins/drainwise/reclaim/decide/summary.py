@@ -1,4 +1,4 @@
-"""Say in sentences what a plan does, and what it could not count on."""
+"""Say in sentences what a plan does, and what jobs it could not make room for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from drainwise.facts.units import core_hours
-from drainwise.pool.facts import Pilot, Snapshot
+from drainwise.pool.facts import Pilot
 from drainwise.pool.free_cores import Hole, WaitingJobs, usable_cores, whole_cores
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.decide.kinds_left import KindsLeft
@@ -17,8 +17,6 @@ from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
 from drainwise.room.choice import RoomMade
 
-_MOST = 20
-"""Notices that are shown; of more only the number."""
 _WORTH = 3600
 """Core-seconds that a larger pilot must save to be named."""
 
@@ -70,24 +68,6 @@ def usable(freed: Iterable[Pilot], jobs: Iterable[WaitingJobs]) -> int:
         if not pilot.pieces:
             nodes[pilot.node] += pilot.cores
     return usable_cores([Hole(cores, divisible=True) for cores in nodes.values()], jobs)
-
-
-def notices_of(snapshot: Snapshot, pauses: Sequence[Paused] = (), kinds: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what demand is paused or finds no room, the snapshot's notices, and why pilots can get no order."""
-    pilots: Counter[str] = Counter()
-    cores: Counter[str] = Counter()
-    for pilot in snapshot.pilots:
-        if pilot.cannot:
-            pilots[pilot.cannot] += 1
-            cores[pilot.cannot] += pilot.cores
-    reasons = sorted(pilots, key=lambda reason: (-cores[reason], reason))
-    found = [*(one.sentence for one in pauses), *kinds, *snapshot.notices]
-    found += [f"{_pilots(pilots[why], cores[why])} cannot be given an order: {why}" for why in reasons]
-    return (*found[:_MOST], f"{len(found) - _MOST} more notices") if len(found) > _MOST else tuple(found)
-
-
-def _pilots(number: int, cores: int) -> str:
-    return f"{number} {'pilot' if number == 1 else 'pilots'} ({cores} cores)"
 
 
 def summary_of(
