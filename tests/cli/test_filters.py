@@ -46,7 +46,7 @@ def nodes(pool: AlicesPool, monkeypatch: pytest.MonkeyPatch) -> AlicesPool:
         (["--account", "group_d"], "no account is called 'group_d'; there is group_a, group_b, group_c"),
         (["--node", "node2"], "no node with pilots is called 'node2'; there is node1, wn002.site.org"),
         (["--node", "rack*"], "no node with pilots is called 'rack*'"),
-        (["--state", "gone"], "'gone': expected one of"),
+        (["--state", "gone"], "'gone': expected one of running"),
         (["--limit", "0"], "'0': expected a whole number from 1"),
     ],
 )
