@@ -227,6 +227,10 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     " --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 20"
     " --replications 1 --policies least-waste,open-need --shrinking 1 --chunk 8 --reclaim 0.25",
+    "drainwise simulate mix.swf --moments 2 --replications 3 --dominant 1 --policies least-waste,open-need"
+    " --shrinking 0.5",
+    "drainwise simulate LCG-2005-1.swf.gz --moments 2 --replications 3 --dominant 1"
+    " --policies least-waste,open-need --shrinking 0.5",
 }
 THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_waste_tables.py
     "scripts/grid_mix.py panda-bnl-2025-01-100-anon.csv --share 0.8 > mix.swf",
