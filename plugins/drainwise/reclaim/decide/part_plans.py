@@ -48,10 +48,14 @@ class PartsUntil:
 
 @dataclass(frozen=True)
 class Mix:
-    """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
+    """What one user gives back: whole pilots by their rows, and the orders for parts of others.
+
+    price: core-seconds that each core costs of the pilots that go as a whole.
+    """
 
     whole: tuple[int, ...]
     parts: tuple[PartOrder, ...]
+    price: float = 0.0
 
 
 def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> PartsUntil | None:
@@ -170,7 +174,8 @@ def mix_of(
             parts.append(_part(able, row, amount, ahead, until))
     if sum(int(able.sizes[row]) for row in whole) + sum(one.cores for one in parts) > need.most:
         return None
-    return Mix(tuple(whole), tuple(parts))
+    price = sum(float(cost[row]) for row in whole) / max(1, sum(int(able.sizes[row]) for row in whole))
+    return Mix(tuple(whole), tuple(parts), price)
 
 
 def _menu(idle: Real, can: int, whole: int, cost: float, dearest: float) -> Real:
