@@ -114,9 +114,10 @@ def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings:
     """Return the mix for what one user has to give back, as `mix_of`: what stands counts first, the rest is chosen."""
     stands, left = [], need.cores
     for one in standing(able, until):
-        if left > 0:
-            stands.append(one.of_these(left))
-            left -= stands[-1].counted
+        whole = min(one.counted, left) // until.chunk * until.chunk
+        if whole > 0:
+            stands.append(one.of_these(whole))
+            left -= whole
     if not stands:
         return mix_of(able, need, until, settings)
     taken = {one.pilot.run: one.counted for one in stands}
