@@ -5,8 +5,8 @@ the mix that should waste least makes the total. A chunk is what a waiting job n
 pilot until a chunk is free is the cost of a part; a single core that comes free costs nothing.
 
 The pilots' sizes and what they can return say how many cores go, and no claim: more than should come free may be asked
-for, as the last resort. Parts are decided on again each cycle until the need's moment; what did not come back by then
-is taken from whole pilots.
+for, as the last resort. Parts are decided on again each cycle until the need's moment, beside what is asked for
+already (`standing`); what did not come back by then is taken from whole pilots.
 """
 
 from __future__ import annotations
