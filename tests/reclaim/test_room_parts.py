@@ -84,7 +84,7 @@ def test_a_wish_that_was_counted_on_counts_until_its_time_is_over() -> None:
 
 def test_where_no_payload_ends_in_time_what_is_free_is_all_that_comes() -> None:
     """Asked for 6 together, a pilot has 5 free and no more: these are asked for, and another one returns the rest."""
-    long = report(3.0, first_end=NOW + 12_000, last_end=NOW + 12_000, final=0.0)
+    long = report(3.0, first_end=NOW + 12_000, last_end=NOW + 12_000, final=0.0, uncommitted=5e4)
     first = replace(able(1, "n0", 8, 16 * GIB), report=long, asked=6)
     seen = pool([first, able(2, "n0", 4, 8 * GIB)], [kind(1, Amounts(6, GIB))], [place("n0")])
     found = plan(seen, history=History(counted={first.run: 6}))

@@ -9,6 +9,7 @@ make room as ever.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.candidates import Candidates, candidates_of
 from drainwise.reclaim.decide.kinds_left import KindsLeft
-from drainwise.reclaim.parts.part_plans import PartsUntil, free_by_place, mix_of, order_of, standing, together
+from drainwise.reclaim.parts.part_plans import Mix, PartsUntil, free_by_place, mix_of, order_of, standing, together
 from drainwise.reclaim.plan import PartOrder
 from drainwise.reclaim.policy import Need
 
@@ -63,6 +64,7 @@ class _Chosen:
     ) -> None:
         self._kinds, self._users, self._limits, self._until = kinds, users, limits, until
         self.left, self._free = kinds, dict[int, dict[str, int]]()
+        self._at = [_by_place(able.pilots) for able in users]
         self.expected: list[list[PartOrder]] = [[] for _ in users]
         self.more: list[list[PartOrder]] = [[] for _ in users]
 
@@ -104,19 +106,23 @@ class _Chosen:
                 if not self._take(kind, number, {place}, missing, missing, is_alone=True):
                     break
         self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores, is_sure=True)
+        rest = self._mix(kind, number, here, self._jobs(kind) * kind.cores, kind.cores)
+        most = rest.price * kind.cores if rest is not None and rest.whole else math.inf
         for place, free in ahead.items():
             while self._jobs(kind) and (missing := self._missing(kind, place)) <= free:
-                if not self._take(kind, number, {place}, missing, 1, is_alone=True):
+                if not self._take(kind, number, {place}, missing, 1, is_alone=True, most=most):
                     break
         self._take(kind, number, here, self._jobs(kind) * kind.cores, kind.cores)
 
     def _single_cores(self, kind: JobKind, number: int, here: frozenset[str]) -> None:
-        """Ask every other pilot for all single cores that are missing, those included that are counted on."""
+        """Ask every other pilot for all single cores that are missing, too, where any are counted on."""
         self._take(kind, number, here, self._jobs(kind), 1)
         missing, able = self._kinds.jobs.get(kind.name, 0), self._users[number]
+        if self._jobs(kind) == missing:
+            return
         asked = {one.pilot.run for one in (*self.expected[number], *self.more[number])}
         for row, pilot in enumerate(able.pilots):
-            if missing and pilot.run not in asked and pilot.place in here and _able_for(pilot, kind).can_return:
+            if pilot.run not in asked and pilot.place in here and _able_for(pilot, kind).can_return:
                 one = order_of(able, row, missing, replace(self._until, chunk=1))
                 self.more[number] += [] if one is None else [one]
 
@@ -144,41 +150,65 @@ class _Chosen:
         *,
         is_sure: bool = False,
         is_alone: bool = False,
+        most: float = math.inf,
     ) -> bool:
         """Ask for so many cores in such chunks; whether fewer jobs are without room then.
 
-        is_sure: only for what should come free in time; is_alone: also for all or nothing, and only where no whole
-        pilot would be cheaper.
+        is_sure: only for what should come free in time; is_alone: also for all or nothing, and only where it wastes no
+        more than `most` core-seconds.
         """
-        if cores < 1:
-            return False
-        pilots = [_able_for(one, kind) for one in self._users[number].pilots if one.place in here]
-        if not any(one.can_return for one in pilots):
-            return False
-        most = min(self._limits[name] for name in names_of_limits(pilots[0]))
-        cores = min(cores, most // chunk * chunk)
-        if cores < chunk or (is_alone and most < cores):
-            return False
-        it = self._users[number]
-        able = candidates_of(pilots, it.figures.now, it.settings, it.history)
-        taken = {one.pilot.run: one.counted for one in together(self.expected[number])}
-        until, is_sure = replace(self._until, chunk=chunk), is_sure or is_alone
-        mix = mix_of(able, Need(cores, most), until, able.settings, taken, is_sure)
+        mix = self._mix(kind, number, here, cores, chunk, is_sure=is_sure or is_alone)
         if mix is None or not mix.parts:
             return False
         if is_alone and (mix.whole or sum(one.cores for one in mix.parts) < cores):
             return False
         # Beside what lies free, these are of use together only.
-        parts = [replace(one, chunk=one.cores) for one in mix.parts] if is_alone else list(mix.parts)
+        parts = _of_use_together(mix.parts) if is_alone else list(mix.parts)
+        if sum(one.waste for one in parts) > most:
+            return False
         expected = [*(one for some in self.expected for one in some), *parts]
         after = self._kinds.after(returned_by(expected))
         if after.cores >= self.left.cores:
             return False  # something else than cores and memory is missing there
         self.left = after
         self.expected[number] += parts
-        for name in names_of_limits(pilots[0]):
+        for name in names_of_limits(parts[0].pilot):
             self._limits[name] -= sum(one.counted for one in parts)
         return True
+
+    def _mix(
+        self, kind: JobKind, number: int, here: Collection[str], cores: int, chunk: int, *, is_sure: bool = False
+    ) -> Mix | None:
+        """Return the cheapest mix of one user's pilots `here` for so many cores; None where no pilot returns any."""
+        pilots = [_able_for(one, kind) for place in here for one in self._at[number].get(place, ())] if cores else []
+        if not any(one.can_return for one in pilots):
+            return None
+        most = min(self._limits[name] for name in names_of_limits(pilots[0]))
+        cores = min(cores, most // chunk * chunk)
+        if cores < chunk:
+            return None
+        it = self._users[number]
+        able = candidates_of(pilots, it.figures.now, it.settings, it.history)
+        taken = {one.pilot.run: one.counted for one in together(self.expected[number])}
+        until = replace(self._until, chunk=chunk)
+        return mix_of(able, Need(cores, most), until, able.settings, taken, is_sure)
+
+
+def _of_use_together(parts: Iterable[PartOrder]) -> list[PartOrder]:
+    """Return the parts of one place that serve a job together: each in one chunk, idle until the last one is back."""
+    parts = tuple(parts)
+    last = max(one.cores_back or one.by for one in parts)
+    return [
+        replace(one, chunk=one.cores, waste=one.waste + one.cores * (last - (one.cores_back or one.by)))
+        for one in parts
+    ]
+
+
+def _by_place(pilots: Iterable[Pilot]) -> dict[str, list[Pilot]]:
+    found: dict[str, list[Pilot]] = {}
+    for one in pilots:
+        found.setdefault(one.place, []).append(one)
+    return found
 
 
 def names_of_limits(pilot: Pilot) -> tuple[str, str, str]:

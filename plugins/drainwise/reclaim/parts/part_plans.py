@@ -5,8 +5,8 @@ the mix that should waste least makes the total. A chunk is what a waiting job n
 pilot until a chunk is free is the cost of a part; a single core that comes free costs nothing.
 
 The pilots' sizes and what they can return say how many cores go, and no claim: more than should come free may be asked
-for, as the last resort. Parts are decided on again each cycle until the need's moment; what did not come back by then
-is taken from whole pilots.
+for, as the last resort. Parts are decided on again each cycle until the need's moment, beside what is asked for
+already (`standing`); what did not come back by then is taken from whole pilots.
 """
 
 from __future__ import annotations
@@ -48,10 +48,14 @@ class PartsUntil:
 
 @dataclass(frozen=True)
 class Mix:
-    """What one user gives back: whole pilots by their rows, and the orders for parts of others."""
+    """What one user gives back: whole pilots by their rows, and the orders for parts of others.
+
+    price: core-seconds that each core costs of the pilots that go as a whole.
+    """
 
     whole: tuple[int, ...]
     parts: tuple[PartOrder, ...]
+    price: float = 0.0
 
 
 def parts_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> PartsUntil | None:
@@ -110,9 +114,10 @@ def mix_with_standing(able: Candidates, need: Need, until: PartsUntil, settings:
     """Return the mix for what one user has to give back, as `mix_of`: what stands counts first, the rest is chosen."""
     stands, left = [], need.cores
     for one in standing(able, until):
-        if left > 0:
-            stands.append(one.of_these(left))
-            left -= stands[-1].counted
+        whole = min(one.counted, left) // until.chunk * until.chunk
+        if whole > 0:
+            stands.append(one.of_these(whole))
+            left -= whole
     if not stands:
         return mix_of(able, need, until, settings)
     taken = {one.pilot.run: one.counted for one in stands}
@@ -170,7 +175,8 @@ def mix_of(
             parts.append(_part(able, row, amount, ahead, until))
     if sum(int(able.sizes[row]) for row in whole) + sum(one.cores for one in parts) > need.most:
         return None
-    return Mix(tuple(whole), tuple(parts))
+    price = sum(float(cost[row]) for row in whole) / max(1, sum(int(able.sizes[row]) for row in whole))
+    return Mix(tuple(whole), tuple(parts), price)
 
 
 def _menu(idle: Real, can: int, whole: int, cost: float, dearest: float) -> Real:
