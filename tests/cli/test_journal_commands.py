@@ -237,6 +237,22 @@ def test_a_journal_that_another_program_wrote_anew_is_not_read_as_empty(
     assert json.loads(capsys.readouterr().out)["lines_passed_over"] >= lines
 
 
+def test_explain_fits_the_window_and_in_a_pipe_stays_as_it_is(
+    journal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folded between words; none is lost."""
+    command = ["explain", "--user", "alice", "--journal", journal]
+    assert main(command) == 0
+    endless = capsys.readouterr().out
+    assert max(map(len, endless.splitlines())) > 120
+    for width in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(command) == 0
+        shown = capsys.readouterr().out
+        assert max(map(len, shown.splitlines())) <= width
+        assert shown.split() == endless.split()
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_report_fits_the_window_and_cuts_no_number(
     width: int, journal: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

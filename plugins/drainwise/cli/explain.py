@@ -14,6 +14,7 @@ from drainwise.cli.journal_options import (
     say_passed_over,
     wanted_identity,
 )
+from drainwise.cli.screen.layout import Paper, folded, standard_output
 from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import UsageError
@@ -64,10 +65,9 @@ def run(args: argparse.Namespace) -> int:
     further -= len(found)
     if args.json:
         print(json_text([document("explain", one) for one in as_json(found)]))
-    else:
-        print(
-            "\n\n".join("\n".join(printable(line) for line in in_words(one)) for one in found), end="\n" * bool(found)
-        )
+    elif found:
+        paper = standard_output()
+        print("\n\n".join("\n".join(_folded(line, paper) for line in in_words(one)) for one in found))
     if further:
         print(f"drainwise: {further} earlier ones; a higher --limit shows them", file=sys.stderr)
     if found:
@@ -79,3 +79,9 @@ def run(args: argparse.Namespace) -> int:
         known.append(f"of {sent}")
     print(f"drainwise: the journal knows no pilot {' and '.join(known)}{since}", file=sys.stderr)
     return 1
+
+
+def _folded(line: str, paper: Paper) -> str:
+    """Return a line as one or more that fit the paper, the further ones below its first word."""
+    text = line.lstrip(" ")
+    return "\n".join(folded(text, paper, line[: len(line) - len(text)]))

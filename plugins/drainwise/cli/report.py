@@ -152,8 +152,8 @@ def _part_cells(sums: PartSums) -> list[str]:
 
 def _headings() -> list[Heading]:
     counts = [Heading("ordered", number=True), *(Heading(end, number=True, spare=spare) for end, spare in _ENDS)]
-    sums = ("cores freed", "promised", "wasted", "time to free")
-    return counts + [Heading(text, number=True) for text in sums]
+    sums = (("cores freed", 0), ("promised", 1), ("wasted", 0), ("time to free", 1))
+    return counts + [Heading(text, number=True, spare=spare) for text, spare in sums]
 
 
 def _cells(sums: Sums) -> list[str]:

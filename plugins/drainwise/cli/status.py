@@ -37,6 +37,7 @@ known or not believed. Without it a name that is too long for the window ends wi
 """
 _ACCOUNT = ("account", "owed", "in use", "wanted", "over/under", "effective priority")
 _CUTTABLE = {"name", "user", "account", "node", "run"}
+_SHORTEST = {"name": 16}
 _SPARE = {"client": 4, "priority": 3, "report": 2, "remaining": 1}
 _WATCH = 5.0  # seconds
 
@@ -168,7 +169,13 @@ def _pilots(rows: Sequence[Row], paper: Paper) -> list[str]:
     others = any(row.one.pilot.client != PAPER.name for row in rows)
     columns = [BY_NAME[name] for name in DEFAULT if others or name != "client"]
     headings = [
-        Heading(column.heading, column.number, column.name in _CUTTABLE, _SPARE.get(column.name, 0))
+        Heading(
+            column.heading,
+            column.number,
+            cuttable=column.name in _CUTTABLE,
+            spare=_SPARE.get(column.name, 0),
+            shortest=_SHORTEST.get(column.name, Heading.shortest),
+        )
         for column in columns
     ]
     styles = [YELLOW if state(row) in {"ordered", "leaving"} else "" for row in rows]

@@ -179,13 +179,14 @@ def snapshot_from_json(value: object) -> Snapshot:
     value = _renamed(value) if version < 3 else value
     added = _ADDED[version]
     whole = checked_object(_with(value, added[0]), _SNAPSHOT, "the snapshot")
+    pilots = [_with(one, added[1]) for one in whole["pilots"]] if added[1] else whole["pilots"]
     priorities = {
         user: checked(priority, "number", f"user_priorities, {user!r}")
         for user, priority in whole["user_priorities"].items()
     }
     return Snapshot(
         whole["taken"],
-        tuple(_pilot(_with(one, added[1]), f"pilot {place}") for place, one in enumerate(whole["pilots"], 1)),
+        tuple([_pilot(one, f"pilot {place}") for place, one in enumerate(pilots, 1)]),
         tuple(
             Account(**checked_object(_with(one, added[2]), _ACCOUNT, f"account {place}"))
             for place, one in enumerate(whole["accounts"], 1)
@@ -259,12 +260,16 @@ def _pilot(value: object, where: str) -> Pilot:
         identity=identity,
         seen=None if seen is None else observation_in(seen),
         client=client,
-        pieces=tuple([_piece(one, f"{where}, piece {number}") for number, one in enumerate(pieces, 1)]),
+        pieces=_pieces(pieces, where) if pieces else (),
         returned=returned,
         can_return=can_return,
         asked=asked,
     )
     return made
+
+
+def _pieces(values: list[object], where: str) -> tuple[Piece, ...]:
+    return tuple(_piece(one, f"{where}, piece {number}") for number, one in enumerate(values, 1))
 
 
 def _piece(value: object, where: str) -> Piece:

@@ -97,6 +97,13 @@ def require_whole(snapshot: Snapshot) -> None:
             raise PoolUnreachable(f"incomplete answer from the batch system: figures of account {account.name!r}")
     if not 0 <= snapshot.free_cores <= _MOST:
         raise PoolUnreachable("incomplete answer from the batch system: its free cores")
+    latest = snapshot.taken + CLOCKS_DIFFER
+    if (
+        {one.account for one in snapshot.pilots} <= names.keys()
+        and len({one.run for one in snapshot.pilots}) == len(snapshot.pilots)
+        and all(1 <= one.cores <= _LARGEST_PILOT and one.started <= latest for one in snapshot.pilots)
+    ):
+        return
     runs = Counter(pilot.run for pilot in snapshot.pilots)
     for pilot in snapshot.pilots:
         if pilot.account not in names:
@@ -104,7 +111,7 @@ def require_whole(snapshot: Snapshot) -> None:
                 f"incomplete answer from the batch system: nothing is known of account {pilot.account!r}"
                 f" that pilot {pilot.name} runs under"
             )
-        if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > snapshot.taken + CLOCKS_DIFFER:
+        if runs[pilot.run] > 1 or pilot.cores < 1 or pilot.started > latest:
             raise PoolUnreachable(
                 f"incomplete answer from the batch system: pilot {pilot.name} is there twice or unsound"
             )
@@ -124,15 +131,17 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     quota, and nothing for those who wait. Raises PoolUnreachable as `require_whole` does.
     """
     require_whole(snapshot)
-    leaving: Counter[str] = Counter()
+    leaving, on_the_way, users = Counter[str](), 0, defaultdict[str, "set[str]"](set)
     for pilot in snapshot.pilots:
-        if pilot.reserved or on_its_way(pilot, now, horizon):
+        users[pilot.account].add(pilot.user)
+        is_on_its_way = on_its_way(pilot, now, horizon)
+        if pilot.reserved or is_on_its_way:
             leaving[pilot.account] += pilot.cores
-    on_the_way = sum(one.cores for one in snapshot.pilots if not one.reserved and on_its_way(one, now, horizon))
+            on_the_way += 0 if pilot.reserved else pilot.cores
     demand = sum(owed(account) for account in snapshot.accounts)
     own = sum(_in_whole_jobs(account, own_share(account)) for account in snapshot.accounts)
     below_share = whole_cores(own - snapshot.free_cores - on_the_way)
-    surplus, over, users = 0.0, [], _users_by_account(snapshot)
+    surplus, over = 0.0, []
     for account in sorted(snapshot.accounts, key=lambda one: (-one.priority, one.name)):
         beyond = account.cores_in_use - account.cores_owed
         if beyond > ROUNDING:
@@ -144,13 +153,6 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     needed = whole_cores(demand - snapshot.free_cores - on_the_way)
     deficit = min(needed, sum(one.cores for one in over))
     return Balance(demand, snapshot.free_cores, on_the_way, surplus, deficit, tuple(over), below_share)
-
-
-def _users_by_account(snapshot: Snapshot) -> dict[str, set[str]]:
-    found = defaultdict[str, "set[str]"](set)
-    for pilot in snapshot.pilots:
-        found[pilot.account].add(pilot.user)
-    return found
 
 
 def _worst_first(snapshot: Snapshot, users: Iterable[str]) -> tuple[str, ...]:

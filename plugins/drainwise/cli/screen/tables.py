@@ -54,7 +54,8 @@ def plan_lines(
     for text in (_balance(plan), *plan.notices):
         lines += folded(text, paper)
     users = [user for user in plan.users if wanted.fits_user(user.account, user.user)]
-    tables = [line for user in users for line in _user_lines(user, now, paper, wanted, most)]
+    missing = dict[str, None]()  # each once
+    tables = [line for user in users for line in _user_lines(user, now, paper, wanted, most, missing)]
     drained = all(user.open.settings.drain_only for user in users)
     lines += [*folded(f"{_TIMES}; {_NO_KILL}" if drained else _TIMES, paper), *tables] if tables else []
     if withdrawals := [one for one in plan.withdrawals if wanted.fits(one.pilot, is_draining=False)]:
@@ -69,14 +70,14 @@ def plan_lines(
             for one in withdrawals
         ]
         reasons = [one.reason for one in withdrawals]
-        lines += _titled("Orders to withdraw", headings, rows, reasons, paper)
+        lines += _titled("Orders to withdraw", headings, rows, reasons, paper, missing)
     if plan.asked_no_more:
         names = ", ".join(one.name for one in plan.asked_no_more)
         lines += folded(f"asked for no cores any more: {names}", paper)
     if wanted.is_some or wanted.limit is not None:
         shown = "a part of the plan" if tables or withdrawals else "no pilot"
         lines += ["", *folded(f"{shown} is shown, by the filters; all sums are of the whole plan", paper)]
-    return lines
+    return [*lines, *left_out(list(missing), paper, _WIDER)]
 
 
 def _balance(plan: Plan) -> str:
@@ -88,7 +89,9 @@ def _balance(plan: Plan) -> str:
     return f"{needed}; {balance.surplus:g} held beyond the quotas: {balance.deficit} to give back now"
 
 
-def _user_lines(user: UserPlan, now: int, paper: Paper, wanted: PilotFilter, most: int | None) -> list[str]:
+def _user_lines(
+    user: UserPlan, now: int, paper: Paper, wanted: PilotFilter, most: int | None, missing: dict[str, None]
+) -> list[str]:
     asked = [_order(one, user, now) for one in user.orders if wanted.fits(one.pilot, one.candidate.draining)]
     asked += [_part(one, now) for one in user.returns if wanted.fits(one.pilot, one.candidate.draining)]
     room = most if wanted.limit is None else max(0, wanted.limit - len(asked))
@@ -101,7 +104,7 @@ def _user_lines(user: UserPlan, now: int, paper: Paper, wanted: PilotFilter, mos
     rule = _shared_rule([one.reason for one in parts if one.is_asked]) if paper.width is not None else ""
     reasons = [one.reason.removesuffix(f"; {rule}") if rule else one.reason for one in parts]
     styles = [YELLOW if one.is_asked else "" for one in parts]
-    lines = _titled(title, _HEADINGS, [one.cells for one in parts], reasons, paper, styles)
+    lines = _titled(title, _HEADINGS, [one.cells for one in parts], reasons, paper, missing, styles)
     lines += folded(f"these orders: {rule}", paper) if rule else []
     further = len(asked) + spared_count - len(parts)
     if not further:
@@ -160,12 +163,14 @@ def _titled(
     rows: Iterable[Sequence[str]],
     notes: Sequence[str],
     paper: Paper,
+    missing: dict[str, None],
     styles: Sequence[str] = (),
     note: str = _BECAUSE,
 ) -> list[str]:
-    """Return a blank line, a title and a table with a sentence for each row."""
-    lines, missing = noted_table(headings, list(rows), notes, paper, note, styles)
-    return ["", *_bold(title, paper), *lines, *left_out(missing, paper, _WIDER)]
+    """Return a blank line, a title and a table with a sentence for each row; add what it leaves out to `missing`."""
+    lines, left = noted_table(headings, list(rows), notes, paper, note, styles)
+    missing.update(dict.fromkeys(left))
+    return ["", *_bold(title, paper), *lines]
 
 
 def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
@@ -174,11 +179,12 @@ def outcome_lines(outcome: CycleOutcome, paper: Paper) -> list[str]:
     given = [(act.order.pilot, act.outcome, act.detail) for act in outcome.acts]
     parts = [(one.pilot, one.outcome, one.detail) for one in outcome.parts]
     headings = (_PILOT, Heading("run", cuttable=True, spare=1, shortest=20), Heading("outcome"))
-    lines: list[str] = []
+    lines, missing = list[str](), dict[str, None]()
     for title, acts in (("Orders that were to be withdrawn", withdrawn), ("Orders", given), ("Parts", parts)):
         if acts:
             rows = [(pilot.name, pilot.run, became) for pilot, became, _ in acts]
-            lines += _titled(title, headings, rows, [detail for _, _, detail in acts], paper, note="detail")
+            lines += _titled(title, headings, rows, [detail for _, _, detail in acts], paper, missing, note="detail")
+    lines += left_out(list(missing), paper, _WIDER)
     halted = f"no further order was given: {outcome.halted}" if outcome.halted else ""
     for text in (*outcome.followups, outcome.fault, halted):
         lines += folded(text, paper)
