@@ -22,8 +22,11 @@ DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
 def pytest_configure() -> None:
     """A suite started in the background of a shell inherits that signals are ignored; what it starts must not.
 
+    Nor has it a window: readline, which pytest imports, puts the size of one into the environment of all that is started.
     What is collected stays to the end: the garbage collector need not look at it.
     """
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.disable()
