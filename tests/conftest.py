@@ -22,7 +22,7 @@ DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
 def pytest_configure() -> None:
     """A suite started in the background of a shell inherits that signals are ignored; what it starts must not.
 
-    Nor has it a window: readline, which pytest imports, puts the size of one into the environment of all that is started.
+    Nor has it a window: readline, which pytest imports, puts a window's size into the environment of what is started.
     What is collected stays to the end: the garbage collector need not look at it.
     """
     for name in ("COLUMNS", "LINES"):
