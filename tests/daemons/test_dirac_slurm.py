@@ -62,7 +62,9 @@ def time_left(variable: str) -> str:
 def test_it_fetches_no_payload_when_an_order_leaves_too_little_time(site: SlurmSite) -> None:
     """It asks sacct after each payload, so all that have begun end, and it has left before its deadline."""
     home = Path(f"{site.cluster.root}{PLACE}")
-    begin = ["mkdir $HOME/$SLURM_JOB_ID && cd $HOME/$SLURM_JOB_ID", time_left(""), time_left("file://")]
+    # Where a site has [clients], the node's agent writes shutdown files, a moment after the start.
+    shown = "until [ -s $MACHINEFEATURES/shutdowntime ]; do sleep 0.2; done"
+    begin = ["mkdir $HOME/$SLURM_JOB_ID && cd $HOME/$SLURM_JOB_ID", shown, time_left(""), time_left("file://")]
     script = "\n".join([*begin, dirac_script(WITH_TIME_LEFT, "InProcess", POWER, 60 * MINUTES, f"{PLACE}/pilot.log")])
     options = (f"--time={MINUTES}", f"--cpus-per-task={CORES}", "--job-name=DIRAC.7", "--output=/dev/null")
     job = site.running(site.cluster.submit(script, "alice", options))

@@ -211,9 +211,10 @@ def test_a_queue_that_vanishes(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_is_told_before_anything_runs(tmp_path: Path, options: dict[str, object], words: str) -> None:
-    """Exit code 2 and one line that names what was wrong."""
+    """Exit code 2 and one line that names what was wrong; for an option's value the usage stands before it."""
     with PilotProcess(str(tmp_path), **options) as pilot:  # type: ignore[arg-type]
         put(str(tmp_path / "queue"), "a", ["true"], 5)
         pilot.end()
         assert pilot.code == 2 and pilot.payloads() == {"a"}
-        assert len(pilot.lines) == 1 and words in pilot.lines[0]
+        said = [line for line in pilot.lines if line.startswith("drainwise")]
+        assert len(said) == 1 and said == pilot.lines[-1:] and words in said[0]
