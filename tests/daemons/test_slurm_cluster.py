@@ -60,7 +60,7 @@ def test_version_is_the_one_the_release_ships(slurm: SlurmCluster) -> None:
 
 def test_every_node_offers_the_faked_cores(slurm: SlurmCluster) -> None:
     lines = slurm.run(["sinfo", "--noheader", "--Node", "--format=%N %c %T"]).stdout.splitlines()
-    free = [line.replace("planned", "idle") for line in lines]  # the backfill scheduler keeps it for a job that has gone
+    free = [line.replace("planned", "idle") for line in lines]  # kept for a job that has gone
     assert free == [f"node{number} 8 idle" for number in range(1, 5)]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED, POLICIES
 
@@ -107,9 +108,15 @@ def test_a_plan_costs_what_an_integer_solver_finds(seen: Snapshot, drain_only: b
 
 @given(seen=pools(sizes=(1,)))
 def test_every_policy_frees_the_whole_deficit_where_sizes_do_not_forbid_it(seen: Snapshot) -> None:
-    """With pilots of one core each there is always a set that does, and nobody loses what is its own."""
+    """With pilots of one core each there is always a set that does, and nobody loses what is its own.
+
+    A need that stays open takes all that is missing in its last moments.
+    """
     for name in POLICIES:
-        plan = make_plan(seen, NOW, dataclasses.replace(SETTINGS, min_age=0, policy=name, drain_only=name == OPEN_NEED))
+        bounds = dataclasses.replace(SETTINGS, min_age=0, policy=name)
+        plan = make_plan(
+            seen, NOW, dataclasses.replace(bounds, horizon=int(LAST_MOMENTS)) if name == OPEN_NEED else bounds
+        )
         assert sum(order.pilot.cores for order in plan.orders) == plan.balance.deficit, name
         for over in plan.balance.over:
             assert sum(part.cores_given for part in plan.users if part.account == over.account) <= over.cores
