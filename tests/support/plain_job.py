@@ -7,10 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 PYTHON = (
-    r"import sys,time\nwhile True:\n for _ in range(300000): pass\n"
+    r"import sys,time\nwhile True:\n for _ in range(1200000): pass\n"
     r" print(time.process_time(),file=open(sys.argv[1],'a'))\n time.sleep(0.1)\n"
 )
-SHELL = 'while :; do i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done; times >> "$1"; sleep 0.1; done'
+SHELL = 'while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; times >> "$1"; sleep 0.1; done'
 
 
 def plain_pilot(place: str, seconds: int, between: int = 0) -> str:
