@@ -212,7 +212,9 @@ def test_one_odd_ad_ends_no_cycle(pool: CondorPool) -> None:
     for name in ("group_alice", "group_bob"):
         shares = [{**account(one, name), "priority": 0} for one in (before, found)]
         assert shares[0] == shares[1]
-    assert found["pilots"] == before["pilots"]
+    # Their nodes may have looked at their processes meanwhile.
+    pilots = [[{**pilot, "seen": None} for pilot in one["pilots"]] for one in (before, found)]  # type: ignore[attr-defined]
+    assert pilots[0] == pilots[1]
 
 
 def test_a_node_without_power_is_not_there(pool: CondorPool) -> None:

@@ -179,6 +179,8 @@ def assert_kills_lose_what_the_plan_promises(stage: Stage) -> None:
 
         stage.wait_for(learned, 2 * stage.seconds, "what the plain pilot's payloads taught")
         (stage.home / "go-on").touch()
+        # Until its node has looked again it shows those that have ended.
+        stage.wait_for(lambda: payloads() == len(_FILES["plain"]), stage.seconds, "the plain pilot's other payloads")
 
         def figures() -> bool:
             found = stage.pilots("status")
