@@ -12,25 +12,30 @@ from drainwise.reclaim.paused_demand import Paused
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Order, PartOrder, Plan
+    from drainwise.reclaim.quota import Balance
 
 _PARTS = ("returned", "can_return", "asked")
 """Numbers of a pilot that can return a part of its cores, each shown where it is not 0."""
 
 
+def balance_as_json(balance: Balance) -> dict[str, float]:
+    """Return the cores of a balance as plain values: wanted, free, on their way, over quota, to be given back."""
+    return {
+        "demand": balance.demand,
+        "free": balance.free,
+        "leaving": balance.leaving,
+        "surplus": balance.surplus,
+        "deficit": balance.deficit,
+    }
+
+
 def as_json(plan: Plan) -> dict[str, object]:
     """Return the whole plan: the balance, and per user who gets an order and who is spared."""
-    balance = plan.balance
     return {
         "taken": plan.taken,
         "policy": plan.policy,
         "summary": plan.summary,
-        "cores": {
-            "demand": balance.demand,
-            "free": balance.free,
-            "leaving": balance.leaving,
-            "surplus": balance.surplus,
-            "deficit": balance.deficit,
-        },
+        "cores": balance_as_json(plan.balance),
         "expected_waste": plan.waste,
         "cores_usable": plan.usable,
         "notices": list(plan.notices),

@@ -24,6 +24,7 @@ from drainwise.pool.facts import Account, Pilot
 from drainwise.pool.node_versions import UNKNOWN
 from drainwise.reclaim.candidates import Candidate, Candidates, candidates_of
 from drainwise.reclaim.plan import Order, Plan
+from drainwise.reclaim.plan_json import balance_as_json
 from drainwise.reclaim.seen.expected_ends import with_expected_ends
 from drainwise.reclaim.seen.stuck import with_stuck
 
@@ -163,18 +164,12 @@ def _coverage(view: PoolView) -> Values:
 
 
 def _decision(plan: Plan, outcome: CycleOutcome | None) -> Values:
-    balance, orders = plan.balance, plan.orders
+    orders = plan.orders
     became = {} if outcome is None else {act.order.pilot.run: act.outcome for act in outcome.acts}
     return {
         "summary": _sentence(plan.summary),
         "notices": _bounded([_sentence(one) for one in plan.notices[:_MOST_NODES]], len(plan.notices)),
-        "cores": {
-            "demand": balance.demand,
-            "free": balance.free,
-            "leaving": balance.leaving,
-            "surplus": balance.surplus,
-            "deficit": balance.deficit,
-        },
+        "cores": balance_as_json(plan.balance),
         "expected_waste": plan.waste,
         "orders": _bounded([_order(one, became) for one in orders[:_MOST]], len(orders)),
         "withdrawals": len(plan.withdrawals),
