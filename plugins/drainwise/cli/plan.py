@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import gc
 import json
 import time
 
 from drainwise.cli.agent_place import history_of, journal_to_look_at, requests_of
 from drainwise.cli.arguments import add_filters, only_one, seconds, wanted_of, whole
+from drainwise.cli.command_line.one_decision import without_collection
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of
 from drainwise.cli.screen.layout import standard_output
 from drainwise.cli.text import document, json_text
@@ -55,12 +55,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan; return the exit code. Raises PoolUnreachable, and UsageError for what cannot be planned."""
-    gc.disable()  # one plan, then the end: looking for garbage among all those pilots is not worth its time
-    try:
+    with without_collection():
         return _run(args)
-    finally:
-        gc.freeze()  # nor is it when the interpreter ends
-        gc.enable()
 
 
 def _run(args: argparse.Namespace) -> int:

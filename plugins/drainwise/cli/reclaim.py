@@ -6,7 +6,6 @@ Without --act no order is given.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import socket
 import time
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from drainwise.agent.loop import Loop, is_thrown
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
 from drainwise.cli.arguments import add_filters, only_one, require_no_filter, seconds, wanted_of, whole
+from drainwise.cli.command_line.one_decision import without_collection
 from drainwise.cli.on_request import add_request_options, cancel_request, list_requests, request_of, run_request
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
 from drainwise.cli.screen.layout import folded, standard_output
@@ -75,12 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return _loop(args)
     if args.standby or args.period is not None:
         raise UsageError("--standby and --period go with --loop")
-    gc.disable()  # one cycle, then the end: looking for garbage among all those pilots is not worth its time
-    try:
+    with without_collection():
         return _once(args)
-    finally:
-        gc.freeze()  # nor is it when the interpreter ends
-        gc.enable()
 
 
 def _request(args: argparse.Namespace) -> int:

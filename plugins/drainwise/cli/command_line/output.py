@@ -53,6 +53,6 @@ def say(text: str, end: str = "\n") -> None:
 
 def _give_up(descriptor: int) -> None:
     with contextlib.suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, descriptor)
+        os.close(null)
