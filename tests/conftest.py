@@ -51,6 +51,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if "mark.daemons" in collection_path.read_text() else True
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Keep why each test failed: scripts/test says it in its last line, where a long log shows it."""
+    reports = [report for kind in ("failed", "error") for report in terminalreporter.getreports(kind)]
+    if config.cache is not None:
+        config.cache.set("drainwise/failures", {report.nodeid: _reason(report) for report in reports})
+
+
+def _reason(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return (crash.message if crash is not None else report.longreprtext).strip().partition("\n")[0][:200]
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """A test's id is in its environment, which takes no megabytes."""
     return f"{argname} of {len(val)}" if isinstance(val, (str, bytes)) and len(val) > 200 else None
