@@ -13,15 +13,15 @@ BEGIN, END = "<!-- scripts/waste_tables: begin -->", "<!-- scripts/waste_tables:
 RATIOS = (
     ("least-waste: predicted to wasted", "least-waste", "least-waste"),
     ("open-need: predicted to wasted", "open-need", "open-need"),
-    ("site-open-need: predicted to wasted", "site-open-need", "site-open-need"),
+    ("site-default: predicted to wasted", "site-default", "site-default"),
     ("least-waste to least-kill", "least-waste", "least-kill"),
     ("least-waste to wait-then-kill", "least-waste", "wait-then-kill"),
     ("open-need to least-kill", "open-need", "least-kill"),
     ("open-need to wait-then-kill", "open-need", "wait-then-kill"),
-    ("site-open-need to site-default", "site-open-need", "site-default"),
-    ("site-open-need to youngest-first", "site-open-need", "youngest-first"),
-    ("site-open-need to least-kill", "site-open-need", "least-kill"),
-    ("site-open-need to wait-then-kill", "site-open-need", "wait-then-kill"),
+    ("site-default to site-least-waste", "site-default", "site-least-waste"),
+    ("site-default to youngest-first", "site-default", "youngest-first"),
+    ("site-default to least-kill", "site-default", "least-kill"),
+    ("site-default to wait-then-kill", "site-default", "wait-then-kill"),
 )
 """In words, and the two policies."""
 CLAIRVOYANTS = ("clairvoyant-waiting", "clairvoyant")

@@ -32,7 +32,7 @@ def test_a_user_asks_why_its_pilot_must_go(journal: str, capsys: pytest.CaptureF
     out, err = capsys.readouterr()
     assert out.startswith("slot1_1@node1: alice@pool of group_a, 8 cores on node1, running since ")
     assert "owed cores: group_b (16)" in out
-    assert "    rule    least-waste: leaves by itself in 16m40s" in out
+    assert "    rule    open-need: leaves by itself in 16m40s" in out
     assert err == ""
 
 

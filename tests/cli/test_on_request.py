@@ -108,7 +108,9 @@ def test_with_act_the_least_wasteful_are_ordered_whatever_is_owed_and_it_is_kept
     assert files(tmp_path) == [f"{name}.json"]
     by = shown["request"]["by"]
     assert all(deadline <= by for _, deadline in kept.orders)
-    decision, *orders = events(tmp_path)
+    happened = events(tmp_path)
+    [decision] = [event for event in happened if event["event"] == "decision"]
+    orders = [event for event in happened if event["event"] == "order"]
     [request] = decision["requests"]
     assert (request["name"], request["reason"], request["cores"], request["user"]) == (name, "the power", 16, "alice")
     assert {one["request"] for one in orders} == {name}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_chosen_and_spared_each_with_its_reason(pool: AlicesPool, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan"]) == 0
     shown = capsys.readouterr().out
-    assert "policy least-waste: 2 pilots give back 16 of 16 cores at an expected waste of 2.04 core-h" in shown
+    assert "policy open-need: 2 pilots give back 16 of 16 cores at an expected waste of 2.04 core-h" in shown
     lines = {line.split()[0]: line for line in shown.splitlines() if line.startswith("slot1_")}
     assert lines["slot1_1@node1"].split()[1:8] == ["8", "leave", "42m45s", "16m40s", "2h", "0.893", "core-h"]
     assert (
@@ -42,7 +42,7 @@ def test_a_pilot_is_killed_only_where_the_site_says_so(
 ) -> None:
     """Although ending it at once would waste less."""
     site = tmp_path / "site.ini"
-    site.write_text("[reclaim]\ndrain_only = no\n")
+    site.write_text("[reclaim]\npolicy = least-waste\ndrain_only = no\n")
     assert main(["plan", "--site", str(site)]) == 0
     shown = capsys.readouterr().out
     assert "2 pilots give back 16 of 16 cores at an expected waste of 1.17 core-h" in shown
@@ -95,22 +95,23 @@ def test_of_many_spared_pilots_some_are_shown_and_the_others_counted(
     pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A user of thousands of pilots fills no screen; --all and JSON have them all."""
+    plan = ["plan", "--policy", "least-waste"]
     assert main(["snapshot"]) == 0
     snapshot = json.loads(capsys.readouterr().out)
     one = snapshot["pilots"][0]
     further = [{**one, "run": f"ce#{number}.0#1@1", "name": f"slot1_{number}@node1"} for number in range(100, 200)]
     saved = tmp_path / "snapshot.json"
     saved.write_text(json.dumps({**snapshot, "pilots": [*snapshot["pilots"], *further]}))
-    assert main(["plan", "--snapshot", str(saved)]) == 0
+    assert main([*plan, "--snapshot", str(saved)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert sum("  spare" in line for line in shown) == 50
     assert [line for line in shown if "more that are spared" in line] == [
         "and 52 more that are spared; plan --all shows them"
     ]
-    assert main(["plan", "--all", "--snapshot", str(saved)]) == 0
+    assert main([*plan, "--all", "--snapshot", str(saved)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert sum("  spare" in line for line in shown) == 102 and "more that are spared" not in "\n".join(shown)
-    assert main(["plan", "--json", "--snapshot", str(saved)]) == 0
+    assert main([*plan, "--json", "--snapshot", str(saved)]) == 0
     [user] = json.loads(capsys.readouterr().out)["users"]
     assert len(user["spared"]) == 102
     assert pool.orders == []

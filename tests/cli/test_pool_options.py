@@ -41,6 +41,7 @@ def test_without_a_site_file_the_defaults_count(monkeypatch: pytest.MonkeyPatch)
         max_cores_per_user=defaults.reclaim.max_cores_per_user_per_cycle,
         max_cores_per_user_hour=defaults.reclaim.max_cores_per_user_per_hour,
         order_latency=1,
+        waiting_cost=float(defaults.reclaim.waiting_cost),
     )
 
 

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 def orders_in(lines: str) -> list[dict[str, object]]:
-    """The orders in a journal, which follow their decision and what is remembered of those that they are for."""
-    decision, demand, *orders = map(json.loads, lines.splitlines())
-    assert (decision["event"], demand["event"]) == ("decision", "demand")
-    assert all(order["event"] == "order" for order in orders)
-    return orders
+    """The orders in a journal, which follow what was seen, their decision and what is remembered of their demand."""
+    events = [json.loads(line) for line in lines.splitlines()]
+    kinds = [event["event"] for event in events]
+    orders = kinds.count("order")
+    assert kinds == ["pilots", "need", "decision", "demand", *["order"] * orders]
+    return events[len(events) - orders :]
 
 
 def own_journal(place: Path) -> str:
@@ -123,8 +124,8 @@ def test_what_earlier_orders_left_to_do_is_finished_and_written_down(
     assert "overdue" not in capsys.readouterr().out
     assert main(["reclaim", "--once", "--act"]) == 0
     assert "job 7 was overdue and is ended" in capsys.readouterr().out
-    [event] = map(json.loads, own_journal(tmp_path).splitlines())
-    assert (event["event"], event["detail"]) == ("followup", "job 7 was overdue and is ended")
+    seen, event = map(json.loads, own_journal(tmp_path).splitlines())
+    assert (seen["event"], event["event"], event["detail"]) == ("pilots", "followup", "job 7 was overdue and is ended")
 
 
 def test_what_cannot_be_finished_is_said_and_stops_no_order(

@@ -216,12 +216,12 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --reclaim 0.05",
     "drainwise simulate mix.swf --reclaim 0.05",
     "drainwise simulate mix.swf --moments 40 --replications 2 --reclaim 0.05",
-    "drainwise simulate mix.swf --moments 2 --replications 2 --policies least-waste,site-default,youngest-first"
+    "drainwise simulate mix.swf --moments 2 --replications 2 --policies least-waste,site-least-waste,youngest-first"
     " --min-grace 15m",
-    "drainwise simulate mix.swf --moments 2 --replications 2 --reclaim 0.05 --policies least-waste,site-default"
+    "drainwise simulate mix.swf --moments 2 --replications 2 --reclaim 0.05 --policies least-waste,site-least-waste"
     " --min-grace 5m",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 3"
-    " --replications 3 --policies least-waste,site-default --min-grace 30m",
+    " --replications 3 --policies least-waste,site-least-waste --min-grace 30m",
     "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
     " --replications 2 --horizon 1d",
@@ -239,9 +239,9 @@ THE_STANDARD_TABLES = {  # tests/scenario/test_grid_mix.py, tests/scenario/test_
     "scripts/waste_tables --logs . --results many.json --only metacentrum --moments 8 --replications 8"
     " --policies least-waste",
     "scripts/waste_tables --logs . --results points.json --only metacentrum --moments 4"
-    " --policies site-default,least-waste",
+    " --policies site-least-waste,least-waste",
     "scripts/waste_tables --logs . --results points.json --only mix-80/8/ --moments 4 --replications 4"
-    " --policies site-default,least-waste",
+    " --policies site-least-waste,least-waste",
 }
 THE_ROOM = {"scripts/fragmentation"}  # tests/scenario/test_fragmentation.py
 THE_LIES = {"scripts/liars"}  # tests/simulate/test_lies.py

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from drainwise.pilotad.report import PilotReport
-from drainwise.pool.facts import Pilot
+from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.reclaim.candidates import CUT, LEAVE
+from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import SiteConfig
 from drainwise.systems.find import own
@@ -23,7 +25,7 @@ NOON = 1_795_262_400  # 12:00 of the example
 SITE = SiteConfig()
 TIMINGS = own("htcondor").timings(SITE)
 SETTINGS = ReclaimSettings(
-    policy="least-waste",
+    policy=SITE.reclaim.policy,
     horizon=SITE.reclaim.horizon,
     grace=SITE.reclaim.grace,
     max_grace=SITE.reclaim.max_grace,
@@ -35,6 +37,7 @@ SETTINGS = ReclaimSettings(
     min_grace=SITE.reclaim.min_grace,
     vacate=TIMINGS.vacate,
     order_latency=TIMINGS.order_latency,
+    waiting_cost=float(SITE.reclaim.waiting_cost),
 )
 """What a site has that sets nothing, on HTCondor."""
 # Payload A: 4 cores from 10:00 to 13:00. Payload B: 2 cores from 11:00 to 12:30. Two cores are idle.
@@ -109,6 +112,19 @@ def test_the_deadlines_of_the_page_are_those_of_the_code() -> None:
     assert f"{best.waste / HOUR:.1f} core-h" in PAGE
     assert f"P1 would waste 3 core-h, and {first.waste / HOUR:.1f} core-h" in " ".join(PAGE.split())
     assert best.waste < first.waste, "so P2 goes"
+
+
+def test_the_second_pilot_gets_its_order_in_the_first_cycle() -> None:
+    """Waiting gains nothing: the first one would waste more at any time until the horizon is over."""
+    pilots = (pilot(FIRST), replace(pilot(SECOND), run="2.0@1", name="slot1_2@n"))
+    accounts = (Account("a", 16.0, 0.0, 0.0, 1.0), Account("b", 0.0, 8.0, 8.0, 1.0))
+    plan = make_plan(Snapshot(taken=NOON, pilots=pilots, accounts=accounts), NOON, SETTINGS)
+    [order] = plan.orders
+    assert (order.pilot.run, order.kind) == ("2.0@1", CUT)
+    believed = replace(SETTINGS, heartbeat_limit=2 * HOUR)
+    for minute in range(120):
+        later = assess(pilot(FIRST), NOON + 60 * minute, believed).options
+        assert min(one.waste for one in later) > order.waste
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (DOCS / "images").glob("*.svg")))

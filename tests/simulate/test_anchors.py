@@ -17,7 +17,7 @@ from drainwise.simulate.demand_burst import Burst, decide, fitting, snapshot_of
 from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.clairvoyant import best_end
 from drainwise.simulate.policies.foresight import best_way
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT, STEPWISE
+from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_LEAST_WASTE, STEPWISE
 from drainwise.simulate.policies.stepwise import Foreseen
 from drainwise.simulate.policies.youngest import covering
 from drainwise.simulate.scenario import EXACT, Scenario, site_settings
@@ -176,11 +176,11 @@ def test_an_open_need_of_a_site_that_sets_nothing_waits_for_pilots_that_end_by_t
     """A pilot lives for 5000 s. One ends in time for the need; within 15 minutes none does, so one is ended."""
     jobs = [job(number, 2500 * number, 5000, 8, 96_000) for number in range(20)]
     scenario = Scenario(cores=16, reclaimed=0.5, lease=100_000.0, estimates="requests", site=site_settings(2 * HOUR))
-    site, found = stepped("site-open-need", jobs, scenario, 650, 8)
+    site, found = stepped("site-default", jobs, scenario, 650, 8)
     assert (found.given, found.alone, found.orders, site.destroyed) == (8, 8, (), 0.0)
     site, burst = site_of(jobs, scenario, 650)
-    assert decide(site, snapshot_of(site, burst), burst, SITE_DEFAULT).orders
-    _, found = stepped("site-open-need", jobs, replace(scenario, site=site_settings(1500)), 650, 8)
+    assert decide(site, snapshot_of(site, burst), burst, SITE_LEAST_WASTE).orders
+    _, found = stepped("site-default", jobs, replace(scenario, site=site_settings(1500)), 650, 8)
     [(given, order)] = found.orders
     assert 0 < given - BEGIN - 650 * 60 <= 1500 - 600 and order.deadline == given + 300
 
@@ -189,7 +189,7 @@ def test_the_site_default_drains_and_gets_a_margin() -> None:
     """Nobody is killed at once but 5 minutes later, and who leaves by itself has 15 minutes more than it says."""
     site, burst = site_of(FOUR, Scenario(cores=32, lease=400_000.0, reclaimed=0.5, estimates=EXACT), 10)
     snapshot = snapshot_of(site, burst)
-    free, default = (decide(site, snapshot, burst, name) for name in ("least-waste", SITE_DEFAULT))
+    free, default = (decide(site, snapshot, burst, name) for name in ("least-waste", SITE_LEAST_WASTE))
     assert [one.kill for one in free.orders] == [False, True]
     assert [one.deadline - snapshot.taken for one in free.orders] == [50 * 60 + 60, 0]
     assert [one.deadline - snapshot.taken for one in default.orders] == [50 * 60 + 900, 300]

@@ -15,7 +15,7 @@ from drainwise.reclaim.totals.subset_sums import total_to_give
 from drainwise.simulate.demand_burst import Burst, fitting, moments, snapshot_of, truth_of
 from drainwise.simulate.engine import begin, run_all
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth, best_end, waste_when_ended
-from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, SITE_DEFAULT
+from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, SITE_LEAST_WASTE
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
@@ -56,7 +56,7 @@ def test_no_other_moment_is_better(payloads: list[Truth], earliest: int, length:
 def test_it_is_never_beaten(jobs: list[TraceJob], scenario: Scenario) -> None:
     """No policy wastes less in truth, at any decision, however good or bad the estimates are."""
     assume(fitting(jobs, scenario)[0])
-    outcomes = run_all(jobs, scenario, [name for name in ONE_SHOT if name != SITE_DEFAULT])
+    outcomes = run_all(jobs, scenario, [name for name in ONE_SHOT if name != SITE_LEAST_WASTE])
     best = {one.burst: one for one in outcomes if one.policy == CLAIRVOYANT}
     for one in outcomes:
         if one.given != best[one.burst].given:

@@ -15,7 +15,7 @@ from drainwise.simulate.demand_burst import Burst, decide, fitting, moments, sna
 from drainwise.simulate.engine import begin, run_all, simulate
 from drainwise.simulate.outcome import Outcome
 from drainwise.simulate.policies.clairvoyant import waste_when_ended
-from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, POLICIES, SITE_DEFAULT
+from drainwise.simulate.policies.named import CLAIRVOYANT, ONE_SHOT, POLICIES, SITE_LEAST_WASTE
 from drainwise.simulate.scenario import EXACT, REQUESTS, SCOUTS, Scenario, site_settings
 from drainwise.simulate.trace import TraceJob
 from drainwise.simulate.workload import BEGIN
@@ -125,7 +125,7 @@ def test_all_policies_give_the_same_cores_from_the_same_state(together: tuple[Ou
 def test_killing_is_at_once_and_draining_takes_its_time(together: tuple[Outcome, ...]) -> None:
     """Cores of a killed pilot are there at once; those of a drained one until the horizon at the latest."""
     for one in (one for one in together if one.policy in ONE_SHOT):
-        assert one.wait_for(1.0) <= 7200 + (900 if one.policy == SITE_DEFAULT else 60)
+        assert one.wait_for(1.0) <= 7200 + (900 if one.policy == SITE_LEAST_WASTE else 60)
         if one.policy == "youngest-first":
             assert (one.wait_for(1.0), one.drained, one.ended_at_once) == (0.0, 0.0, one.pilots)
         if one.policy == "drain-all":

@@ -121,7 +121,7 @@ def _add_course_options(group: argparse._ArgumentGroup, usual: Scenario) -> None
         type=_SPAN,
         default=usual.min_grace,
         metavar="DURATION",
-        help="shortest time that site-default lets a pilot drain (5m)",
+        help="shortest time that site-default and site-least-waste let a pilot drain (5m)",
     )
     group.add_argument(
         "--while-draining",

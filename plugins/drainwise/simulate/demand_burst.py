@@ -13,7 +13,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import LEAST_WASTE, is_policy
 from drainwise.simulate.policies.clairvoyant import Clairvoyant, Truth
-from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_DEFAULT
+from drainwise.simulate.policies.named import BASELINES, CLAIRVOYANT, SITE_LEAST_WASTE
 from drainwise.simulate.scenario import EXACT, Scenario, with_site_defaults
 from drainwise.simulate.sim_pilot import SimPilot
 from drainwise.simulate.site import Site
@@ -150,12 +150,12 @@ def decide(site: Site, snapshot: Snapshot, burst: Burst, policy: str) -> Decided
     """Return the orders of one policy: the agent's plan, or another policy's choice among the agent's candidates."""
     now = snapshot.taken
     settings = replace(burst.scenario.site, policy=policy if is_policy(policy) else LEAST_WASTE)
-    if policy == SITE_DEFAULT:
+    if policy == SITE_LEAST_WASTE:
         settings = with_site_defaults(settings, burst.scenario.min_grace)
     plan = make_plan(_of_whole_pilots(snapshot), now, settings, history_of(site, burst))
     held = sum(pilot.cores for pilot in snapshot.pilots)
     asked = plan.balance.deficit
-    if is_policy(policy) or policy == SITE_DEFAULT:
+    if is_policy(policy) or policy == SITE_LEAST_WASTE:
         found = [(one.pilot, one.deadline, one.waste) for one in plan.orders]
     else:
         chooser = BASELINES[policy] if policy != CLAIRVOYANT else Clairvoyant(truth_of(site), latest(snapshot, burst))

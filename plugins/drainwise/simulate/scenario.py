@@ -69,7 +69,7 @@ class Scenario:
     arrivals: "" for bursts. Else a group of the trace (a user, where there is one group alone) whose own jobs are the
     demand: it is owed the share `reclaimed` of the site, and the agent looks every `period` at who waits.
     step: how often a policy that decides again and again is asked, unless it says so itself.
-    min_grace: of `site-default` and `site-open-need`, whole s: see `ReclaimSettings`.
+    min_grace: of `site-least-waste` and `site-default`, whole s: see `ReclaimSettings`.
     site: the agent's settings; its policy is set by whoever compares. seed: of everything that is drawn by lot.
     """
 

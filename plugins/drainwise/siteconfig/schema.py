@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from drainwise.facts.written_units import format_duration
-from drainwise.reclaim.policies import LEAST_WASTE, POLICIES, is_policy
+from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
 from drainwise.siteconfig.export_sections import MetricsSection, PageSection
 from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection, KindSection
@@ -69,7 +69,7 @@ class ReclaimSection:
 
     policy: str = key(
         listed(POLICIES, is_policy, "a policy of an installed package"),
-        LEAST_WASTE,
+        OPEN_NEED,
         "how the pilots that must leave are chosen",
     )
     horizon: int = key(

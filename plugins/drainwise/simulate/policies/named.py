@@ -19,10 +19,10 @@ from drainwise.simulate.policies.youngest import GiveBack, NearEndSpared
 CLAIRVOYANT = "clairvoyant"
 AGAIN = "least-waste-again"
 """`least-waste` decided again at each step, as an agent does; alone with pilots that can return a part that matters."""
+SITE_LEAST_WASTE = "site-least-waste"
+"""`least-waste` with what a site has that sets nothing beside it; `least-waste` itself may choose freely here."""
 SITE_DEFAULT = "site-default"
-"""`least-waste` as a site gets it when it sets nothing: beside that, the simulator lets it choose freely."""
-SITE_OPEN_NEED = "site-open-need"
-"""`open-need` with what a site has that sets nothing beside it."""
+"""What a site has that sets nothing: `open-need` in the same bounds."""
 BASELINES: Mapping[str, Policy] = {
     "condor-graceful": Drained("HTCondor's expected badput of a graceful drain", "badput"),
     "youngest-drained": Drained("the shortest run time first, drained", "age"),
@@ -33,14 +33,14 @@ BASELINES: Mapping[str, Policy] = {
 """Policies beside the agent's that decide once."""
 STEPWISE: Mapping[str, StepwisePolicy] = {
     OPEN_NEED: AgentAgain(OPEN_NEED),
-    SITE_OPEN_NEED: AgentAgain(OPEN_NEED, is_default=True),
+    SITE_DEFAULT: AgentAgain(OPEN_NEED, is_default=True),
     AGAIN: AgentAgain(LEAST_WASTE),
     "wait-then-kill": WaitThenKill(),
     "yarn": Rounds(),
     "clairvoyant-waiting": Foresight(),
 }
 """Policies that decide again and again until the horizon is over."""
-ONE_SHOT: tuple[str, ...] = (*(one for one in AGENT if one not in STEPWISE), SITE_DEFAULT, *BASELINES, CLAIRVOYANT)
+ONE_SHOT: tuple[str, ...] = (*(one for one in AGENT if one not in STEPWISE), SITE_LEAST_WASTE, *BASELINES, CLAIRVOYANT)
 """Policies that decide once; all but `kueue` on the same total of cores."""
 POLICIES: tuple[str, ...] = (*ONE_SHOT, *STEPWISE)
 """The names that a comparison takes, besides policies of installed packages."""
