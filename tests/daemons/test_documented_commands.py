@@ -223,8 +223,10 @@ THE_SIMULATION = {  # tests/cli/test_simulate.py
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 3"
     " --replications 3 --policies least-waste,site-least-waste --min-grace 30m",
     "drainwise simulate LCG-2005-1.swf.gz --moments 20 --replications 2 --horizon 1d",
-    "drainwise simulate LCG-2005-1.swf.gz --moments 4 --replications 2 --policies site-least-waste,site-default",
-    "drainwise simulate mix.swf --moments 4 --replications 2 --policies site-least-waste,site-default --reclaim 0.05",
+    "drainwise simulate LCG-2005-1.swf.gz --moments 4 --replications 2 --step 10m"
+    " --policies site-least-waste,site-default",
+    "drainwise simulate mix.swf --moments 4 --replications 2 --step 10m --policies site-least-waste,site-default"
+    " --reclaim 0.05",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 50"
     " --replications 2 --horizon 1d",
     "drainwise simulate wagap-2013.swf.gz --mix 8:0.25,16:0.25,32:0.25,64:0.25 --lease 15d --moments 20"
