@@ -1,7 +1,7 @@
 """What the agent sees of a real pool is so: no demand that cannot start, no node that has gone, no collector half full.
 
 drainwise comes to a running pool: what runs already stays, and only what starts later has hooks. All tests share that
-pool; each leaves it as it was, but for the last two, whose order is that of this file.
+pool; each leaves it as it was, but for the last but one, which kills a node.
 """
 
 from __future__ import annotations
@@ -244,6 +244,7 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
 
     The startd of node2 is late.
     """
+    held = account(snapshot(pool), "group_alice")["cores_in_use"]
     startds = [ad.integer("DaemonStartTime") for ad in pool.slots("PartitionableSlot", ["DaemonStartTime"])]
     pool.wait_for(lambda: time.time() > min(startds) + CLOCKS_DIFFER + 1, 90, "a startd that is not new")
     late = sorted({*processes(pool, "node2")} & {*pool.run(["pgrep", "-x", "condor_startd"]).stdout.split()})
@@ -267,7 +268,7 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
         finally:
             pool.run(["kill", "-CONT", *late])
         seen = [half, *map(json.loads, looking.stdout)]
-    assert whole == 4 * JOB_CORES
+    assert whole == held and whole >= 4 * JOB_CORES
     assert isinstance(half, str), f"{half} cores of pilots are believed, and there are {whole}"
     assert "nodes are missing (node2.pool.test" in half
     assert seen[-1] == whole

@@ -174,6 +174,12 @@ def test_condor_defrag_takes_the_cheapest_node_and_its_pilots_leave_by_themselve
 
 def test_the_nodes_are_shown_by_their_price(pool: CondorPool) -> None:
     """The command that docs/htcondor.md has: the cheapest first, an empty node costs nothing."""
+
+    def shown_at_all() -> bool:
+        price = of_nodes(pool, PRICE)
+        return len(price) == 3 and price["node3"] > 3600
+
+    pool.wait_for(shown_at_all, 60, "a price of each node")
     shown = pool.run(["sh", "-c", NODES], user="bob").stdout
     heading, *rows = [line.split() for line in shown.splitlines() if line.strip()]
     assert heading == ["Node", "Cores", "Free", "Slots", "Price", "Reported", "Remaining", "Draining"]
@@ -198,6 +204,8 @@ def test_a_claim_that_is_used_again_obeys_nothing_of_the_run_before(pool: Condor
     """Inside the startd the former run's report stays on the claim: there, too, it must count for no other run."""
     pool.configure("central", "60-defrag.conf", DEFRAG.format(whole=0))
     pool.reconfigure("central")
+    pool.run(["condor_rm", "-all"], check=False)
+    pool.wait_for(lambda: not pool.queue() and not pool.slots('State == "Claimed"', ["Name"]), 60, "an empty pool")
     needs = ('requirements = Machine == "node1.pool.test"', TRANSFERRED)
     program = "/usr/share/drainwise/pilot"
     dear = pool.submit(described("128 0", *needs, executable=program), user="alice")

@@ -24,6 +24,7 @@ from drainwise.siteconfig import HTCondorSection, SiteConfig
 from scenario.condor_site import PACKAGE, place_tree
 
 SITE = SiteConfig(htcondor=HTCondorSection(cron_period=1, update_interval=2, initial_update_interval=1))
+SOON_VACATED = replace(SITE, htcondor=replace(SITE.htcondor, max_vacate_time=3))
 HOOKS = "/usr/local/libexec/site"
 CHAINED = replace(
     SITE,
@@ -183,7 +184,7 @@ def test_a_claim_keeps_its_vacate_time_and_says_so(pool: CondorPool, old_run: st
     """The node's MachineMaxVacateTime is lowered; the job that runs would still get SIGTERM ten minutes early."""
     assert old_run
     running(pool, submit(pool, "exec sleep 3000", "node1"))
-    install(pool, replace(SITE, htcondor=replace(SITE.htcondor, max_vacate_time=3)), "node1")
+    install(pool, SOON_VACATED, "node1")
     shown = 'Name == "slot1_2@node1.pool.test" && PilotVacateTime == 600'
     pool.wait_for(lambda: pool.slots(shown, ["Name"]), WAIT_SECS, "the claim's vacate time")
     pilots, _, _ = look(pool)
@@ -192,11 +193,22 @@ def test_a_claim_keeps_its_vacate_time_and_says_so(pool: CondorPool, old_run: st
 
 def test_a_peaceful_restart_ends_no_job_and_orders_begin(pool: CondorPool, old_run: str) -> None:
     """The startd waits for its last job, starts again, and takes orders from then on."""
+    take_orders(pool, old_run)
+    pilots, notices, _ = look(pool)
+    assert pilots["slot1_1@node1.pool.test"][1] == ""
+    assert pilots["slot1_1@node1.pool.test"][3] is None
+    assert not [one for one in notices if "until the startd is restarted" in one]
+
+
+def take_orders(pool: CondorPool, old_run: str) -> None:
+    """Restart the startd of node1 peacefully and start a pilot there, unless that was done: no job ends by it."""
+    if run_in(pool, "slot1_1@node1.pool.test") not in {"", old_run}:
+        return
+    install(pool, SOON_VACATED, "node1")
     pool.run(["condor_rm", "-all"])
     pool.wait_for(lambda: not run_in(pool, "slot1_1@node1.pool.test"), WAIT_SECS, "the end of the old run")
     last = submit(pool, "sleep 3; echo done", "node1")
     running(pool, last)
-    assert old_run
     before = started(pool, "node1")
     pool.run(["condor_restart", "-peaceful", "-startd"], node="node1")
     assert ended(pool, last) == ("done\n", 1)
@@ -204,10 +216,6 @@ def test_a_peaceful_restart_ends_no_job_and_orders_begin(pool: CondorPool, old_r
     running(pool, submit(pool, "exec sleep 3000", "node1"))
     ready = 'Name == "slot1_1@node1.pool.test" && PilotOrdersSince isnt undefined'
     pool.wait_for(lambda: pool.slots(ready, ["Name"]), WAIT_SECS, "the cron")
-    pilots, notices, _ = look(pool)
-    assert pilots["slot1_1@node1.pool.test"][1] == ""
-    assert pilots["slot1_1@node1.pool.test"][3] is None
-    assert not [one for one in notices if "until the startd is restarted" in one]
 
 
 def started(pool: CondorPool, node: str) -> int:
@@ -221,6 +229,7 @@ def started(pool: CondorPool, node: str) -> int:
 
 def test_attributes_that_a_user_sets_neither_give_nor_hide_an_order(pool: CondorPool, old_run: str) -> None:
     """The site gives WRITE at its startds to all users; its own list is respected, and pushed orders are not obeyed."""
+    take_orders(pool, old_run)
     slot = "slot1_1@node1.pool.test"
     mine = pool.wait_for(lambda: run_in(pool, slot), WAIT_SECS, "a pilot")
     assert mine not in {"", old_run}

@@ -14,6 +14,7 @@ from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
 from drainwise.pilotad.observation import Observation, observation_in
 from plain_job import claim, plain_pilot, used
+from real_daemons.errors import DeadlineError
 from scenario.condor_site import in_pool, install
 
 CORES, CLAIMED, SECONDS = 2, 8, 120.0
@@ -37,6 +38,19 @@ textfile = {pool.root}{METRICS}
         yield pool, install(pool, reclaim=more, quotas=(2 * CORES + 2 * CLAIMED, 0))
 
 
+@pytest.fixture(autouse=True)
+def _empty_afterwards(site: tuple[CondorPool, str]) -> Iterator[None]:
+    """Leave no job to the next test, also when one has failed."""
+    yield
+    remove_all(site[0])
+
+
+def remove_all(pool: CondorPool) -> None:
+    """Remove what is in the queue, and wait until the node is free."""
+    pool.run(["condor_rm", "-all"], check=False)
+    pool.wait_for(lambda: not pool.queue() and not pool.slots('State != "Unclaimed"'), SECONDS, "an empty pool")
+
+
 def submit(pool: CondorPool, name: str, script: str, cores: int = CORES) -> int:
     """Submit a script as alice; its cluster."""
     place = Path(f"{pool.root}/home/alice/{name}")
@@ -54,11 +68,18 @@ def slot_of(pool: CondorPool, cluster: int) -> Any:
 def seen(pool: CondorPool, cluster: int, payloads: int) -> Observation:
     """What its node tells of a job, once it has so many payloads."""
 
+    last: list[object] = []
+
     def found() -> Observation | None:
-        told = observation_in(slot_of(pool, cluster).get("PilotObserved"))
+        slot = slot_of(pool, cluster)
+        told = observation_in(slot.get("PilotObserved"))
+        last[:] = [slot.get("Name"), told, time.time()]
         return told if told is not None and told.payloads == payloads else None
 
-    told = pool.wait_for(found, SECONDS, f"{payloads} payloads")
+    try:
+        told = pool.wait_for(found, SECONDS, f"{payloads} payloads")
+    except DeadlineError as late:
+        raise DeadlineError(f"last seen {last}; {late}") from None
     assert told is not None
     return told
 
@@ -90,8 +111,6 @@ def test_a_claim_of_cores_where_nothing_works_is_contradictory(site: tuple[Condo
     assert_metric(site, 'drainwise_pilots{standing="contradictory"}', 1)
     told = slot_of(pool, truth)
     assert told["PilotReportStanding"] == "fresh" and told["PilotUsedCpu"] == CLAIMED, "however long it is looked at"
-    pool.run(["condor_rm", "-all"])
-    pool.wait_for(lambda: not pool.queue() and not pool.slots('State != "Unclaimed"'), SECONDS, "an empty pool")
 
 
 def assert_metric(site: tuple[CondorPool, str], name: str, value: float) -> None:
@@ -119,8 +138,7 @@ def test_what_a_kill_loses_is_what_was_told(site: tuple[CondorPool, str]) -> Non
     status = in_pool(pool, ["status", "--format", "name,standing", "--site", site_file]).stdout
     assert "observed" in status and slot_of(pool, cluster)["PilotReportStanding"] == "observed"
     live = pool.run(["condor_status", "-constraint", f'JobId == "{cluster}.0"', "-af", "PilotKillWaste"]).stdout
-    pool.run(["condor_rm", str(cluster)])
-    pool.wait_for(lambda: not pool.queue() and not pool.slots('State != "Unclaimed"'), SECONDS, "an empty pool")
+    remove_all(pool)
     lost = used(work)
     rate = lost / (time.time() - told.begins[0])
     print(f"{pool.release}: kill waste {float(live):.1f}, lost {lost:.1f} core-seconds")
@@ -140,8 +158,6 @@ def test_a_payload_that_ends_is_told_no_more(site: tuple[CondorPool, str]) -> No
     stuck = f"1 pilot is stuck ({CORES} cores): no payload for 20s or more: {name}"
     pool.wait_for(lambda: stuck in status_of(pool, site_file)[1], SECONDS, "a stuck pilot in `drainwise status`")
     assert_metric(site, "drainwise_stuck_pilots", 1)
-    pool.run(["condor_rm", str(cluster)])
-    pool.wait_for(lambda: not pool.queue(), SECONDS, "an empty queue")
 
 
 def test_a_job_in_which_nothing_works_tells_no_figure(site: tuple[CondorPool, str]) -> None:
@@ -150,4 +166,3 @@ def test_a_job_in_which_nothing_works_tells_no_figure(site: tuple[CondorPool, st
     cluster = submit(pool, "sleeps", "sleep 600\n")
     assert seen(pool, cluster, 0).client == "plain"
     assert slot_of(pool, cluster).get("PilotReportStanding") is None
-    pool.run(["condor_rm", str(cluster)])

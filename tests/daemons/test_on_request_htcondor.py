@@ -79,8 +79,11 @@ def test_a_node_is_empty_in_time_at_the_waste_that_was_promised_and_opens_again(
     pool, node = play.pool, play.slots["long-1"].partition("@")[2]
     condor_site.submit_pilots(pool, {f"queued-{number}": "8x1500" for number in range(3)})
     with acting_agent(pool, *play.site):
-        lock = next(iter(play.state.glob("agent-*.lock")))
-        pool.wait_for(lambda: lock.read_text().split()[1:] == ["loop"], 20, "the agent's lock")
+        pool.wait_for(
+            lambda: [lock.read_text().split()[1:] for lock in play.state.glob("agent-*.lock")] == [["loop"]],
+            20,
+            "the agent's lock",
+        )
         there = runs_on(pool, node)
         shown = play.command("drain", node, "--by", f"+{AHEAD}s", "--reason", "new disks", "--act")
         by, name = shown["request"]["by"], shown["request"]["name"]

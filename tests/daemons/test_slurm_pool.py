@@ -892,7 +892,8 @@ def test_documented_commands_show_the_cluster(slurm: SlurmCluster) -> None:
         assert (done.returncode, done.stderr) == (code, ""), command
         said[command] = done.stdout
     [journal] = Path(slurm.path("/srv/agent")).glob("*.journal")
-    assert [json.loads(line)["event"] for line in journal.read_text().splitlines()] == ["decision", "withdrawal"]
+    happened = [json.loads(line)["event"] for line in journal.read_text().splitlines()]
+    assert happened == ["pilots", "decision", "withdrawal"]
     assert len(said) == 11
     wanted = {
         "drainwise check": "TaskProlog=/usr/libexec/drainwise/slurm-task-prolog",
