@@ -98,6 +98,11 @@ def can_return(play: Play) -> None:
     fails("ask_for_part", 30, wanted=4)(play)
 
 
+def long_payloads(play: Play) -> None:
+    """All pilots run payloads that end in two days, and each would lose hours by its end now."""
+    play.pool.last_end = 2 * 86_400
+
+
 def observed(play: Play) -> None:
     """The nodes tell that they see no payload in any pilot."""
     play.pool.change(seen=Observation("panda", BEGIN, 0, 0.0, 0, 5 * 3600), client="none")
@@ -239,6 +244,15 @@ CASES = (
         nothing,
         wanted=16,
         settings={"min_age": 1_000_000},
+    ),
+    Case(
+        "an agent that waits within a long horizon for pilots that cost less",
+        7 * HOUR,
+        (),
+        long_payloads,
+        pilots=20,
+        wanted=16,
+        settings={"policy": "open-need", "horizon": 86_400},
     ),
     Case(
         "a limit that lets less go than is owed",
