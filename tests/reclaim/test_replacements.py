@@ -16,7 +16,9 @@ from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import PAUSE, History, PastOrder
 from drainwise.reclaim.plan import Plan
+from drainwise.reclaim.quota import WhatIf
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.requests.request import AdminRequest
 
 from .facts import NOW, SETTINGS, account, pilot, report, reports, snapshot
 
@@ -103,6 +105,17 @@ def test_who_was_released_gets_no_order_within_an_hour() -> None:
     assert "its order was withdrawn at" in spared.reason
     history = History(withdrawn={released.run: NOW - PAUSE})
     assert told(plan(snapshot(late(1), released, deficit=8, surplus=16), history=history))[1] == [released.run]
+
+
+def test_a_request_takes_who_was_released() -> None:
+    """For cores, for nodes, and in the plan for so many cores, which touches nothing."""
+    released = cheap(2)
+    seen = snapshot(released, deficit=0, surplus=0)
+    history = History(withdrawn={released.run: NOW - 60})
+    what_if = make_plan(seen, NOW, OPEN, history, WhatIf(8, "alice"))
+    asked = AdminRequest("r", NOW, DEADLINE, cores=8, user="alice"), AdminRequest("r", NOW, DEADLINE, nodes=(released.node,))
+    plans = [what_if, *(plan(seen, history=dataclasses.replace(history, requests=(one,))) for one in asked)]
+    assert [told(one)[1] for one in plans] == [[released.run]] * 3
 
 
 def test_an_order_for_a_request_stands() -> None:

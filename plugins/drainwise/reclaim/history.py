@@ -288,6 +288,11 @@ def doubt_in_words(figures: TrustFigures, share: float) -> str:
     )
 
 
+def unbound(history: History) -> History:
+    """Return the history for requests: a pilot whose order was withdrawn may get one at once."""
+    return replace(history, withdrawn={})
+
+
 def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: History) -> str:
     """Return why a pilot may get no order, by what the batch system knows or did before; "" when it may."""
     if pilot.reserved:

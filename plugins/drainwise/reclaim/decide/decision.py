@@ -37,7 +37,7 @@ from drainwise.reclaim.decide.summary import (
     usable,
     with_requested,
 )
-from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, with_unanswered
+from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, unbound, with_unanswered
 from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_until, with_all_asked
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
@@ -203,7 +203,7 @@ def _withdrawn(
 
 def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: ReclaimSettings, history: History) -> Plan:
     """Return the plan for so many cores: whatever waits, without the limits of a cycle."""
-    snapshot, settings = requested.others, without_limits(settings)
+    snapshot, settings, history = requested.others, without_limits(settings), unbound(history)
     balance = with_turns(balance_for(what_if, snapshot, now, settings), snapshot, history, now)
     users = core_plans(snapshot, balance, now, settings, history, "")
     orders = [order for user in users for order in user.orders]

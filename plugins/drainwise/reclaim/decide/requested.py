@@ -19,7 +19,7 @@ from drainwise.reclaim.decide.on_request import (
     with_requests,
     with_reserved,
 )
-from drainwise.reclaim.history import History
+from drainwise.reclaim.history import History, unbound
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import WhatIf, balance_for
 from drainwise.reclaim.settings import ReclaimSettings
@@ -40,6 +40,7 @@ class Requested:
 
 def requested_plans(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> Requested:
     """Return what is to be done at `now` (UNIX s) for the requests that stand and the nodes that close."""
+    history = unbound(history)
     clearings = clearings_of(snapshot, history.requests, now, settings.max_grace)
     plans = clearing_plans(snapshot, clearings, now, settings, history)
     faults = clearing_notices(clearings, plans, now, settings.notice)
