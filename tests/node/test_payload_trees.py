@@ -68,6 +68,18 @@ def test_pandas_pilot_has_its_children_without_its_helpers() -> None:
     assert found.payloads[0].cpu == 705 * TICKS
 
 
+@pytest.mark.parametrize("age", [0, 500])
+def test_the_batch_systems_own_program_is_no_payload_of_a_glidein(age: int) -> None:
+    """It transfers the job's files in a process that it forked, and each of its children is one for a moment."""
+    line = "condor_starter -f -local-name slot1_1 "
+    forked = Row(20, 10, age=age, cpu=age / 2, name="condor_starter", line=line)
+    table = MadeUpTable(Row(10, 1, age=2000, name="condor_starter", line=line), forked)
+    assert payload_trees(processes_of(table), table).client == "plain"
+    inner = [Row(21, 20, age=age, name="condor_startd"), Row(22, 21, age=age, name="condor_starter", line=line)]
+    table = MadeUpTable(Row(10, 1, age=2000, name="condor_starter", line=line), Row(20, 10, age=age), *inner)
+    assert payload_trees(processes_of(table), table).client == "glideinwms", "that of an inner startd"
+
+
 def test_diracs_and_alices_payloads_are_the_wrappers() -> None:
     pool = Row(20, 10, age=1000, name="python", line="python dirac-agent WorkloadManagement/JobAgent ")
     wrapper = Row(30, 20, age=900, cpu=1, name="python", line="python /tmp/job/Wrapper/Wrapper_17 x.json ")

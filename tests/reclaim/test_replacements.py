@@ -113,7 +113,10 @@ def test_a_request_takes_who_was_released() -> None:
     seen = snapshot(released, deficit=0, surplus=0)
     history = History(withdrawn={released.run: NOW - 60})
     what_if = make_plan(seen, NOW, OPEN, history, WhatIf(8, "alice"))
-    asked = AdminRequest("r", NOW, DEADLINE, cores=8, user="alice"), AdminRequest("r", NOW, DEADLINE, nodes=(released.node,))
+    asked = (
+        AdminRequest("r", NOW, DEADLINE, cores=8, user="alice"),
+        AdminRequest("r", NOW, DEADLINE, nodes=(released.node,)),
+    )
     plans = [what_if, *(plan(seen, history=dataclasses.replace(history, requests=(one,))) for one in asked)]
     assert [told(one)[1] for one in plans] == [[released.run]] * 3
 

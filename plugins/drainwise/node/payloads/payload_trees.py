@@ -46,11 +46,15 @@ class PayloadTree:
 
 @fact
 class JobProcesses:
-    """The processes of one job by pid. roots: what the batch system started; escaped: whose parents have all ended."""
+    """The processes of one job by pid. roots: what the batch system started; escaped: whose parents have all ended.
+
+    forked: roots in which the batch system's own program runs still, as it transfers files or is about to start a job.
+    """
 
     members: dict[int, SeenProcess]
     roots: tuple[int, ...]
     escaped: tuple[int, ...] = ()
+    forked: tuple[int, ...] = ()
 
 
 @fact
@@ -102,8 +106,17 @@ def job_processes(
             if not _below(table, [pid], members):
                 return None
             escaped.append(pid)
-    known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped))
+    forked = [pid for pid in roots if _is_forked(pid, table)]
+    known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped, forked))
     return JobProcesses(members, *known) if members else None
+
+
+def _is_forked(pid: int, table: ProcessTable) -> bool:
+    one = table.process(pid)
+    above = None if one is None else table.process(one.parent)
+    if one is None or above is None or one.name != above.name:
+        return False
+    return table.command_line(pid) == table.command_line(one.parent)
 
 
 def _below(table: ProcessTable, roots: Iterable[int], members: dict[int, SeenProcess]) -> bool:
@@ -165,7 +178,9 @@ def payload_trees(
     is_new = any(one.start >= oldest for one in members.values())
     for pid in _from_above(job, table) if is_new else ():
         one = members[pid]
-        if one.start < oldest or pid in found or any(_is_above(mark, one, members) for mark in found):
+        if one.start < oldest or pid in found or pid in job.forked:
+            continue
+        if any(_is_above(mark, one, members) for mark in found):
             continue
         line = None
         for row in profiles if profile is None else (profile,):
