@@ -178,9 +178,7 @@ def payload_trees(
     is_new = any(one.start >= oldest for one in members.values())
     for pid in _from_above(job, table) if is_new else ():
         one = members[pid]
-        if one.start < oldest or pid in found or pid in job.forked:
-            continue
-        if any(_is_above(mark, one, members) for mark in found):
+        if one.start < oldest or pid in found or any(_is_above(mark, one, members) for mark in found):
             continue
         line = None
         for row in profiles if profile is None else (profile,):
@@ -227,8 +225,8 @@ def _is_payload(tree: PayloadTree, now: int, least: float) -> bool:
 
 
 def _from_above(job: JobProcesses, table: ProcessTable) -> Iterable[int]:
-    """Return the processes of a job, a parent before its children, down to some depth."""
-    level = [*job.roots, *job.escaped]
+    """Return the processes of a job but the forked ones, a parent before its children, down to some depth."""
+    level = [pid for pid in (*job.roots, *job.escaped) if pid not in job.forked]
     for _ in range(_MOST_DEPTH):
         yield from level
         level = [child for pid in level for child in table.children(pid) if child in job.members]
