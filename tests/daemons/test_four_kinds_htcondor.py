@@ -20,6 +20,7 @@ period = 5s
 [metrics]
 textfile = {0}
 [reclaim]
+policy = least-waste
 drain_only = no
 min_age = 0s
 [clients]

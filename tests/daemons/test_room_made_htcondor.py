@@ -27,6 +27,7 @@ retirement = 0s
 update_interval = 10s
 slot_update_interval = 3s
 [reclaim]
+policy = least-waste
 drain_only = no
 min_age = 0s
 time_to_start = 20s

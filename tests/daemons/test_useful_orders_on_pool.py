@@ -23,6 +23,7 @@ max_vacate_time = 2s
 retirement = 0s
 slot_update_interval = 3s
 [reclaim]
+policy = least-waste
 drain_only = no
 min_age = 0s
 time_to_start = 20s

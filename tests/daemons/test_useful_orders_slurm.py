@@ -22,6 +22,7 @@ SITE = """\
 bin_dir = {tools}
 vacate = cancel
 [reclaim]
+policy = least-waste
 drain_only = no
 min_age = 0s
 time_to_start = 20s
