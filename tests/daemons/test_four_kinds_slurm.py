@@ -29,7 +29,8 @@ def test_kills_lose_what_the_plan_promises(tmp_path: Path) -> None:
     pilot = panda_pilot()
     rows = "".join(f"{name} = {row}\n" for name, row in ROWS.items())
     metrics = tmp_path / "metrics"
-    more = f"period = 5s\n[metrics]\ntextfile = {metrics}\n[reclaim]\npolicy = least-waste\ndrain_only = no\nmin_age = 0s\n[clients]\n{rows}"
+    reclaim = "[reclaim]\npolicy = least-waste\ndrain_only = no\nmin_age = 0s"
+    more = f"period = 5s\n[metrics]\ntextfile = {metrics}\n{reclaim}\n[clients]\n{rows}"
     with SlurmCluster(nodes=1, cpus=ALL_CORES, release=RELEASE) as cluster:
         copy_condor(Path(obtain_root(RELEASE).path), cluster)
         bring_panda_pilot(cluster, pilot, PANDA)
