@@ -28,6 +28,7 @@ EVERY_LINE = 1 << 30  # counts the lines, kills at none
 ORDERED, WITHDRAWN = "ordered to end by", "order withdrawn"
 SITE = """\
 [reclaim]
+policy = least-waste
 min_age = 0s
 max_cores_per_user_per_hour = 10000000
 [agent]

@@ -50,10 +50,11 @@ def lead(pool: CondorPool, number: int | str, *options: str, idle_limit: int = 2
 
 
 def running(pool: CondorPool, user: str) -> list[Ad]:
-    """The slots of a user, from an answer in which no core was given twice."""
+    """The slots in which a user's jobs run, from an answer in which no core was given twice."""
     slots = pool.slots('SlotType == "Dynamic"', ["Name", "Cpus", "RemoteOwner", "JobId", "Activity"])
     assert sum(ad.integer("Cpus") for ad in slots) <= pilots.NODE_CORES
-    return [ad for ad in slots if "RemoteOwner" in ad and ad.text("RemoteOwner").partition("@")[0].endswith(user)]
+    jobs = [ad for ad in slots if "RemoteOwner" in ad and "JobId" in ad]  # a claim has none before its job starts
+    return [ad for ad in jobs if ad.text("RemoteOwner").partition("@")[0].endswith(user)]
 
 
 def test_chunks_give_their_cores_back_one_by_one(release: str) -> None:

@@ -65,7 +65,7 @@ def test_a_job_of_a_real_grid_engine_has_its_features(furnished: SgeCluster) -> 
         f"SINGULARITYENV_JOBFEATURES={tree}/.jobfeatures",
     ]
     assert printed[4:] == ["1", "600", str(1 << 30), str(number), "16", "240.5", "done"]
-    assert not os.path.exists(f"{furnished.root}{tree}")
+    furnished.wait_for(lambda: not os.path.exists(f"{furnished.root}{tree}"), 30, "the end of its directory")
 
 
 def test_a_broken_installation_stops_no_job_of_grid_engine(furnished: SgeCluster) -> None:

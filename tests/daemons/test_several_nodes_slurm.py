@@ -23,6 +23,7 @@ bin_dir = {tools}
 [agent]
 state_dir = {state}
 [reclaim]
+policy = least-waste
 grace = 80s
 margin = 20s
 min_age = 0s
