@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from failure_reasons import pytest_terminal_summary
 from made_up_node import PYTHON, Node, Programs, install, public_directory, write
+
+__all__ = ["pytest_terminal_summary"]
 
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"
@@ -49,18 +52,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "daemons" or collection_path.parent == daemons or collection_path.suffix != ".py":
         return None
     return None if "mark.daemons" in collection_path.read_text() else True
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Keep why each test failed: scripts/test says it in its last line, where a long log shows it."""
-    reports = [report for kind in ("failed", "error") for report in terminalreporter.getreports(kind)]
-    if config.cache is not None:
-        config.cache.set("drainwise/failures", {report.nodeid: _reason(report) for report in reports})
-
-
-def _reason(report: pytest.TestReport) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    return (crash.message if crash is not None else report.longreprtext).strip().partition("\n")[0][:200]
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "test"
+REASONS = Path(__file__).parent / "support" / "failure_reasons.py"
 SETUP = "#!/bin/sh\necho venv\n"
 PYTHON = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
 CONFIGURATION = "[tool.pytest.ini_options]\nmarkers = ['daemons: slow']\naddopts = '-ra'\n"
@@ -28,7 +29,7 @@ def fails(name, times):
     mark = pathlib.Path(f"{name}.runs")
     runs = len(mark.read_text()) if mark.exists() else 0
     mark.write_text("x" * (runs + 1))
-    assert runs >= times
+    assert runs >= times, f"run {runs + 1}"
 
 @pytest.mark.parametrize("times", [0, %d])
 def test_fast(times):
@@ -52,6 +53,7 @@ def suite(place: Path, fast: int, slow: int) -> subprocess.CompletedProcess[str]
     (place / "plugins" / "module.py").write_text(MODULE)
     (place / "pyproject.toml").write_text(CONFIGURATION)
     (place / "tests" / "test_it.py").write_text(TESTS % (fast, slow))
+    (place / "tests" / "conftest.py").write_text(REASONS.read_text())
     programs = {"scripts/setup": SETUP, "venv/bin/python": PYTHON}
     programs |= dict.fromkeys(("venv/bin/ruff", "venv/bin/mypy"), "#!/bin/sh\n")
     programs["venv/bin/coverage"] = f'#!/bin/sh\nexec {sys.executable} -m coverage "$@"\n'
@@ -82,12 +84,13 @@ def test_what_passes_only_the_second_time_is_named_last(tmp_path: Path) -> None:
     (old / "lastfailed").write_text('{"tests/test_gone.py::test_gone": true}')
     ran = suite(tmp_path, 1, 1)
     *_, closing, last = ran.stdout.splitlines()
-    assert last == "tried once more: tests/test_it.py::test_fast[1] tests/test_it.py::test_slow"
+    why = "(AssertionError: run 1)"
+    assert last == f"tried once more: tests/test_it.py::test_fast[1] {why} tests/test_it.py::test_slow {why}"
     assert ran.returncode == 0 and "1 passed" in closing
 
 
 def test_what_fails_twice_is_named_and_the_suite_fails(tmp_path: Path) -> None:
     ran = suite(tmp_path, 2, 0)
-    failed = "tests/test_it.py::test_fast[2]"
-    assert ran.stdout.splitlines()[-1] == f"tried once more: {failed}; failed again: {failed}"
+    first, again = (f"tests/test_it.py::test_fast[2] (AssertionError: run {run})" for run in (1, 2))
+    assert ran.stdout.splitlines()[-1] == f"tried once more: {first}; failed again: {again}"
     assert ran.returncode == 1

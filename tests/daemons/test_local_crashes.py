@@ -288,7 +288,7 @@ def test_rows_that_no_reader_can_read_end_neither_the_daemon_nor_what_runs(batch
 
     change(f"UPDATE jobs SET command = 'no JSON', environment = '{{' WHERE job_id IN ({runs}, {waits})")
     change(f"INSERT OR REPLACE INTO reports VALUES ('{batch.job(runs).run}', '[')")
-    [next_one] = batch.submit("true")
+    [next_one] = batch.submit("true", wall=60)  # it ends before the larger one can start
     batch.await_state(ENDED, next_one)
     change(f"UPDATE jobs SET cores = 'many' WHERE job_id = {next_one}")
     change(f"UPDATE jobs SET cores = 'many' WHERE job_id = {runs}")

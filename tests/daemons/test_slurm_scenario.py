@@ -25,6 +25,7 @@ bin_dir = {tools}
 [agent]
 state_dir = {state}
 [reclaim]
+policy = least-waste
 grace = 1m
 margin = 20s
 min_age = 5s
