@@ -83,7 +83,9 @@ class DemoPool:
             )
         except subprocess.TimeoutExpired:
             raise DemoPoolError(f"drainwise local {action} did not come back within {_LONGEST:.0f} s") from None
-        if ran.returncode:
+        if ran.returncode == -signal.SIGINT:  # Ctrl-C came before it had its session: it has not begun
+            self._run(action, *words)
+        elif ran.returncode:
             raise DemoPoolError(f"drainwise local {action} ended with {ran.returncode}: {ran.stderr.strip()[-500:]}")
 
     def _put_away(self) -> None:
