@@ -109,8 +109,8 @@ def test_with_act_the_least_wasteful_are_ordered_whatever_is_owed_and_it_is_kept
     by = shown["request"]["by"]
     assert all(deadline <= by for _, deadline in kept.orders)
     happened = events(tmp_path)
-    [decision] = [event for event in happened if event["event"] == "decision"]
-    orders = [event for event in happened if event["event"] == "order"]
+    assert [event["event"] for event in happened] == ["pilots", "need", "decision", "order", "order"]
+    _, _, decision, *orders = happened
     [request] = decision["requests"]
     assert (request["name"], request["reason"], request["cores"], request["user"]) == (name, "the power", 16, "alice")
     assert {one["request"] for one in orders} == {name}

@@ -268,7 +268,7 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
         finally:
             pool.run(["kill", "-CONT", *late])
         seen = [half, *map(json.loads, looking.stdout)]
-    assert whole == held and whole >= 4 * JOB_CORES
+    assert whole == held and whole in {4 * JOB_CORES, 6 * JOB_CORES}, "without node3, or with it"
     assert isinstance(half, str), f"{half} cores of pilots are believed, and there are {whole}"
     assert "nodes are missing (node2.pool.test" in half
     assert seen[-1] == whole

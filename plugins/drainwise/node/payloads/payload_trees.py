@@ -106,17 +106,15 @@ def job_processes(
             if not _below(table, [pid], members):
                 return None
             escaped.append(pid)
-    forked = [pid for pid in roots if _is_forked(pid, table)]
+    forked = [pid for pid in roots if pid in members and _is_forked(pid, members[pid], table)]
     known = (tuple(pid for pid in pids if pid in members) for pids in (roots, escaped, forked))
     return JobProcesses(members, *known) if members else None
 
 
-def _is_forked(pid: int, table: ProcessTable) -> bool:
-    one = table.process(pid)
-    above = None if one is None else table.process(one.parent)
-    if one is None or above is None or one.name != above.name:
-        return False
-    return table.command_line(pid) == table.command_line(one.parent)
+def _is_forked(pid: int, one: SeenProcess, table: ProcessTable) -> bool:
+    above = table.process(one.parent)
+    same = above is not None and one.name == above.name
+    return same and table.command_line(pid) == table.command_line(one.parent)
 
 
 def _below(table: ProcessTable, roots: Iterable[int], members: dict[int, SeenProcess]) -> bool:
