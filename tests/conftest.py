@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from failure_reasons import pytest_terminal_summary
 from made_up_node import PYTHON, Node, Programs, install, public_directory, write
 
-__all__ = ["pytest_terminal_summary"]
+pytest_plugins = ["failure_reasons", "turns"]
 
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"

@@ -9,6 +9,7 @@ import pluggy
 import pytest
 
 import slurm_cluster
+import turns
 from condor_pool import RELEASES, CondorPool, DeadlineError, RootUnavailableError, obtain_root
 from local_batch import Batch
 from real_daemons import running_sites
@@ -72,8 +73,10 @@ _UNKNOWN = 100  # seconds
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Everything in this folder is marked `daemons`, and all that is so is grouped by what one worker should do.
+
+    What has no turn in this run is left out, unless it was asked for by its name.
 
     Around all such hooks: pytest-xdist reads the groups in one of them, and pytest puts together in another what shares
     a parameter.
@@ -83,6 +86,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
             item.add_marker(pytest.mark.daemons)
         if item.get_closest_marker("daemons") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(_group(item) if _is_here(item) else item.path.stem))
+    if config.args == config.getini("testpaths") and not config.getoption("--all-releases"):
+        items[:], others = turns.choose(items, turns.commits())
+        config.hook.pytest_deselected(items=others)
     yield
     items.sort(key=_turn)
 

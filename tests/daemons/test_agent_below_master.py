@@ -20,6 +20,7 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig
 from drainwise.siteconfig.schema import AgentSection
 
+pytestmark = pytest.mark.play
 ROOT = Path(__file__).parents[2]
 SITE = SiteConfig(agent=AgentSection(condor_master="yes"))
 LOG = "/var/log/agent.log"

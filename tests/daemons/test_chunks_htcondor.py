@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import chunk_pilots as pilots
 from acting_agent import acting_agent
 from condor_pool import CondorPool
 from condor_pool.ads import Ad
 from scenario import condor_site
 
+pytestmark = pytest.mark.play
 SUBMIT = """\
 executable = /usr/bin/python3
 transfer_executable = False

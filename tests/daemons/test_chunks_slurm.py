@@ -15,6 +15,7 @@ from drainwise.siteconfig import SiteConfig
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
 
+pytestmark = pytest.mark.play
 SITE_FILE = "[slurm]\nbin_dir = {tools}\n[agent]\nstate_dir = {state}\n"
 
 

@@ -25,6 +25,7 @@ from drainwise.htcondor.pool.slots import NO_UPDATE_HOOK
 from drainwise.pool.clocks import CLOCKS_DIFFER
 from scenario import condor_site
 
+pytestmark = pytest.mark.play
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 CORES, JOB_CORES = 8, 4
 CENTRAL = """\

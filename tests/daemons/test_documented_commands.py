@@ -16,6 +16,7 @@ import pytest
 from condor_pool import CondorPool
 from scenario import condor_site
 
+pytestmark = pytest.mark.play
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
 DOCUMENTS += tuple(one for one in sorted((ROOT / "docs").glob("*.md")) if one.name != "json.md")
@@ -511,12 +512,11 @@ def test_the_benchmark() -> None:
     assert ran.returncode in {0, 1} and "prepare hook" in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.in_turn("the main job on a pool")
 @pytest.mark.xdist_group("test_demonstration")
 def test_the_demonstration(release: str) -> None:
     """`scripts/demo htcondor` plays the scenario to its end."""
     command = [str(ROOT / "scripts" / "demo"), "htcondor", "--release", release]
-    if release != "trixie":
-        pytest.skip("the demonstration is the same on every release; the scenario's own tests run on all of them")
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.count("drained and left by itself") == 2

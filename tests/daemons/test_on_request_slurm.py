@@ -17,6 +17,7 @@ from drainwise.siteconfig import SiteConfig
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
+pytestmark = pytest.mark.play
 SITE_FILE = """\
 [slurm]
 bin_dir = {tools}

@@ -10,12 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 import chunk_pilots
 from acting_agent import acting_agent, journal_events
 from condor_pool import CondorPool
 from drainwise.pool.snapshot_json import snapshot_from_json
 from scenario import condor_site
 
+pytestmark = pytest.mark.play
 CORES, PILOTS, NODE_CORES, MEMORY = 8, 3, 24, 256
 BOBS = (1, 1, 1, 1, 4, 4)
 """The cores of bob's jobs: half of the node."""

@@ -24,6 +24,7 @@ from condor_jobs import scripted
 from condor_pool import CondorPool
 from typed_page import blocks_of, packages_named, unpack_wheels
 
+pytestmark = pytest.mark.play
 PAGE = "quickstart-htcondor.md"
 KINDS = {"trixie": "deb", "sid": "rpm"}
 READS = """\

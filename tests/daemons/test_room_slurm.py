@@ -20,6 +20,7 @@ from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
 from slurm_cluster import SlurmCluster, mixed_cluster
 
+pytestmark = pytest.mark.play
 GIB, HOUR = 1024, 3600
 SLEEP = "exec sleep 1000"
 FULL = {

@@ -12,6 +12,8 @@ import pytest
 from condor_pool import CondorPool
 from scenario import condor_site
 
+pytestmark = pytest.mark.play
+
 
 def told(pool: CondorPool, name: str) -> dict[str, str]:
     """What stood in the site's channels when a pilot left."""
@@ -24,6 +26,7 @@ def starts(pool: CondorPool, cluster: int) -> int:
     return found[0].integer("JobCurrentStartDate") if found else 0
 
 
+@pytest.mark.in_turn("the main job on a pool")
 def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
     """Nine pilots of alice, three jobs of bob: exactly the three that cost least leave, bob runs, old orders die.
 

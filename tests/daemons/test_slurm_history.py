@@ -16,6 +16,7 @@ import pytest
 
 from slurm_cluster import SlurmCluster
 
+pytestmark = pytest.mark.play
 ROOT = Path(__file__).parents[2]
 LIBRARY = "/usr/share/drainwise"
 LOG = "/srv/site.log"

@@ -19,6 +19,7 @@ from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 from use_case_document import commands_of
 
+pytestmark = pytest.mark.play
 SITE_FILE = """\
 [slurm]
 bin_dir = {tools}
