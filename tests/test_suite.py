@@ -72,9 +72,9 @@ def suite(place: Path, fast: int, slow: int) -> subprocess.CompletedProcess[str]
 
 def test_nothing_is_tried_once_more_where_nothing_fails(tmp_path: Path) -> None:
     ran = suite(tmp_path, 0, 0)
-    *_, closing, last = ran.stdout.splitlines()
+    *_, closing, parts, last = ran.stdout.splitlines()
     assert (ran.returncode, last) == (0, "tried once more: nothing"), ran.stdout + ran.stderr
-    assert "1 passed" in closing
+    assert "1 passed" in closing and re.fullmatch(r"fast part \d+ s; daemons part \d+ s; whole \d+ s", parts)
 
 
 def test_what_passes_only_the_second_time_is_named_last(tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def test_what_passes_only_the_second_time_is_named_last(tmp_path: Path) -> None:
     old.mkdir(parents=True)
     (old / "lastfailed").write_text('{"tests/test_gone.py::test_gone": true}')
     ran = suite(tmp_path, 1, 1)
-    *_, closing, last = ran.stdout.splitlines()
+    *_, closing, parts, last = ran.stdout.splitlines()
     why = "(AssertionError: run 1)"
     assert last == f"tried once more: tests/test_it.py::test_fast[1] {why} tests/test_it.py::test_slow {why}"
-    assert ran.returncode == 0 and "1 passed" in closing
+    assert ran.returncode == 0 and "1 passed" in closing and parts
 
 
 def test_what_fails_twice_is_named_and_the_suite_fails(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
-from condor_pool import layout
+from condor_pool import layout, reader
 from condor_pool.layout import DOMAIN, Node
 from condor_pool.logs import daemon_logs
 from condor_pool.roots import recipe_of
@@ -61,6 +63,18 @@ class PoolAccess(Site):
             write_file(self.root, f"{directory}/condor_config", text)
         environment = {name: value for name, value in os.environ.items() if "CONDOR" not in name.upper()}
         return {**environment, "CONDOR_CONFIG": f"{self.root}{directory}/condor_config"}
+
+    @functools.cached_property
+    def reader(self) -> reader.Reader:
+        """What reads the pool's slots and jobs; it ends with the pool."""
+        command = self.outside_command([sys.executable, "-m", "condor_pool.reader"])
+        scripts = os.path.dirname(os.path.dirname(os.path.abspath(reader.__file__)))
+        return reader.Reader(command, {**self.outside_env(), "PYTHONPATH": scripts})
+
+    def _end(self) -> None:
+        if "reader" in self.__dict__:
+            self.reader.end()
+        super()._end()
 
     def run_outside(
         self,

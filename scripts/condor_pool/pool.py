@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from condor_pool import furnish, layout
+from condor_pool import furnish, layout, reader
 from condor_pool.access import PoolAccess
 from condor_pool.ads import Ad, parse_ads
 from condor_pool.errors import CommandError
@@ -92,19 +92,16 @@ class CondorPool(PoolAccess):
 
     def queue(self, constraint: str = "True", attributes: Sequence[str] = ()) -> list[Ad]:
         """Ads of the jobs in the queue (all users'); all attributes unless some are named."""
-        return self._query(["condor_q", "-allusers"], constraint, attributes)
+        return self.reader.ads(reader.JOBS, constraint, attributes)
 
     def history(self, constraint: str = "True", attributes: Sequence[str] = ()) -> list[Ad]:
         """Ads of the jobs that have left the queue."""
-        return self._query(["condor_history"], constraint, attributes)
+        projection = ["-attributes", ",".join(attributes)] if attributes else []
+        return parse_ads(self.run(["condor_history", "-json", "-constraint", constraint, *projection]).stdout)
 
     def slots(self, constraint: str = "True", attributes: Sequence[str] = ()) -> list[Ad]:
         """Ads of the slots as the collector has them."""
-        return self._query(["condor_status"], constraint, attributes)
-
-    def _query(self, command: list[str], constraint: str, attributes: Sequence[str]) -> list[Ad]:
-        projection = ["-attributes", ",".join(attributes)] if attributes else []
-        return parse_ads(self.run([*command, "-json", "-constraint", constraint, *projection]).stdout)
+        return self.reader.ads(reader.SLOTS, constraint, attributes)
 
     # ---- configuration, daemons ----
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 
 import pluggy
 import pytest
@@ -19,57 +19,9 @@ from slurm_cluster import SlurmCluster
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # Without this one the suite has not shown anything; the others come and go with the archive.
 _NEEDED = "trixie"
-# About how many seconds a group takes of each release, where that is more than a minute: what takes longest begins
-# first, so that no worker is left alone with it in the end. Of a file of this folder that is not named it is not known.
-_SECONDS = {
-    "test_orders_on_pool": 540,
-    "test_scenario": 420,
-    "test_glidein_htcondor": 370,
-    "test_slurm_pool": 340,
-    "test_on_request_htcondor": 300,
-    "test_glidein_slurm": 280,
-    "test_documented_commands": 250,
-    "test_on_request_slurm": 250,
-    "test_node_side": 240,
-    "test_observer_htcondor": 300,
-    "test_config_on_pool": 210,
-    "test_observer_slurm": 200,
-    "test_dirac_slurm": 200,
-    "test_room_made_htcondor": 200,
-    "test_room_made_slurm": 200,
-    "test_demonstration": 190,
-    "test_identity_htcondor": 150,
-    "test_four_kinds_htcondor": 150,
-    "test_four_kinds_slurm": 150,
-    "test_quickstart_htcondor": 150,
-    "test_quickstart_slurm": 150,
-    "test_parts_asked_htcondor": 150,
-    "test_packages": 150,
-    "test_useful_orders_on_pool": 150,
-    "test_launch_htcondor": 150,
-    "test_local_demo_ends": 150,
-    "test_negotiator_users": 130,
-    "test_condor_view": 120,
-    "test_installing": 120,
-    "test_policies": 110,
-    "test_validation_condor": 110,
-    "test_installing_on_pool": 100,
-    "test_slurm_agent": 100,
-    "sge": 100,
-    "test_slurm_scenario": 90,
-    "test_open_need_htcondor": 90,
-    "test_round": 90,
-    "test_ansible": 75,
-    "test_floors": 60,
-    "test_agent_hostile": 75,
-    "test_useful_orders_slurm": 75,
-    "test_slurm_cluster": 70,
-    "test_defrag_htcondor": 70,
-    "test_suite": 70,
-}
 # The demonstration's promises are of seconds: it has its turn when the pools have gone.
 _QUIET = "test_local_demo"
-_UNKNOWN = 100  # seconds
+_UNKNOWN = 100  # seconds, of a group in this folder of which the last run of everything noted nothing
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -90,7 +42,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:], others = turns.choose(items, turns.commits())
         config.hook.pytest_deselected(items=others)
     yield
-    items.sort(key=_turn)
+    seconds = turns.last_run()["seconds"]
+    items.sort(key=lambda item: _place(item, seconds))
 
 
 def _is_here(item: pytest.Item) -> bool:
@@ -98,12 +51,12 @@ def _is_here(item: pytest.Item) -> bool:
     return str(item.path).startswith(_HERE + os.sep) and isinstance(item, pytest.Function)
 
 
-def _turn(item: pytest.Item) -> tuple[bool, int, str, str]:
-    """When the item's group has its turn; those of one release follow each other."""
+def _place(item: pytest.Item, seconds: Mapping[str, float]) -> tuple[bool, float, str, str]:
+    """Where the item's group stands: what takes longest begins first, so that no worker is left alone with it."""
     found = item.get_closest_marker("xdist_group")
-    name, _, release = str(found.args[0] if found else "").partition("-")
-    seconds = _SECONDS.get(name, _UNKNOWN if _is_here(item) else 0)
-    return name == _QUIET, -seconds, release, name
+    group = str(found.args[0] if found else "")
+    name, _, release = group.partition("-")
+    return name == _QUIET, -seconds.get(group, _UNKNOWN if _is_here(item) else 0), release, name
 
 
 def _group(item: pytest.Item) -> str:

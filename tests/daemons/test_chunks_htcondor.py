@@ -12,7 +12,7 @@ from condor_pool import CondorPool
 from condor_pool.ads import Ad
 from scenario import condor_site
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("chunks", "HTCondor")]
 SUBMIT = """\
 executable = /usr/bin/python3
 transfer_executable = False

@@ -15,7 +15,7 @@ from drainwise.siteconfig import SiteConfig
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("chunks", "Slurm")]
 SITE_FILE = "[slurm]\nbin_dir = {tools}\n[agent]\nstate_dir = {state}\n"
 
 

@@ -16,6 +16,7 @@ from drainwise.features import planned_shutdown
 from pilot_clients import PANDA_LOOK, PANDA_STOP, bring_panda_pilot, panda_pilot, panda_script, said, watching_script
 from scenario.condor_site import in_pool, in_pool_json, install
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("clients", "HTCondor")]
 RECLAIM = """\
 [reclaim]
 grace = 20m

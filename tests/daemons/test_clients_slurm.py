@@ -18,6 +18,7 @@ from pilot_clients import PANDA_LOOK, PANDA_STOP, bring_panda_pilot, panda_pilot
 from slurm_cluster import Job, SlurmCluster
 from slurm_site import SlurmSite
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("clients", "Slurm")]
 ROWS = {"alice": "name=JAliEn* user=alice", "panda": "comment=panda*"}
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), clients=ClientsSection(**ROWS))
 CORES, SECONDS, WINDING_DOWN = 4, 150.0, 60

@@ -25,7 +25,7 @@ from drainwise.htcondor.pool.slots import NO_UPDATE_HOOK
 from drainwise.pool.clocks import CLOCKS_DIFFER
 from scenario import condor_site
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("beside HTCondor's own tools", "condor view")]
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 CORES, JOB_CORES = 8, 4
 CENTRAL = """\

@@ -16,7 +16,7 @@ from drainwise.htcondor.setup.render import ROLES, render
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import SiteConfig, load
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("beside HTCondor's own tools", "defrag")]
 PLUGINS = Path(__file__).parents[2] / "plugins"
 GRACE = 7200  # [reclaim] grace, by default
 

@@ -17,6 +17,7 @@ from dirac_pilot import asked, bring_dirac, dirac_script, lives
 from drainwise.pilotad.observation import Observation, observation_in
 from scenario.condor_site import in_pool_json, install
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("DIRAC", "HTCondor")]
 RECLAIM = """\
 [reclaim]
 grace = 20m

@@ -19,6 +19,7 @@ from drainwise.siteconfig.client_section import ClientsSection
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("DIRAC", "Slurm")]
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), clients=ClientsSection(dirac="name=DIRAC*"))
 MINIMUM = 5000
 """Work (HS06 seconds) below which JobAgent fetches no further payload, after its first: its default."""

@@ -512,7 +512,7 @@ def test_the_benchmark() -> None:
     assert ran.returncode in {0, 1} and "prepare hook" in ran.stdout, ran.stdout + ran.stderr
 
 
-@pytest.mark.in_turn("the main job on a pool")
+@pytest.mark.in_turn("the main job on a pool", "demonstration")
 @pytest.mark.xdist_group("test_demonstration")
 def test_the_demonstration(release: str) -> None:
     """`scripts/demo htcondor` plays the scenario to its end."""

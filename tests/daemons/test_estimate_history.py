@@ -14,7 +14,7 @@ from drainwise.estimate.records.formats import read_as
 from drainwise.estimate.records.record import Finished, lines_in
 from slurm_cluster import SlurmCluster
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("history", "estimate history")]
 BURN = "import time\nwhile time.process_time() < 6: pass\n"
 SENT, MADE = 300_000, 1_200_000
 """Bytes that a job is sent, and that it makes."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from acting_agent import acting_agent
 from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
@@ -12,6 +14,7 @@ from four_kinds import ALL_CORES, PANDA, PAYLOAD, PROGRAM, Stage, assert_kills_l
 from pilot_clients import bring_panda_pilot, panda_pilot
 from scenario.condor_site import in_pool, install
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("four kinds", "HTCondor")]
 SECONDS = 240.0
 INTERVAL = 15  # seconds: the cron's period, the startd's and the collector's
 METRICS = "/var/lib/drainwise/drainwise.prom"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from acting_agent import acting_agent
 from brought_programs import copy_condor
 from condor_pool import obtain_root
@@ -16,6 +18,7 @@ from pilot_clients import bring_panda_pilot, panda_pilot
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("four kinds", "Slurm")]
 ROWS = {"alice": "name=JAliEn*", "panda": "comment=panda*"}
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), clients=ClientsSection(**ROWS))
 RELEASE = "trixie"

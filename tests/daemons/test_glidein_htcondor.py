@@ -15,7 +15,7 @@ from condor_pool import CondorPool
 from glidein_job import Payloads, finished, glidein_script
 from scenario.condor_site import in_pool, in_pool_json, install
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("glidein", "HTCondor")]
 RECLAIM = """\
 [reclaim]
 policy = least-waste

@@ -19,7 +19,7 @@ from glidein_job import Payloads, finished, glidein_script
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("glidein", "Slurm")]
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)))
 CONDOR = "trixie"
 """The release whose HTCondor the glidein brings, on each: Debian 12 has none."""

@@ -14,7 +14,7 @@ from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
 from scenario.condor_site import in_pool, in_pool_json, install
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("identity", "HTCondor")]
 RECLAIM = """\
 [reclaim]
 policy = least-waste

@@ -15,7 +15,7 @@ from drainwise.siteconfig import SiteConfig
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("identity", "Slurm")]
 SITE_FILE = """\
 [slurm]
 bin_dir = {tools}

@@ -20,6 +20,7 @@ from made_up_node import ad_text, job_attributes, machine_attributes
 from made_up_slurm_node import MadeUpJob
 from real_daemons.furnish import copy_tree, write_file
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("installing", "installing")]
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "install-wheel.md").read_text()
 CLONE = ("plugins", "condor_config.d", "prologs", "slurm", "systemd", "pyproject.toml", "README.md", "LICENSE")

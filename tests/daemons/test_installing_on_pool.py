@@ -23,7 +23,7 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.siteconfig import HTCondorSection, SiteConfig
 from scenario.condor_site import PACKAGE, place_tree
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("installing", "installing on pool")]
 SITE = SiteConfig(htcondor=HTCondorSection(cron_period=1, update_interval=2, initial_update_interval=1))
 SOON_VACATED = replace(SITE, htcondor=replace(SITE.htcondor, max_vacate_time=3))
 HOOKS = "/usr/local/libexec/site"

@@ -11,7 +11,7 @@ import launch_checks as checks
 from condor_pool import CondorPool
 from launch_on_site import USER, Accounted, LaunchOnSite, job
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("launch", "HTCondor")]
 ONE_RELEASE = pytest.mark.parametrize("release", ["trixie"], indirect=True)
 SPOOL = "/srv/central/spool/condor"
 LICENCE = (

@@ -16,6 +16,7 @@ from real_daemons.traces import host_state, namespace_of, processes_in
 from real_daemons.waiting import wait_for
 from sge_cluster import SgeCluster
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("launch", "Grid Engine")]
 FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+;(.+)\.[A-Za-z0-9_-]+")
 
 

@@ -13,7 +13,7 @@ import launch_checks as checks
 from launch_on_site import USER, Accounted, LaunchOnSite, job
 from slurm_cluster import SlurmCluster
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("launch", "Slurm")]
 FULL_NAME = re.compile(r"[A-Za-z0-9_.-]+:(.+)\.[A-Za-z0-9_-]+")
 # In the same place of both lists, so that all tests of one release come in the order in which they stand here.
 BOTH_RELEASES = pytest.mark.parametrize("slurm_release", ["trixie", "bookworm"], indirect=True)

@@ -11,7 +11,7 @@ from condor_jobs import TRANSFERRED, described
 from condor_pool import CondorPool
 from scenario import condor_site
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("negotiator", "whose users")]
 QUOTAS = """\
 GROUP_NAMES = group_pilots, group_bob
 GROUP_QUOTA_group_pilots = 16

@@ -17,7 +17,7 @@ from plain_job import claim, plain_pilot, used
 from real_daemons.errors import DeadlineError
 from scenario.condor_site import in_pool, install
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("observer", "HTCondor")]
 CORES, CLAIMED, SECONDS = 2, 8, 120.0
 METRICS = "/var/lib/drainwise/drainwise.prom"
 INTERVAL = 15  # seconds: the cron's period, the startd's and the collector's

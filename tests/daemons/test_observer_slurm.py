@@ -20,7 +20,7 @@ from plain_job import claim, ending_pilot, plain_pilot, used
 from slurm_cluster import SlurmCluster
 from slurm_site import SlurmSite
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("observer", "Slurm")]
 SITE = SiteConfig(features=FeaturesSection(hs06=Decimal(100)), observer=ObserverSection(contradictory_after=20))
 CORES, CLAIMED, SECONDS = 2, 8, 240.0
 INTERVAL = 90  # seconds: a look each minute, and the agent's rounds

@@ -14,7 +14,7 @@ from acting_agent import acting_agent, journal_events, wasted
 from condor_pool import CondorPool
 from scenario import condor_site
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("on request", "HTCondor")]
 SETTINGS = "period = 2s\n" + condor_site.RECLAIM  # of [agent], which comes before
 AHEAD, LATE = 100, 20  # seconds
 

@@ -16,7 +16,7 @@ from open_needs import replace_an_order
 from scenario import condor_site
 from useful_orders import Stage
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("open need", "HTCondor")]
 RECLAIM = """\
 [reclaim]
 policy = open-need

@@ -18,7 +18,7 @@ from open_needs import replace_an_order
 from slurm_cluster import DeadlineError, SlurmCluster
 from useful_orders import Stage
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("open need", "Slurm")]
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 SITE = """\

@@ -20,7 +20,7 @@ from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.pool.snapshot_json import snapshot_from_json
 from drainwise.siteconfig import load
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("parts", "partial return")]
 PLUGINS = Path(__file__).parents[2] / "plugins"
 ENVIRONMENT = {"PYTHONPATH": os.fspath(PLUGINS)}
 CORES = 8

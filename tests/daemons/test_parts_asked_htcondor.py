@@ -18,7 +18,7 @@ from condor_pool import CondorPool
 from drainwise.pool.snapshot_json import snapshot_from_json
 from scenario import condor_site
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("parts", "parts asked")]
 CORES, PILOTS, NODE_CORES, MEMORY = 8, 3, 24, 256
 BOBS = (1, 1, 1, 1, 4, 4)
 """The cores of bob's jobs: half of the node."""

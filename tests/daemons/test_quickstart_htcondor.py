@@ -24,7 +24,7 @@ from condor_jobs import scripted
 from condor_pool import CondorPool
 from typed_page import blocks_of, packages_named, unpack_wheels
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("quick start", "HTCondor")]
 PAGE = "quickstart-htcondor.md"
 KINDS = {"trixie": "deb", "sid": "rpm"}
 READS = """\

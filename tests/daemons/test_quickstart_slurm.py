@@ -20,7 +20,7 @@ from clean_machine import wheels_for
 from slurm_cluster import SlurmCluster
 from typed_page import blocks_of, packages_named, unpack_wheels
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("quick start", "Slurm")]
 PAGE = "quickstart-slurm.md"
 LOG, NODE = "/srv/site/log", "node1"
 OWN = {"Prolog": "/srv/site/prolog", "Epilog": "/srv/site/epilog", "TaskProlog": "/srv/site/task_prolog"}

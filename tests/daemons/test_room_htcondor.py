@@ -24,7 +24,7 @@ from drainwise.install.rendered_tree import write_tree
 from drainwise.siteconfig import load
 from scenario.condor_site import PACKAGE, place_tree
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("room", "HTCondor")]
 ENVIRONMENT = {"PYTHONPATH": str(Path(drainwise.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
 RETIREMENT = 1200
 SITE = f"""\

@@ -17,7 +17,7 @@ from condor_pool import CondorPool, DeadlineError
 from drainwise.siteconfig import load
 from useful_orders import Stage, asked, use_room_that_comes_back_in_pieces
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("room made", "HTCondor")]
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 DRAINED = "drain_only = yes\ngrace = 40s\nmargin = 5s"

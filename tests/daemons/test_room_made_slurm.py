@@ -15,7 +15,7 @@ import drainwise
 from slurm_cluster import DeadlineError, SlurmCluster, layout
 from useful_orders import Stage, asked, use_room_that_comes_back_in_pieces
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("room made", "Slurm")]
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 SITE = """\

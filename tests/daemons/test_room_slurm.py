@@ -20,7 +20,7 @@ from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
 from slurm_cluster import SlurmCluster, mixed_cluster
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("room", "Slurm")]
 GIB, HOUR = 1024, 3600
 SLEEP = "exec sleep 1000"
 FULL = {

@@ -26,7 +26,7 @@ def starts(pool: CondorPool, cluster: int) -> int:
     return found[0].integer("JobCurrentStartDate") if found else 0
 
 
-@pytest.mark.in_turn("the main job on a pool")
+@pytest.mark.in_turn("the main job on a pool", "tests")
 def test_the_cheapest_pilots_give_their_cores_back(release: str) -> None:
     """Nine pilots of alice, three jobs of bob: exactly the three that cost least leave, bob runs, old orders die.
 
@@ -107,6 +107,7 @@ def negotiating_pool(release: str) -> Iterator[CondorPool]:
         yield pool
 
 
+@pytest.mark.in_turn("negotiator", "whose slots")
 def test_the_negotiator_takes_the_least_wasteful_slots(negotiating_pool: CondorPool) -> None:
     """With the pure-configuration policy the under-quota group gets its quota from the slots of least kill waste."""
     pool = negotiating_pool

@@ -16,7 +16,7 @@ import pytest
 
 from slurm_cluster import SlurmCluster
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("history", "slurm history")]
 ROOT = Path(__file__).parents[2]
 LIBRARY = "/usr/share/drainwise"
 LOG = "/srv/site.log"

@@ -15,6 +15,7 @@ from condor_pool import CondorPool, DeadlineError
 from drainwise.siteconfig import load
 from useful_orders import Stage, asked, give_a_large_pilot_for_a_small_job, pause_the_demand_of_a_job_that_cannot_start
 
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("useful orders", "HTCondor")]
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 SITE = """\

@@ -15,7 +15,7 @@ import drainwise
 from slurm_cluster import DeadlineError, SlurmCluster
 from useful_orders import Stage, give_a_large_pilot_for_a_small_job, pause_the_demand_of_a_job_that_cannot_start
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("useful orders", "Slurm")]
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 SITE = """\

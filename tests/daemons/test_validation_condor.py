@@ -16,7 +16,7 @@ import pytest
 from condor_pool import CondorPool
 from made_up_request import EVENT, made_up_request
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("validation", "validation condor")]
 ROOT = Path(__file__).parents[2]
 PACKAGES = "/opt/validation"
 TAG = "DrainwiseLaunchTag"

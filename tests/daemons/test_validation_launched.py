@@ -17,7 +17,7 @@ from real_daemons import Site
 from sge_cluster import SgeCluster
 from slurm_cluster import SlurmCluster
 
-pytestmark = pytest.mark.play
+pytestmark = [pytest.mark.play, pytest.mark.in_turn("validation", "validation launched")]
 ROOT = Path(__file__).parents[2]
 PACKAGES = "/srv/validation"
 USER = "alice"

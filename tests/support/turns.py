@@ -1,8 +1,9 @@
-"""Which tests on daemons one submission runs: plays on one release in turn, one test in turn of a group, and tests of
-what brings the daemons up where that has changed. `--all-releases` runs everything.
+"""Which tests on daemons one submission runs: plays on one release in turn, of some groups of tests one member in turn
+(the same play on HTCondor or on Slurm, say), and tests of what brings the daemons up where that has changed.
+`--all-releases` runs everything.
 
-The turn is the number of commits, so that the next submission looks at the other release, and a rerun of the same
-commit at the same one.
+The turn is the number of commits, so that the next submission looks at another release, and a rerun of the same commit
+at the same one.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ import hashlib
 import json
 import subprocess
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PASSED = ROOT / "tests" / "daemons" / "passed.json"
-RELEASE_FIXTURES = ("release", "slurm_release")
+LAST_RUN = ROOT / "tests" / "daemons" / "last_run.json"
+"""What the last run of everything noted: see `last_run`."""
+RELEASES = ("release", "slurm_release", "system")
+"""Fixtures whose parameter is the release of something."""
 _OUTCOMES = ("passed", "failed", "error")
+_SHORT = 20  # seconds; a group of tests that takes no longer may begin at any time
 
 LOOKS_AT = {
     "tests/daemons/test_condor_pool.py": ("scripts/real_daemons", "scripts/condor_pool"),
@@ -52,68 +57,79 @@ def fingerprint(paths: Iterable[str], root: Path = ROOT) -> str:
     return digest.hexdigest()[:16]
 
 
+def last_run() -> dict[str, dict[str, Any]]:
+    """What the last run of everything noted.
+
+    `passed`: for each file of LOOKS_AT that passed, the checksum of what it looks at. `seconds`: how long each group of
+    tests took that one worker does, where that is long.
+    """
+    noted: dict[str, dict[str, Any]] = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
+    return {"passed": noted.get("passed", {}), "seconds": noted.get("seconds", {})}
+
+
 def unchanged() -> set[str]:
     """The files of LOOKS_AT that passed with what they look at, as it is now."""
-    known = json.loads(PASSED.read_text()) if PASSED.exists() else {}
+    known = last_run()["passed"]
     return {file for file, paths in LOOKS_AT.items() if known.get(file) == fingerprint([*paths, file])}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """After a run of everything: note which files of LOOKS_AT passed, and with what."""
-    if not config.getoption("--all-releases"):
+    """After a run of everything: note what the next ones want to know."""
+    if not config.getoption("--all-releases") or config.args != config.getini("testpaths"):
         return
-    seen = {kind: {one.nodeid.partition("::")[0] for one in terminalreporter.getreports(kind)} for kind in _OUTCOMES}
-    known = json.loads(PASSED.read_text()) if PASSED.exists() else {}
-    for file in seen["passed"] & set(LOOKS_AT) - seen["failed"] - seen["error"]:
-        known[file] = fingerprint([*LOOKS_AT[file], file])
-    PASSED.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+    reports = {kind: terminalreporter.getreports(kind) for kind in ("", *_OUTCOMES)}
+    files = {kind: {one.nodeid.partition("::")[0] for one in reports[kind]} for kind in _OUTCOMES}
+    seconds: dict[str, float] = {}
+    for one in [one for kind in reports.values() for one in kind]:
+        _, grouped, group = one.nodeid.rpartition("@")
+        if grouped:
+            seconds[group] = seconds.get(group, 0.0) + one.duration
+    noted = last_run()
+    for file in files["passed"] & set(LOOKS_AT) - files["failed"] - files["error"]:
+        noted["passed"][file] = fingerprint([*LOOKS_AT[file], file])
+    noted["seconds"].update({group: round(took) for group, took in seconds.items() if took > _SHORT})
+    LAST_RUN.write_text(json.dumps(noted, indent=1, sort_keys=True) + "\n")
 
 
-def has_its_turn(item: pytest.Item, turn: int, groups: dict[str, list[str]], settled: set[str]) -> bool:
+def has_its_turn(item: pytest.Item, turn: int, groups: Mapping[str, Sequence[str]], settled: Collection[str]) -> bool:
     """Whether a submission whose turn this is runs the test.
 
-    groups: the names of the tests of each group of `in_turn`. settled: see `unchanged`.
+    groups: the members of each group of `in_turn`. settled: see `unchanged`.
     """
     file = item.nodeid.partition("::")[0]
     if file in settled:
         return False
-    group = item.get_closest_marker("in_turn")
-    if group is not None:
-        names = groups[group.args[0]]
-        if _plain_name(item) != names[turn // 2 % len(names)]:
+    for mark in item.iter_markers("in_turn"):
+        group, member = mark.args
+        if _of_turn(groups[group], turn, group) != member:
             return False
     if item.get_closest_marker("play") is None:
         return True
-    return all(release == _of_turn(releases, turn + zlib.crc32(file.encode())) for release, releases in _releases(item))
+    return all(_of_turn(releases, turn // 2, file) == release for release, releases in _releases(item))
 
 
 def choose(items: Sequence[pytest.Item], turn: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Divide the tests into those that have their turn and the others."""
-    groups: dict[str, list[str]] = {}
+    members: dict[str, set[str]] = {}
     for item in items:
-        marker = item.get_closest_marker("in_turn")
-        if marker is not None:
-            names = groups.setdefault(marker.args[0], [])
-            names += [name for name in [_plain_name(item)] if name not in names]
-    settled = unchanged()
+        for mark in item.iter_markers("in_turn"):
+            members.setdefault(mark.args[0], set()).add(mark.args[1])
+    groups, settled = {group: sorted(names) for group, names in members.items()}, unchanged()
     chosen = [item for item in items if has_its_turn(item, turn, groups, settled)]
     kept = set(chosen)
     return chosen, [item for item in items if item not in kept]
 
 
-def _of_turn(releases: Sequence[str], turn: int) -> str:
-    return releases[turn % len(releases)]
-
-
-def _plain_name(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
+def _of_turn(names: Sequence[str], turn: int, what: str) -> str:
+    """The one whose turn it is; not all groups and files are at the same place."""
+    return names[(turn + zlib.crc32(what.encode())) % len(names)]
 
 
 def _releases(item: pytest.Item) -> list[tuple[str, tuple[str, ...]]]:
     """The release of each batch system that a test runs on, with those on which it could run."""
     assert isinstance(item, pytest.Function)
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    return [(str(parameters[name]), _all_of(item, name)) for name in RELEASE_FIXTURES if name in parameters]
+    return [(str(parameters[name]), _all_of(item, name)) for name in RELEASES if name in parameters]
 
 
 def _all_of(item: pytest.Function, name: str) -> tuple[str, ...]:
@@ -121,5 +137,4 @@ def _all_of(item: pytest.Function, name: str) -> tuple[str, ...]:
     for mark in item.iter_markers("parametrize"):
         if mark.args[0] == name:
             return tuple(map(str, mark.args[1]))
-    definition = item._fixtureinfo.name2fixturedefs[name][-1]
-    return tuple(map(str, definition.params or ()))
+    return tuple(map(str, item._fixtureinfo.name2fixturedefs[name][-1].params or ()))
