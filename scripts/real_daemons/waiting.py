@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 STALLS = 3
 """How many times as long as on an idle machine anything may take: a limit costs time only where it is reached."""
-_FIRST_PAUSE, _LONGEST_PAUSE, _SELDOM = 0.02, 0.2, 1.0  # seconds
+_FIRST_PAUSE, _LONGEST_PAUSE, _SELDOM = 0.02, 0.2, 2.5  # seconds
 _TIMES = 2  # a look that takes long, as a command does, is followed by a pause so many times as long, up to _SELDOM
 
 

@@ -495,7 +495,8 @@ def test_commands_of_the_simulation(installed: str, tmp_path: Path) -> None:
     (tmp_path / "traces").symlink_to(ROOT / "traces")
     environment = {"PATH": f"{installed}/bin:/usr/bin:/bin", "PYTHONPATH": installed}
     [command] = [one for one in THE_SIMULATION if "--html" in one]
-    words = [sys.executable, "-m", *shlex.split(command), "--moments", "2", "--replications", "2", "--step", "1h"]
+    less = ["--moments", "1", "--replications", "2", "--step", "2h", "--policies", "least-waste,youngest-first"]
+    words = [sys.executable, "-m", *shlex.split(command), *less]
     ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and ran.stdout and not ran.stderr, f"{command}: {ran.stdout}{ran.stderr}"
     assert "</html>" in (tmp_path / "simulation.html").read_text()

@@ -28,7 +28,7 @@ LASTS = 7200
 PROGRAM, PANDA = "/usr/share/payload.py", "/usr/share/panda-pilot"
 WARM = 6
 """Payloads of the plain pilot that end before its others begin: the agent learns from five."""
-LEAST = 8.0
+LEAST = 6.0
 """CPU seconds that each pilot has used before it is killed."""
 
 PAYLOAD = """\
@@ -37,7 +37,8 @@ import os, sys, time
 name, rest = sys.argv[1], float(sys.argv[2])
 begun = time.time()
 while True:
-    for _ in range(1500000):
+    until = time.process_time() + 0.08
+    while time.process_time() < until:
         pass
     with open(name + ".new", "w") as stream:
         stream.write(f"{begun} {time.time()} {time.process_time()}")
@@ -66,7 +67,7 @@ def four_kinds(home: str) -> dict[str, Kind]:
     def work(name: str, rest: float) -> str:
         return f"python3 {PROGRAM} {home}/{name} {rest}"
 
-    warm = "\n".join(f'{work(f"warm{number}", 0.6)} & warm="$warm $!"' for number in range(WARM))
+    warm = "\n".join(f'{work(f"warm{number}", 0.8)} & warm="$warm $!"' for number in range(WARM))
     plain = f"""\
 until [ -e {home}/go-on ]; do
 warm=
@@ -88,11 +89,11 @@ wait
             "glidein",
             "published",
         ),
-        "panda": Kind(CORES, panda_script(PANDA, f"{home}/life", LASTS, work("panda", 0.15)), "observed", "learned"),
+        "panda": Kind(CORES, panda_script(PANDA, f"{home}/life", LASTS, work("panda", 0.3)), "observed", "learned"),
         # The name of a process that a script is comes from the script's file.
         "alice": Kind(
             CORES,
-            f"ln -s {PROGRAM} java\n./java {home}/alice 0.4 alien.site.JobWrapper &\nwait\n",
+            f"ln -s {PROGRAM} java\n./java {home}/alice 0.3 alien.site.JobWrapper &\nwait\n",
             "observed",
             "learned",
         ),

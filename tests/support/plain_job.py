@@ -1,16 +1,14 @@
 """A plain pilot that nobody changed: a shell script that runs two payloads.
 
-They work now and then, as a machine that is busy lets them, and write what they have used so far."""
+Each works for about a sixth of the time, since several pools share a machine, and writes what it has used so far."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 PYTHON = (
-    r"import sys,time\nwhile True:\n for _ in range(1200000): pass\n"
-    r" print(time.process_time(),file=open(sys.argv[1],'a'))\n time.sleep(0.1)\n"
+    r"import sys,time\nwhile True:\n until=time.process_time()+0.04\n while time.process_time()<until: pass\n"
+    r" print(time.process_time(),file=open(sys.argv[1],'a'))\n time.sleep(0.2)\n"
 )
-SHELL = 'while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; times >> "$1"; sleep 0.1; done'
+SHELL = 'while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; times >> "$1"; sleep 0.2; done'
 
 
 def plain_pilot(place: str, seconds: int, between: int = 0) -> str:
@@ -61,22 +59,3 @@ CAN_POSTPONE_LAST_JOB = True
 END
 mv .pilot.ad.new .pilot.ad)
 """
-
-
-def used(place: Path) -> float:
-    """Return the CPU seconds that both payloads have used, as they wrote last."""
-    python, shell = (_lines(place / name) for name in ("python.cpu", "shell.cpu"))
-    # `times` prints the shell's own times, and those of its children below.
-    own = [minutes(one) for one in shell[-2 - len(shell) % 2].split()] if len(shell) > 1 else []
-    return float(python[-1] if python else 0) + sum(own)
-
-
-def minutes(text: str) -> float:
-    """Return the seconds of `0m1.230000s`."""
-    whole, _, seconds = text.rstrip("s").partition("m")
-    return 60 * int(whole) + float(seconds)
-
-
-def _lines(file: Path) -> list[str]:
-    """Return the lines that were written in whole."""
-    return file.read_text().split("\n")[:-1] if file.exists() else []
