@@ -1,4 +1,4 @@
-"""A plain pilot that nobody changed, in a job of a real Slurm cluster, is seen live. What a kill of it loses: `four_kinds`."""
+"""A plain pilot that nobody changed, in a job of a real Slurm cluster, is seen live. What a kill loses: `four_kinds`"""
 
 from __future__ import annotations
 
