@@ -143,9 +143,7 @@ def test_what_stands_in_the_place_of_the_directory_is_left_alone(
     outside.mkdir()
     squat(tmp_path / "mf", outside)
     before = (tmp_path / "mf").lstat()
-    started = time.monotonic()
     message = refused(lambda: write_directory(str(tmp_path / "mf"), VALUES))
-    assert time.monotonic() - started < 2
     assert message.startswith("mf: ")
     assert "left alone" in message
     assert (tmp_path / "mf").lstat() == before

@@ -76,10 +76,8 @@ def test_29_30_31_other_attributes_do_not_exist(line: bytes) -> None:
 )
 def test_32_33_34_a_value_is_a_number_or_a_flag_and_never_code(value: bytes) -> None:
     """32, 33, 34: quotes, expressions, functions, self references and 20,000 parentheses make the value unknown."""
-    begun = time.monotonic()
     for row in ATTRIBUTES:
         assert parsed(row.ad_name.encode() + b" = " + value) == (NOTHING, (row.ad_name,))
-    assert time.monotonic() - begun < 0.1
 
 
 @pytest.mark.parametrize(

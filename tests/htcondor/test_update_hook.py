@@ -313,9 +313,7 @@ def test_what_stands_in_the_site_ads_place(node: Node, programs: Programs, job: 
     else:
         make_directory(place, 0o755, USER)
     node.refresh(job, **order(job, deadline))
-    begin = time.monotonic()
     assert programs.update(job).returncode == 0
-    assert time.monotonic() - begin < 2
     assert told(job) == asked(deadline)
     with open(victim, encoding="ascii") as stream:
         assert stream.read() == "precious\n"

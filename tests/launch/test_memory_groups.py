@@ -92,10 +92,9 @@ def test_processes_are_summed_and_the_whole_job_is_ended_and_said_so(machine: Ma
     line = (
         f"{takes(70, 'one')} & until test -e one; do sleep 0.01; done; setsid {takes(70, 'two')} & wait; wait; sleep 60"
     )
-    begin = time.monotonic()
     state = machine.end_of(machine.start("sum", line, 100))
     assert (state.state, state.why) == (DONE, "used more than its memory of 100 MB") and state.code > 0
-    assert (machine.directory / "one").exists() and time.monotonic() - begin < PATIENCE
+    assert (machine.directory / "one").exists()
 
 
 def test_one_whose_child_was_killed_for_its_memory_has_not_succeeded(machine: Machine) -> None:

@@ -86,7 +86,7 @@ def test_term_then_kill(tmp_path: Path) -> None:
         "tidy": (0, "deadline"),
         "stubborn": (-9, "deadline"),
     }
-    assert 0.2 <= time.time() - began < 2
+    assert time.time() - began >= 0.2
     assert (tmp_path / "payloads/tidy/stdout").read_text() == "tidied\n"
     assert processes.next_kill is None and processes.reap(time.time()) == [] and children() == []
 

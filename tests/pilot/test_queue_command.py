@@ -118,9 +118,7 @@ def test_lines_that_are_no_payloads(tmp_path: Path) -> None:
 def test_a_command_that_prints_rubbish_without_end(tmp_path: Path) -> None:
     """A few lines of log, then it is not read any more, and each look comes to an end."""
     queue = Queue(tmp_path, "yes rubbish")
-    began = time.monotonic()
     queue.read()
-    assert time.monotonic() - began < 5
     assert not queue.view.more_may_come() and len(queue.said) == NAMED_LINES + 1
     assert f"{BAD_LINES} lines in a row" in queue.said[-1]
     queue.end()
@@ -146,12 +144,11 @@ def test_at_most_a_thousand_are_read_ahead(tmp_path: Path) -> None:
 def test_what_stands_in_the_pipe_is_not_lost(tmp_path: Path) -> None:
     """The pilot ends while the command has printed more: whole lines are written down, half a line is not."""
     queue = Queue(
-        tmp_path, f"printf '%s\\n' '{line(name='a')}' '{line(name='b')}'; printf '{{\"name\":'; touch printed; sleep 60"
+        tmp_path,
+        f"printf '%s\\n' '{line(name='a')}' '{line(name='b')}'; printf '{{\"name\":'; touch printed; sleep inf",
     )
     wait_until((tmp_path / "printed").exists, "the command has printed")
-    began = time.monotonic()
     queue.end()
-    assert time.monotonic() - began < 2
     assert [payload.name for payload in queue.requeued()] == ["a", "b"]
 
 

@@ -97,12 +97,10 @@ def test_users_do_not_wait_for_each_other() -> None:
 
     def slow(send: Send) -> None:
         send(b"first\nhalf")
-        time.sleep(60)
+        signal.pause()
 
     users = Users()
-    begun = time.monotonic()
     outcomes = users.run({ALICE: slow, BOB: lambda send: send(b"all\n")}, 0.5)
-    assert time.monotonic() - begun < 2
     assert outcomes[BOB].lines == (b"all",) and outcomes[BOB].fault == ""
     assert outcomes[ALICE].lines == (b"first",) and "in time" in outcomes[ALICE].fault
     assert users.lost(ALICE.uid) == 0, "it is reaped"
