@@ -11,11 +11,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from drainwise.slurm.node.status_mount import own_mounts
+from real_daemons.waiting import wait_for
 
 PYTHON = "/usr/bin/python3"
 HOST = "node1.pool.test"
@@ -194,13 +195,7 @@ def make_directory(path: str, mode: int, uid: int) -> None:
 
 def wait_for_command_line(pid: int) -> None:
     """Wait until a new process shows its command line: the kernel fills it in a moment after the exec."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            if stream.read():
-                return
-        time.sleep(0.001)
-    raise TimeoutError(f"process {pid} shows no command line")
+    wait_for(lambda: Path(f"/proc/{pid}/cmdline").read_bytes(), what=f"the command line of process {pid}")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 
-from apart import apart, wait_until
+from apart import apart
 from drainwise.common.process_tree import adopt_orphans, die_with_parent, kill_all_below, lead_group
 from drainwise.common.processes import children
+from real_daemons.waiting import wait_for
 
 
 @apart
@@ -17,7 +18,7 @@ def test_orphans_come_to_the_pilot_and_all_can_be_ended() -> None:
     assert adopt_orphans()
     script = "setsid env -i sh -c 'sleep 61 & setsid sleep 62' & setsid sleep 63 & exit 0"
     assert subprocess.run(["sh", "-c", script], check=True).returncode == 0
-    wait_until(lambda: len(children()) == 2, "both orphans are ours")
+    wait_for(lambda: len(children()) == 2, what="both orphans are ours")
     assert kill_all_below(1e6) == []
     assert children() == []
 
@@ -42,7 +43,7 @@ def test_a_payload_dies_with_its_pilot() -> None:
         except OSError:
             return True
 
-    wait_until(gone, "the payload is gone")
+    wait_for(gone, what="the payload is gone")
 
 
 @apart

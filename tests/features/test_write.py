@@ -18,6 +18,7 @@ import pytest
 
 from drainwise.facts.errors import FeatureError
 from drainwise.features.write import update_directory, write_directory
+from real_daemons.waiting import wait_for
 
 if TYPE_CHECKING:
     from tests.features.conftest import Attack
@@ -368,13 +369,6 @@ def test_closed_standard_streams_do_no_harm(tmp_path: Path, attack: Attack) -> N
 
 
 # --- timing ---------------------------------------------------------------------------------------------------------
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def has_more_than(directory: Path, count: int) -> bool:

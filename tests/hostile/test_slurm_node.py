@@ -25,6 +25,7 @@ from drainwise.siteconfig import FeaturesSection, SiteConfig
 from drainwise.slurm.node.status_mount import unmount
 from made_up_node import PYTHON, Ran, make_directory, public_directory, run_as, write
 from made_up_slurm_node import MadeUpJob, SlurmNode, install
+from real_daemons.waiting import wait_for
 
 pytestmark = [
     pytest.mark.daemons,  # attacks take their time
@@ -246,10 +247,7 @@ def attacker(place: str, attack: str) -> int:
     actions = [(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)]
     command = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", PYTHON, "-c", program]
     pid = os.posix_spawnp("setpriv", command, dict(os.environ), file_actions=actions)
-    deadline = time.monotonic() + 20
-    while not os.listdir(place):
-        assert time.monotonic() < deadline, "the attack does not begin"
-        time.sleep(0.001)
+    wait_for(lambda: os.listdir(place), what="the attack")
     return pid
 
 

@@ -35,6 +35,7 @@ from made_up_node import (
     run_as,
     write,
 )
+from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
@@ -337,7 +338,8 @@ def test_returned_cores_name_their_run_and_the_time(node: Node, programs: Progra
         assert piece.ad["PilotReturnedBy"] == piece.ad["PilotReportedBy"] == f"{pilot.job_id}@{pilot.started}"
         assert piece.ad["PilotLendsNoMore"] == classad2.Value.Undefined
         assert piece.ad["PilotReturnedAt"] == pytest.approx(time.time(), abs=30)
-        time.sleep(1)
+        told = int(time.time())
+        wait_for(lambda: int(time.time()) > told, what="another time to tell")  # noqa: B023 - called at once
 
 
 @pytest.mark.parametrize(
@@ -411,8 +413,7 @@ def test_a_node_says_since_when_it_takes_orders(node: Node, programs: Programs) 
     placed = int(os.stat(drop_in).st_ctime)
     knobs = [*KNOBS, "--config-dirs", f"/nowhere, {node.base}"]
     assert node_word(node, programs, *knobs) == (placed, {})
-    while time.time() < placed + 1:  # a file's time has whole seconds
-        time.sleep(0.05)
+    wait_for(lambda: time.time() >= placed + 1, what="the next second, which is what a file's time has")
     write(drop_in, "again", 0)
     assert node_word(node, programs, *knobs) == (placed, {})
     assert node_word(node, programs, *knobs, "--hooks", "SITE")[0] == 0

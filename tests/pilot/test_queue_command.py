@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from apart import PATIENCE, apart, wait_until
+from apart import PATIENCE, apart
 from drainwise.common.process_tree import adopt_orphans
 from drainwise.common.processes import children
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.payload import Payload, parse_payload
 from drainwise.pilot.queues.command import BAD_LINES, NAMED_LINES, READ_AHEAD, CommandQueue
 from drainwise.pilot.queues.records import EndedPayload
+from real_daemons.waiting import wait_for
 
 
 class Queue:
@@ -51,7 +52,7 @@ class Queue:
 
     def end(self) -> None:
         self.view.close(2.0)
-        wait_until(lambda: os.waitpid(self.view.pid, os.WNOHANG)[0], "the command's end")
+        wait_for(lambda: os.waitpid(self.view.pid, os.WNOHANG)[0], what="the command's end")
 
 
 def line(**keys: object) -> str:
@@ -147,7 +148,7 @@ def test_what_stands_in_the_pipe_is_not_lost(tmp_path: Path) -> None:
         tmp_path,
         f"printf '%s\\n' '{line(name='a')}' '{line(name='b')}'; printf '{{\"name\":'; touch printed; sleep inf",
     )
-    wait_until((tmp_path / "printed").exists, "the command has printed")
+    wait_for((tmp_path / "printed").exists, what="the command has printed")
     queue.end()
     assert [payload.name for payload in queue.requeued()] == ["a", "b"]
 
@@ -158,7 +159,7 @@ def test_a_command_that_fails(tmp_path: Path) -> None:
     queue = Queue(tmp_path, "echo why >&2; exit 3")
     queue.view.gone(3)
     assert queue.said == ["payload command: ended with 3; see payload-command.stderr"]
-    wait_until(lambda: (tmp_path / "payload-command.stderr").read_text() == "why\n", "its words")
+    wait_for(lambda: (tmp_path / "payload-command.stderr").read_text() == "why\n", what="its words")
     queue.end()
     other = Queue(tmp_path, "sleep 60")
     other.end()
@@ -171,9 +172,9 @@ def test_the_command_dies_with_the_pilot(tmp_path: Path) -> None:
     """Its whole group gets TERM when the pilot ends."""
     adopt_orphans()
     queue = Queue(tmp_path, "sleep 60 & touch ready; sleep 60 | cat")
-    wait_until((tmp_path / "ready").exists, "a group of several")
+    wait_for((tmp_path / "ready").exists, what="a group of several")
     queue.end()
-    wait_until(lambda: not children() or not os.waitpid(-1, os.WNOHANG), "nobody is left")
+    wait_for(lambda: not children() or not os.waitpid(-1, os.WNOHANG), what="nobody is left")
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:

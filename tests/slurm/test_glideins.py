@@ -16,6 +16,7 @@ from drainwise.slurm.node_agent.jobs import Key, NodeJob
 from drainwise.slurm.node_agent.observed_jobs import ObservedJobs
 from drainwise.slurm.node_agent.user_tasks import GLIDEIN_PERIOD
 from made_up_node import make_directory, public_directory, write
+from real_daemons.waiting import wait_for
 
 from .agent_host import ALICE, BOB, AgentHost
 
@@ -56,9 +57,7 @@ class Glideins:
         )
         self.processes.append(process)
         name = Path(f"/proc/{process.pid}/comm")
-        end = time.monotonic() + 10
-        while name.read_text() != "condor_startd\n" and time.monotonic() < end:
-            time.sleep(0.001)
+        wait_for(lambda: name.read_text() == "condor_startd\n")
 
     def used(self, number: int) -> tuple[str, float | None] | None:
         """What is published of a job after a round: its standing and its cores in use."""
