@@ -261,12 +261,11 @@ def test_a_directory_swapped_for_a_link_in_a_loop_never_leads_outside(sandbox: P
 
     def write() -> set[str]:
         outcomes: set[str] = set()
-        deadline = time.monotonic() + 10
-        while len(outcomes) < 2 or time.monotonic() < deadline - 9.5:
-            if time.monotonic() > deadline:
-                break
+        writes = 0
+        while len(outcomes) < 2 or writes < 500:
+            writes += 1
             try:
-                update_directory(str(target), {"total_cpu": str(time.monotonic_ns())})
+                update_directory(str(target), {"total_cpu": f"{writes}"})
                 outcomes.add("written")
             except FeatureError:
                 outcomes.add("refused")
@@ -423,9 +422,9 @@ def test_a_reader_never_sees_a_torn_or_missing_value(tmp_path: Path, attack: Att
         update_directory(directory, {"job_id": values[count % 2]})
 
     with attack.looping(rewrite):
-        deadline = time.monotonic() + 10
-        while len(seen) < 2 or time.monotonic() < deadline - 9.7:
-            assert time.monotonic() < deadline
+        reads = 0
+        while len(seen) < 2 or reads < 2000:
+            reads += 1
             seen.add((tmp_path / "mf/job_id").read_text())
     assert seen == {f"{value}\n" for value in values}
 

@@ -6,12 +6,11 @@ import json
 import os
 import select
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from apart import PATIENCE, apart
+from apart import apart
 from drainwise.common.process_tree import adopt_orphans
 from drainwise.common.processes import children
 from drainwise.facts.errors import UsageError
@@ -30,8 +29,7 @@ class Queue:
 
     def read(self) -> None:
         """Look until the command has no more to say."""
-        deadline = time.monotonic() + PATIENCE / 2
-        while self.view.more_may_come() and time.monotonic() < deadline:
+        while self.view.more_may_come():
             descriptor = self.view.fileno()
             if descriptor is None:
                 return
