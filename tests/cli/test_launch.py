@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import sqlite3
 import subprocess
@@ -480,7 +481,7 @@ def test_what_cannot_be_launched_is_refused_before_anything_starts(
 
 
 def test_a_terminal_shows_a_bar_with_the_eta(file: Path) -> None:
-    path = write(file, job("a", "sleep 0.5", expected=100), job("b", "true", "a"))
+    path = write(file, job("a", "sleep 0.5", expected=1000), job("b", "true", "a"))
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         command(path), env={**ENVIRONMENT, "TERM": "xterm"}, stderr=theirs, stdout=subprocess.PIPE
@@ -497,4 +498,4 @@ def test_a_terminal_shows_a_bar_with_the_eta(file: Path) -> None:
         seen += piece
     os.close(ours)
     assert process.communicate(timeout=PATIENCE)[0] == b"2 done\n"
-    assert b"0/2 over, 1 running, ETA 0:01:4" in seen and seen.endswith(b"\r\x1b[K")
+    assert re.search(rb"0/2 over, 1 running, ETA 0:1[56]:", seen) and seen.endswith(b"\r\x1b[K")
