@@ -444,6 +444,7 @@ import sys
 from drainwise.htcondor.node import startd_cron
 from drainwise.pilotad import jobstatus
 jobstatus.LOCK_TIMEOUT = 1e6
+del sys.argv[0]  # the hooks are beside the program
 startd_cron.main(sys.argv[1:])
 """
 
@@ -465,7 +466,11 @@ def test_sixty_four_locks_held_for_ever(node: Node, programs: Programs) -> None:
             fcntl.flock(held[-1], fcntl.LOCK_EX)
         write(f"{jobs[-1].scratch}/.pilot.ad", pilot_ad(int(time.time())), ALICE)
         library = {"PYTHONPATH": f"{os.path.dirname(programs.directory)}/library"}
-        ran = run_as(node.daemon, [PYTHON, "-c", _PATIENT, *node.cron_arguments(programs.settings)], library)
+        ran = run_as(
+            node.daemon,
+            [PYTHON, "-c", _PATIENT, f"{programs.directory}/pilot-cron", *node.cron_arguments(programs.settings)],
+            library,
+        )
         assert ran.returncode == 0
         seen = Round(taken_apart(ran.stdout), ran.stderr.decode("ascii").splitlines())
         assert published(seen, jobs[-1])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.validate.measurement import parse_measurement
-from drainwise.validate.start import REPORT, RUN, RUNNER_WORDS, Run, prepare
+from drainwise.validate.start import REPORT, RUNNER_WORDS, Run, prepare
 
 pytestmark = pytest.mark.daemons  # it runs real programs and waits for them
 
@@ -63,12 +63,10 @@ def test_everything_that_the_program_starts_is_measured_and_ended(tmp_path: Path
 
 def test_the_end_is_seen_at_once(tmp_path: Path) -> None:
     """Not at the next look, which here is never; SIGCHLD reaches the program as ever."""
-    prepare(str(tmp_path), Run("r", 1, 2000, 1, 60, ("sh", "-c", f"{SAY} exec sleep 0.3")))
-    words = (
-        f"from drainwise.validate import runner; runner._LOOK = 1e6; sys.argv[:] = {['', RUN]}; sys.exit(runner.main())"
-    )
-    program = f"import sys; sys.path.append({PLUGINS!r}); {words}"
-    subprocess.run([sys.executable, "-I", "-c", program], cwd=tmp_path, check=True, timeout=60)
+    words = [REPORT, "1", "1", "2000", "--", "sh", "-c", f"{SAY} exec sleep 0.3"]
+    program = f"from drainwise.validate import runner; runner._LOOK = 1e6; sys.exit(runner.main({words!r}))"
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path.append({PLUGINS!r}); {program}"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     assert report(tmp_path)["measured"]["wall_seconds"] >= 0.3
     assert run(tmp_path, "grep", "-q", "SigBlk:.0*$", "/proc/self/status")[0] == 0
 
