@@ -111,11 +111,22 @@ class Programs:
         return self.run("pilot-cron", node.cron_arguments(self.settings), node.daemon, {}, b"", "/")
 
 
-def install(package: str, base: str, settings: str) -> Programs:
-    """Put the package (byte-compiled) and the three programs below `base`, and the node's settings."""
-    library, directory, file = f"{base}/library", f"{base}/libexec", f"{base}/node.conf"
+def install_library(package: str, library: str) -> None:
+    """Put the package there, byte-compiled."""
     shutil.copytree(package, f"{library}/drainwise", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run([PYTHON, "-m", "compileall", "-q", library], check=True)
+
+
+def install(package: str, base: str, settings: str, installed: str = "") -> Programs:
+    """Put the package and the three programs below `base`, and the node's settings.
+
+    installed: where `install_library` has put the package already; a link leads there.
+    """
+    library, directory, file = f"{base}/library", f"{base}/libexec", f"{base}/node.conf"
+    if installed:
+        os.symlink(installed, library)
+    else:
+        install_library(package, library)
     os.mkdir(directory)
     for name, module in PROGRAMS.items():
         argument = "sys.argv[1:]" if name == "pilot-cron" else repr(file)
