@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common.process_lock import last_stamp
 from drainwise.facts.errors import RunEnded
 from drainwise.local.control import start_daemon
-from drainwise.local.daemon_lock import find_daemon
+from drainwise.local.daemon_lock import LOCK, find_daemon
 from drainwise.local.job import ENDED, RUNNING, LocalNode
 from drainwise.local.leases import DaemonSettings
 from drainwise.pilotad.report import PilotReport
@@ -179,7 +180,8 @@ def test_an_order_that_is_withdrawn_leaves_the_lease_as_it_was_and_the_pilot_is_
     wait_for(lambda: not any(file.exists() for file in files), what="no word any more")
     [free] = batch.pool.snapshot(int(time.time())).pilots
     assert (free.deadline, free.leaving, free.lease_end) == (None, False, pilot.lease_end)
-    wait_for(lambda: time.time() > deadline + 1, what="a while after the deadline")
+    stamps = f"{batch.directory}/{LOCK}"
+    wait_for(lambda: (last_stamp(stamps) or 0) > deadline + 1, what="a round of the daemon after the deadline")
     assert batch.job(job_id).state == RUNNING
     batch.pool.withdraw_order(free, "once more")
     batch.pool.give_order(free, int(time.time()), "carol waits")

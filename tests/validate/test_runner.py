@@ -65,7 +65,7 @@ def test_the_end_is_seen_at_once(tmp_path: Path) -> None:
     """Not at the next look, which here is never; SIGCHLD reaches the program as ever."""
     words = [REPORT, "1", "1", "2000", "--", "sh", "-c", f"{SAY} exec sleep 0.3"]
     program = f"from drainwise.validate import runner; runner._LOOK = 1e6; sys.exit(runner.main({words!r}))"
-    command = [sys.executable, "-I", "-c", f"import sys; sys.path.append({PLUGINS!r}); {program}"]
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({PLUGINS!r}); {program}"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     assert report(tmp_path)["measured"]["wall_seconds"] >= 0.3
     assert run(tmp_path, "grep", "-q", "SigBlk:.0*$", "/proc/self/status")[0] == 0
