@@ -518,8 +518,8 @@ def test_an_order_needs_one_question_for_a_node(site: SlurmSite) -> None:
     tree = Path(site.cluster.seen_on("node1", f"/run/drainwise/node1/{job.id}"))
     before = questions(site)
     told(site, tree)
-    asked = questions(site)["REQUEST_JOB_INFO_SINGLE"] - before["REQUEST_JOB_INFO_SINGLE"]
-    assert asked <= 16, "those of some rounds; by turns it would take twenty"
+    rounds = questions(site)["REQUEST_JOB_INFO_SINGLE"] - before["REQUEST_JOB_INFO_SINGLE"]
+    assert rounds <= 16, "some questions of each second; by turns it would take twenty rounds"
 
 
 def running(site: SlurmSite, array: int) -> list[Job]:
