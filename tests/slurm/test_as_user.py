@@ -6,7 +6,6 @@ import ctypes
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -159,7 +158,7 @@ def test_the_child_holds_none_of_the_agents_descriptors() -> None:
     """A lock that a lost child kept would keep the next agent out."""
     read_end, write_end = os.pipe()
     users = Users((write_end,))
-    thread = threading.Thread(target=lambda: users.run({ALICE: lambda send: time.sleep(1)}, 0.5))
+    thread = threading.Thread(target=lambda: users.run({ALICE: lambda _: signal.pause()}, 0.5))
     thread.start()
     os.close(write_end)
     assert os.read(read_end, 1) == b""
