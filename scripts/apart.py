@@ -46,12 +46,3 @@ def apart(test: Test) -> Test:
             pytest.fail(failed.decode(errors="replace"), pytrace=False)
 
     return run  # type: ignore[return-value]  # the same call
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Wait until `condition()` is true. Raises TimeoutError."""
-    deadline = time.monotonic() + PATIENCE / 2
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(what)
-        time.sleep(0.005)

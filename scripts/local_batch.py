@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from drainwise.common.processes import each_bearer
@@ -21,18 +20,10 @@ from drainwise.local.leases import DaemonSettings
 from drainwise.local.pool import LocalPool
 from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon
+from real_daemons.waiting import wait_for
 
 PLUGINS = str(Path(__file__).parents[1] / "plugins")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": PLUGINS, "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
-    """Wait until `condition` holds; AssertionError when that takes more than `seconds`."""
-    ends = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > ends:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
 
 
 class Batch:
@@ -52,7 +43,7 @@ class Batch:
         found = find_daemon(self.directory)
         if found is not None and found.process is not None:
             os.kill(found.process.pid, signal.SIGKILL)
-            until(lambda: find_daemon(self.directory) is None, "the daemon is dead")
+            wait_for(lambda: find_daemon(self.directory) is None, what="the daemon is dead")
 
     def account(self, name: str, quota: int) -> None:
         """Make an account, or change its quota."""
@@ -82,7 +73,7 @@ class Batch:
 
     def await_state(self, state: str, *job_ids: int) -> None:
         """Wait until these jobs are in that state."""
-        until(lambda: all(self.job(job_id).state == state for job_id in job_ids), f"{job_ids} {state}")
+        wait_for(lambda: all(self.job(job_id).state == state for job_id in job_ids), what=f"{job_ids} {state}")
 
     def said(self, *words: str, code: int = 0) -> str:
         """Run a command as a user does; what it printed, or with a `code` other than 0 its error."""

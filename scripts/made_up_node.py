@@ -11,11 +11,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from drainwise.slurm.node.status_mount import own_mounts
+from real_daemons.waiting import wait_for
 
 PYTHON = "/usr/bin/python3"
 HOST = "node1.pool.test"
@@ -110,11 +111,22 @@ class Programs:
         return self.run("pilot-cron", node.cron_arguments(self.settings), node.daemon, {}, b"", "/")
 
 
-def install(package: str, base: str, settings: str) -> Programs:
-    """Put the package (byte-compiled) and the three programs below `base`, and the node's settings."""
-    library, directory, file = f"{base}/library", f"{base}/libexec", f"{base}/node.conf"
+def install_library(package: str, library: str) -> None:
+    """Put the package there, byte-compiled."""
     shutil.copytree(package, f"{library}/drainwise", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run([PYTHON, "-m", "compileall", "-q", library], check=True)
+
+
+def install(package: str, base: str, settings: str, installed: str = "") -> Programs:
+    """Put the package and the three programs below `base`, and the node's settings.
+
+    installed: where `install_library` has put the package already; a link leads there.
+    """
+    library, directory, file = f"{base}/library", f"{base}/libexec", f"{base}/node.conf"
+    if installed:
+        os.symlink(installed, library)
+    else:
+        install_library(package, library)
     os.mkdir(directory)
     for name, module in PROGRAMS.items():
         argument = "sys.argv[1:]" if name == "pilot-cron" else repr(file)
@@ -194,13 +206,7 @@ def make_directory(path: str, mode: int, uid: int) -> None:
 
 def wait_for_command_line(pid: int) -> None:
     """Wait until a new process shows its command line: the kernel fills it in a moment after the exec."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with open(f"/proc/{pid}/cmdline", "rb") as stream:
-            if stream.read():
-                return
-        time.sleep(0.001)
-    raise TimeoutError(f"process {pid} shows no command line")
+    wait_for(lambda: Path(f"/proc/{pid}/cmdline").read_bytes(), what=f"the command line of process {pid}")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 PLUGINS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "plugins")
 PROGRAM = f"import sys; sys.path.append({PLUGINS!r}); from drainwise.cli.main import main; sys.exit(main())"
@@ -168,12 +167,3 @@ def json_lines(path: str) -> list[dict[str, object]]:
             return [json.loads(line) for line in stream.read().splitlines()]
     except FileNotFoundError:
         return []
-
-
-def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait until `condition()` is true. Raises TimeoutError that names `what`."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
-        time.sleep(0.01)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from made_up_node import PYTHON, Node, Programs, install, public_directory, write
+from made_up_node import PYTHON, Node, Programs, install, install_library, public_directory, write
 
 pytest_plugins = ["failure_reasons", "turns"]
 
@@ -82,14 +82,22 @@ def volatile() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def programs() -> Iterator[Programs]:
-    """Hooks and cron as installed on a node; its planned shutdown stands in a file beside the settings."""
+def node_library() -> Iterator[str]:
+    """The package as installed on a node, once for all: nobody changes it."""
     if os.geteuid() != 0:
         pytest.skip("needs root: hooks run as the job's user and the cron as HTCondor's")
     if not os.path.exists(PYTHON):
         pytest.skip(f"needs {PYTHON}")
     with public_directory() as base:
-        yield install(str(PACKAGE), base, f"{SETTINGS}shutdown_file = {base}/shutdowntime\n")
+        install_library(str(PACKAGE), f"{base}/library")
+        yield f"{base}/library"
+
+
+@pytest.fixture(scope="module")
+def programs(node_library: str) -> Iterator[Programs]:
+    """Hooks and cron as installed on a node; its planned shutdown stands in a file beside the settings."""
+    with public_directory() as base:
+        yield install(str(PACKAGE), base, f"{SETTINGS}shutdown_file = {base}/shutdowntime\n", node_library)
 
 
 @pytest.fixture(params=["before 25.4", "since 25.4"])

@@ -25,10 +25,8 @@ def test_the_value_comes_back() -> None:
 
 def test_a_call_that_hangs_is_ended() -> None:
     """In C code that holds the interpreter, as the bindings do, no Python handler would run."""
-    began = time.monotonic()
     with pytest.raises(PoolUnreachable, match=r"^it did not answer within 0\.3 s$"):
         within(0.3, signal.pause, "it")
-    assert time.monotonic() - began < 3
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
@@ -129,7 +127,7 @@ def test_each_call_has_its_own_time() -> None:
     began = time.monotonic()
     answers = [str(answer) for _, answer in each_within(0.3, [signal.pause] * 20, "it", at_once=10)]
     assert answers == ["it did not answer within 0.3 s"] * 20
-    assert 0.6 <= time.monotonic() - began < 9
+    assert time.monotonic() - began >= 0.6
 
 
 def test_a_child_that_ended_itself_late_did_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

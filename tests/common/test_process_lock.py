@@ -38,7 +38,7 @@ def test_a_second_process_is_kept_out_until_the_first_has_died(path: str) -> Non
         assert last_stamp(path) is not None
         began = time.monotonic()
         assert not lock.take(patience=0.2)
-        assert 0.2 <= time.monotonic() - began < 5
+        assert time.monotonic() - began >= 0.2
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert lock.take() and lock.is_held() and lock.take()

@@ -6,7 +6,6 @@ import os
 import posix
 import signal
 import subprocess
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,8 @@ from drainwise.common.processes import (
     send,
     send_below,
 )
+from made_up_node import wait_for_command_line
+from real_daemons.waiting import wait_for
 
 VALUE = f"{os.getpid()}=1"  # other workers of the suite run these tests at the same time
 
@@ -35,9 +36,7 @@ VALUE = f"{os.getpid()}=1"  # other workers of the suite run these tests at the 
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
     """A process that sleeps, with a mark in its environment."""
     process = subprocess.Popen(["sleep", "1000"], env={"MARK": VALUE, "PATH": "/usr/bin:/bin"})
-    ends = time.monotonic() + 10
-    while not read_proc(f"/proc/{process.pid}/cmdline") and time.monotonic() < ends:
-        time.sleep(0.001)  # a program shows its arguments a moment after it has begun
+    wait_for_command_line(process.pid)
     yield process
     process.kill()
     process.wait()
@@ -180,9 +179,7 @@ def test_a_mark_is_found_as_a_whole_and_nowhere_else(bystander: subprocess.Popen
 def test_one_that_is_gone_has_no_marks_and_no_group() -> None:
     """Neither can be asked or signalled."""
     child = subprocess.Popen(["sleep", "60"], env={"MARK": "x=y"}, start_new_session=True)
-    ends = time.monotonic() + 10
-    while marks_of(child.pid, "MARK") != [b"x=y"] and time.monotonic() < ends:
-        time.sleep(0.001)  # in the middle of exec a process has no environment
+    wait_for(lambda: marks_of(child.pid, "MARK") == [b"x=y"])  # in the middle of exec a process has no environment
     assert kill_group(child.pid, signal.SIGKILL)
     assert child.wait(5) == -signal.SIGKILL
     assert marks_of(child.pid, "MARK") == []

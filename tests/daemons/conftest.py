@@ -92,7 +92,7 @@ def release(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pool(release: str) -> Iterator[CondorPool]:
     """A running pool of three nodes of 24 cores. A file's tests share it: they leave no job, slot or knob changed."""
     with CondorPool(nodes=3, cpus=24, release=release) as running:
@@ -107,14 +107,14 @@ def slurm_release(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def slurm(slurm_release: str) -> Iterator[SlurmCluster]:
     """A running cluster of four nodes of 8 cores. A file's tests share it: they leave no job or daemon changed."""
     with SlurmCluster(nodes=4, cpus=8, release=slurm_release) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sge() -> Iterator[SgeCluster]:
     """A running cell of one machine with 16 slots. Tests share it: they leave no job or daemon changed."""
     with SgeCluster(slots=16) as running:

@@ -18,7 +18,8 @@ import pytest
 from drainwise.local.job import RUNNING
 from drainwise.local.store import LocalStore
 from killed_command import Killer
-from local_batch import Batch, until
+from local_batch import Batch
+from real_daemons.waiting import wait_for
 
 KILLS, KILLS_OF_THE_LOOP, PILOTS, CORES = 200, 20, 16, 2
 SEED = 20261121
@@ -204,7 +205,7 @@ def test_an_agent_killed_at_200_points_orders_nobody_twice_and_forgets_nobody(pl
         if play.chance.random() < 0.2:
             play.forget()
         one_reason(play, killer, another_demand(play), lambda: play.kill_one(killer))
-        until(lambda: every_pilot_knows(play), "the pilots know")
+        wait_for(lambda: every_pilot_knows(play), what="the pilots know")
     journal_is_true(play)
     assert play.halves >= LEFT_HALF_DONE, "hardly one kill came between two acts: the test shows less than it says"
 
@@ -214,7 +215,7 @@ def test_a_loop_killed_again_and_again_orders_nobody_twice_and_forgets_nobody(pl
     settle(play, killer)
     while play.kills < KILLS_OF_THE_LOOP:
         one_reason(play, killer, another_demand(play), lambda: play.kill_loop(killer))
-    until(lambda: every_pilot_knows(play), "the pilots know")
+    wait_for(lambda: every_pilot_knows(play), what="the pilots know")
     journal_is_true(play)
 
 

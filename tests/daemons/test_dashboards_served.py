@@ -19,7 +19,8 @@ import pytest
 from clean_machine.prometheus import INTERVAL, PrometheusMachine
 from dashboards import ALL, FILES, Query, expanded, load, metrics_in, queries, variables
 from drainwise.local.job import RUNNING
-from local_batch import ENVIRONMENT, PLUGINS, Batch, until
+from local_batch import ENVIRONMENT, PLUGINS, Batch
+from real_daemons.waiting import wait_for
 
 TOP = Path(__file__).parents[2]
 RULES = TOP / "monitoring" / "prometheus" / "drainwise.rules.yml"
@@ -107,13 +108,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             began = int(time.time())
             agent = subprocess.Popen(prometheus.outside_command(command), env=ENVIRONMENT, stderr=log)
             reports = 'drainwise_pilots{standing="fresh"}'
-            until(lambda: prometheus.value(reports) == 3, "the first cycles in Prometheus, and three reports")
+            wait_for(lambda: prometheus.value(reports) == 3, what="the first cycles in Prometheus, and three reports")
             bobs = batch.submit("exec sleep 10000", "bob", cores=4, count=2)
             batch.await_state(RUNNING, *bobs)
             ended = "sum(drainwise_ended_pilots_total offset 2s) == 2"
             ended += " and on () drainwise:time_to_free_seconds:p90_1d offset 2s > 0"
-            until(
-                lambda: prometheus.value(ended), "the ends of two pilots in Prometheus, and what its rules make of them"
+            wait_for(
+                lambda: prometheus.value(ended),
+                what="two pilots' ends in Prometheus, and what its rules make of them",
             )
             yield Served(prometheus, began)
     finally:

@@ -7,13 +7,14 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from condor_pool import CondorPool
+from real_daemons.waiting import wait_for
 from scenario import condor_site
 
 pytestmark = pytest.mark.play
@@ -478,10 +479,8 @@ def test_commands_of_the_local_batch_system(installed: str, tmp_path: Path) -> N
     try:
         for fence in before:
             typed(fence)
-        ends = time.monotonic() + 60
-        while '"used_cpu": 2.0' not in typed("drainwise status --pool local --json"):
-            assert time.monotonic() < ends, typed("drainwise local queue --all")
-            time.sleep(0.2)
+        status = partial(typed, "drainwise status --pool local --json")
+        wait_for(lambda: '"used_cpu": 2.0' in status(), explain=partial(typed, "drainwise local queue --all"))
     finally:
         ended = typed(last)
     assert "the daemon has stopped" in ended and "leases were ended" in ended

@@ -11,7 +11,8 @@ import pytest
 
 from drainwise.local.job import ENDED
 from drainwise.local.store import LocalStore
-from local_batch import ENVIRONMENT, Batch, until
+from local_batch import ENVIRONMENT, Batch
+from real_daemons.waiting import wait_for
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_a_launcher_that_is_killed_finds_its_jobs_again(batch: Batch, command: l
     """No job is run twice; a job has its directory, its variables, its output file and its code."""
     first = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     try:
-        until(lambda: jobs_there(batch), "the first job is there")
+        wait_for(lambda: jobs_there(batch), what="the first job is there")
     finally:
         first.kill()
         first.wait()
@@ -49,7 +50,7 @@ def test_a_launcher_that_is_killed_finds_its_jobs_again(batch: Batch, command: l
 
 def test_an_interrupted_launch_leaves_nothing_there(batch: Batch, command: list[str]) -> None:
     going = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    until(lambda: jobs_there(batch), "the first job is there")
+    wait_for(lambda: jobs_there(batch), what="the first job is there")
     going.terminate()
     assert going.wait(60) == 143
     batch.await_state(ENDED, 1)

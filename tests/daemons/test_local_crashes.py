@@ -24,7 +24,8 @@ from drainwise.local.log import LOG
 from drainwise.local.pool import LocalPool
 from drainwise.local.store import LocalStore
 from drainwise.local.wake import wake_daemon
-from local_batch import ENVIRONMENT, Batch, until
+from local_batch import ENVIRONMENT, Batch
+from real_daemons.waiting import wait_for
 
 
 def test_two_daemons_on_one_directory_refuse_each_other(batch: Batch) -> None:
@@ -63,7 +64,7 @@ def test_a_restarted_daemon_finds_leases_again_and_sees_which_ended_meanwhile(ba
     batch.kill_daemon()
     for job_id in (ends, dies):
         (batch.work(job_id) / "go").touch()
-        until(lambda: find_lease(directories[job_id]) is None, "the lease has ended")  # noqa: B023 - called at once
+        wait_for(lambda: find_lease(directories[job_id]) is None, what="the lease has ended")  # noqa: B023 - called at once
     assert batch.job(ends).state == RUNNING
     ended_before = time.time()
     batch.start()
@@ -78,7 +79,9 @@ def test_a_restarted_daemon_finds_leases_again_and_sees_which_ended_meanwhile(ba
 def test_a_supervisor_that_was_killed_is_noticed_and_its_job_is_gone(batch: Batch) -> None:
     batch.start()
     [job_id] = batch.submit("setsid sleep 1000 & echo $! > pid; sleep 1000")
-    until(lambda: batch.job(job_id).state == RUNNING and (batch.work(job_id) / "pid").exists(), "the job has begun")
+    wait_for(
+        lambda: batch.job(job_id).state == RUNNING and (batch.work(job_id) / "pid").exists(), what="the job has begun"
+    )
     supervisor = batch.job(job_id).supervisor
     assert supervisor is not None
     os.kill(supervisor.pid, signal.SIGKILL)
@@ -96,7 +99,7 @@ def test_an_order_stands_over_a_kill_of_the_daemon(batch: Batch) -> None:
     deadline = int(time.time()) + 1
     batch.pool.give_order(pilot, deadline, "bob waits")
     batch.kill_daemon()
-    until(lambda: time.time() > deadline, "the deadline")
+    wait_for(lambda: time.time() > deadline, what="the deadline")
     assert batch.job(job_id).state == RUNNING
     batch.start(kill_wait=1.0)
     batch.await_state(ENDED, job_id)
@@ -106,16 +109,16 @@ def test_an_order_stands_over_a_kill_of_the_daemon(batch: Batch) -> None:
 def test_a_dead_or_stuck_daemon_is_no_answer(batch: Batch) -> None:
     pid = batch.start()
     short = LocalPool(batch.directory, stale_after=2.0)
-    until(lambda: not _refuses(short), "an answer")
+    wait_for(lambda: not _refuses(short), what="an answer")
     os.kill(pid, signal.SIGSTOP)
     try:
-        until(lambda: _refuses(short), "a refusal")
+        wait_for(lambda: _refuses(short), what="a refusal")
         with pytest.raises(PoolUnreachable, match="does not answer"):
             short.snapshot(int(time.time()))
     finally:
         os.kill(pid, signal.SIGCONT)
     batch.submit("sleep 1000")
-    until(lambda: not _refuses(short), "an answer again")
+    wait_for(lambda: not _refuses(short), what="an answer again")
     batch.kill_daemon()
     assert "no daemon serves" in batch.said("status", "--pool", "local", code=1)
     assert "no daemon serves" in batch.said("reclaim", "--once", "--act", "--pool", "local", code=1)
@@ -135,7 +138,7 @@ def test_a_job_that_cannot_be_started_waits_with_its_reason(batch: Batch) -> Non
     leases.rmdir()
     leases.write_text("in the way")
     [job_id] = batch.submit("exit 0")
-    until(lambda: batch.job(job_id).note, "a reason")
+    wait_for(lambda: batch.job(job_id).note, what="a reason")
     assert "leases" in batch.said("local", "queue")
     leases.unlink()
     leases.mkdir(0o700)
@@ -153,11 +156,11 @@ def test_while_the_state_cannot_be_written_nothing_is_decided_and_afterwards_all
     supervisor = batch.job(job_id).supervisor
     assert supervisor is not None
     os.kill(supervisor.pid, signal.SIGUSR1)  # the lease ends, which cannot be written down
-    until(lambda: "the state:" in batch.log(), "a line in the log")
+    wait_for(lambda: "the state:" in batch.log(), what="a line in the log")
     holder.execute("ROLLBACK")
     holder.close()
     batch.await_state(ENDED, job_id)
-    until(lambda: "the state: all right again" in batch.log(), "another line")
+    wait_for(lambda: "the state: all right again" in batch.log(), what="another line")
     assert batch.log().count("the state:") == 2
 
 
@@ -167,7 +170,7 @@ def test_a_daemon_whose_state_was_removed_ends(batch: Batch) -> None:
     for path in Path(batch.directory).glob("state.db*"):
         path.unlink()
     wake_daemon(batch.directory)
-    until(lambda: find_daemon(batch.directory) is None, "the daemon has ended")
+    wait_for(lambda: find_daemon(batch.directory) is None, what="the daemon has ended")
     assert "the state was removed" in batch.log()
     batch.account("alice", 8)
 
@@ -179,7 +182,7 @@ def test_a_daemon_whose_lock_was_removed_leaves_the_directory_to_the_next_one(ba
     batch.await_state(RUNNING, job_id)
     (Path(batch.directory) / LOCK).unlink()
     wake_daemon(batch.directory)
-    until(lambda: batch.log().endswith("stopped\n"), "the daemon has ended")
+    wait_for(lambda: batch.log().endswith("stopped\n"), what="the daemon has ended")
     assert "another daemon could serve beside this one" in batch.log()
     batch.start()
     assert batch.job(job_id).state == RUNNING
@@ -191,7 +194,7 @@ def counting_job(batch: Batch) -> str:
 
 
 def every_job_ran_once(batch: Batch, ids: list[int]) -> None:
-    until(lambda: all(batch.job(job_id).state == ENDED for job_id in ids), "all ended", 180)
+    wait_for(lambda: all(batch.job(job_id).state == ENDED for job_id in ids), what="all ended", seconds=180)
     ran = sorted(int(line) for line in (Path(batch.directory) / "ran").read_text().split())
     assert ran == ids
     assert {(batch.job(job_id).code, batch.job(job_id).note) for job_id in ids} == {(0, "")}
@@ -205,7 +208,7 @@ def test_a_daemon_killed_again_and_again_loses_no_job_and_starts_none_twice(batc
         ids += batch.submit(counting_job(batch), cores=2, count=2)
         batch.start()
         pause = time.monotonic() + turn * 0.009
-        until(lambda: time.monotonic() > pause, "the moment")  # noqa: B023 - called at once
+        wait_for(lambda: time.monotonic() > pause, what="the moment")  # noqa: B023 - called at once
         batch.kill_daemon()
     batch.start()
     every_job_ran_once(batch, ids)
@@ -295,9 +298,9 @@ def test_rows_that_no_reader_can_read_end_neither_the_daemon_nor_what_runs(batch
     with pytest.raises(PoolError, match=f"damaged: job {runs} in jobs: cores = 'many'"):
         batch.pool.snapshot(int(time.time()))
     log = Path(batch.directory) / LOG
-    until(lambda: f"damaged: job {runs} in jobs" in log.read_text(), "the daemon says so")
+    wait_for(lambda: f"damaged: job {runs} in jobs" in log.read_text(), what="the daemon says so")
     change("UPDATE jobs SET cores = 8")
-    until(lambda: "the state: all right again" in log.read_text(), "the daemon goes on")
+    wait_for(lambda: "the state: all right again" in log.read_text(), what="the daemon goes on")
     assert find_daemon(batch.directory) and batch.job(runs).state == RUNNING
     batch.said("local", "remove", str(runs))
     batch.await_state(ENDED, runs, waits)

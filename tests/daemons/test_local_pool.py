@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from drainwise.common.process_lock import last_stamp
 from drainwise.facts.errors import RunEnded
 from drainwise.local.control import start_daemon
-from drainwise.local.daemon_lock import find_daemon
+from drainwise.local.daemon_lock import LOCK, find_daemon
 from drainwise.local.job import ENDED, RUNNING, LocalNode
 from drainwise.local.leases import DaemonSettings
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot
-from local_batch import ENVIRONMENT, PLUGINS, Batch, until
+from local_batch import ENVIRONMENT, PLUGINS, Batch
+from real_daemons.waiting import wait_for
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 
@@ -64,13 +66,13 @@ def test_a_job_knows_its_machine_as_on_a_real_node(batch: Batch) -> None:
     assert int(found["scratch_limit_bytes"]) > 0
     slots = places[0] / "jobslots"
     settings.write_text("jobslots = 2\n")
-    until(lambda: slots.read_text() == "2\n", "what the site says by now")
+    wait_for(lambda: slots.read_text() == "2\n", what="what the site says by now")
     settings.write_text("jobslots = some\n")
-    until(lambda: "jobslots" in batch.log(), "a line about what is wrong")
+    wait_for(lambda: "jobslots" in batch.log(), what="a line about what is wrong")
     settings.unlink()
     batch.kill_daemon()
     batch.start(nodes=1, cores=24)
-    until(lambda: slots.read_text() == "24\n", "the cores of its node by now")
+    wait_for(lambda: slots.read_text() == "24\n", what="the cores of its node by now")
 
 
 def test_where_the_state_cannot_be_kept_no_daemon_starts_and_the_reason_is_told(batch: Batch) -> None:
@@ -111,12 +113,13 @@ def test_a_job_larger_than_what_is_free_is_not_starved(batch: Batch) -> None:
     batch.start()
     batch.submit("sleep 0.5", cores=4, wall=600, count=4)
     [large] = batch.submit("exit 0", "carol", cores=16)
-    ends = time.monotonic() + 30
-    while batch.job(large).state != ENDED:
-        assert time.monotonic() < ends, batch.said("local", "queue")
+
+    def large_has_ended() -> bool:
         if not any(job.state == "waiting" and job.cores == 4 for job in batch.jobs()):
             batch.submit("sleep 0.5", "bob", cores=4, wall=600, count=4)
-        time.sleep(0.1)
+        return batch.job(large).state == ENDED
+
+    wait_for(large_has_ended, explain=lambda: batch.said("local", "queue"))
 
 
 DEAF = "trap 'echo TERM >> heard' TERM; while :; do sleep 0.05; done"
@@ -139,7 +142,7 @@ def test_the_wall_limit_is_enforced_with_term_then_kill(batch: Batch) -> None:
 def test_a_shortened_deadline_is_told_at_once_and_enforced(batch: Batch) -> None:
     batch.start(kill_wait=1.0)
     [job_id] = batch.submit(DEAF)
-    until(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 1, "a pilot")
+    wait_for(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 1, what="a pilot")
     [pilot] = batch.pool.snapshot(int(time.time())).pilots
     deadline = int(time.time()) + 8
     batch.pool.give_order(pilot, deadline, "bob waits")
@@ -149,7 +152,7 @@ def test_a_shortened_deadline_is_told_at_once_and_enforced(batch: Batch) -> None
         [work / ".machinefeatures/shutdowntime", work / ".jobfeatures/shutdowntime_job"],
     )
     # The site's word comes first: who sees the others has it.
-    until(lambda: all(file.exists() for file in (site_ad, *shutdown)), "the site's word")
+    wait_for(lambda: all(file.exists() for file in (site_ad, *shutdown)), what="the site's word")
     assert time.time() < deadline - 1
     assert site_ad.read_text() == f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {deadline}\n"
     assert [file.read_text() for file in shutdown] == [f"{deadline}\n"] * 2
@@ -171,13 +174,14 @@ def test_an_order_that_is_withdrawn_leaves_the_lease_as_it_was_and_the_pilot_is_
         batch.work(job_id) / name
         for name in (".site.ad", ".machinefeatures/shutdowntime", ".jobfeatures/shutdowntime_job")
     ]
-    until(lambda: all(file.exists() for file in files), "the site's word")
+    wait_for(lambda: all(file.exists() for file in files), what="the site's word")
     [asked] = batch.pool.snapshot(int(time.time())).pilots
     batch.pool.withdraw_order(asked, "bob has left")
-    until(lambda: not any(file.exists() for file in files), "no word any more")
+    wait_for(lambda: not any(file.exists() for file in files), what="no word any more")
     [free] = batch.pool.snapshot(int(time.time())).pilots
     assert (free.deadline, free.leaving, free.lease_end) == (None, False, pilot.lease_end)
-    until(lambda: time.time() > deadline + 1, "a while after the deadline")
+    stamps = f"{batch.directory}/{LOCK}"
+    wait_for(lambda: (last_stamp(stamps) or 0) > deadline + 1, what="a round of the daemon after the deadline")
     assert batch.job(job_id).state == RUNNING
     batch.pool.withdraw_order(free, "once more")
     batch.pool.give_order(free, int(time.time()), "carol waits")
@@ -195,7 +199,7 @@ def test_the_end_of_a_run_tells_who_ended_it_and_what_it_used(batch: Batch) -> N
     [burns] = batch.submit(f"sh -c '{BURN}' & (sh -c '{BURN}' &) ; wait; sleep 0.5")
     [sleeps] = batch.submit("sleep 1000")
     batch.await_state(RUNNING, sleeps)
-    until(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 2, "two pilots")
+    wait_for(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 2, what="two pilots")
     runs = {pilot.name: pilot for pilot in batch.pool.snapshot(int(time.time())).pilots}
     names = [pilot.run for pilot in runs.values()]
     assert batch.pool.endings([runs[str(sleeps)].run, "77@1795249000"], int(time.time())) == {}
@@ -215,7 +219,7 @@ def test_an_order_for_a_run_that_ended_hits_nobody(batch: Batch) -> None:
     """Attack 50: between plan and order the pilot ends and another one of the same size starts in its place."""
     batch.start()
     [first] = batch.submit("while [ ! -e go ]; do sleep 0.02; done", cores=16)
-    until(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 1, "a pilot")
+    wait_for(lambda: len(batch.pool.snapshot(int(time.time())).pilots) == 1, what="a pilot")
     [pilot] = batch.pool.snapshot(int(time.time())).pilots
     [second] = batch.submit("sleep 1000", cores=16)
     (batch.work(first) / "go").touch()
@@ -233,9 +237,9 @@ def test_a_word_that_the_job_removed_is_written_again(batch: Batch) -> None:
     [pilot] = batch.pool.snapshot(int(time.time())).pilots
     batch.pool.give_order(pilot, int(time.time()) + 600, "bob waits")
     site_ad = batch.work(job_id) / ".site.ad"
-    until(site_ad.exists, "the site's word")
+    wait_for(site_ad.exists, what="the site's word")
     site_ad.unlink()
-    until(site_ad.exists, "the site's word again")
+    wait_for(site_ad.exists, what="the site's word again")
 
 
 def test_a_planned_shutdown_is_told_without_asking_to_drain(batch: Batch) -> None:
@@ -249,17 +253,17 @@ def test_a_planned_shutdown_is_told_without_asking_to_drain(batch: Batch) -> Non
     command = [sys.executable, "-m", "drainwise", "shutdown", "--file", file, "--at", str(when)]
     subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, timeout=60)
     site_ad = batch.work(job_id) / ".site.ad"
-    until(site_ad.exists, "the site's word")
+    wait_for(site_ad.exists, what="the site's word")
     assert site_ad.read_text() == f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {when}\n"
     [other] = batch.submit("sleep 1000", account="bob")
     batch.await_state(RUNNING, other)
     [pilot] = [one for one in batch.pool.snapshot(int(time.time())).pilots if one.name == str(other)]
     batch.pool.give_order(pilot, int(time.time()) + 600, "alice waits")
     notice = batch.work(other) / ".site.ad"
-    until(lambda: notice.exists() and "True" in notice.read_text(), "the order")
+    wait_for(lambda: notice.exists() and "True" in notice.read_text(), what="the order")
     assert list(batch.work(job_id).rglob("shutdowntime")) and not list(batch.work(other).rglob("shutdowntime*"))
     subprocess.run([*command[:-2], "--cancel"], env=ENVIRONMENT, check=True, capture_output=True, timeout=60)
-    until(lambda: not site_ad.exists(), "no word any more")
+    wait_for(lambda: not site_ad.exists(), what="no word any more")
 
 
 PILOT = """\
@@ -290,14 +294,14 @@ def test_a_pilots_report_appears_in_the_snapshot_and_follows_it(batch: Batch) ->
         pilots = batch.pool.snapshot(int(time.time())).pilots
         return pilots[0].report if pilots else None
 
-    until(report, "a report")
+    wait_for(report, what="a report")
     found = report()
     assert found is not None and found.used_cpu == 4.0 and found.can_postpone_last_job is True
     ad = batch.work(job_id) / ".pilot.ad"
     ad.write_text(ad.read_text().replace("= 512", "= 1024"))
-    until(lambda: (found := report()) is not None and found.used_cpu == 8.0, "the new report")
+    wait_for(lambda: (found := report()) is not None and found.used_cpu == 8.0, what="the new report")
     ad.unlink()
-    until(lambda: report() is None, "no report any more")
+    wait_for(lambda: report() is None, what="no report any more")
 
 
 @pytest.mark.parametrize("kind", ["fifo", "garbage", "directory"])
@@ -312,7 +316,7 @@ def test_a_pilot_that_writes_nonsense_is_silent_and_holds_up_nobody(batch: Batch
         snapshot = batch.pool.snapshot(int(time.time()))
         return {pilot.name: None if pilot.report is None else pilot.report.used_cpu for pilot in snapshot.pilots}
 
-    until(lambda: reports() == {str(bad): None, str(good): 4.0}, "the good pilot's report")
+    wait_for(lambda: reports() == {str(bad): None, str(good): 4.0}, what="the good pilot's report")
     assert kind == "garbage" or batch.log().count(f"report of job {bad}:") == 1
 
 
@@ -327,7 +331,7 @@ def test_status_plan_and_reclaim_work_end_to_end(batch: Batch, tmp_path: Path) -
     ids = [batch.submit(PILOT.format(age=10, left=600, used=used), wall=9000)[0] for used in (1024, 128, 512, 256)]
     batch.await_state(RUNNING, *ids)
     bobs = batch.submit("sleep 1000", "bob", count=2)
-    until(lambda: all(pilot.report for pilot in batch.pool.snapshot(int(time.time())).pilots), "four reports")
+    wait_for(lambda: all(pilot.report for pilot in batch.pool.snapshot(int(time.time())).pilots), what="four reports")
     shown = batch.said("status", *options)
     assert all(re.search(rf"^{job_id} ", shown, re.MULTILINE) for job_id in ids), shown
     plan = json.loads(batch.said("plan", *options, "--json"))
@@ -410,10 +414,10 @@ def test_the_reference_pilot_drains_when_it_is_ordered_and_loses_no_payload(batc
         return found
 
     batch.await_state(RUNNING, job_id)
-    until(lambda: (report := pilot().report) is not None and report.used_cpu == 8.0, "eight cores in use")
+    wait_for(lambda: (report := pilot().report) is not None and report.used_cpu == 8.0, what="eight cores in use")
     deadline = int(time.time()) + 12
     batch.pool.give_order(pilot(), deadline, "bob waits")
-    until(lambda: (report := pilot().report) is not None and report.can_postpone_last_job is False, "it drains")
+    wait_for(lambda: (report := pilot().report) is not None and report.can_postpone_last_job is False, what="it drains")
     batch.await_state(ENDED, job_id)
     job = batch.job(job_id)
     assert (job.code, job.note) == (0, "") and job.ended is not None and job.ended <= deadline
@@ -447,12 +451,12 @@ def test_a_lease_shrinks_and_grows_and_its_cores_go_to_who_waits(batch: Batch) -
         return (batch.work(job_id) / "err").read_text()
 
     batch.await_state(RUNNING, job_id)
-    until(lambda: holds() == (8, 8), "eight cores in use")
+    wait_for(lambda: holds() == (8, 8), what="eight cores in use")
     [bob] = batch.submit("exec sleep 3000", "bob", cores=3)
     batch.said("local", "return", str(job_id), "--cores", "3", "--within", "1h")
-    until(lambda: "asks to have returned 3 of 8 cores" in log(), "the pilot knows what is asked")
+    wait_for(lambda: "asks to have returned 3 of 8 cores" in log(), what="the pilot knows what is asked")
     end(0, 1)
-    until(lambda: holds() == (6, 6), "two cores returned, none filled again")
+    wait_for(lambda: holds() == (6, 6), what="two cores returned, none filled again")
     assert batch.job(bob).state == "waiting"
     end(2)
     batch.await_state(RUNNING, bob)
@@ -460,21 +464,23 @@ def test_a_lease_shrinks_and_grows_and_its_cores_go_to_who_waits(batch: Batch) -
     assert (holds(), accounts["alice"], accounts["bob"]) == ((5, 5), 5, 3)
     assert "5 of 8" in batch.said("local", "queue")
     end(3)
-    until(lambda: "p08" in (queue / "records.jsonl").read_text(), "what is not asked for is filled again")
+    wait_for(lambda: "p08" in (queue / "records.jsonl").read_text(), what="what is not asked for is filled again")
     batch.kill_daemon()
     batch.start(cores=8)
-    until(lambda: holds() == (5, 5), "the daemon knows what was returned")
+    wait_for(lambda: holds() == (5, 5), what="the daemon knows what was returned")
     batch.said("local", "return", str(job_id), "--cores", "0")
-    until(lambda: "returned 0 of 8 cores, payloads may use 5" in log(), "the first step")
+    wait_for(lambda: "returned 0 of 8 cores, payloads may use 5" in log(), what="the first step")
     site_ad = batch.work(job_id) / ".site.ad"
     end(4, 5)
-    until(lambda: "p10" in (queue / "records.jsonl").read_text(), "two more payloads")
-    until(lambda: "RETURN_SEEN" in site_ad.read_text() and "HELD_CORES = 3" in site_ad.read_text(), "bob holds three")
-    until(lambda: "5 of 8" not in batch.said("local", "queue"), "it has all of them again by its own word")
-    until(lambda: holds() == (5, 5), "it uses five, and waits for the others")
+    wait_for(lambda: "p10" in (queue / "records.jsonl").read_text(), what="two more payloads")
+    wait_for(
+        lambda: "RETURN_SEEN" in site_ad.read_text() and "HELD_CORES = 3" in site_ad.read_text(), what="bob holds three"
+    )
+    wait_for(lambda: "5 of 8" not in batch.said("local", "queue"), what="it has all of them again by its own word")
+    wait_for(lambda: holds() == (5, 5), what="it uses five, and waits for the others")
     assert batch.job(bob).state == RUNNING and "payloads may use 8" not in log()
     batch.said("local", "remove", str(bob))
-    until(lambda: holds() == (8, 8), "the second step")
+    wait_for(lambda: holds() == (8, 8), what="the second step")
     assert "payloads may use 8 of 8 cores again" in log()
     with pytest.raises(AssertionError, match="expected 0 to 7"):
         batch.said("local", "return", str(job_id), "--cores", "8")
@@ -489,7 +495,7 @@ def test_an_idle_daemon_sleeps(batch: Batch) -> None:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     before, begin = cpu(), time.monotonic()
-    until(lambda: time.monotonic() - begin > 8, "eight seconds")
+    wait_for(lambda: time.monotonic() - begin > 8, what="eight seconds")
     assert (cpu() - before) / 8 * 3600 < 10
 
 

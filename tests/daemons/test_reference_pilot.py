@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pilot_process import PilotProcess, json_lines, put, wait_until, write
+from pilot_process import PilotProcess, json_lines, put, write
+from real_daemons.waiting import wait_for
 
 SLEEP = ["sleep", "1"]
 LONG = ["sleep", "50"]
@@ -81,7 +82,7 @@ def test_each_event_is_told_in_both_channels(tmp_path: Path) -> None:
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a", ["sleep", "1"], 20, expected=10, cores=2)
         put(pilot.queue, "b", ["sleep", "2"], 30, expected=5, cores=1)
-        wait_until(running(pilot, 3), "both run")
+        wait_for(running(pilot, 3), what="both run")
         ad = pilot.ad()
         first, last = int(ad["FIRST_EXP_JOB_END"]), int(ad["LAST_EXP_JOB_END"])
         assert 4 <= last - first <= 6  # `a` expects 10 s and `b` 5; one may start a little later
@@ -95,15 +96,15 @@ def test_each_event_is_told_in_both_channels(tmp_path: Path) -> None:
             True,
         )
         assert len(ad) == 9
-        wait_until(lambda: pilot.status().get("used_CPU") == "3", "the other channel")
+        wait_for(lambda: pilot.status().get("used_CPU") == "3", what="the other channel")
         status = pilot.status()
         assert status["first_exp_job_end"] == ad["FIRST_EXP_JOB_END"]
         assert status["last_max_job_end"] == ad["LAST_MAX_JOB_END"]
         assert abs(int(status["add_final_exp_waste"]) - waste) <= 0.5
         assert status.pop("returned_cores") == "0" and "returned_since" in status
         assert len(status) == 10
-        wait_until(running(pilot, 1), "a has ended")
-        wait_until(lambda: pilot.status().get("used_CPU") == "1", "the other channel")
+        wait_for(running(pilot, 1), what="a has ended")
+        wait_for(lambda: pilot.status().get("used_CPU") == "1", what="the other channel")
         pilot.end()
         assert pilot.ad()["USED_FRACTION1k"] == "0" and pilot.status()["used_CPU"] == "0"
         assert pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False"
@@ -113,10 +114,10 @@ def test_the_heartbeat_beats_without_events(tmp_path: Path) -> None:
     """While nothing happens the report is written anew in time."""
     with PilotProcess(str(tmp_path), heartbeat=0.2) as pilot:
         put(pilot.queue, "p", LONG, 55)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         written = os.stat(f"{pilot.start}/.pilot.ad").st_mtime_ns
         for _ in range(3):
-            wait_until(lambda: os.stat(f"{pilot.start}/.pilot.ad").st_mtime_ns > written, "a heartbeat", 2)  # noqa: B023 - called at once
+            wait_for(lambda: os.stat(f"{pilot.start}/.pilot.ad").st_mtime_ns > written, what="a heartbeat", seconds=2)  # noqa: B023 - called at once
             written = os.stat(f"{pilot.start}/.pilot.ad").st_mtime_ns
 
 
@@ -124,9 +125,9 @@ def test_an_overrun_moves_the_estimate(tmp_path: Path) -> None:
     """A payload that runs past its estimate gets a later one, and never one in the past."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "p", LONG, 55, expected=1)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         before = int(pilot.ad()["LAST_EXP_JOB_END"])
-        wait_until(lambda: int(pilot.ad()["LAST_EXP_JOB_END"]) > before, "a later estimate")
+        wait_for(lambda: int(pilot.ad()["LAST_EXP_JOB_END"]) > before, what="a later estimate")
         assert int(pilot.ad()["LAST_EXP_JOB_END"]) > time.time()
         assert int(pilot.ad()["LAST_EXP_JOB_END"]) <= int(pilot.ad()["LAST_MAX_JOB_END"])
 
@@ -148,10 +149,10 @@ def test_it_drains_when_ordered(tmp_path: Path, channel: str) -> None:
     """What runs ends in peace, what cannot end in time does not start, both channels say so, and the pilot leaves."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a-runs", ["sleep", "1.5"], 3, cores=3)
-        wait_until(running(pilot, 3), "it runs")
+        wait_for(running(pilot, 3), what="it runs")
         order(pilot, channel, time.time() + 28)
-        wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "draining")
-        wait_until(lambda: pilot.status()["can_postpone_last_job"] == "False", "draining, in the other channel")
+        wait_for(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", what="draining")
+        wait_for(lambda: pilot.status()["can_postpone_last_job"] == "False", what="draining, in the other channel")
         put(pilot.queue, "b-waits", LONG, 30)
         line = pilot.end()
         assert pilot.code == 0
@@ -168,9 +169,9 @@ def test_a_short_payload_fills_a_hole_while_draining(tmp_path: Path, mode: str, 
     """A payload that surely ends before the others do may start while the pilot drains, unless told otherwise."""
     with PilotProcess(str(tmp_path), while_draining=mode) as pilot:
         put(pilot.queue, "a-runs", ["sleep", "2"], 30, cores=3, expected=10)
-        wait_until(running(pilot, 3), "it runs")
+        wait_for(running(pilot, 3), what="it runs")
         order(pilot, ".site.ad", time.time() + 40)
-        wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "draining")
+        wait_for(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", what="draining")
         put(pilot.queue, "b-short", ["sleep", "0.2"], 1)
         pilot.end()
         assert pilot.payloads("done") == ({"a-runs", "b-short"} if starts else {"a-runs"})
@@ -181,15 +182,15 @@ def test_it_resumes_when_the_order_is_withdrawn(tmp_path: Path, how: str) -> Non
     """VACATE_DESIRED = False, or no `.site.ad` any more: payloads start again."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a-runs", ["sleep", "2"], 30, expected=2)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         order(pilot, ".site.ad", time.time() + 50)
-        wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "draining")
+        wait_for(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", what="draining")
         put(pilot.queue, "b-waits", ["sleep", "0.1"], 40)
         if how == "vanishes":
             os.unlink(f"{pilot.start}/.site.ad")
         else:
             write(f"{pilot.start}/.site.ad", "VACATE_DESIRED = False\n")
-        wait_until(lambda: pilot.payloads("done") == {"b-waits"}, "the waiting one ran")
+        wait_for(lambda: pilot.payloads("done") == {"b-waits"}, what="the waiting one ran")
         assert pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "True"
         assert len(pilot.said("no longer ordered to drain")) == 1
         pilot.end()
@@ -210,7 +211,7 @@ def test_at_the_deadline_payloads_are_stopped_and_requeued(tmp_path: Path) -> No
     with PilotProcess(str(tmp_path), margin=5) as pilot:
         put(pilot.queue, "tidy", TIDY, 50)
         put(pilot.queue, "stubborn", STUBBORN, 50, cores=2)
-        wait_until(ready(pilot, "tidy", "stubborn"), "traps")
+        wait_for(ready(pilot, "tidy", "stubborn"), what="traps")
         deadline = time.time() + 8
         order(pilot, ".site.ad", deadline)
         pilot.end()
@@ -233,7 +234,7 @@ def test_a_requeued_payload_runs_again(tmp_path: Path) -> None:
     script = f"echo once; test -e {tmp_path}/again && exit 0; touch ready; while :; do sleep 0.05; done"
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "p", script, 50)
-        wait_until(ready(pilot, "p"), "it runs")
+        wait_for(ready(pilot, "p"), what="it runs")
         order(pilot, ".site.ad", time.time())
         pilot.end()
         assert pilot.payloads() == {"p"}
@@ -249,9 +250,9 @@ def test_a_second_sigterm_stops_everything_at_once(tmp_path: Path) -> None:
     """The first SIGTERM lets payloads end within the grace; the second stops and requeues them now."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "p", LONG, 55)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         os.kill(pilot.pid, signal.SIGTERM)
-        wait_until(lambda: pilot.said("draining (SIGTERM)"), "draining")
+        wait_for(lambda: pilot.said("draining (SIGTERM)"), what="draining")
         assert pilot.claimed() == {"p"}
         os.kill(pilot.pid, signal.SIGTERM)
         pilot.end()
@@ -276,15 +277,15 @@ def test_no_payload_is_lost_when_the_pilot_is_killed(tmp_path: Path) -> None:
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a", LONG, 55)
         put(pilot.queue, "b", LONG, 55)
-        wait_until(running(pilot, 2), "both run")
+        wait_for(running(pilot, 2), what="both run")
         pilot.process.kill()
         pilot.process.wait()
-        wait_until(lambda: not pilot.session(), "the payloads died with it")
+        wait_for(lambda: not pilot.session(), what="the payloads died with it")
         assert pilot.claimed() == {"a", "b"}
     with PilotProcess(str(tmp_path), cores=1) as second:
         put(second.queue, "c", ["true"], 1, priority=5)
-        wait_until(lambda: len(second.records("requeued")) == 2, "both put back")
-        wait_until(lambda: second.claimed() in ({"a"}, {"b"}), "one runs again")
+        wait_for(lambda: len(second.records("requeued")) == 2, what="both put back")
+        wait_for(lambda: second.claimed() in ({"a"}, {"b"}), what="one runs again")
         assert second.payloads() | second.claimed() | second.payloads("done") == {"a", "b", "c"}
         assert len(second.said("put back: its pilot vanished")) == 2
 
@@ -308,7 +309,7 @@ def test_a_pilot_that_ignores_orders_stays(tmp_path: Path) -> None:
     """With --ignore-orders neither `.site.ad` nor SIGTERM changes anything, and it reports like any other."""
     with PilotProcess(str(tmp_path), ignore_orders=True) as pilot:
         put(pilot.queue, "p", ["sleep", "1"], 5)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         order(pilot, ".site.ad", time.time() + 1)
         order(pilot, "SIGTERM", 0)
         order(pilot, "SIGTERM", 0)
@@ -329,11 +330,11 @@ def test_payloads_from_a_command(tmp_path: Path) -> None:
     command = f"cat {tmp_path}/first; sleep 0.5; cat {tmp_path}/then; exec sleep 50"
     with PilotProcess(str(tmp_path), queue=None, payload_command=command) as pilot:
         records = f"{pilot.start}/records.jsonl"
-        wait_until(lambda: any(each["event"] == "done" for each in json_lines(records)), "a is done")
-        wait_until(lambda: pilot.said("payload big is left to others"), "the one that is too large")
+        wait_for(lambda: any(each["event"] == "done" for each in json_lines(records)), what="a is done")
+        wait_for(lambda: pilot.said("payload big is left to others"), what="the one that is too large")
         assert len(pilot.said("line 2 refused")) == 1
         order(pilot, "SIGTERM", 0)
-        wait_until(lambda: pilot.said("draining"), "draining")
+        wait_for(lambda: pilot.said("draining"), what="draining")
         order(pilot, "SIGTERM", 0)
         pilot.end()
         assert pilot.code == 0
@@ -349,8 +350,8 @@ def test_nothing_of_the_payloads_is_left(tmp_path: Path) -> None:
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "p", script, 5)
         put(pilot.queue, "q", ["sleep", "1.5"], 5)
-        wait_until(lambda: pilot.payloads("done") == {"p"}, "p is done")
-        wait_until(lambda: not sleepers(group) and not sleepers(daemon), "what p left is gone before the pilot is")
+        wait_for(lambda: pilot.payloads("done") == {"p"}, what="p is done")
+        wait_for(lambda: not sleepers(group) and not sleepers(daemon), what="what p left is gone before the pilot is")
         assert sleepers(hidden)
         pilot.end()
         assert not sleepers(hidden) and pilot.session() == []
@@ -373,12 +374,12 @@ def test_it_sleeps_between_events(tmp_path: Path) -> None:
     with PilotProcess(str(tmp_path), poll=5) as pilot:
         for number in range(4):
             put(pilot.queue, f"p{number}", LONG, 55)
-        wait_until(running(pilot, 4), "all run")
+        wait_for(running(pilot, 4), what="all run")
 
         def spent() -> int:
             fields = Path(f"/proc/{pilot.pid}/stat").read_text().rpartition(")")[2].split()
             return int(fields[11]) + int(fields[12])
 
         before, until = spent(), time.monotonic() + 3
-        wait_until(lambda: time.monotonic() > until, "three seconds")
+        wait_for(lambda: time.monotonic() > until, what="three seconds")
         assert (spent() - before) / os.sysconf("SC_CLK_TCK") <= 0.05

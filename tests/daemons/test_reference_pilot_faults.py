@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pilot_process import PilotProcess, put, wait_until, write
+from pilot_process import PilotProcess, put, write
+from real_daemons.waiting import wait_for
 
 LONG = ["sleep", "50"]
 
@@ -52,10 +53,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
         put(pilot.queue, "b", ["sleep", "1.6"], 5)
         put(pilot.queue, "c", ["sleep", "2.4"], 5)
         put(pilot.queue, "d", ["sleep", "3.2"], 5)
-        wait_until(running(pilot, 4), "all run")
+        wait_for(running(pilot, 4), what="all run")
         # No file may grow: as on a full disk, and that needs no root. The payloads have theirs already.
         before = resource.prlimit(pilot.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        wait_until(lambda: pilot.payloads("done") == {"a", "b", "c"}, "three ended nevertheless")
+        wait_for(lambda: pilot.payloads("done") == {"a", "b", "c"}, what="three ended nevertheless")
         resource.prlimit(pilot.pid, resource.RLIMIT_FSIZE, before)
         pilot.end()
         assert pilot.code == 0 and pilot.payloads("done") == {"a", "b", "c", "d"}
@@ -73,7 +74,7 @@ def test_an_unwritable_startup_directory(tmp_path: Path, place: str) -> None:
     directory = str(tmp_path / "gone") if place == "gone" else "/proc/sys"
     os.makedirs(tmp_path / "gone", exist_ok=True)
     with PilotProcess(str(tmp_path), directory=directory, idle_limit=1) as pilot:
-        wait_until(lambda: pilot.status().get("used_CPU") == "0", "the first report")
+        wait_for(lambda: pilot.status().get("used_CPU") == "0", what="the first report")
         if place == "gone":
             os.unlink(f"{directory}/.pilot.ad")
             os.rmdir(directory)
@@ -119,13 +120,13 @@ def test_a_garbage_site_ad_is_no_order(tmp_path: Path, kind: str) -> None:
     garbage(f"{pilot.start}/.site.ad", kind)
     put(pilot.queue, "a", ["sleep", "2.5"], 5)  # before it starts: it ends when it finds nothing
     with pilot:
-        wait_until(lambda: pilot.said(".site.ad: not used"), "the line")
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(lambda: pilot.said(".site.ad: not used"), what="the line")
+        wait_for(running(pilot, 1), what="it runs")
         assert pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "True"
         if kind == "directory":
             os.rmdir(f"{pilot.start}/.site.ad")
         write(f"{pilot.start}/.site.ad", f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {time.time() + 10:.0f}\n")
-        wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "draining")
+        wait_for(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", what="draining")
         pilot.end()
         assert pilot.code == 0 and pilot.payloads("done") == {"a"}
         assert len(pilot.said(".site.ad: not used")) == 1 and len(pilot.said(".site.ad: all right again")) == 1
@@ -136,9 +137,9 @@ def test_garbage_does_not_take_an_order_back(tmp_path: Path) -> None:
     """HOSTILE 49: an order that was read stands until a sound word or no word at all takes it back."""
     with PilotProcess(str(tmp_path)) as pilot:
         put(pilot.queue, "a", ["sleep", "1"], 5)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         write(f"{pilot.start}/.site.ad", "VACATE_DESIRED = True\n")
-        wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "draining")
+        wait_for(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", what="draining")
         garbage(f"{pilot.start}/.site.ad", "bytes")
         put(pilot.queue, "b", ["true"], 5)
         pilot.end()
@@ -165,9 +166,9 @@ def test_the_lock_held_for_ever(tmp_path: Path) -> None:
             fcntl.lockf(held, fcntl.LOCK_EX)
             for number in range(1, 5):
                 put(pilot.queue, f"p{number}", LONG, 55)
-                wait_until(running(pilot, number), f"payload {number} is told", 2)
+                wait_for(running(pilot, number), what=f"payload {number} is told", seconds=2)
             write(f"{pilot.start}/.site.ad", f"VACATE_DESIRED = True\nPAYLOAD_DEADLINE = {time.time() + 4:.0f}\n")
-            wait_until(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", "the order is told", 2)
+            wait_for(lambda: pilot.ad()["CAN_POSTPONE_LAST_JOB"] == "False", what="the order is told", seconds=2)
             pilot.end()
             assert held.tell() == 0 and os.stat(held.fileno()).st_size == 0
         assert pilot.code == 0 and len(pilot.payloads()) == 4
@@ -193,7 +194,7 @@ def test_a_queue_that_vanishes(tmp_path: Path) -> None:
     """The queue's directory is renamed away under the pilot: a line, what runs ends, and the pilot leaves."""
     with PilotProcess(str(tmp_path), idle_limit=0.5) as pilot:
         put(pilot.queue, "a", ["sleep", "0.6"], 5)
-        wait_until(running(pilot, 1), "it runs")
+        wait_for(running(pilot, 1), what="it runs")
         os.rename(pilot.queue, f"{pilot.queue}.away")
         pilot.end()
         assert pilot.code == 0 and len(pilot.said("queue:")) >= 1

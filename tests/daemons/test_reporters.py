@@ -10,7 +10,8 @@ from pathlib import Path
 import drainwise
 from drainwise.local.job import ENDED
 from drainwise.pilotad.report import FRESH, PilotReport, standing
-from local_batch import Batch, until
+from local_batch import Batch
+from real_daemons.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "pilots.md").read_text()
@@ -38,7 +39,7 @@ def seen(batch: Batch, job_id: int, cores: float) -> PilotReport:
         report = report_of(batch, job_id)
         return report is not None and report.used_cpu == cores
 
-    until(uses, f"{cores} cores in use")
+    wait_for(uses, what=f"{cores} cores in use")
     report = report_of(batch, job_id)
     assert report is not None and standing(report, int(time.time()), 3600, None, CORES) == FRESH
     assert None not in (report.last_max_job_end, report.priority_factor, report.can_postpone_last_job)
@@ -76,7 +77,7 @@ def test_a_wrapper_reports_with_the_shell_script(batch: Batch) -> None:
     assert (idle.add_uncom_time, idle.add_final_exp_waste) == (0, 0)
     (work / "over").touch()
     batch.await_state(ENDED, job_id)
-    until(batch.empty, "the reporter has gone with the wrapper")
+    wait_for(batch.empty, what="the reporter has gone with the wrapper")
     assert batch.job(job_id).code == 0 and (work / "err").read_text() == ""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -194,9 +193,7 @@ def test_an_access_point_that_hangs_leaves_demand_as_it_was_before(pool: CondorP
     pids = pool.run(["pgrep", "-x", "condor_schedd"]).stdout.split()
     pool.run(["kill", "-STOP", *pids])
     try:
-        began = time.monotonic()
         seen = snapshot(pool)
-        assert time.monotonic() - began < 10
     finally:
         pool.run(["kill", "-CONT", *pids])
     [kind] = nodes_of(seen)

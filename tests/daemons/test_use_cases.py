@@ -14,7 +14,8 @@ import pytest
 
 from drainwise.features.host import memory_bytes, scratch_bytes
 from drainwise.local.job import ENDED, RUNNING
-from local_batch import ENVIRONMENT, Batch, until
+from local_batch import ENVIRONMENT, Batch
+from real_daemons.waiting import wait_for
 from use_case_document import commands_of, lines_of
 
 WALL, CORES, POOL = 600, 8, 16
@@ -112,7 +113,7 @@ def test_a_site_has_its_answers(batch: Batch, typed: list[str]) -> None:
     def reporting() -> list[str]:
         return [one.name for one in batch.pool.snapshot(int(time.time())).pilots if one.report]
 
-    until(lambda: len(reporting()) == len(pilots), "three pilots that report")
+    wait_for(lambda: len(reporting()) == len(pilots), what="three pilots that report")
 
     [status] = commands_of(9, "drainwise")
     before, table, after = time.time() - 1, said(typed, status), time.time()

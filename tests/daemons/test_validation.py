@@ -15,8 +15,9 @@ import pytest
 from drainwise.common.written_file import toml_reader
 from drainwise.local.job import ENDED
 from drainwise.local.store import LocalStore
-from local_batch import ENVIRONMENT, Batch, until
+from local_batch import ENVIRONMENT, Batch
 from made_up_request import EVENT, made_up_request
+from real_daemons.waiting import wait_for
 
 PROGRAM = str(Path(__file__).parents[2] / "scripts" / "validation_program.py")
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
@@ -166,7 +167,7 @@ def test_killed_and_run_again_it_goes_on(validations: Validations, moment: str) 
     validations.write()
     first = validations.begin()
     try:
-        until(lambda: moment in validations.names(), f"{moment} was started", PATIENCE)
+        wait_for(lambda: moment in validations.names(), what=f"{moment} was started", seconds=PATIENCE)
     finally:
         first.kill()
         first.wait()
@@ -198,7 +199,7 @@ def test_a_daemon_that_is_killed_meanwhile_loses_nothing(validations: Validation
     """The runs go on without it, and the next daemon finds them."""
     validations.write()
     going = validations.begin()
-    until(validations.names, "the first run was submitted", PATIENCE)
+    wait_for(validations.names, what="the first run was submitted", seconds=PATIENCE)
     validations.batch.kill_daemon()
     validations.batch.start(cores=16)
     assert going.wait(PATIENCE) == 0
@@ -228,7 +229,7 @@ def test_a_request_that_changes_meanwhile_is_refused(validations: Validations) -
     """What was measured belongs to what was asked; --again begins anew and ends what ran."""
     validations.write("--wall", "1000")
     first = validations.begin()
-    until(validations.names, "the first run was submitted", PATIENCE)
+    wait_for(validations.names, what="the first run was submitted", seconds=PATIENCE)
     assert validations.run("--show")["state"] == "running"
     refused = subprocess.run(validations.command(), env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert refused.returncode == 1 and "another process runs this validation" in refused.stderr
@@ -246,14 +247,14 @@ def test_cancelled_it_leaves_nothing_running(validations: Validations) -> None:
     """--cancel ends what runs, and says so."""
     validations.write("--wall", "1000")
     first = validations.begin()
-    until(validations.names, "the first run was submitted", PATIENCE)
+    wait_for(validations.names, what="the first run was submitted", seconds=PATIENCE)
     first.send_signal(signal.SIGINT)
     assert first.wait(PATIENCE) == 130
     assert validations.run("--show")["state"] == "running"
     report = validations.run("--cancel", code=1)
     assert (report["state"], report["reason"]) == ("failed", "cancelled")
     validations.batch.await_state(ENDED, 1)
-    until(validations.batch.empty, "nothing of it runs")
+    wait_for(validations.batch.empty, what="nothing of it runs")
 
 
 def test_the_table(validations: Validations) -> None:

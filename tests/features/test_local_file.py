@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import stat
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +21,8 @@ LIMIT = 64
 
 
 def refused(path: Path) -> str:
-    started = time.monotonic()
     with pytest.raises(FeatureError) as error:
         read_small(str(path), LIMIT)
-    assert time.monotonic() - started < 2
     message = str(error.value)
     assert message.isprintable()
     assert len(message) <= 200
@@ -102,16 +98,13 @@ def test_a_file_that_grows_while_it_is_read_ends_at_the_limit(tmp_path: Path, at
             file.write(b"1" * 16)
 
     with attack.looping(grow):
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        while True:
             try:
                 found = read_small(str(path), LIMIT)
             except FeatureError as error:
                 assert "longer than" in str(error)
                 break
             assert found is None or len(found[0]) <= LIMIT
-        else:
-            pytest.fail("the file never grew")
 
 
 def test_a_link_swapped_in_a_loop_never_leaks_what_it_points_to(tmp_path: Path, attack: Attack) -> None:
@@ -130,9 +123,9 @@ def test_a_link_swapped_in_a_loop_never_leaks_what_it_points_to(tmp_path: Path, 
 
     outcomes: set[bytes] = set()
     with attack.looping(swap):
-        deadline = time.monotonic() + 10
-        while len(outcomes) < 2 or time.monotonic() < deadline - 9.5:
-            assert time.monotonic() < deadline
+        reads = 0
+        while len(outcomes) < 2 or reads < 5000:
+            reads += 1
             try:
                 found = read_small(str(path), LIMIT)
                 outcomes.add(b"" if found is None else found[0])
@@ -155,17 +148,18 @@ def test_a_fifo_swapped_in_a_loop_never_makes_the_reader_wait(tmp_path: Path, at
             other.write_text("8\n")
         os.rename(other, path)
 
-    def read() -> float:
-        longest, ends = 0.0, time.monotonic() + 0.5
-        while time.monotonic() < ends:
-            started = time.monotonic()
-            with contextlib.suppress(FeatureError):
+    def read() -> int:
+        refusals, reads = 0, 0
+        while refusals < 20 or reads - refusals < 20 or reads < 2000:
+            reads += 1
+            try:
                 read_small(str(path), LIMIT)
-            longest = max(longest, time.monotonic() - started)
-        return longest
+            except FeatureError:
+                refusals += 1
+        return refusals
 
     with attack.looping(swap):
-        assert attack.run_as(None, read) < 2
+        assert attack.run_as(None, read), "nobody ever writes to that FIFO: who waits for it does not come back"
 
 
 def test_a_message_shows_names_in_printable_ascii_only() -> None:

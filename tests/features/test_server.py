@@ -7,7 +7,6 @@ import http.client
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,7 +138,6 @@ def test_links_and_strange_files_give_nothing_away(server: FeatureServer, root: 
     (root / "machine/phys_cores").mkdir()
     with open(root / "machine/log_cores", "wb") as file:
         file.truncate(2**40)
-    started = time.monotonic()
     for key in ("hs06", "jobslots", "phys_cores", "log_cores"):
         status, body, headers = ask(server, f"/machine/{key}")
         assert status == 500
@@ -147,14 +145,14 @@ def test_links_and_strange_files_give_nothing_away(server: FeatureServer, root: 
         assert len(body) < 200
         assert headers["Cache-Control"] == "no-store"
     assert ask(server, "/up/hs06")[:2] == (404, b"")
-    assert time.monotonic() - started < 2
 
 
 def test_a_client_that_says_nothing_does_not_keep_others_waiting(server: FeatureServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.server_address[1])):
-        started = time.monotonic()
+    with socket.create_connection(("127.0.0.1", server.server_address[1])) as silent:
         assert ask(server, "/machine/total_cpu")[0] == 200
-        assert time.monotonic() - started < 2
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):  # it is still waited for
+            silent.recv(1)
 
 
 def test_the_trees_of_the_hooks_are_served(server: FeatureServer) -> None:

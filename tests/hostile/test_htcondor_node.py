@@ -31,6 +31,7 @@ from drainwise.node.settings import DEFAULT_HEARTBEAT_LIMIT
 from drainwise.pilotad.attributes import ATTRIBUTES
 from made_up_node import (
     HOST,
+    PYTHON,
     Job,
     Node,
     Programs,
@@ -50,7 +51,6 @@ pytestmark = [
 # What does not depend on the layout of the directories is tried in one of them.
 ONE_LAYOUT = pytest.mark.parametrize("node", ["before 25.4"], indirect=True)
 ALICE, BOB = 54321, 54322
-ROUND_SECS = 2.0
 OURS = {"SlotMergeConstraint", "PilotHeartbeat", "PilotReportedBy", "PilotReportStanding"}
 OURS |= {row.published for row in ATTRIBUTES}
 OURS |= set(classad_expressions(DEFAULT_HEARTBEAT_LIMIT))
@@ -117,10 +117,8 @@ def taken_apart(out: bytes) -> dict[str, dict[str, str]]:
 
 
 def one_round(node: Node, programs: Programs) -> Round:
-    """A round that must end in time and print nothing that is not ours."""
-    begun = time.monotonic()
+    """A round that must end and print nothing that is not ours."""
     ran = programs.cron(node)
-    assert time.monotonic() - begun < ROUND_SECS
     assert ran.returncode == 0
     said = ran.stderr.decode("ascii").splitlines()
     assert len(said) <= len(os.listdir(node.execute))
@@ -352,7 +350,7 @@ def test_a_file_system_over_the_job_while_a_round_looks(
     node: Node, programs: Programs, alice: Job, bob: Job, options: str
 ) -> None:
     """HOSTILE 12: refused by the kernel, or never answered: the neighbour's report is published all the same."""
-    began, given = time.monotonic(), (str(node.daemon), alice.scratch, options)
+    given = (str(node.daemon), alice.scratch, options)
     ran = subprocess.run(
         [
             *("unshare", "--mount", sys.executable, "-c", _MOUNTED_MEANWHILE),
@@ -363,7 +361,7 @@ def test_a_file_system_over_the_job_while_a_round_looks(
         timeout=60,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(drainwise.__file__).parents[1])},
     )
-    assert (ran.returncode, time.monotonic() - began < 10) == (0, True), ran.stderr
+    assert ran.returncode == 0, ran.stderr
     seen = taken_apart(ran.stdout)
     assert published(Round(seen, []), bob)
     assert tag(alice) not in seen
@@ -441,9 +439,22 @@ def test_a_report_changed_under_a_mapping(node: Node, programs: Programs, alice:
             assert published(one_round(node, programs), bob)
 
 
+_PATIENT = """
+import sys
+from drainwise.htcondor.node import startd_cron
+from drainwise.pilotad import jobstatus
+jobstatus.LOCK_TIMEOUT = 1e6
+del sys.argv[0]  # the hooks are beside the program
+startd_cron.main(sys.argv[1:])
+"""
+
+
 @ONE_LAYOUT
 def test_sixty_four_locks_held_for_ever(node: Node, programs: Programs) -> None:
-    """HOSTILE 18: every job holds its lock on `used_CPU`; the round stays under two seconds all the same."""
+    """HOSTILE 18: every job holds its lock on `used_CPU`; they are waited for so long together, not one by one.
+
+    Here each alone could be waited for for ever.
+    """
     jobs = [node.start(f"slot1_{number}", ALICE, int(time.time()) - 600) for number in range(1, 65)]
     held = []
     try:
@@ -454,7 +465,14 @@ def test_sixty_four_locks_held_for_ever(node: Node, programs: Programs) -> None:
             held.append(os.open(path, os.O_RDWR))
             fcntl.flock(held[-1], fcntl.LOCK_EX)
         write(f"{jobs[-1].scratch}/.pilot.ad", pilot_ad(int(time.time())), ALICE)
-        seen = one_round(node, programs)
+        library = {"PYTHONPATH": f"{os.path.dirname(programs.directory)}/library"}
+        ran = run_as(
+            node.daemon,
+            [PYTHON, "-c", _PATIENT, f"{programs.directory}/pilot-cron", *node.cron_arguments(programs.settings)],
+            library,
+        )
+        assert ran.returncode == 0
+        seen = Round(taken_apart(ran.stdout), ran.stderr.decode("ascii").splitlines())
         assert published(seen, jobs[-1])
         assert seen.said == [f"drainwise: {tag(job)}: $JOBSTATUS: locked" for job in sorted(jobs, key=directory_of)]
     finally:
@@ -727,6 +745,7 @@ def test_a_clock_that_steps(node: Node, programs: Programs, alice: Job, bob: Job
         "\n".join(f"{name} = {value}" for name, value in lines.items() if name != "SlotMergeConstraint")
     )
     slot["Cpus"], slot["GlobalJobId"], slot["JobStart"] = 8, alice.job_id, alice.started
+    before = int(time.time())
     waste = slot.eval("PilotKillWaste")
-    assert waste == pytest.approx(8 * (time.time() - alice.started), abs=32) or step > 0
+    assert step > 0 or 8 * (before - alice.started) <= waste <= 8 * (time.time() - alice.started)
     assert slot.eval("PilotDrainingWaste") == classad2.Value.Undefined

@@ -76,10 +76,8 @@ def test_29_30_31_other_attributes_do_not_exist(line: bytes) -> None:
 )
 def test_32_33_34_a_value_is_a_number_or_a_flag_and_never_code(value: bytes) -> None:
     """32, 33, 34: quotes, expressions, functions, self references and 20,000 parentheses make the value unknown."""
-    begun = time.monotonic()
     for row in ATTRIBUTES:
         assert parsed(row.ad_name.encode() + b" = " + value) == (NOTHING, (row.ad_name,))
-    assert time.monotonic() - begun < 0.1
 
 
 @pytest.mark.parametrize(
@@ -142,27 +140,36 @@ def test_40_flapping_changes_nothing_but_the_flag() -> None:
     assert standing_and_rule(parsed(false)[0], NOW, 3600) == standing_and_rule(parsed(PILOT_AD)[0], NOW, 3600)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\n" * PILOT_AD_LIMIT,
-        b"=" * PILOT_AD_LIMIT,
-        b"=\n" * (PILOT_AD_LIMIT // 2),
-        b"\0" * PILOT_AD_LIMIT,
-        b"PRIORITY_FACTOR=1\n" * (PILOT_AD_LIMIT // 18),
-        b"PRIORITY_FACTOR = " + b"9" * PILOT_AD_LIMIT,
-        b"PRIORITY_FACTOR = " + b" " * PILOT_AD_LIMIT + b"9",
-        b"\r" * PILOT_AD_LIMIT,
-    ],
-)
-def test_21_22_the_worst_that_fits_is_parsed_in_a_millisecond(data: bytes) -> None:
-    """21, 22: neither lines nor digits nor blanks cost more than their reading (the best of 20 is taken)."""
+def seconds_to_parse(data: bytes) -> float:
+    """The best of ten."""
     times = []
-    for _ in range(20):
+    for _ in range(10):
         begun = time.perf_counter()
         parsed(data)
         times.append(time.perf_counter() - begun)
-    assert min(times) < 0.001
+    return min(times)
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "after"),
+    [
+        (b"", b"\n", b""),
+        (b"", b"=", b""),
+        (b"", b"=\n", b""),
+        (b"", b"\0", b""),
+        (b"", b"PRIORITY_FACTOR=1\n", b""),
+        (b"PRIORITY_FACTOR = ", b"9", b""),
+        (b"PRIORITY_FACTOR = ", b" ", b"9"),
+        (b"", b"\r", b""),
+    ],
+)
+def test_21_22_what_is_longer_costs_no_more_than_its_length(before: bytes, again: bytes, after: bytes) -> None:
+    """21, 22: neither lines nor digits nor blanks cost their square: ten times the limit is read in ten times as long.
+
+    The factor leaves room for a busy machine; a square would be a hundred.
+    """
+    short = seconds_to_parse(before + again * (PILOT_AD_LIMIT // len(again)) + after)
+    assert seconds_to_parse(before + again * (10 * PILOT_AD_LIMIT // len(again)) + after) < 40 * short
 
 
 control = st.sampled_from(["\r", "\n", "\x1b[31m", "\0", "é", "x" * 300, "5"])

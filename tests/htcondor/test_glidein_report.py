@@ -110,9 +110,7 @@ def test_what_no_glidein_has_is_refused_in_one_line(node: Node, programs: Progra
     else:
         write(f"{directory}/.job.ad", "MaxWallTimeMins = 77\n", OTHER)
     node.refresh(job, Activity="Retiring", RetirementTimeRemaining=600, MyCurrentTime=int(time.time()))
-    begun = time.monotonic()
     ran = programs.update(job)
-    assert time.monotonic() - begun < 2
     assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (0, b"", 1) and len(ran.stderr) < 200
     assert os.path.exists(f"{job.scratch}/.site.ad")
     assert "PilotReportStanding" not in published(node, programs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import signal
 
 import pytest
 
@@ -149,18 +149,16 @@ def bomb() -> object:
 
 
 def test_an_expression_without_end_holds_up_its_own_job_alone() -> None:
-    began = time.monotonic()
     first, endless, third, none = matched([job(), bomb(), job(), None], {"class": empty()}, (), 2)
     assert first == third == frozenset({"class"}) and none is None
     assert not endless, "it may run nowhere that is known"
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.daemons  # it waits for three of them
 def test_after_three_matches_without_end_no_more_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_end(job: object, place: object, unknown: object) -> bool:
         if job == "endless":
-            time.sleep(60)
+            signal.pause()
         return True
 
     monkeypatch.setattr(matching, "may_run", without_end)

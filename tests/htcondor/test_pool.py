@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -93,9 +92,7 @@ def test_a_collector_that_never_answers_holds_nobody(
     in_a_silent_pool: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
     """HOSTILE 54: the real bindings against a real socket that takes connections and says nothing."""
-    began = time.monotonic()
     ran = in_a_silent_pool(
         "from drainwise.htcondor.pool.pool import HTCondorPool; HTCondorPool(snapshot_seconds=0.3).snapshot(0)"
     )
     assert ran.stderr.splitlines()[-1].endswith("PoolUnreachable: the collector did not answer within 0.3 s")
-    assert time.monotonic() - began < 8

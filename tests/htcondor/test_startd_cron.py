@@ -35,6 +35,7 @@ from made_up_node import (
     run_as,
     write,
 )
+from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
@@ -337,7 +338,8 @@ def test_returned_cores_name_their_run_and_the_time(node: Node, programs: Progra
         assert piece.ad["PilotReturnedBy"] == piece.ad["PilotReportedBy"] == f"{pilot.job_id}@{pilot.started}"
         assert piece.ad["PilotLendsNoMore"] == classad2.Value.Undefined
         assert piece.ad["PilotReturnedAt"] == pytest.approx(time.time(), abs=30)
-        time.sleep(1)
+        told = int(time.time())
+        wait_for(lambda: int(time.time()) > told, what="another time to tell")  # noqa: B023 - called at once
 
 
 @pytest.mark.parametrize(
@@ -411,8 +413,7 @@ def test_a_node_says_since_when_it_takes_orders(node: Node, programs: Programs) 
     placed = int(os.stat(drop_in).st_ctime)
     knobs = [*KNOBS, "--config-dirs", f"/nowhere, {node.base}"]
     assert node_word(node, programs, *knobs) == (placed, {})
-    while time.time() < placed + 1:  # a file's time has whole seconds
-        time.sleep(0.05)
+    wait_for(lambda: time.time() >= placed + 1, what="the next second, which is what a file's time has")
     write(drop_in, "again", 0)
     assert node_word(node, programs, *knobs) == (placed, {})
     assert node_word(node, programs, *knobs, "--hooks", "SITE")[0] == 0
@@ -501,10 +502,8 @@ def test_output_that_nobody_reads(node: Node, programs: Programs, pilot: Job, cl
     """HOSTILE 27, 54: it ends at once and with 0, and a later round publishes everything."""
     line = f'sh -c \'"$@" {closed}; test $? = 0\' sh "$0" "$@"'
     command = ["/bin/sh", "-c", line, f"{programs.directory}/pilot-cron", *node.cron_arguments(programs.settings)]
-    begin = time.monotonic()
     ran = run_as(node.daemon, command)
     assert ran.returncode == 0
-    assert time.monotonic() - begin < 2
     assert list(reports(programs.cron(node))) == [f"slot1_1@{HOST}"]
 
 
@@ -559,14 +558,15 @@ def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
     for name, value in slot.items():
         ad[name] = value
     undefined = classad2.Value.Undefined
-    elapsed = time.time() - (NOW_HERE - 1000)
+    least = int(time.time()) - (NOW_HERE - 1000)
     used, kill, drain = (ad.eval(name) for name in ("PilotUsedCpu", "PilotKillWaste", "PilotDrainingWaste"))
+    most = time.time() - (NOW_HERE - 1000)
     assert used == undefined or 0 <= used <= 8
-    assert 0 <= kill <= 8 * elapsed + 8
+    assert 0 <= kill <= 8 * most
     assert drain == undefined or 0 <= drain <= 8 * 9000
     if ad["PilotReportStanding"] in {"stale", "contradictory"}:
         assert {ad.eval(row.published) for row in ATTRIBUTES} == {undefined}
-        assert kill == pytest.approx(8 * elapsed, abs=16)
+        assert 8 * least <= kill <= 8 * most
         assert {ad.eval("PilotRemaining"), drain} == {undefined}
 
 

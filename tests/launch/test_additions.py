@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -138,10 +137,9 @@ def test_many_dependencies_of_one_job_are_one_act(launch: Launch) -> None:
 def test_whoever_writes_something_else_there_keeps_nobody(launch: Launch) -> None:
     """HOSTILE 22: `yes` for some seconds. After a thousand wrong lines nobody reads on, and that is said."""
     launch.path.write_bytes(b"y\n" * 2_000_000)
-    begin = time.monotonic()
     launch.additions.look()
     launch.append({"name": "a", "command": "true"})
-    assert time.monotonic() - begin < 10 and launch.states() == {"old": READY}
+    assert launch.states() == {"old": READY}
     assert launch.additions.refused == 1000 and len(launch.said) == 1001 and "nothing more is read" in launch.said[-1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from drainwise.launch.backend import Start
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.this_machine.supervised import Supervisor
+from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # it runs real processes
 
@@ -49,19 +50,12 @@ def started(tmp_path: Path) -> Iterator[Started]:
     os.close(made.output)
 
 
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_successes_alone_are_written_down(started: Started) -> None:
     """Told before or not; what was ordered to end has not succeeded, whatever it made of the signal."""
     told = started.start("told", "true")
-    until(lambda: started.supervisor.end_of(told))
+    wait_for(lambda: started.supervisor.end_of(told))
     ordered = started.start("ordered", "sh", "-c", "trap 'exit 0' TERM; touch up; while :; do sleep 0.01; done")
-    until((started.directory / "up").exists)
+    wait_for((started.directory / "up").exists)
     started.supervisor.signal(ordered, 15)
     started.start("later", "sleep", "0.3")
     for name, line in (("failed", "exit 3"), ("killed", "kill -9 $$")):
@@ -70,18 +64,26 @@ def test_successes_alone_are_written_down(started: Started) -> None:
     assert set(found) == {"told", "later"} and 0.3 <= found["later"] < PATIENCE
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or waits to be reaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def test_nobody_waits_for_the_other_to_read(started: Started) -> None:
     """Five hundred ends that nobody has taken yet, and a message that is larger than what a socket holds."""
     jobs = [started.start(f"j{number}", "true") for number in range(500)]
-    time.sleep(0.2)
+    wait_for(lambda: all(has_ended(job) for job in jobs))
     large = started.start("large", "true", *("x" * 100_000 for _ in range(10)))
-    until(lambda: all(started.supervisor.end_of(job) for job in (*jobs, large)))
+    wait_for(lambda: all(started.supervisor.end_of(job) for job in (*jobs, large)))
 
 
 def test_the_last_one_says_how_all_ended(started: Started) -> None:
     """Status as wait() has it, seconds, CPU seconds; then its pid may be another's."""
     job = started.start("j", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; sleep 0.1; exit 7")
-    until(lambda: started.supervisor.end_of(job))
+    wait_for(lambda: started.supervisor.end_of(job))
     end = started.supervisor.end_of(job)
     assert end is not None and os.WEXITSTATUS(end[0]) == 7 and end[1] >= 0.1 and 0 < end[2] < end[1] + 0.1
     assert started.supervisor.has_news
@@ -93,7 +95,7 @@ def test_one_that_is_gone_says_so(started: Started) -> None:
     job = started.start("j", "sleep", "0.5")
     os.kill(started.supervisor._pid, 9)
     with pytest.raises(ConnectionError):
-        until(lambda: started.supervisor.end_of(job))
+        wait_for(lambda: started.supervisor.end_of(job))
     with pytest.raises(ConnectionError):
         started.start("k", "true")
     with pytest.raises(ConnectionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -189,13 +190,19 @@ def test_cores_that_count_as_usable_are_free_and_owed(
     assert usable <= sum(job.cores for job in owed_jobs(waiting, running, quotas))
 
 
-def test_ten_thousand_waiting_jobs_are_looked_at_once() -> None:
-    """Choosing costs time in the number of jobs, not in its square; the bound is generous for a busy machine."""
-    import time
-
-    waiting = [WaitingJob(n, f"a{n % 20}", 1 + n % 16, 60 + n % 977) for n in range(1, 10_001)]
-    nodes = [LocalNode(f"node{n}", 64) for n in range(50)]
+def seconds_to_choose(count: int) -> float:
+    """CPU time with so many waiting jobs that can all start; the best of three."""
+    waiting = [WaitingJob(n, f"a{n % 20}", 1 + n % 16, 60 + n % 977) for n in range(1, count + 1)]
+    nodes = [LocalNode(f"node{n}", count) for n in range(50)]
     accounts = [AccountQuota(f"a{n}", 100) for n in range(20)]
-    before = time.process_time()
-    choose_starts(waiting, [], nodes, accounts, 0)
-    assert time.process_time() - before < 2.0
+    taken = []
+    for _ in range(3):
+        begun = time.process_time()
+        assert len(choose_starts(waiting, [], nodes, accounts, 0).starts) == count
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+def test_ten_thousand_waiting_jobs_are_looked_at_once() -> None:
+    """It costs time in the number of jobs, not in its square: twenty times as many cost about twenty times as long."""
+    assert seconds_to_choose(10_000) < 60 * seconds_to_choose(500)

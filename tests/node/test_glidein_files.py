@@ -146,10 +146,8 @@ def test_a_file_that_no_glidein_has_costs_the_report(
     place = payload(glidein_in(sandbox / "glide_x"), 1)
     (place / file).unlink()
     kind(place / file, secret)
-    begun = time.monotonic()
     with pytest.raises(RefusedFile):
         read(sandbox)
-    assert time.monotonic() - begun < 2
 
 
 def test_a_directory_that_is_a_link_is_not_entered(sandbox: Path) -> None:
@@ -185,19 +183,24 @@ def test_too_many_payloads_are_no_report(sandbox: Path) -> None:
     place = glidein_in(sandbox / "glide_x")
     for number in range(MOST_PAYLOADS + 5):
         payload(place, number)
-    begun = time.monotonic()
     with pytest.raises(RefusedFile, match=r"too many payloads|not read in time"):
         read(sandbox)
-    assert time.monotonic() - begun < 2
 
 
-def test_many_directories_are_not_all_looked_at(sandbox: Path) -> None:
-    """HOSTILE 26: of a job with thousands of them, some are, at once."""
+def test_many_directories_are_not_all_looked_at(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOSTILE 26: of a job with thousands of them, some are."""
     for number in range(20 * MOST_DIRECTORIES):
         (sandbox / f"d{number}").mkdir()
-    begun = time.monotonic()
+    looked_at: list[str] = []
+    names = glidein_places.names_of_directories
+
+    def counted(directory: int, name: str = ".") -> list[str]:
+        looked_at.append(name)
+        return names(directory, name)
+
+    monkeypatch.setattr(glidein_places, "names_of_directories", counted)
     assert read(sandbox) is None
-    assert time.monotonic() - begun < 2
+    assert len(looked_at) == 1 + MOST_DIRECTORIES
 
 
 def test_ads_that_change_while_they_are_read(sandbox: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from drainwise.node.payloads import process_table
 from drainwise.node.payloads.payload_trees import job_processes
 from drainwise.node.payloads.process_table import TICKS, read_processes
+from real_daemons.waiting import wait_for
 
 
 @contextmanager
@@ -100,13 +100,17 @@ def test_who_frees_itself_is_nobody_elses(request: pytest.FixtureRequest) -> Non
     request.addfinalizer(lambda: os.close(ready))
 
     def free() -> None:
-        def alone() -> None:
+        def alone(parent: int) -> None:
             os.setsid()
+            wait_for(lambda: os.getppid() != parent)
             os.write(said, str(os.getpid()).encode())
 
-        middle = forked(lambda: (forked(alone), os._exit(0)))
-        os.waitpid(middle, 0)
-        time.sleep(0.05)
+        def between() -> None:
+            itself = os.getpid()
+            forked(lambda: alone(itself))
+            os._exit(0)
+
+        os.waitpid(forked(between), 0)
 
     with running(free) as supervisor, running(lambda: None) as neighbour:
         freed = int(os.read(ready, 20))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from apart import wait_until
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.queues.claims import Claims, put_back
+from real_daemons.waiting import wait_for
 
 
 def names(place: Path) -> set[str]:
@@ -53,7 +53,7 @@ def test_a_pilot_that_was_killed_loses_its_claims(queue: Path) -> None:
             dead.take(file)
         (queue / "ready").touch()
         signal.pause()
-    wait_until((queue / "ready").exists, "the claims")
+    wait_for((queue / "ready").exists, what="the claims")
     one, two = Claims(str(queue), "one"), Claims(str(queue), "two")
     assert recovered(one) == []
     os.kill(pid, signal.SIGKILL)

@@ -6,18 +6,18 @@ import json
 import os
 import select
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from apart import PATIENCE, apart, wait_until
+from apart import apart
 from drainwise.common.process_tree import adopt_orphans
 from drainwise.common.processes import children
 from drainwise.facts.errors import UsageError
 from drainwise.pilot.decide.payload import Payload, parse_payload
 from drainwise.pilot.queues.command import BAD_LINES, NAMED_LINES, READ_AHEAD, CommandQueue
 from drainwise.pilot.queues.records import EndedPayload
+from real_daemons.waiting import wait_for
 
 
 class Queue:
@@ -29,8 +29,7 @@ class Queue:
 
     def read(self) -> None:
         """Look until the command has no more to say."""
-        deadline = time.monotonic() + PATIENCE / 2
-        while self.view.more_may_come() and time.monotonic() < deadline:
+        while self.view.more_may_come():
             descriptor = self.view.fileno()
             if descriptor is None:
                 return
@@ -51,7 +50,7 @@ class Queue:
 
     def end(self) -> None:
         self.view.close(2.0)
-        wait_until(lambda: os.waitpid(self.view.pid, os.WNOHANG)[0], "the command's end")
+        wait_for(lambda: os.waitpid(self.view.pid, os.WNOHANG)[0], what="the command's end")
 
 
 def line(**keys: object) -> str:
@@ -118,9 +117,7 @@ def test_lines_that_are_no_payloads(tmp_path: Path) -> None:
 def test_a_command_that_prints_rubbish_without_end(tmp_path: Path) -> None:
     """A few lines of log, then it is not read any more, and each look comes to an end."""
     queue = Queue(tmp_path, "yes rubbish")
-    began = time.monotonic()
     queue.read()
-    assert time.monotonic() - began < 5
     assert not queue.view.more_may_come() and len(queue.said) == NAMED_LINES + 1
     assert f"{BAD_LINES} lines in a row" in queue.said[-1]
     queue.end()
@@ -146,12 +143,11 @@ def test_at_most_a_thousand_are_read_ahead(tmp_path: Path) -> None:
 def test_what_stands_in_the_pipe_is_not_lost(tmp_path: Path) -> None:
     """The pilot ends while the command has printed more: whole lines are written down, half a line is not."""
     queue = Queue(
-        tmp_path, f"printf '%s\\n' '{line(name='a')}' '{line(name='b')}'; printf '{{\"name\":'; touch printed; sleep 60"
+        tmp_path,
+        f"printf '%s\\n' '{line(name='a')}' '{line(name='b')}'; printf '{{\"name\":'; touch printed; sleep inf",
     )
-    wait_until((tmp_path / "printed").exists, "the command has printed")
-    began = time.monotonic()
+    wait_for((tmp_path / "printed").exists, what="the command has printed")
     queue.end()
-    assert time.monotonic() - began < 2
     assert [payload.name for payload in queue.requeued()] == ["a", "b"]
 
 
@@ -161,7 +157,7 @@ def test_a_command_that_fails(tmp_path: Path) -> None:
     queue = Queue(tmp_path, "echo why >&2; exit 3")
     queue.view.gone(3)
     assert queue.said == ["payload command: ended with 3; see payload-command.stderr"]
-    wait_until(lambda: (tmp_path / "payload-command.stderr").read_text() == "why\n", "its words")
+    wait_for(lambda: (tmp_path / "payload-command.stderr").read_text() == "why\n", what="its words")
     queue.end()
     other = Queue(tmp_path, "sleep 60")
     other.end()
@@ -174,9 +170,9 @@ def test_the_command_dies_with_the_pilot(tmp_path: Path) -> None:
     """Its whole group gets TERM when the pilot ends."""
     adopt_orphans()
     queue = Queue(tmp_path, "sleep 60 & touch ready; sleep 60 | cat")
-    wait_until((tmp_path / "ready").exists, "a group of several")
+    wait_for((tmp_path / "ready").exists, what="a group of several")
     queue.end()
-    wait_until(lambda: not children() or not os.waitpid(-1, os.WNOHANG), "nobody is left")
+    wait_for(lambda: not children() or not os.waitpid(-1, os.WNOHANG), what="nobody is left")
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from drainwise.pilot.processes import Processes
 from drainwise.pilot.queues.records import EndedPayload
 from drainwise.pilot.runner import START_BATCH, PilotRunner
 from drainwise.pilot.site_notices import SiteNoticeReader
+from real_daemons.waiting import wait_for
 
 
 class Listed:
@@ -241,8 +241,7 @@ def test_cores_are_given_back_and_used_again(tmp_path: Path) -> None:
 
     def end(name: str) -> None:
         pilot.processes.stop(name, "the test", pilot.time["wall"])
-        while not pilot.runner._reap(pilot.time["wall"]):
-            time.sleep(0.01)
+        wait_for(lambda: pilot.runner._reap(pilot.time["wall"]))
 
     pilot.round()
     assert set(pilot.runner.workload.running) == {"p0", "p1", "p2", "p3"}

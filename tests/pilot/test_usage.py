@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -37,8 +36,8 @@ def test_cpu_time_and_memory_reach_the_record(tmp_path: Path) -> None:
     assert isinstance(payload, Payload) and queue.claim(payload, T0)
     processes = Processes(str(tmp_path), os.environ, "one", 0.5)
     processes.start(payload, T0)
-    deadline, ended = time.monotonic() + PATIENCE, processes.reap(T0)
-    while not ended and time.monotonic() < deadline:
+    ended = processes.reap(T0)
+    while not ended:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         ended = processes.reap(T0 + 1)
     [one] = ended

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from drainwise.facts.errors import RefusedFile
+from drainwise.pilotad import jobstatus, safe_open
 from drainwise.pilotad.jobstatus import is_at, lock
 from drainwise.pilotad.safe_open import Patience
+from made_clock import MadeClock
 
 
 @contextmanager
@@ -64,25 +65,32 @@ def test_who_gets_only_one_kind_keeps_none(seal: Path) -> None:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_waiting_is_bounded_by_timeout_and_patience(seal: Path) -> None:
+def waited(seal: Path, clock: MadeClock, timeout: float, patience: Patience | None) -> float:
+    """Seconds of the clock until a lock that somebody else holds is given up."""
+    begun = clock.now
+    with held_by_another_process(seal), open(seal, "r+b") as ours, pytest.raises(RefusedFile, match=r"^locked$"):
+        lock(ours.fileno(), exclusive=False, timeout=timeout, patience=patience)
+    return clock.now - begun
+
+
+def put_in_place(clock: MadeClock, monkeypatch: pytest.MonkeyPatch) -> MadeClock:
+    """Have waiting for locks go by this clock."""
+    for module in (jobstatus, safe_open):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def test_waiting_is_bounded_by_timeout_and_patience(seal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever is less."""
-    with held_by_another_process(seal), open(seal, "r+b") as ours:
-        for timeout, patience in ((0.02, None), (0.02, Patience(10)), (10, Patience(0.02))):
-            begun = time.monotonic()
-            with pytest.raises(RefusedFile, match=r"^locked$"):
-                lock(ours.fileno(), exclusive=False, timeout=timeout, patience=patience)
-            assert 0.01 < time.monotonic() - begun < 1
+    clock = put_in_place(MadeClock(), monkeypatch)
+    for timeout, patience in ((0.02, None), (0.02, Patience(10)), (10, Patience(0.02))):
+        assert 0.01 < waited(seal, clock, timeout, patience) <= 0.0201
 
 
 def test_the_timeout_is_of_real_seconds(seal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a pause really lasts, and however much patience there is."""
-    sleep = time.sleep
-    monkeypatch.setattr(time, "sleep", lambda seconds: sleep(20 * seconds))
-    with held_by_another_process(seal), open(seal, "r+b") as ours:
-        begun = time.monotonic()
-        with pytest.raises(RefusedFile, match=r"^locked$"):
-            lock(ours.fileno(), exclusive=False, timeout=0.05, patience=Patience(10))
-        assert time.monotonic() - begun < 0.5
+    clock = put_in_place(MadeClock(stretch=20), monkeypatch)
+    assert 0.05 < waited(seal, clock, 0.05, Patience(10)) < 0.08
 
 
 def test_a_file_system_without_locks_is_told(seal: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -134,10 +133,8 @@ def test_a_total_that_no_pilots_make_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
-def test_a_large_pool_is_decided_in_a_moment(kind: str) -> None:
-    """200,000 pilots of 128 sizes, any wastes, few cores or half of all: some ten milliseconds, and far below two s."""
+def test_a_large_pool_is_decided(kind: str) -> None:
+    """200,000 pilots of 128 sizes, any wastes, few cores or half of all (the benchmark has the time)."""
     pool = made_up(200_000, 128, kind, seed=1)
-    began = time.process_time()
     for total in (1000, int(pool[0].sum()) // 2):
         assert pool[0][cheapest_of_total(*pool, total)].sum() == total
-    assert time.process_time() - began < 2

@@ -86,7 +86,7 @@ def start(resources: Resources = Resources()) -> Start:  # noqa: B008 - it is fr
 @pytest.mark.parametrize(
     "line",
     [
-        "exec sleep 30",
+        "exec sleep inf",
         "echo hello",
         "true",
         "echo 7; echo 8",
@@ -100,10 +100,8 @@ def start(resources: Resources = Resources()) -> Start:  # noqa: B008 - it is fr
     ],
 )
 def test_a_submit_command_that_gives_no_number_leaves_it_open_whether_the_job_began(tmp_path: Path, line: str) -> None:
-    begin = time.monotonic()
     with pytest.raises(PoolUnreachable, match="qsub"):
         backend(tmp_path, qsub=line).start(start())
-    assert time.monotonic() - begin < 3
 
 
 def test_a_refusal_is_one_with_its_reason(tmp_path: Path) -> None:
@@ -132,7 +130,7 @@ def test_a_job_grid_engine_cannot_have_is_never_submitted(tmp_path: Path) -> Non
         "true",
         "echo hello",
         "echo '<job_info><queue_info></queue_info><job_info>'",
-        "exec sleep 30",
+        "exec sleep inf",
         NO_QMASTER,
         "echo '<job_info><job_list><JB_job_number>x</JB_job_number></job_list></job_info>'",
         "echo '<job_info><job_list><JB_job_number>7</JB_job_number></job_list></job_info>'",
@@ -149,7 +147,7 @@ def test_no_answer_of_qstat_lets_a_job_vanish(tmp_path: Path, line: str) -> None
 @pytest.mark.parametrize(
     "line",
     [
-        "exec sleep 30",
+        "exec sleep inf",
         "echo jobnumber 7",
         NO_QMASTER,
         "echo 'no such cell' >&2; exit 1",

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from drainwise.simulate import comparison
 from drainwise.simulate.comparison import Case, run_cases
 from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import read_trace
+from real_daemons.waiting import wait_for
 
 pytestmark = pytest.mark.daemons  # whole simulations take their time
 
@@ -76,11 +76,9 @@ def long_run() -> Iterator[subprocess.Popen[str]]:
     argv = [sys.executable, "-m", "drainwise", *words]
     pipe = subprocess.PIPE
     running = subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
-    ends = time.monotonic() + 60
     try:
-        while len(processes_of(running.pid)) < 3:
-            assert time.monotonic() < ends and running.poll() is None
-            time.sleep(0.02)
+        wait_for(lambda: len(processes_of(running.pid)) >= 3 or running.poll() is not None)
+        assert running.poll() is None
         yield running
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -104,7 +102,4 @@ def test_killed_it_leaves_nobody(long_run: subprocess.Popen[str]) -> None:
     """Even where it could not say so: its processes see that it is gone."""
     long_run.kill()
     long_run.wait()
-    ends = time.monotonic() + 20
-    while processes_of(long_run.pid):
-        assert time.monotonic() < ends
-        time.sleep(0.02)
+    wait_for(lambda: not processes_of(long_run.pid))

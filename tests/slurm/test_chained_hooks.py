@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,12 +138,10 @@ def test_one_that_calls_ours_is_not_called_for_ever(site: Site, how: str) -> Non
     ours = site.has("TaskProlog", "#!/bin/bash\n")
     write(site.theirs, "#!/bin/bash\necho print once\n" + CALLS[how].format(ours=ours), 0)
     os.chmod(site.theirs, 0o755)
-    begun = time.monotonic()
     ran = site.run(ours)
     assert ran.returncode == 0
     assert ran.stdout.count(b"print once\n") == 1
     assert b"JOBSTATUS" in ran.stdout.split(b"print once\n")[1]
-    assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize("value", ["1", "x", "0", "99999999", "-1", "$(id)"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -77,10 +76,9 @@ def test_a_comment_that_a_user_spells_in_a_name_can_be_marked(spelled: str) -> N
 
 
 def test_a_long_text_that_looks_like_a_mark_is_read_at_once() -> None:
-    spelled = '{"drainwise":1,"orders":"1:' + "1111111111:" * 8
-    begun = time.process_time()
+    """Where each part could be taken in two ways it would take for ever."""
+    spelled = '{"drainwise":1,"orders":"1:' + "1111111111:" * 80
     assert entries_in(f"{spelled}x") == {}
-    assert time.process_time() - begun < 1
 
 
 def test_who_carries_the_mark_of_a_node() -> None:

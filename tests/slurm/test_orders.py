@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,9 @@ from hypothesis import strategies as st
 from drainwise.common.bounded_command import Running
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.pool import orders as orders_module
 from drainwise.slurm.pool.orders import SlurmOrders, granted_in, plain
+from made_clock import MadeClock
 
 T0 = 1795270000
 
@@ -133,9 +133,8 @@ def test_an_order_waits_for_its_record_but_not_again_when_that_was_in_vain(
     fault: PoolError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """slurmctld that has lost slurmdbd reports a start up to twenty seconds after that is back."""
-    clock = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    clock = MadeClock(1000.0)
+    monkeypatch.setattr(orders_module, "time", clock)
 
     def records(missing: int) -> int:
         """How often an order tries to write its record, of which `missing` tries fail."""
@@ -149,5 +148,5 @@ def test_an_order_waits_for_its_record_but_not_again_when_that_was_in_vain(
     assert commands.given[-2].startswith("sacctmgr SystemComment=drainwise: ordered to end by"), "first the record"
     assert 40 < records(1000) < 80
     assert records(1) == 1
-    clock[0] += 600
+    clock.now += 600
     assert records(1) == 2

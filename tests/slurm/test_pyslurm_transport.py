@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,11 +208,10 @@ def test_a_pyslurm_that_fails_midway_is_no_answer(machine: Machine, broken: str,
 
 
 def test_a_pyslurm_that_hangs_is_ended_in_time(machine: Machine) -> None:
-    machine.install(FAILED_LOAD.format("import time; time.sleep(100)"))
-    before, begin = machine.children(), time.monotonic()
+    machine.install(FAILED_LOAD.format("import signal; signal.pause()"))
+    before = machine.children()
     with pytest.raises(PoolUnreachable, match=r"pyslurm: .* did not answer within 1 s"):
         machine.transport(seconds=1).answers()
-    assert time.monotonic() - begin < 30
     assert machine.children() == before
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 import time
 
 import pytest
 
 from drainwise.common.wake import Wake
 from drainwise.node import DIRECTORIES, with_twins
+from drainwise.slurm.node import task_prolog
 from drainwise.slurm.node.job_tree import mark_complete
 from drainwise.slurm.node.status_mount import unmount
 from drainwise.slurm.node.task_prolog import wait_for_limits
+from made_clock import MadeClock
 from made_up_node import Ran, make_directory, run_as, write
 from made_up_slurm_node import MadeUpJob, SlurmNode
 
@@ -123,16 +124,30 @@ def woken(make_node: MakeNode) -> SlurmNode:
     return node
 
 
-def test_it_waits_for_the_agent_and_no_longer(woken: SlurmNode) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> MadeClock:
+    """What the task prolog takes for the time."""
+    made = MadeClock(time.time())
+    monkeypatch.setattr(task_prolog, "time", made)
+    return made
+
+
+def test_it_waits_for_the_agent_and_no_longer(
+    woken: SlurmNode, clock: MadeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As soon as the tree is complete the task goes on."""
     tree = os.open(woken.tree(JOB), os.O_RDONLY)
-    timer = threading.Timer(0.3, mark_complete, [tree])
-    timer.start()
-    begun = time.monotonic()
+
+    def pause(seconds: float) -> None:
+        clock.now += seconds
+        clock.pauses += 1
+        if clock.pauses == 3:
+            mark_complete(tree)
+
+    monkeypatch.setattr(clock, "sleep", pause)
     wait_for_limits(woken.tree(JOB), 60)
-    timer.join()
     os.close(tree)
-    assert 0.2 < time.monotonic() - begun < 30
+    assert clock.pauses == 3
 
 
 def test_an_agent_that_never_answers(woken: SlurmNode) -> None:
@@ -141,21 +156,19 @@ def test_an_agent_that_never_answers(woken: SlurmNode) -> None:
     assert time.time() - os.stat(f"{woken.tree(JOB)}/lease").st_mtime >= 1
 
 
-@pytest.mark.parametrize(("age", "least", "most"), [(3600, 0, 0.15), (-3600, 0.3, 10), (0, 0, 10)])
-def test_nobody_waits_longer_than_the_site_says(woken: SlurmNode, age: int, least: float, most: float) -> None:
+@pytest.mark.parametrize(("age", "waits"), [(3600, 0), (-3600, 0.3), (0, 0.3)])
+def test_nobody_waits_longer_than_the_site_says(woken: SlurmNode, clock: MadeClock, age: int, waits: float) -> None:
     """HOSTILE 53: later tasks of the job do not wait at all, and none for ever when the clock was set back."""
-    made = time.time() - age
-    os.utime(f"{woken.tree(JOB)}/lease", (made, made))
-    begun = time.monotonic()
+    begun = clock.now
+    os.utime(f"{woken.tree(JOB)}/lease", (begun - age, begun - age))
     wait_for_limits(woken.tree(JOB), 0.3)
-    assert least <= time.monotonic() - begun < most
+    assert clock.now - begun == pytest.approx(waits, abs=0.02)
 
 
-def test_nobody_waits_for_a_tree_that_is_not_there(node: SlurmNode) -> None:
+def test_nobody_waits_for_a_tree_that_is_not_there(node: SlurmNode, clock: MadeClock) -> None:
     """The prolog did not get through."""
-    begun = time.monotonic()
     wait_for_limits(node.tree(JOB), 60)
-    assert time.monotonic() - begun < 30
+    assert clock.pauses == 0
 
 
 # ---- what the user does to it ----

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -181,11 +181,9 @@ def test_what_is_not_ours_is_left_alone(host: AgentHost, make: Callable[[Path], 
     host.start(17, work_dir=bytes(home))
     host.round()
     ordered(host, 17)
-    began = time.monotonic()
     for _ in range(2):
         host.now += LOOK_PERIOD
         host.round()
-    assert time.monotonic() - began < 5
     assert {
         path: (path.lstat().st_ino, path.lstat().st_size, path.lstat().st_mode) for path in home.iterdir()
     } == before
@@ -246,20 +244,13 @@ def test_roots_jobs_have_no_work_dir_of_their_own(host: AgentHost) -> None:
 
 
 def test_a_huge_directory_costs_nothing(host: AgentHost) -> None:
-    """It is never listed."""
+    """It is never listed: in this one the user may not."""
     home = home_of(host)
-
-    def fill() -> None:
-        for number in range(20_000):
-            Path(home, str(number)).touch()
-
-    as_user(ALICE, fill)
+    home.chmod(0o300)
     host.start(17, work_dir=bytes(home))
     host.round()
     ordered(host, 17)
-    began = time.monotonic()
     host.round()
-    assert time.monotonic() - began < 2
     assert notice_in(home) is not None
 
 
@@ -337,10 +328,12 @@ def test_a_work_dir_that_hangs_costs_one_round_two_seconds(host: AgentHost, monk
     from drainwise.slurm.node_agent import work_dir_notices
 
     home, other = home_of(host), home_of(host, "bob", BOB)
+    asked = os.memfd_create("asked")
 
     def step(task: WorkDirTask) -> tuple[bool, str]:
         if task.uid == ALICE:
-            time.sleep(30)
+            os.write(asked, b"x")  # in a child
+            signal.pause()
         return bring_to_work_dir(task)
 
     monkeypatch.setattr(work_dir_notices, "bring_to_work_dir", step)
@@ -349,15 +342,13 @@ def test_a_work_dir_that_hangs_costs_one_round_two_seconds(host: AgentHost, monk
     host.round()
     ordered(host, 17)
     ordered(host, 18)
-    began = time.monotonic()
     host.round()
-    assert time.monotonic() - began < 5
     assert notice_in(other) is not None and host.site_ad(17) != ""
     assert host.said == ["job 17: WorkDir: a file of the user's does not answer in time"]
-    began = time.monotonic()
     host.now += 5
     host.round()
-    assert time.monotonic() - began < 1.5, "not in the next round"
+    assert os.fstat(asked).st_size == 1, "not in the next round"
+    os.close(asked)
 
 
 def test_names_of_any_kind_in_slurmctlds_answer() -> None:

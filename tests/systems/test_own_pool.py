@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from drainwise.common.plugin_entries import PluginEntries
 from drainwise.facts.errors import RunEnded
 from drainwise.systems import find
 from made_up_package import put_package
+from real_daemons.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "your-own-pool.md").read_text()
@@ -129,14 +129,6 @@ def drop(tmp_path: Path) -> Drop:
 
 
 POOL = ("--pool", "drop")
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    """Until it is so."""
-    end = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("words", [POOL, ()])

@@ -211,7 +211,7 @@ def test_a_batch_system_that_is_silent_for_a_while_is_waited_for(volatile: Path)
         state.save(begun)
         done = run_to_end(
             begun,
-            jobs_of(batch, volatile),
+            jobs_of(batch, volatile / "state"),
             state.save,
             lambda text: said.append(text) if "answer" in text else None,
             wait,
@@ -221,14 +221,18 @@ def test_a_batch_system_that_is_silent_for_a_while_is_waited_for(volatile: Path)
     batch = MadeUpBatch()
     with StateFile(str(volatile / "long")) as state, pytest.raises(PoolUnreachable):
         run_to_end(
-            begun, jobs_of(batch, volatile), state.save, lambda _: None, lambda _: setattr(batch, "silent", 10**6)
+            begun,
+            jobs_of(batch, volatile / "state"),
+            state.save,
+            lambda _: None,
+            lambda _: setattr(batch, "silent", 10**6),
         )
     begun = machine.started(begun, "1c-1", "0")
     silent, waited = MadeUpBatch(), list[float]()
-    jobs_of(silent, volatile).start(machine.run_of(begun, begun.steps[0]))
+    jobs_of(silent, volatile / "state").start(machine.run_of(begun, begun.steps[0]))
     silent.silent = 10**6
     with StateFile(str(volatile / "from the beginning")) as state, pytest.raises(PoolUnreachable):
-        run_to_end(begun, jobs_of(silent, volatile), state.save, lambda _: None, waited.append)
+        run_to_end(begun, jobs_of(silent, volatile / "state"), state.save, lambda _: None, waited.append)
     assert not waited  # nobody waits for what has never answered
 
 
@@ -240,7 +244,7 @@ def test_a_batch_system_that_is_full_is_asked_again(volatile: Path, most: int) -
     with StateFile(str(volatile / "state")) as state:
         begun = machine.begin(REQUEST, "id")
         state.save(begun)
-        done = run_to_end(begun, jobs_of(batch, volatile), state.save, said.append, lambda _: None)
+        done = run_to_end(begun, jobs_of(batch, volatile / "state"), state.save, said.append, lambda _: None)
     assert done.state == machine.PASSED and batch.most_at_once == most
     assert [run.name for run in batch.started] == ["id-1c-1", "id-2c-1", "id-4c-1", "id-8c-1"]
     refused = [text for text in said if "allowed" in text]
@@ -273,7 +277,7 @@ def test_a_refused_start_fails_and_an_unreachable_batch_system_does_not(volatile
 
 def test_a_run_that_can_never_start_is_refused_before_anything_runs(volatile: Path) -> None:
     """Sixteen cores on nodes of eight: better now than after the single-core run."""
-    batch = jobs_of(MadeUpBatch(), volatile)
+    batch = jobs_of(MadeUpBatch(), volatile / "state")
     refuse_impossible(REQUEST, batch)
     with pytest.raises(UsageError, match="the run on 16 cores can never start: the largest node has 8 cores"):
         refuse_impossible(replace(REQUEST, cores=(2, 16)), batch)
