@@ -60,10 +60,8 @@ def _place(item: pytest.Item, seconds: Mapping[str, float]) -> tuple[bool, float
 
 
 def _group(item: pytest.Item) -> str:
-    """One for each file, release and batch system, with a pool of its own; the tests of Grid Engine share a cell."""
+    """One for each file, release and batch system, with daemons of its own."""
     assert isinstance(item, pytest.Function)
-    if "sge" in item.fixturenames:
-        return "sge"
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     own = [str(parameters[name]) for name in ("release", "slurm_release", "system") if name in parameters]
     return "-".join((item.path.stem, *(own or [_NEEDED])))
@@ -116,7 +114,7 @@ def slurm(slurm_release: str) -> Iterator[SlurmCluster]:
 
 @pytest.fixture(scope="module")
 def sge() -> Iterator[SgeCluster]:
-    """A running cell of one machine with 16 slots. Tests share it: they leave no job or daemon changed."""
+    """A running cell of one machine with 16 slots. A file's tests share it: they leave no job or daemon changed."""
     with SgeCluster(slots=16) as running:
         yield running
 
