@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, settings
 
 from failure_reasons import pytest_terminal_summary
 from made_up_node import PYTHON, Node, Programs, install, public_directory, write
+from time_limits import pytest_collection_modifyitems, pytest_timeout_set_timer
 
-__all__ = ["pytest_terminal_summary"]
+__all__ = ["pytest_collection_modifyitems", "pytest_terminal_summary", "pytest_timeout_set_timer"]
 
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"

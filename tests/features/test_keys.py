@@ -96,6 +96,7 @@ def test_only_what_may_change_while_a_job_runs_is_dynamic() -> None:
     assert {key.name for key in KEYS if key.dynamic} == {"shutdowntime", "shutdowntime_job", "jobslots"}
 
 
+@pytest.mark.timeout(600)  # the tree with Python 3.9 is fetched once
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_modules_of_the_hooks_import_nothing_expensive(python: str) -> None:
     """A hook's start-up is most of its cost: each of these modules would add milliseconds to every job start."""
