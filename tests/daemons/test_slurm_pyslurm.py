@@ -1,6 +1,7 @@
 """Real pyslurms on real clusters: the agent's snapshot is the one that Slurm's commands give, or there is none.
 
-No package of pyslurm fits the Slurms of these clusters. So $DRAINWISE_PYSLURM names directories
+On recorded objects they run everywhere: tests/slurm/test_pyslurm_objects.py. No package of pyslurm fits the Slurms of
+these clusters. So $DRAINWISE_PYSLURM names directories
 (separated by colons) with a pyslurm each, built from its source for the release's Slurm and Python and installed with
 its metadata (`pip install --target`); without one that matches, these tests are skipped.
 """
@@ -23,7 +24,7 @@ from slurm_cluster import SlurmCluster, mixed_cluster
 LIBRARY, PYSLURM = "/srv/lib", "/srv/pyslurm"
 pytestmark = pytest.mark.skipif(
     not os.environ.get("DRAINWISE_PYSLURM"),
-    reason="$DRAINWISE_PYSLURM names no pyslurm; no package of it fits these Slurms",
+    reason="$DRAINWISE_PYSLURM names no pyslurm built for these Slurms: see CONTRIBUTING.md",
 )
 SLEEP = "exec sleep 1000"
 STUBBORN = "trap '' TERM\nwhile :; do sleep 1; done"
