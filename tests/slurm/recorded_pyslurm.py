@@ -56,18 +56,24 @@ FAILED_LOAD = "def failed(): {}\nJobs.load = staticmethod(failed)"
 class Machine:
     """A machine with Slurm's commands and, once it is put there, a pyslurm."""
 
-    def __init__(self, base: Path, version: str = "24.11") -> None:
-        self._slurm = version
+    def __init__(self, base: Path, version: str = "24.11", folder: str = "") -> None:
+        self._slurm, self._recorded = version, FOLDER / (folder or version)
         self.packages, self.bin_dir, self.marker = base / "packages", base / "bin", base / "marker"
         self.packages.mkdir()
         self.bin_dir.mkdir()
         for name in ("squeue", "sinfo", "sshare"):
-            file = FOLDER / version / f"{name}.{'json' if name == 'squeue' else 'txt'}"
-            answer = f"case $* in *--json*) cat {file};; esac" if name == "squeue" else f"cat {file}"
+            file = self._recorded / name
+            plain = f"[ ! -e {file}.txt ] || cat {file}.txt"
+            answer = f"case $* in *--json*) cat {file}.json;; *) {plain};; esac"
             # What pyslurm does not tell of jobs is asked for beside it.
-            note = f"case $* in *=JobID:?,tres-alloc*) exit;; esac; echo {name} >> {self.marker}"
-            self.program(name, f"{note}; {answer}")
+            gres = f"[ ! -e {self._recorded}/gres.txt ] || cat {self._recorded}/gres.txt; exit"
+            self.program(
+                name, f"case $* in *=JobID:?,tres-alloc*) {gres};; esac; echo {name} >> {self.marker}; {answer}"
+            )
+        # Its clock is this machine's.
         config = "date '+Configuration data as of %s'"
+        if (self._recorded / "scontrol.txt").exists():
+            config += f"; grep -v '^Configuration data' {self._recorded}/scontrol.txt"
         self.program(
             "scontrol", f"case $* in --version) echo slurm-wlm {SLURM[version]};; *) cat >/dev/null; {config};; esac"
         )
@@ -81,8 +87,7 @@ class Machine:
         version = version or PYSLURM[self._slurm]
         package = self.packages / "pyslurm"
         package.mkdir()
-        recorded = FOLDER / self._slurm
-        answer, attributes = str(recorded / "pyslurm.json"), str(recorded / "attributes.txt")
+        answer, attributes = str(self._recorded / "pyslurm.json"), str(FOLDER / self._slurm / "attributes.txt")
         api = tuple(map(int, SLURM[self._slurm].split(".")))
         text = SOUND.format(version=version, marker=str(self.marker), answer=answer, attributes=attributes, api=api)
         (package / "__init__.py").write_text(f"{text}\n{broken}\n")

@@ -23,6 +23,7 @@ from .recorded_pyslurm import FAILED_LOAD, FOLDER, PYSLURM, Machine
 from .test_pyslurm_record import NOW, recorded
 
 PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+ROOM = {"room-24.11": 1795786006}
 EXITS = "import sys\nprint('fatal: no slurm.conf', file=sys.stderr, flush=True)\nos._exit(1)"
 
 
@@ -58,6 +59,23 @@ def test_the_snapshot_by_pyslurm_is_that_by_commands(machine: Machine, version: 
     assert {pilot.name: pilot for pilot in one.pilots} == {pilot.name: pilot for pilot in other.pilots}
     assert replace(one, pilots=()) == replace(other, pilots=())
     assert len(one.pilots) >= 10
+
+
+@pytest.mark.parametrize("recording", ROOM)
+def test_room_by_pyslurm_is_that_by_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: str) -> None:
+    """Kinds, places, closures and what runs hold, on unlike nodes: GPUs however they were asked for, lists of nodes."""
+    machine = Machine(tmp_path, recording.partition("-")[2], recording)
+    machine.install()
+    monkeypatch.setattr(sys, "path", [str(machine.packages), *sys.path])
+    names = user_names(recording)
+    one, other = (machine.transport(setting).answers() for setting in ("pyslurm", "commands"))
+    ours, theirs = (
+        snapshot_of(jobs, answers.nodes, answers.shares, ROOM[recording], 7200, (), answers.rules)
+        for jobs, answers in (([replace(job, user=names[job.user]) for job in one.jobs], one), (other.jobs, other))
+    )
+    assert ours == theirs
+    assert len(ours.kinds or ()) >= 7 and len(ours.places or ()) == 5
+    assert [closure.name for closure in ours.closures] == ["repair"]
 
 
 def test_all_that_is_read_of_a_job_is_there(version: str) -> None:
