@@ -134,7 +134,8 @@ def test_the_snapshot_by_pyslurm_is_that_by_commands(cluster: SlurmCluster) -> N
     found = json.loads(python(cluster, BOTH, str(asked)))
     ours, theirs = found["pyslurm"], found["commands"]
     assert ours == theirs
-    assert len(ours["pilots"]) == 10
+    # One more where a task of bob's array found a node that none of alice's jobs is on.
+    assert len(ours["pilots"]) in {10, 11}
     assert {name for name, one in ours["pilots"].items() if one["deadline"]} == {str(asked)}
     assert [one["leaving"] for one in ours["pilots"].values()].count(True) == 1
     assert {one["name"]: one["cores_wanted"] for one in ours["accounts"]}["cms"] >= 16
