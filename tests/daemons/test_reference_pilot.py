@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interpreters import PYTHONS, interpreter
 from pilot_process import PilotProcess, json_lines, put, write
 from real_daemons.waiting import wait_for
 
@@ -63,13 +62,10 @@ def test_every_payload_runs_and_the_numbers_add_up(tmp_path: Path) -> None:
         check_sums(pilot)
 
 
-@pytest.mark.parametrize("python", ["/usr/bin/python3", "python3.9"])
+@pytest.mark.parametrize("python", PYTHONS)
 def test_it_needs_no_more_than_a_plain_python(tmp_path: Path, python: str) -> None:
-    """The system's Python, and 3.9 where there is one, isolated and without site packages, run it."""
-    found = shutil.which(python)
-    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
-        pytest.skip(f"no {python} here")
-    with PilotProcess(str(tmp_path), python=(python, "-I", "-S")) as pilot:
+    """The system's Python and 3.9, isolated and without site packages, run it."""
+    with PilotProcess(str(tmp_path), python=(interpreter(python), "-I", "-S")) as pilot:
         put(pilot.queue, "p", ["sleep", "0.1"], 2)
         pilot.end()
         assert pilot.code == 0 and pilot.payloads("done") == {"p"}

@@ -51,7 +51,7 @@ def test_a_wrapper_reports_with_the_shell_script(batch: Batch) -> None:
     batch.start()
     payload = "printf '#!/bin/sh\\nwhile [ ! -e go ]; do sleep 0.1; done\\n' > simulate; chmod 755 simulate"
     first, second, last = lines_of("Any wrapper, in shell").splitlines()
-    assert (first, last) == ("drainwise_report.sh watch 8 &", "wait $!")
+    assert (first, last) == ("drainwise_report.sh watch 8 $$ &", "wait $!")
     another = "sleep 2; sh -c 'while [ ! -e end ]; do sleep 0.1; done' & drainwise_report.sh payload 2 600 900 $!"
     begin = f"PATH={SHELL}:$PATH DRAINWISE_LOOK=0.2; export PATH DRAINWISE_LOOK"
     stays = "wait $!; sleep 2; while [ ! -e over ]; do sleep 0.1; done"

@@ -1,6 +1,7 @@
 """Real pyslurms on real clusters: the agent's snapshot is the one that Slurm's commands give, or there is none.
 
-No package of pyslurm fits the Slurms of these clusters. So $DRAINWISE_PYSLURM names directories
+On recorded objects they run everywhere: tests/slurm/test_pyslurm_objects.py. No package of pyslurm fits the Slurms of
+these clusters. So $DRAINWISE_PYSLURM names directories
 (separated by colons) with a pyslurm each, built from its source for the release's Slurm and Python and installed with
 its metadata (`pip install --target`); without one that matches, these tests are skipped.
 """
@@ -22,7 +23,7 @@ from slurm_cluster import SlurmCluster, mixed_cluster
 LIBRARY, PYSLURM = "/srv/lib", "/srv/pyslurm"
 pytestmark = pytest.mark.skipif(
     not os.environ.get("DRAINWISE_PYSLURM"),
-    reason="$DRAINWISE_PYSLURM names no pyslurm; no package of it fits these Slurms",
+    reason="$DRAINWISE_PYSLURM names no pyslurm built for these Slurms: see CONTRIBUTING.md",
 )
 SLEEP = "exec sleep 1000"
 STUBBORN = "trap '' TERM\nwhile :; do sleep 1; done"
@@ -131,7 +132,8 @@ def test_the_snapshot_by_pyslurm_is_that_by_commands(cluster: SlurmCluster) -> N
     found = json.loads(python(cluster, BOTH, str(asked)))
     ours, theirs = found["pyslurm"], found["commands"]
     assert ours == theirs
-    assert len(ours["pilots"]) == 10
+    # One more where a task of bob's array found a node that none of alice's jobs is on.
+    assert len(ours["pilots"]) in {10, 11}
     assert {name for name, one in ours["pilots"].items() if one["deadline"]} == {str(asked)}
     assert [one["leaving"] for one in ours["pilots"].values()].count(True) == 1
     assert {one["name"]: one["cores_wanted"] for one in ours["accounts"]}["cms"] >= 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from drainwise.common.written_file import toml_reader
 from drainwise.local.job import ENDED
 from drainwise.local.store import LocalStore
+from interpreters import OLD, interpreter
 from local_batch import ENVIRONMENT, Batch
 from made_up_request import EVENT, made_up_request
 from real_daemons.waiting import wait_for
@@ -317,11 +317,8 @@ def test_the_page_as_typed(tmp_path: Path) -> None:
 
 def test_on_an_older_python(validations: Validations) -> None:
     """The runner in the job and the command itself work on Python 3.9, where TOML is refused with the way out."""
-    old = "python3.9"
-    if shutil.which(old) is None or subprocess.run([old, "-c", ""], capture_output=True, check=False).returncode != 0:
-        pytest.skip("no Python 3.9 here")
     validations.write(can_thread=False)
-    words = [old, *validations.command()[1:]]
+    words = [interpreter(OLD), *validations.command()[1:]]
     ran = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and "passed" in ran.stdout, ran.stderr
     (validations.place / "r.toml").write_text("name = 'r'\n")

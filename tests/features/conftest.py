@@ -80,12 +80,12 @@ def run_as(uid: int | None, function: Callable[[], Result]) -> Result:
 @contextlib.contextmanager
 def looping(step: Callable[[int], None], uid: int | None = None) -> Iterator[None]:
     """Call `step(0)`, `step(1)`, ... in a forked process (as `uid`), killed when the block ends."""
-    pid = os.fork()
+    parent, pid = os.getpid(), os.fork()
     if pid == 0:
         try:
             _become(uid)
             count = 0
-            while os.getppid() != 1:
+            while os.getppid() == parent:
                 with contextlib.suppress(Exception):
                     step(count)
                 count += 1

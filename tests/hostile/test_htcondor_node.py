@@ -155,14 +155,14 @@ def published(seen: Round, job: Job) -> bool:
 def attacking(uid: int, step: Callable[[int], None]) -> Iterator[None]:
     """Call `step(0)`, `step(1)` … as `uid` in a process of its own until the block ends."""
     begun, ready = os.pipe()
-    pid = os.fork()
+    parent, pid = os.getpid(), os.fork()
     if pid == 0:
         try:
             os.setgroups([])
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
             count = 0
-            while os.getppid() != 1:
+            while os.getppid() == parent:
                 with suppress(OSError):
                     step(count)
                 if count == 0:

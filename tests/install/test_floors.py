@@ -16,7 +16,15 @@ pytestmark = pytest.mark.daemons
 
 NAMES = ("jinja2", "numpy", "prometheus-client")
 # jinja2 2.11 needs a markupsafe of its time; the last three pytest needs before Python 3.11.
-BESIDE = ("markupsafe<2.1", "pytest<9.2", "hypothesis>=6.80", "exceptiongroup", "tomli", "typing-extensions")
+BESIDE = (
+    "markupsafe<2.1",
+    "pytest<9.2",
+    "pytest-timeout>=2.1",
+    "hypothesis>=6.80",
+    "exceptiongroup",
+    "tomli",
+    "typing-extensions",
+)
 PARTS = ("plugins", "scripts", "tests", "docs", "condor_config.d", "slurm", "systemd", "prologs", "pyproject.toml")
 TESTS = (
     *("tests/room/test_room.py", "tests/reclaim/test_subset_sums.py", "tests/reclaim/test_whole_plans.py"),

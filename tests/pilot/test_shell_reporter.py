@@ -38,7 +38,7 @@ class Wrapper:
         self.environment = {"PATH": os.environ["PATH"], "JOBSTATUS": f"{place}/{JOB_STATUS}", "DRAINWISE_LOOK": "0.1"}
         # The wrapper is a process of its own, with which the reporter ends.
         self.shell = subprocess.Popen(
-            ["sh", "-c", f"{SCRIPT} watch {CORES} & echo $!; exec sleep 90"],
+            ["sh", "-c", f"{SCRIPT} watch {CORES} $$ >/dev/null & echo $!; exec sleep 90"],
             cwd=place,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -220,6 +220,7 @@ def test_it_ends_with_its_wrapper(wrapper: Wrapper) -> None:
         ("watch",),
         ("watch", "none"),
         ("watch", "0"),
+        ("watch", "8", "none"),
         ("payload", "1", "2", "3"),
         ("payload", "1", "3", "2", "1"),
         ("payload", "x", "1", "1", "1"),

@@ -20,6 +20,7 @@ from drainwise.common.wake import wake
 from drainwise.node.settings import parse
 from drainwise.slurm import AGENT_FIFO
 from drainwise.slurm.node_agent.agent import LONGEST_PAUSE, RoundSchedule
+from interpreters import PYTHONS, interpreter
 from made_up_node import PYTHON, public_directory
 from real_daemons.waiting import wait_for
 
@@ -31,7 +32,6 @@ pytestmark = [
 ]
 
 PLUGINS = str(Path(__file__).parents[2] / "plugins")
-PYTHONS = [PYTHON, "python3.9"]
 DEADLINE = 20.0
 
 
@@ -95,10 +95,7 @@ def complete(host: AgentHost, number: int) -> bool:
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_call_completes_a_new_job_at_once(host: AgentHost, start: Callable[..., Agent], python: str) -> None:
     """With the system's Python and 3.9, isolated: long before the next round is due."""
-    found = shutil.which(python)
-    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False, env={}).returncode:
-        pytest.skip(f"no {python} here")
-    agent = start(python=found)
+    agent = start(python=interpreter(python))
     host.start(17)  # the prolog calls
     wait_for(lambda: complete(host, 17), what="the job to be complete")
     assert host.features(17)["wall_limit_secs"] == "3600"

@@ -2,13 +2,11 @@
 
 Beside pyslurm squeue says what jobs ask for that pyslurm does not tell.
 
-The pyslurm here is made up, in as many broken ways as a real one may fail; what a real one says is in
-`test_pyslurm_record`. Slurm's commands print what real ones printed at the same moment.
+The pyslurm here is broken in as many ways as a real one may fail; a sound one is in `test_pyslurm_objects`.
 """
 
 from __future__ import annotations
 
-import importlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,84 +16,15 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.finding import MISSING, OK
 from drainwise.siteconfig import SiteConfig, SlurmSection
-from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.pool.pool import SlurmPool
-from drainwise.slurm.pool.pyslurm_transport import TransportChoice, choice_of, mismatch, transport_of
-from drainwise.slurm.pool.transport import Transport
+from drainwise.slurm.pool.pyslurm_transport import TransportChoice, mismatch
 from drainwise.slurm.setup.check import judge
 from drainwise.slurm.setup.check_facts import ClusterFacts
 
-from .test_pyslurm_record import FOLDER, NOW
+from .recorded_pyslurm import DIES, FAILED_LOAD, Machine
+from .test_pyslurm_record import NOW
 
 pytestmark = pytest.mark.daemons  # it waits for what never answers
-
-SOUND = """
-import json, os
-__version__ = {version!r}
-open({marker!r}, "a").write("imported\\n")
-print("libraries may be chatty")
-def slurm_api_version():
-    return (24, 11, 5)
-class Job:
-    def __init__(self, facts):
-        facts.pop("user_name")
-        self.__dict__.update(facts)
-class Jobs(dict):
-    @staticmethod
-    def load():
-        records = json.load(open({answer!r}))["jobs"]
-        return Jobs((record["id"], Job(record)) for record in records)
-"""
-DIES = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
-FAILED_LOAD = "def failed(): {}\nJobs.load = staticmethod(failed)"
-
-
-class Machine:
-    """A machine with Slurm's commands and, once it is put there, a pyslurm."""
-
-    def __init__(self, base: Path) -> None:
-        self.packages, self.bin_dir, self.marker = base / "packages", base / "bin", base / "marker"
-        self.packages.mkdir()
-        self.bin_dir.mkdir()
-        for name in ("squeue", "sinfo", "sshare"):
-            file = FOLDER / "24.11" / f"{name}.{'json' if name == 'squeue' else 'txt'}"
-            answer = f"case $* in *--json*) cat {file};; esac" if name == "squeue" else f"cat {file}"
-            # What pyslurm does not tell of jobs is asked for beside it.
-            note = f"case $* in *=JobID:?,tres-alloc*) exit;; esac; echo {name} >> {self.marker}"
-            self.program(name, f"{note}; {answer}")
-        config = "date '+Configuration data as of %s'"
-        self.program("scontrol", f"case $* in --version) echo slurm-wlm 24.11.5;; *) cat >/dev/null; {config};; esac")
-        self.commands = SlurmCommands(str(self.bin_dir), 20.0)
-
-    def program(self, name: str, text: str) -> None:
-        (self.bin_dir / name).write_text(f"#!/bin/sh\n{text}\n")
-        (self.bin_dir / name).chmod(0o755)
-
-    def install(self, broken: str = "", version: str = "24.11.0") -> None:
-        package = self.packages / "pyslurm"
-        package.mkdir()
-        answer = str(FOLDER / "24.11" / "pyslurm.json")
-        text = SOUND.format(version=version, marker=str(self.marker), answer=answer)
-        (package / "__init__.py").write_text(f"{text}\n{broken}\n")
-        metadata = self.packages / f"pyslurm-{version}.dist-info" / "METADATA"
-        metadata.parent.mkdir()
-        metadata.write_text(f"Metadata-Version: 2.1\nName: pyslurm\nVersion: {version}\n")
-        importlib.invalidate_caches()
-
-    def transport(self, setting: str = "auto", seconds: float = 30.0) -> Transport:
-        return transport_of(setting, self.commands, seconds)
-
-    def choice(self, setting: str = "auto") -> TransportChoice:
-        return choice_of(setting, self.commands, 30.0)
-
-    def children(self) -> str:
-        """The processes of this one, dead ones that nobody has seen off included."""
-        return Path("/proc/thread-self/children").read_text()
-
-    def asked(self) -> set[str]:
-        """Who was asked for the jobs."""
-        words = set(self.marker.read_text().split()) if self.marker.exists() else set()
-        return words & {"squeue", "imported"}
 
 
 @pytest.fixture

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from drainwise.validate.start import REPORT, Run, packed_run, packed_runner
+from interpreters import PYTHONS, interpreter
+from made_up_node import PYTHON
 
 pytestmark = pytest.mark.daemons  # it runs real programs and waits for them
 
 SAY = 'printf \'{"written": 1, "output_bytes": 1000}\' > $DRAINWISE_VALIDATION_REPORT'
 
 
-def carried(place: Path, command: tuple[str, ...], python: str = "/usr/bin/python3", wall: int = 60) -> tuple[int, str]:
+def carried(place: Path, command: tuple[str, ...], python: str = PYTHON, wall: int = 60) -> tuple[int, str]:
     """Run the packed runner as on a node that has nothing else: its exit code and stderr."""
-    found = shutil.which(python)
-    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:
-        pytest.skip(f"no {python} here")
     (place / "runner.pyz").write_bytes(packed_runner())
     odd = {"QUOTED": "a 'b' \"c\"; $(d)\n;", "EMPTY": ""}
     (place / "run.json").write_bytes(packed_run(Run("r", 2, 100, 7, wall, command, odd)))
-    words = [found, "-I", "-S", "-B", "runner.pyz", "run.json"]
+    words = [interpreter(python), "-I", "-S", "-B", "runner.pyz", "run.json"]
     ran = subprocess.run(words, cwd=place, env={}, capture_output=True, text=True, check=False, timeout=60)
     return ran.returncode, ran.stderr
 
 
-@pytest.mark.parametrize("python", ["/usr/bin/python3", "python3.9"])
+@pytest.mark.parametrize("python", PYTHONS)
 def test_it_needs_no_more_than_a_plain_python(tmp_path: Path, python: str) -> None:
-    """The system's Python, and 3.9 where there is one, isolated: also for the job report of CMSSW."""
+    """The system's Python and 3.9, isolated: also for the job report of CMSSW."""
     size = "<Metric Name='Timing-file-write-totalMegabytes' Value='1'/>"
     text = f"<FrameworkJobReport><TotalEvents>3</TotalEvents>{size}</FrameworkJobReport>"
     assert carried(tmp_path, ("sh", "-c", f'echo "{text}" > $DRAINWISE_VALIDATION_REPORT'), python) == (0, "")

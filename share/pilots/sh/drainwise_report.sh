@@ -1,12 +1,13 @@
 #!/bin/sh
 # Tell the site what draining or ending this pilot would waste: for any wrapper that starts payloads. sh, awk and /proc.
 #
-#   drainwise_report.sh watch CORES &                          once, in the directory in which the site started the job
+#   drainwise_report.sh watch CORES $$ &                       once, in the directory in which the site started the job
 #   drainwise_report.sh payload CORES EXPECTED MAXIMUM PID...  a payload has begun: seconds it should take, and may take
 #   drainwise_report.sh draining yes|no                        whether no further payload will begin; no at first
 #
 # `watch` writes .pilot.ad there, and $JOBSTATUS where the site names it: when a payload begins or has ended, and each
-# half hour. A payload has ended when all its processes have. It ends with the process that started it.
+# half hour. A payload has ended when all its processes have. It ends with the process whose number it got; without one
+# with the process that started it.
 # DRAINWISE_PLACE names that directory to calls from elsewhere. See docs/pilots.md of drainwise.
 set -u
 umask 022
@@ -14,8 +15,11 @@ place=${DRAINWISE_PLACE:-$PWD}
 known=$place/.drainwise-payloads
 look=${DRAINWISE_LOOK:-5} refresh=1800
 
-# When a process was born, by the kernel's clock; nothing for a dead one.
-birth() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '$1 !~ /[ZXx]/ { print $20 }'; }
+# A field of /proc/PID/stat, counted from the state on; nothing for a dead process.
+field() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk -v field="$2" '$1 !~ /[ZXx]/ { print $field }'; }
+
+# When a process was born, by the kernel's clock.
+birth() { field "$1" 20; }
 
 is_number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 
@@ -105,12 +109,22 @@ report() {
   echo "$said" | status
 }
 
+# Whether process $1 may have started this one. Where that has ended already, $PPID is whoever takes in orphans: process
+# 1 or a subreaper, such as a batch system's, with a session and a directory of its own.
+is_starter() {
+  [ "$(field "$1" 4)" = "$(field $$ 4)" ] || [ "$(cd -P "/proc/$1/cwd" 2>/dev/null && pwd -P)" = "$(pwd -P)" ]
+}
+
 watch() {
-  lease=$1 parent=$PPID written=0 before=
+  lease=$1 wrapper=${2:-$PPID} written=0 before=
   if ! is_number "$lease" || [ "$lease" -eq 0 ]; then wrong "watch $lease: expected the cores of the lease"; fi
+  is_number "$wrapper" || wrong "watch $lease $wrapper: expected the number of the wrapper's process"
+  [ -n "${2-}" ] || is_starter "$wrapper" || wrong "watch $lease: its wrapper has ended, or is to be named: watch $lease PID"
   mkdir -p "$known" || exit 1
-  born=$(birth "$parent")
-  while [ -n "$born" ] && [ "$(birth "$parent")" = "$born" ]; do
+  born=$(birth "$wrapper")
+  # One that is younger than this process has only the wrapper's number.
+  [ -n "$born" ] && [ "$born" -le "$(birth $$)" ] || born=ended
+  while [ "$(birth "$wrapper")" = "$born" ]; do
     now=$(date +%s)
     look_after
     stays=True
@@ -125,12 +139,12 @@ watch() {
 }
 
 case "${1-} ${2-}" in
-"watch "*) watch "${2-}" ;;
+"watch "*) watch "${2-}" "${3-}" ;;
 "payload "*)
   shift
   payload "$@"
   ;;
 "draining yes") mkdir -p "$known" && : >"$known/.draining" ;;
 "draining no") rm -f "$known/.draining" ;;
-*) wrong "expected watch CORES, payload CORES EXPECTED MAXIMUM PID... or draining yes|no" ;;
+*) wrong "expected watch CORES [PID], payload CORES EXPECTED MAXIMUM PID... or draining yes|no" ;;
 esac
