@@ -461,6 +461,9 @@ def test_the_cluster_can_change_neither_the_cache_nor_the_hosts_kernel(slurm: Sl
     assert not Path(root, "srv/mark").exists()
     refused = slurm.run(["sh", "-c", "echo 4096 > /proc/sys/vm/dirty_bytes"], check=False)
     assert refused.returncode != 0
+    # Nor its clock: CAP_SYS_TIME of linux/capability.h.
+    rights = slurm.run(["grep", "CapEff", "/proc/self/status"]).stdout.split()[1]
+    assert not int(rights, 16) & 1 << 25
 
 
 class Second:
