@@ -9,7 +9,7 @@ from real_daemons.errors import DaemonsError
 from real_daemons.roots import mount_point
 
 _END_SECONDS = 20.0
-# It outlives the program that uses the site: it removes the group when its standard input is closed.
+# It outlives the program that uses the site: it removes the group when its standard input has a line or is closed.
 _KEEPER = """
 mount -t cgroup2 cgroup2 "$0"
 cd "$0"
@@ -42,4 +42,5 @@ class ControlGroup:
 
     def end(self) -> None:
         """End every process of the group and remove it."""
-        self._keeper.communicate(timeout=_END_SECONDS)
+        # A line, since a child that this program forked may still hold the other end of the pipe.
+        self._keeper.communicate("\n", timeout=_END_SECONDS)

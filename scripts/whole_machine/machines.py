@@ -12,6 +12,7 @@ from real_daemons import furnish
 from real_daemons.errors import DaemonsError
 from real_daemons.namespaces import Enclosure
 from real_daemons.site import CENTRAL, Site
+from real_daemons.waiting import STALLS
 from whole_machine.groups import ControlGroup
 from whole_machine.recipe import recipe_of
 
@@ -86,23 +87,27 @@ class WholeMachines(Site):
             group.end()
 
     def boot(self, *names: str) -> None:
-        """Switch machines on that are off, with the disks they had, and wait until systemd has started what it can."""
-        if self._group is None:
-            raise DaemonsError("these machines have ended")
+        """Switch machines on that are off, with the disks they had, and wait until systemd has started what it can.
+
+        Raises DaemonsError, with what kept it, if one does not come up.
+        """
         for name in names:
-            self.run(["sh", "-ec", _ON, name, self._group.name], node=_SWITCH)
+            if self._number(name):
+                raise DaemonsError(f"{name} is on")
+            self.run(["sh", "-ec", _ON, name, self.control_group], node=_SWITCH)
         for name in names:
             self.wait_for(lambda name=name: self._listens(name), _BOOT_SECONDS, f"systemd on {name}")  # type: ignore[misc]
             self._inside.enter_by(name, f"--target={self.first_process(name)}", "--all")
             # It ends with 1 where a unit has failed.
-            state = self.systemctl("is-system-running", "--wait", node=name, check=False).stdout.strip()
+            wait = ["systemctl", "is-system-running", "--wait"]
+            state = self.run(wait, node=name, check=False, timeout=STALLS * _BOOT_SECONDS).stdout.strip()
             if state not in {"running", "degraded"}:
                 raise DaemonsError(f"{name} is {state!r}, not up\n{self.log_tails()}")
 
     def _listens(self, name: str) -> bool:
         if _ENDED in self._boot_log(name):
             raise DaemonsError(f"{name} does not boot\n{self.log_tails()}")
-        return self.first_process(name) != 0 and os.path.exists(self.path("/run/systemd/private", name))
+        return self._number(name) != 0 and os.path.exists(self.path("/run/systemd/private", name))
 
     def _boot_log(self, name: str) -> str:
         return Path(f"{self.root}{_PLACE}/{name}/log").read_text(encoding="utf-8")
@@ -110,12 +115,25 @@ class WholeMachines(Site):
     def cut_power(self, name: str) -> None:
         """End a machine at once, as without power; its disk stays for `boot`."""
         self.run(["kill", "-KILL", str(self.first_process(name))], node=_SWITCH)
-        self.wait_for(lambda: not self.first_process(name), _BOOT_SECONDS, f"the end of {name}")
+        self.wait_for(lambda: not self._number(name), _BOOT_SECONDS, f"the end of {name}")
 
     # ---- access ----
 
+    @property
+    def control_group(self) -> str:
+        """The name, at the top of the host's control groups of version 2, of the one that holds all machines."""
+        if self._group is None:
+            raise DaemonsError("these machines have ended")
+        return self._group.name
+
     def first_process(self, name: str) -> int:
-        """The number, as the site counts, of a machine's systemd; 0: it is off."""
+        """The number, as the site counts, of a machine's systemd; raises DaemonsError if it is off."""
+        number = self._number(name)
+        if not number:
+            raise DaemonsError(f"{name} is off")
+        return number
+
+    def _number(self, name: str) -> int:
         try:
             number = int(Path(f"{self.root}{_PLACE}/{name}/pid").read_text(encoding="ascii") or "0")
         except FileNotFoundError:
@@ -127,10 +145,7 @@ class WholeMachines(Site):
 
         Raises DaemonsError if that machine is off.
         """
-        number = self.first_process(node)
-        if not number:
-            raise DaemonsError(f"{node} is off")
-        return f"{self.root}/proc/{number}/root{path}"
+        return f"{self.root}/proc/{self.first_process(node)}/root{path}"
 
     def write(self, path: str, text: str, node: str = CENTRAL, mode: int = 0o644, owner: str = "root") -> None:
         """Replace a file of a machine by `text`, in one step; its directory is made if it is missing."""

@@ -60,8 +60,8 @@ KILLED = f"""
 import sys
 sys.path.insert(0, {SCRIPTS!r})
 from whole_machine import WholeMachines
-with WholeMachines(packages={SLURM!r}):
-    print("complete", flush=True)
+with WholeMachines(packages={SLURM!r}) as site:
+    print(site.control_group, flush=True)
     sys.stdin.read()
 """
 
@@ -73,18 +73,22 @@ def site() -> Iterator[WholeMachines]:
         yield running
 
 
-def groups_and_processes() -> tuple[list[str], set[int]]:
-    """The control groups of sites, and the processes in them."""
-    look = ["unshare", "--mount", "sh", "-ec", "mount -t cgroup2 cgroup2 /mnt; cd /mnt; ls -d drainwise-* || :"]
-    groups = subprocess.run(look, capture_output=True, text=True, check=True).stdout.split()
-    processes = set()
+def is_there(group: str) -> bool:
+    """Whether the host has this control group."""
+    look = ["unshare", "--mount", "sh", "-ec", "mount -t cgroup2 cgroup2 /mnt; ls /mnt"]
+    return group in subprocess.run(look, capture_output=True, text=True, check=True).stdout.split()
+
+
+def processes_in(group: str) -> list[str]:
+    """Those of this machine."""
+    found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if "0::/drainwise-" in Path(f"/proc/{name}/cgroup").read_text():
-                processes.add(int(name))
+            if f"0::/{group}/" in Path(f"/proc/{name}/cgroup").read_text():
+                found.append(name)
         except OSError:  # it has ended
             continue
-    return groups, processes
+    return found
 
 
 # ---- one machine ----
@@ -164,8 +168,9 @@ def test_what_is_copied_or_written_is_on_one_machine_as_its_owners(site: WholeMa
 def test_a_machine_that_does_not_boot_says_why(site: WholeMachines) -> None:
     disk = f"{site.root}/srv/machines/node1/upper"
     site.cut_power("node1")
-    with pytest.raises(DaemonsError, match="node1 is off"):
-        site.write("/etc/note", "", "node1")
+    for refused in (site.cut_power, site.first_process, lambda name: site.write("/etc/note", "", name)):
+        with pytest.raises(DaemonsError, match="node1 is off"):
+            refused("node1")
     os.rename(disk, f"{disk}.away")
     try:
         with pytest.raises(
@@ -174,6 +179,8 @@ def test_a_machine_that_does_not_boot_says_why(site: WholeMachines) -> None:
             site.boot("node1")
     finally:
         os.rename(f"{disk}.away", disk)
+        site.boot("node1")
+    with pytest.raises(DaemonsError, match="node1 is on"):
         site.boot("node1")
 
 
@@ -220,38 +227,33 @@ def test_htcondors_own_unit_runs_a_users_job() -> None:
 
 def test_nothing_is_left_of_machines_that_have_ended() -> None:
     """Neither process nor control group, mount, user or file."""
-    groups, processes = groups_and_processes()
     before = host_state(), running_sites()
     with WholeMachines("trixie", SLURM) as site:
-        made, inside = groups_and_processes()
-        assert len(set(made) - set(groups)) == 1
-        assert len(inside - processes) > 3
+        group = site.control_group
+        assert is_there(group)
+        assert len(processes_in(group)) > 3
         with pytest.raises(CommandError, match="no-such-unit"):
             site.systemctl("start", "no-such-unit")
     assert (host_state(), running_sites()) == before
-    after, left = groups_and_processes()
-    assert not set(after) & (set(made) - set(groups))
-    assert not left & (inside - processes)
+    assert not is_there(group)
+    assert not processes_in(group)
     with pytest.raises(DaemonsError, match="the WholeMachines is not running"):
         site.systemctl("status")
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_machines_do_not_outlive_a_program_that_is_killed(ending: signal.Signals) -> None:
-    groups, processes = groups_and_processes()
     before = host_state()
     with subprocess.Popen(
-        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as owner:
         assert owner.stdout is not None
-        assert owner.stdout.readline() == b"complete\n"
-        made, inside = groups_and_processes()
+        group = owner.stdout.readline().strip()
+        assert len(processes_in(group)) > 3
         owner.send_signal(ending)
         assert owner.wait(20) == -ending
-    mine = set(made) - set(groups)
-    assert mine
-    wait_for(lambda: not mine & set(groups_and_processes()[0]), 10, "the end of the control group")
-    assert not groups_and_processes()[1] & (inside - processes)
+    wait_for(lambda: not is_there(group), 10, "the end of the control group")
+    assert not processes_in(group)
     assert host_state() == before
 
 
