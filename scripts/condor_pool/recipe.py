@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import os
 
-from real_daemons.unpack import add_user, unpack
+from real_daemons.unpack import EXPIRED, add_user, unpack
 
-# Release → further options of mmdebstrap. A mirror may hold sid's Release file past its date.
+# Release → further options of mmdebstrap.
 RELEASES: dict[str, tuple[str, ...]] = {
     "trixie": (),
-    "sid": ("--aptopt=Acquire::Check-Valid-Until false", "--aptopt=Acquire::Check-Date false"),
+    "sid": EXPIRED,
 }
 CONDOR_HOME = "/var/lib/condor"
 

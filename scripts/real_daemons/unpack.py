@@ -22,6 +22,9 @@ BASICS = (
     *("libc-bin", "mount", "hostname", "findutils", "debianutils", "python3", "procps"),
 )
 
+EXPIRED = ("--aptopt=Acquire::Check-Valid-Until false", "--aptopt=Acquire::Check-Date false")
+"""Options of mmdebstrap: a mirror may hold the Release file of a suite past its date."""
+
 _NSSWITCH = "passwd: files\ngroup: files\nshadow: files\nhosts: files\nservices: files\nprotocols: files\n"
 # Without this every hook would compile the library again: it runs as a user who cannot write the result beside it.
 _COMPILE = """
@@ -37,12 +40,16 @@ def unpack(release: str, packages: Sequence[str], root: str, archive: str, optio
     Parameters: `archive`, address of a Debian archive; `options`, further ones of mmdebstrap.
     Raises RootUnavailableError with the last words of the program that failed.
     """
+    fetch(release, [*packages, *BASICS], root, archive, ("--variant=extract", *options))
+    _make_usable(root)
+
+
+def fetch(release: str, packages: Sequence[str], root: str, archive: str, options: Sequence[str] = ()) -> None:
+    """Make the tree of a release with `packages` in the empty directory `root` by mmdebstrap; see `unpack`."""
     # Its mounts and processes live in namespaces that end with it, and it ends with us.
     isolated = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child=SIGKILL"]
-    wanted = f"--include={','.join([*packages, *BASICS])}"
-    fixed = ["--mode=root", "--format=directory", "--variant=extract", wanted, f"--keyring={KEYRING}"]
+    fixed = ["--mode=root", "--format=directory", f"--include={','.join(packages)}", f"--keyring={KEYRING}"]
     output_of(f"unpacking {release} by mmdebstrap", [*isolated, "mmdebstrap", *fixed, *options, release, root, archive])
-    _make_usable(root)
 
 
 def _make_usable(root: str) -> None:

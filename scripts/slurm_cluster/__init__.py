@@ -12,10 +12,11 @@ from slurm_cluster.cluster import SlurmCluster
 from slurm_cluster.jobs import Job
 from slurm_cluster.layout import Account, Qos
 from slurm_cluster.mixed import mixed_cluster
-from slurm_cluster.recipe import RELEASES, obtain_root
+from slurm_cluster.recipe import RELEASES, SUPPORTED, obtain_root
 
 __all__ = [
     "RELEASES",
+    "SUPPORTED",
     "Account",
     "CommandError",
     "DaemonsError",

@@ -30,7 +30,7 @@ class ClusterAccess(Site):
     def __init__(self, release: str, nodes: int) -> None:
         super().__init__(recipe_of(release))
         self.node_names = layout.node_names(nodes)
-        self._daemons = daemons.daemons_of(self.node_names)
+        self._daemons = daemons.daemons_of(release, self.node_names)
 
     @property
     def version(self) -> tuple[int, int, int]:

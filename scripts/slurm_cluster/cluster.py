@@ -32,7 +32,7 @@ class SlurmCluster(ClusterAccess):
     * nodes: number of compute nodes, called node1, node2 …; the other machine is called `central`. Each has its own
       host name, /run, /tmp and /var/tmp; all share the rest, as from a file server.
     * cpus: cores that each node pretends to have (2 GiB of memory each).
-    * release: Debian release: bookworm has Slurm 22.05, trixie 24.11.
+    * release: Debian release: bookworm has Slurm 22.05, trixie 24.11, sid 26.05.
     * config: lines of slurm.conf that are added or take the place of the harness's own, see `settings.merged`.
     * gres: text of gres.conf; a GPU needs a `File=` that exists, such as /dev/null.
     * accounts: accounts with their shares and users (alice and bob exist); qos: further qualities of service.

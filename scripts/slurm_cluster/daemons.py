@@ -64,19 +64,21 @@ SERVICES = (
         f"/srv/{CENTRAL}/slurmdbd.log",
         port=DATABASE_PORT,
     ),
-    Daemon(
+)
+# A slurmctld of 26.05 that was killed before it had saved its state for the first time does not start without it.
+_YOUNG = {"sid": ("-i",)}
+
+
+def daemons_of(release: str, nodes: Sequence[str]) -> dict[str, Daemon]:
+    """Name → daemon, in the order in which they are started; the slurmd of a node is called after the node."""
+    slurmctld = Daemon(
         "slurmctld",
-        ("slurmctld",),
+        ("slurmctld", *_YOUNG.get(release, ())),
         "slurm",
         f"/srv/{CENTRAL}/slurmctld.pid",
         f"/srv/{CENTRAL}/slurmctld.log",
         port=CONTROLLER_PORT,
-    ),
-)
-
-
-def daemons_of(nodes: Sequence[str]) -> dict[str, Daemon]:
-    """Name → daemon, in the order in which they are started; the slurmd of a node is called after the node."""
+    )
     slurmds = (
         Daemon(
             node,
@@ -89,7 +91,7 @@ def daemons_of(nodes: Sequence[str]) -> dict[str, Daemon]:
         )
         for node in nodes
     )
-    return {daemon.name: daemon for daemon in (*SERVICES, *slurmds)}
+    return {daemon.name: daemon for daemon in (*SERVICES, slurmctld, *slurmds)}
 
 
 def find(daemons: dict[str, Daemon], name: str) -> Daemon:

@@ -21,6 +21,7 @@ def add_machines(root: str, nodes: Sequence[str], release: str) -> None:
     make_directory(f"{root}/srv/munge", munge, 0o755)
     write_file(root, MUNGE_KEY, secrets.token_hex(64), 0o400, munge)
     make_directory(f"{root}/run/mysqld", mysql, 0o755)
+    os.symlink("mysqld", f"{root}/run/mariadbd")  # where sid's library looks for the socket
     # All that slurmctld and slurmdbd, as slurm, write: state, logs, numbers.
     make_directory(f"{root}/srv/{CENTRAL}", slurm, 0o755)
     make_directory(f"{root}/srv/{CENTRAL}/state", slurm, 0o700)

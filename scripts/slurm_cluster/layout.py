@@ -64,7 +64,7 @@ PrologEpilogTimeout=60
 PartitionName={partition} Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=1:00:00 State=UP
 """
 # What only one of the versions takes.
-_ONLY = {"bookworm": "SwitchType=switch/none\n", "trixie": ""}
+_ONLY = {"bookworm": "SwitchType=switch/none\n"}
 
 _SLURMDBD = """\
 AuthInfo=socket={socket}
@@ -129,7 +129,7 @@ def slurm_conf(release: str, nodes: Sequence[str], cpus: int) -> str:
         memory_per_cpu=MEMORY_PER_CPU,
     )
     text += "".join(node_line(node, cpus, cpus * MEMORY_PER_CPU, "TmpDisk=1000") for node in nodes)
-    return text + _ONLY[release]
+    return text + _ONLY.get(release, "")
 
 
 def node_line(node: str, cpus: int, memory: int, more: str = "") -> str:
@@ -145,7 +145,7 @@ def slurmdbd_conf() -> str:
 
 def cgroup_conf(release: str) -> str:
     """Text of cgroup.conf: no control groups. 22.05 has no word for that, but v1 is not touched unless it is used."""
-    return "CgroupPlugin=disabled\n" if release == "trixie" else "CgroupPlugin=cgroup/v1\n"
+    return "CgroupPlugin=cgroup/v1\n" if release == "bookworm" else "CgroupPlugin=disabled\n"
 
 
 def accounting_script(accounts: Sequence[Account], qos: Sequence[Qos]) -> tuple[str, str]:

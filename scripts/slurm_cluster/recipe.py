@@ -11,13 +11,17 @@ import os
 
 from real_daemons.errors import DaemonsError
 from real_daemons.roots import CACHE_DIR, Recipe, Root, obtain
-from real_daemons.unpack import add_user, output_of, unpack
+from real_daemons.unpack import EXPIRED, add_user, output_of, unpack
 
-# Release → packages beyond the common ones; bookworm has Slurm 22.05, trixie 24.11.
-RELEASES: dict[str, tuple[str, ...]] = {
-    "bookworm": (),
-    "trixie": ("slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin"),
+_PLUGINS = ("slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin")
+# Release → packages beyond the common ones, further options of mmdebstrap; Slurm 22.05, 24.11, 26.05.
+RELEASES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "bookworm": ((), ()),
+    "trixie": (_PLUGINS, ()),
+    "sid": (_PLUGINS, EXPIRED),
 }
+SUPPORTED = ("bookworm", "trixie")
+"""The releases on which drainwise is tested."""
 PACKAGES = (
     *("munge", "mariadb-server-core", "mariadb-client-core", "iproute2"),
     *("slurmctld", "slurmd", "slurmdbd", "slurm-client"),
@@ -74,7 +78,8 @@ def build_root(release: str, root: str, archive: str) -> None:
 
     Raises RootUnavailableError with the last words of the program that failed.
     """
-    unpack(release, [*PACKAGES, *RELEASES[release]], root, archive)
+    plugins, options = RELEASES[release]
+    unpack(release, [*PACKAGES, *plugins], root, archive, options)
     for name, home in _SYSTEM_USERS.items():
         add_user(root, name, range(100, 1000), home, "/usr/sbin/nologin")
     for daemon in ("slurmctld", "slurmd", "slurmstepd"):

@@ -97,7 +97,7 @@ def pool(release: str) -> Iterator[CondorPool]:
         yield running
 
 
-@pytest.fixture(scope="session", params=list(slurm_cluster.RELEASES))
+@pytest.fixture(scope="session", params=slurm_cluster.SUPPORTED)
 def slurm_release(request: pytest.FixtureRequest) -> str:
     """A Debian release with Slurm; both are needed, since their answers have different shapes."""
     name = str(request.param)
