@@ -83,6 +83,7 @@ LEAVES = report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=2500.0, st
     [
         pytest.param(KILLED, 8000, "least-waste", id="killed"),
         pytest.param(KILLED, 8000, "least-kill", id="by what a kill loses"),
+        pytest.param(KILLED, 8000, "paper", id="as the paper kills"),
         pytest.param(LEAVES, 4500 + 6 * (12_000 + SETTINGS.margin) // 10, "least-waste", id="leaves"),
     ],
 )

@@ -29,7 +29,8 @@ JOB = {"number": "12", "array": "12", "task": "N/A", "het": "0", "state": "RUNNI
 # The end of the job is in a file, which `scontrol update` changes; without it there is no job.
 GONE = "rm {bin}/end"
 PROGRAMS = {
-    "squeue": '[ ! -e {bin}/end ] || printf "{number}|{array}|{task}|{het}|{state}|{start}|$(cat {bin}/end)|1|{requeue}|1|0|5|10:00:00|\\n"',
+    "squeue": "[ ! -e {bin}/end ] || echo "
+    "'{number}|{array}|{task}|{het}|{state}|{start}|'$(cat {bin}/end)'|1|{requeue}|1|0|5|10:00:00|'",
     "scontrol": 'case "$3" in EndTime=uts*) echo "${{3#EndTime=uts}}" > {bin}/end;; esac',
     "scancel": GONE,
     "sacctmgr": "",
