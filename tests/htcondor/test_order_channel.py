@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import classad2
 import htcondor2
@@ -121,13 +121,9 @@ Pool = Callable[..., None]
 @pytest.fixture
 def pool(mocker: MockerFixture) -> Pool:
     """HTCondor's bindings, by their signatures, over these startds; nothing is waited for."""
-    for module, name, value in (
-        (knob_channel, "_SETTLE_SECONDS", (0.0, 0.0)),
-        (knob_channel, "_LOOK_SECONDS", 0.0),
-        (knob_channel, "SHOWN_SECONDS", 0.01),
-        (order_channel, "SHOWN_SECONDS", 0.01),
-    ):
-        mocker.patch.object(module, name, value)
+    mocker.patch.object(time, "sleep", autospec=True)
+    for module in (knob_channel, order_channel):
+        mocker.patch.object(module, "SHOWN_SECONDS", 0.01)
 
     def of(*startds: Startd) -> None:
         bindings, by_address = htcondor2.Collector, {one.slot["MyAddress"]: one for one in startds}
@@ -269,13 +265,16 @@ def test_an_order_that_another_agent_overwrites_is_written_anew(pool: Pool, over
             list(given)
 
 
-def test_an_order_that_another_agent_overwrites_a_moment_later_is_written_anew(
-    pool: Pool, mocker: MockerFixture
-) -> None:
+def test_an_order_that_another_agent_overwrites_a_moment_later_is_written_anew(pool: Pool) -> None:
     """It stood when it was read back: so it is read once more, after the longest that the other one takes."""
     startd, others = Startd(), iter([{KNOB: f"{OTHER}={DEADLINE}"}])
     pool(startd)
-    mocker.patch.object(time, "sleep", autospec=True, side_effect=lambda _: startd.knobs.update(next(others, {})))
+
+    def settle(seconds: float) -> None:
+        assert seconds > knob_channel._FRESH_SECONDS
+        startd.knobs.update(next(others, {}))
+
+    cast("Any", time.sleep).side_effect = settle
     list(give_order(ORDER, SLOT, NODE))
     assert deadline_of(RUN, startd.knobs[KNOB]) == deadline_of(OTHER, startd.knobs[KNOB]) == DEADLINE
 

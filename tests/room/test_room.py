@@ -124,6 +124,16 @@ def test_a_place_that_several_users_empty_for_one_job_serves_no_other(size: str)
     assert (made.jobs, len(runs(made))) == ({"all": 1, "wide": 1}, 4)
 
 
+def test_a_place_that_several_users_open_for_one_job_takes_no_second_one() -> None:
+    """Eve's 4 cores there would be fewer than the 10 elsewhere."""
+    nodes = (place("a", Amounts(12), divisible=False), place("b", Amounts(10)))
+    users = ("alice", "dave", "eve")
+    pilots = [pilot(f"a.{user}", "a", 4, user=user) for user in users]
+    pilots += [pilot(f"b.{user}", "b", 5, user=user) for user in users[:2]]
+    made = Pool((kind("k", 2, 6),), nodes, tuple(pilots), users=users).made()
+    assert (made.jobs, runs(made)) == ({"k": 2}, {"a.alice", "a.dave", "b.alice", "b.dave"})
+
+
 def test_a_job_of_several_places_gets_all_or_none() -> None:
     """Different places at once: two on one place are not two places."""
     nodes = tuple(place(f"n{number}", Amounts(16)) for number in range(2))
