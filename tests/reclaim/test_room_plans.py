@@ -72,8 +72,7 @@ def test_a_job_of_8_cores_and_32_gib_gets_the_room_of_one_node() -> None:
     assert all("makes room on n0 for 1 of bob (8 cores, 32 GiB memory)" in order.reason for order in found.orders)
 
 
-DAY_LONG = {"first_end": NOW + 90_000, "last_end": NOW + 90_000}
-KILLED = report(8.0, start=NOW - 1000, **DAY_LONG)
+KILLED = report(8.0, first_end=NOW + 90_000, last_end=NOW + 90_000, start=NOW - 1000)
 LEAVES = report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=2500.0, start=NOW - 10_000)
 
 
