@@ -70,6 +70,16 @@ class Startd:
         self.after_reads: Iterator[Callable[[], None]] = iter(())
         self.reconfigs = 0
 
+    def ad(self, *, is_asked_itself: bool) -> Any:
+        """Its slot as an ad; the collector shows it also while the startd does not answer."""
+        if is_asked_itself:
+            self.answer()
+        ad = classad2.ClassAd(self.slot)
+        name, _, expression = self.retirement.partition(" = ")
+        if expression:
+            ad[name] = classad2.ExprTree(expression)
+        return ad
+
     def answer(self, what: str = "") -> None:
         """Raise what it fails with."""
         self.away |= bool(what) and what == self.dies
@@ -126,24 +136,23 @@ def pool(mocker: MockerFixture) -> Pool:
         mocker.patch.object(module, "SHOWN_SECONDS", 0.01)
 
     def of(*startds: Startd) -> None:
-        bindings, by_address = htcondor2.Collector, {one.slot["MyAddress"]: one for one in startds}
+        by_address = {one.slot["MyAddress"]: one for one in startds}
 
-        def collector(pool: Any = None) -> Any:
-            made = mocker.create_autospec(bindings, instance=True)
-            made.query.side_effect = lambda *question: answer(pool, *question)
-            return made
+        def connect(collector: Any, pool: Any = None) -> None:
+            collector.asked = startds if pool is None else (by_address[pool["MyAddress"]],)
+            collector.is_startd = pool is not None
 
-        def answer(pool: Any, kind: object, constraint: str | None, names: list[str]) -> list[Any]:
+        def answer(collector: Any, kind: object, constraint: str | None, names: list[str]) -> list[Any]:
             assert kind is htcondor2.AdType.Startd
-            asked = startds if pool is None else [by_address[pool["MyAddress"]]]
+            ads = [one.ad(is_asked_itself=collector.is_startd) for one in collector.asked]
             return [
                 classad2.ClassAd({name: ad.lookup(name) for name in names if name in ad})
-                for one in asked
-                for ad in slots_of(one, is_asked_itself=pool is not None)
+                for ad in ads
                 if constraint is None or classad2.ExprTree(constraint).eval(ad) is True
             ]
 
-        mocker.patch("htcondor2.Collector", autospec=True, side_effect=collector)
+        mocker.patch.object(htcondor2.Collector, "__init__", autospec=True, side_effect=connect, return_value=None)
+        mocker.patch.object(htcondor2.Collector, "query", autospec=True, side_effect=answer)
         mocker.patch(
             "htcondor2.RemoteParam",
             autospec=True,
@@ -165,17 +174,6 @@ def pool(mocker: MockerFixture) -> Pool:
         mocker.patch("htcondor2.ping", autospec=True, side_effect=ping)
 
     return of
-
-
-def slots_of(startd: Startd, *, is_asked_itself: bool) -> list[Any]:
-    """Its slots as ads; the collector shows them also while the startd does not answer."""
-    if is_asked_itself:
-        startd.answer()
-    slot = classad2.ClassAd(startd.slot)
-    name, _, expression = startd.retirement.partition(" = ")
-    if expression:
-        slot[name] = classad2.ExprTree(expression)
-    return [slot]
 
 
 def test_an_order_is_sent_once_the_caller_knows_and_shown_when_it_ends(pool: Pool) -> None:
