@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.cli import agent_place, pool_options
 from drainwise.cli.main import main
@@ -62,14 +63,12 @@ class AlicesPool(MemoryPool):
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AlicesPool]:
+def pool(monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture, tmp_path: Path) -> Iterator[AlicesPool]:
     """The pool that the commands open as `htcondor`; no site file of this machine counts."""
     memory = AlicesPool()
-    monkeypatch.setattr(HTCondor, "open_pool", lambda *_: memory)
-    monkeypatch.setattr(HTCondor, "missing", lambda *_: "")
-    monkeypatch.setattr(HTCondor, "ask_ahead", lambda *_: None)
-    monkeypatch.setattr(HTCondor, "require", lambda *_: None)
-    monkeypatch.setattr(agent_place, "lock_path", lambda *_: str(tmp_path / "agent.lock"))
+    for name, answer in (("open_pool", memory), ("missing", ""), ("ask_ahead", None), ("require", None)):
+        mocker.patch.object(HTCondor, name, autospec=True, return_value=answer)
+    mocker.patch.object(agent_place, "lock_path", autospec=True, return_value=str(tmp_path / "agent.lock"))
     monkeypatch.setattr(pool_options, "DEFAULT_SITE_FILE", "/nonexistent/site.ini")
     monkeypatch.delenv("COLUMNS", raising=False)
     yield memory

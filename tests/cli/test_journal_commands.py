@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -268,10 +268,10 @@ def test_the_report_fits_the_window_and_cuts_no_number(
 
 
 def test_who_may_not_read_the_journal_is_answered_from_its_own_view(
-    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pool: AlicesPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As it is where no journal is to be seen; a journal that is named is read, or nothing is."""
-    monkeypatch.setattr(agent_place, "lock_path", lambda *_: str(tmp_path / "state" / "agent.lock"))
+    cast("Any", agent_place).lock_path.return_value = str(tmp_path / "state" / "agent.lock")
     (tmp_path / "state").mkdir()
     site = tmp_path / "site.ini"
     site.write_text(f"[agent]\nstate_dir = {tmp_path}/state\n[journal]\nfile = {tmp_path}/journal\nview = all\n")

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.cli.main import main
 from drainwise.launch.run.store import OpenStart, Store
@@ -240,9 +241,7 @@ def test_what_may_still_run_in_a_system_that_cannot_be_used_now_is_not_run_here(
     assert not (file.parent / "wrong").exists()
 
 
-def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(file: Path, mocker: MockerFixture) -> None:
     path = write(file, job("a", "true"))
     launched(path)
     with contextlib.closing(Store(f"{path}.launch")) as store:
@@ -250,7 +249,7 @@ def test_what_was_left_here_is_ended_though_all_jobs_go_elsewhere_now(
     left = subprocess.Popen(["sleep", "60"], env={**ENVIRONMENT, "DRAINWISE_LAUNCH_TAG": tag})
     (file.parent / "scratch").mkdir()
     system = LocalBackend({"cpu": 1, "mem": 10, "tmp": 10}, str(file.parent / "scratch"))
-    monkeypatch.setattr(Slurm, "open_backend", lambda *_: system)
+    mocker.patch.object(Slurm, "open_backend", autospec=True, return_value=system)
     write(file, job("a", "touch ran", backend="slurm"))
     assert main(["launch", path]) == 0 and (file.parent / "ran").exists()
     assert left.wait(PATIENCE) == -signal.SIGKILL

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -47,10 +47,10 @@ class KeepingPool(AlicesPool):
 
 
 @pytest.fixture
-def kept(pool: AlicesPool, monkeypatch: pytest.MonkeyPatch) -> KeepingPool:
+def kept(pool: AlicesPool) -> KeepingPool:
     """The pool that the commands open, in the surroundings of `pool`."""
     memory = KeepingPool()
-    monkeypatch.setattr(HTCondor, "open_pool", lambda *_: memory)
+    cast("Any", HTCondor.open_pool).return_value = memory
     return memory
 
 

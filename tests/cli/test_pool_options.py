@@ -7,6 +7,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.cli import pool_options
 from drainwise.cli.pool_options import add_pool_options, settings_of
@@ -107,7 +108,7 @@ def test_the_site_file_counts_and_the_command_line_before_it(tmp_path: Path, mon
 
 
 def test_when_a_pilot_hears_of_an_order_and_is_ended_is_a_matter_of_its_batch_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
 ) -> None:
     """Of [htcondor] nothing counts on the others; what HTCondor's nodes are not told stands in its own default."""
     file = tmp_path / "site.ini"
@@ -121,7 +122,7 @@ def test_when_a_pilot_hears_of_an_order_and_is_ended_is_a_matter_of_its_batch_sy
     assert times == {"htcondor": (480, 125), "slurm": (0, 20), "local": (0, 1)}
     file.write_text("")
     assert settings("--pool", "htcondor").vacate == 600
-    monkeypatch.setattr(htcondor.HTCondor, "missing", lambda *_: "")
+    mocker.patch.object(htcondor.HTCondor, "missing", autospec=True, return_value="")
     assert settings().order_latency == 65, "the pool that would be opened counts"
 
 

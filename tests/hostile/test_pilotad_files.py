@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import itertools
 import os
 import resource
 import select
@@ -21,8 +22,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Optional
 
 import pytest
+from pytest_mock import MockerFixture
 
 from as_user import answer_of, become
 from drainwise.common.mounts import fuse_mounts_below
@@ -33,11 +36,10 @@ from drainwise.pilotad.pilot_ad import pilot_ad_text, write_pilot_ad
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.safe_open import Patience, open_dir, read_file
 
-pytestmark = [
-    pytest.mark.daemons,  # attacks take their time
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts"),
-]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs other users, devices and mounts")
 
+MOST_READS = 200_000
+"""While somebody changes what is read: by then each of two outcomes has come a hundred times on any machine."""
 ALICE, BOB = 12345, 12346
 SECRET = b"USED_FRACTION1k = 1\nPRIORITY_FACTOR = 666\n"
 SOUND = b"USED_FRACTION1k = 768\nPRIORITY_FACTOR = 3\n"
@@ -75,10 +77,10 @@ class Job:
         self.own(self.ad)
 
     def refused(self) -> str:
-        """Why the ad is not read; the reader must say so within 2 s and find nothing."""
+        """Why the ad is not read; the reader must say so long before a lease ends (45 s) and find nothing."""
         begun = time.monotonic()
         report, reasons = read_report(self.fd, ALICE, 8, "status")
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 20
         assert report is None
         assert len(reasons) == 1
         return reasons[0].removeprefix(".pilot.ad: ")
@@ -160,7 +162,7 @@ def test_01_symlink_to_a_root_only_file(job: Job) -> None:
 
 
 def test_02_symlink_swapped_in_a_loop(fast_job: Job) -> None:
-    """2: while alice swaps a sound ad and a symlink to the secret, the secret is never read, in thousands of reads."""
+    """2: while alice swaps a sound ad and a symlink to the secret, the secret is never read, in hundreds of reads."""
 
     def swap(number: int) -> None:
         fresh = str(fast_job.path / "fresh")
@@ -173,15 +175,16 @@ def test_02_symlink_swapped_in_a_loop(fast_job: Job) -> None:
     seen = {"symlink": 0, "sound": 0}
     with running(again_and_again(swap), ALICE):
         wait_until(fast_job.ad.exists)
-        deadline = time.monotonic() + 20
-        while min(seen.values()) < 3000 and time.monotonic() < deadline:
+        for _ in range(MOST_READS):
             try:
                 assert read_file(fast_job.fd, ".pilot.ad", ALICE, PILOT_AD_LIMIT)[0] == SOUND
                 seen["sound"] += 1
             except RefusedFile as refused:
                 assert refused.reason in {"symlink", "torn", "empty"}
                 seen["symlink"] += refused.reason == "symlink"
-    assert min(seen.values()) >= 3000
+            if min(seen.values()) >= 100:
+                break
+    assert min(seen.values()) >= 100
 
 
 def test_03_parent_swapped_for_a_symlink_in_mid_walk(fast_job: Job) -> None:
@@ -204,13 +207,14 @@ def test_03_parent_swapped_for_a_symlink_in_mid_walk(fast_job: Job) -> None:
 
     seen = {"refused": 0, "sound": 0}
     with running(again_and_again(swap), ALICE):
-        deadline = time.monotonic() + 20
-        while min(seen.values()) < 300 and time.monotonic() < deadline:
+        for _ in range(MOST_READS):
             report, reasons = read_report(fast_job.fd, ALICE, 8, "status")
             assert report is None or report.used_cpu == 6.0
             seen["sound"] += report is not None
             seen["refused"] += reasons == ("$JOBSTATUS: not a directory",)
-    assert min(seen.values()) >= 300
+            if min(seen.values()) >= 30:
+                break
+    assert min(seen.values()) >= 30
 
 
 def test_04_hard_links(job: Job) -> None:
@@ -441,29 +445,25 @@ def numbered(number: int) -> PilotReport:
     )
 
 
-def read_while(job: Job, step: Callable[[int], object], wanted: int) -> list[PilotReport]:
-    """Reports read while alice does `step` about 1,000 times a second or more often."""
-    reports: list[PilotReport] = []
+def read_while(job: Job, step: Callable[[int], object], wanted: int, different: int = 10) -> list[PilotReport]:
+    """Reports read, made of so many different numbers, while alice does `step` again and again."""
+    reports, dates = list[PilotReport](), set[Optional[int]]()
     with running(again_and_again(step), ALICE):
-        deadline = time.monotonic() + 20
-        different = min(wanted, 50)
-        while (len(reports) < wanted or len(set(map(date_of, reports))) < different) and time.monotonic() < deadline:
+        for _ in range(MOST_READS):
             report, reasons = read_report(job.fd, ALICE, 8)
             assert set(reasons) <= {".pilot.ad: torn", ".pilot.ad: empty"}
             if report is not None:
                 reports.append(report)
-    assert len(reports) >= wanted
+                dates.add(report.last_job_start)
+            if len(reports) >= wanted and len(dates) >= different:
+                break
+    assert len(reports) >= wanted and len(dates) >= different
     return reports
-
-
-def date_of(report: PilotReport) -> int | None:
-    """The number that the report was made of."""
-    return report.last_job_start
 
 
 def test_17_rewritten_by_rename(fast_job: Job) -> None:
     """17: a pilot that renames is always read whole."""
-    reports = read_while(fast_job, lambda number: write_pilot_ad(str(fast_job.path), numbered(number % 1000), 8), 2000)
+    reports = read_while(fast_job, lambda number: write_pilot_ad(str(fast_job.path), numbered(number % 1000), 8), 100)
     for report in reports:
         assert report.last_job_start is not None
         number = report.last_job_start - 1_795_000_000
@@ -478,7 +478,7 @@ def test_17_overwritten_in_place(fast_job: Job) -> None:
         os.write(fd, pilot_ad_text(numbered(number % 1000), 8))
         os.close(fd)
 
-    for report in read_while(fast_job, overwrite, 500):
+    for report in read_while(fast_job, overwrite, 50):
         dates = (report.last_job_start, report.first_exp_job_end, report.last_exp_job_end, report.last_max_job_end)
         assert len(set(dates)) == 1
         assert report.priority_factor == (report.last_job_start or 0) - 1_795_000_000 + 1000
@@ -495,6 +495,25 @@ def test_17_truncated_and_written_line_by_line(fast_job: Job) -> None:
         dates = {report.last_job_start, report.first_exp_job_end, report.last_exp_job_end, report.last_max_job_end}
         assert len(dates - {None}) == 1
         assert report.priority_factor in {None, (report.last_job_start or 0) - 1_795_000_000 + 1000}
+
+
+@pytest.mark.parametrize("read", [1, 2])
+def test_17_changed_between_two_steps_of_a_read(job: Job, mocker: MockerFixture, read: int) -> None:
+    """17: after the first of the two reads, where no clock of files tells of it; or right after both."""
+    job.write()
+    pread, reads = os.pread, itertools.count()
+
+    def changes(fd: int, size: int, at: int) -> bytes:
+        data = pread(fd, size, at)
+        if next(reads) % 2 == read - 1:
+            before = job.ad.stat().st_mtime_ns
+            job.ad.write_bytes(data[::-1])
+            os.utime(job.ad, ns=(before, before + (read - 1) * 1_000_000))
+        return data
+
+    mocker.patch("drainwise.pilotad.safe_open.posix.pread", autospec=True, side_effect=changes)
+    assert job.refused() == "torn"
+    assert next(reads) == 6, "three tries of two reads"
 
 
 def hold_flock(path: Path) -> None:
@@ -532,18 +551,19 @@ def status_of(job: Job) -> Path:
 
 
 @pytest.mark.parametrize("hold", [hold_flock, hold_lockf])
-def test_18_lock_held_for_ever(job: Job, hold: Callable[[Path], None]) -> None:
+def test_18_lock_held_for_ever(job: Job, hold: Callable[[Path], None], mocker: MockerFixture) -> None:
     """18: in either kind: "locked", soon, and a round over 64 such jobs waits no longer than its patience."""
     seal = status_of(job)
     with running(lambda: hold(seal), ALICE):
         wait_until(lambda: read_report(job.fd, ALICE, 8, "status")[0] is None)
-        begun = time.monotonic()
+        slept = mocker.spy(time, "sleep")
         assert job.refused() == "$JOBSTATUS: locked"
-        assert time.monotonic() - begun < 0.5
-        begun, patience = time.monotonic(), Patience(0.1)
+        assert sum(call.args[0] for call in slept.call_args_list) < 0.5
+        slept.reset_mock()
+        patience = Patience(0.1)
         for _ in range(64):
             assert read_report(job.fd, ALICE, 8, "status", patience) == (None, ("$JOBSTATUS: locked",))
-        assert time.monotonic() - begun < 1
+        assert sum(call.args[0] for call in slept.call_args_list) <= 0.1
         job.write()
         assert read_report(job.fd, ALICE, 8, "status")[0] is not None
     assert read_report(job.fd, ALICE, 8, "status")[1] == ()
@@ -609,32 +629,33 @@ def test_25_growing_while_read(fast_job: Job) -> None:
     fast_job.write()
     reasons: set[str] = set()
     with running(again_and_again(grow), ALICE):
-        deadline = time.monotonic() + 20
-        while "too large" not in reasons and time.monotonic() < deadline:
+        for _ in range(MOST_READS):
             try:
                 data = read_file(fast_job.fd, ".pilot.ad", ALICE, PILOT_AD_LIMIT)[0]
                 assert data.startswith(SOUND)
                 assert len(data) <= PILOT_AD_LIMIT
             except RefusedFile as refused:
                 reasons.add(refused.reason)
+            if "too large" in reasons:
+                break
     assert "too large" in reasons
     assert reasons <= {"too large", "torn"}
 
 
-def test_26_100_000_files_in_the_sandbox() -> None:
-    """26: the directory is never listed, so its size does not matter."""
-    root = Path(tempfile.mkdtemp(prefix="pilotad-", dir=MEMORY))
-    try:
-        at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-        for number in range(100_000):
-            os.mknod(f".pilot.ad.{number}", dir_fd=at)
-        (root / ".pilot.ad").write_bytes(SOUND)
-        begun = time.monotonic()
-        assert read_report(at, 0, 8, "status")[0] is not None
-        assert time.monotonic() - begun < 0.1
-        os.close(at)
-    finally:
-        shutil.rmtree(root)
+def test_26_a_directory_that_cannot_be_listed(job: Job) -> None:
+    """26: it is never listed, so 100,000 files in it do not matter."""
+    job.write()
+    status_of(job)
+    for directory in (job.path, job.path / "status"):
+        directory.chmod(0o711)
+
+    def read() -> str:
+        with pytest.raises(PermissionError):
+            os.listdir(job.path)
+        report, reasons = read_report(job.opened(), ALICE, 8, "status")
+        return f"{report is not None}; {reasons}"
+
+    assert answer_of(read, BOB) == "True; ()"
 
 
 def test_28_no_file_descriptors_left(job: Job) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.doctor.facts import SeenNode
 from drainwise.htcondor.setup.machine_facts import batch_facts, nodes_in, standings_in
@@ -57,10 +58,11 @@ def test_the_roles_follow_from_the_daemons(
     whole: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    mocker: MockerFixture,
 ) -> None:
     commands(tmp_path, daemons, knobs)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr("drainwise.htcondor.setup.machine_facts._rights", lambda *_: None)
+    mocker.patch("drainwise.htcondor.setup.machine_facts._rights", autospec=True, return_value=None)
     found = batch_facts(SiteConfig())
     assert found is not None
     assert (found.roles, found.in_force, found.whole, found.agent_here) == (roles, in_force, whole, whole)

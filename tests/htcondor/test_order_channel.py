@@ -1,99 +1,457 @@
-"""What a node is asked about orders, and what is said of a refusal."""
+"""What a node is told by a knob and a reconfig, and what is said of a refusal: a startd behind HTCondor's bindings."""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable, Iterator, MutableMapping
+from types import SimpleNamespace
+from typing import Any, cast
 
+import classad2
 import htcondor2
 import pytest
+from pytest_mock import MockerFixture
 
-from drainwise.facts.errors import ActionRefused, PoolUnreachable, RunEnded
-from drainwise.htcondor.knobs.orders import OrderEntry
-from drainwise.htcondor.node.order_list import WITHDRAWN
-from drainwise.htcondor.pool import knob_channel, part_channel
-from drainwise.htcondor.pool import order_channel as order_road
-from drainwise.htcondor.pool.order_rights import OrderRights
+from drainwise.facts.errors import (
+    ActionRefused,
+    OrderUnanswered,
+    PoolError,
+    PoolUnreachable,
+    RightsRefused,
+    RunEnded,
+)
+from drainwise.htcondor.knobs.orders import KNOB, OrderEntry
+from drainwise.htcondor.node import ORDERS, SECOND_SLOT, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
+from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of
+from drainwise.htcondor.pool import knob_channel, order_channel
+from drainwise.htcondor.pool.order_channel import give_order, keep_room, knobs_of, withdraw_order
+from drainwise.htcondor.pool.part_channel import ask_for_part
 from drainwise.pilotad.partial_return import PartialReturn
+from drainwise.pool.amounts import Amounts
+from drainwise.pool.kept_room import KeptRoom
+
+JOB, START = "access#1.0#1795249000", 1795249001
+RUN, OTHER = f"{JOB}@{START}", "access#7.0#1795249000@1795249001"
+DEADLINE = int(time.time()) + 3600
+ORDER = OrderEntry(RUN, DEADLINE)
+SLOT, NODE = "slot1_1@n1", "n1"
+DROP_IN = "MaxJobRetirementTime = PilotReclaimDeadline ?: 86400"
 
 
-def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was just ordered may end before its startd is asked; a run in several slots has no slot's name."""
+class Startd:
+    """One startd and what the collector shows of it, as far as orders go; with each reconfig what it was told counts.
 
-    def address(slot: str, machine: str) -> str:
-        if machine == "n1":
-            raise RunEnded(f"the collector knows no slot {slot} on {machine} any more")
-        if machine == "n2":
-            raise PoolUnreachable("no answer")
-        return f"<{machine}>"
+    faults: of a write and of a reconfig, in words. dies: with which of these. others: what another agent writes right
+    after each of our writes. after_reads: what happens after each of our reads of a knob that is set.
+    lets_go_on: whether its job allows a retirement without end.
+    """
 
-    monkeypatch.setattr(order_road, "startd_address", address)
-    monkeypatch.setattr(order_road, "_value", lambda address: f"orders of {address}")
-    asked = {"n1": "slot1_1@n1 and 1 more", "n2": "slot1_1@n2", "n3": "slot1_1@n3"}
-    assert order_road.knobs_of(asked) == {"n3": "orders of <n3>"}
+    def __init__(self, name: str = NODE) -> None:
+        self.slot: dict[str, Any] = {
+            "Name": f"slot1_1@{name}",
+            "Machine": name,
+            "MyAddress": f"<{name}>",
+            "Cpus": 8,
+            "GlobalJobId": JOB,
+            "JobStart": START,
+            "State": "Claimed",
+            "Activity": "Busy",
+            "MachineMaxVacateTime": 30,
+            "PilotVacateTime": 10,
+            "RetirementTimeRemaining": 86_400,
+            WITHDRAWN_SHOWN: False,
+        }
+        self.retirement = DROP_IN
+        self.knobs = {"ENABLE_RUNTIME_CONFIG": "true", "SETTABLE_ATTRS_ADMINISTRATOR": f"{KNOB}, PILOT_RECLAIM_ROOM"}
+        self.away, self.lets_go_on, self.allowed, self.dies = False, True, True, ""
+        self.faults: dict[str, str] = {}
+        self.others: Iterator[str] = iter(())
+        self.after_reads: Iterator[Callable[[], None]] = iter(())
+        self.reconfigs = 0
+
+    def ad(self, *, is_asked_itself: bool) -> Any:
+        """Its slot as an ad; the collector shows it also while the startd does not answer."""
+        if is_asked_itself:
+            self.answer()
+        ad = classad2.ClassAd(self.slot)
+        name, _, expression = self.retirement.partition(" = ")
+        if expression:
+            ad[name] = classad2.ExprTree(expression)
+        return ad
+
+    def answer(self, what: str = "") -> None:
+        """Raise what it fails with."""
+        self.away |= bool(what) and what == self.dies
+        if self.away or what in self.faults:
+            raise htcondor2.HTCondorException(self.faults.get(what, "timed out"))
+
+    def reconfig(self) -> None:
+        """Show the list of orders, and let its run retire or go on by it."""
+        self.answer("reconfig")
+        self.reconfigs += 1
+        self.slot[ORDERS] = self.knobs.get(KNOB, "")
+        deadline = deadline_of(RUN, self.slot[ORDERS])
+        if deadline:
+            self.slot |= {"Activity": "Retiring", "RetirementTimeRemaining": deadline - int(time.time())}
+        elif deadline == WITHDRAWN and self.lets_go_on:
+            self.slot["RetirementTimeRemaining"] = ENDLESS
 
 
-def test_a_refusal_is_named_with_bindings_that_have_no_ping(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of 24.0: what cannot be named would count as an order that nobody answered."""
-    monkeypatch.delattr(htcondor2, "ping")
-    monkeypatch.setattr(knob_channel, "rights_at", lambda _: OrderRights("condor@password", False))
-    assert "ALLOW_ADMINISTRATOR" in knob_channel._why_refused("<n1>", "PILOT_RECLAIM")
+class Knobs(MutableMapping[str, str]):
+    """The configuration of a startd as `RemoteParam` has it."""
+
+    def __init__(self, startd: Startd) -> None:
+        self._startd = startd
+
+    def __getitem__(self, name: str) -> str:
+        self._startd.answer()
+        value = self._startd.knobs[name]
+        next(self._startd.after_reads, lambda: None)()
+        return value
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._startd.answer("write")
+        self._startd.knobs[name] = value
+        self._startd.knobs[name] = next(self._startd.others, value)
+
+    def __delitem__(self, name: str) -> None:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._startd.knobs)
+
+    def __len__(self) -> int:
+        return len(self._startd.knobs)
 
 
-@pytest.mark.parametrize("shown", ["PilotReclaimWithdrawn", "PilotReclaimTakenBack", ""])
-def test_a_node_rendered_by_an_earlier_version_withdraws_an_order_too(
-    monkeypatch: pytest.MonkeyPatch, shown: str
+Pool = Callable[..., None]
+
+
+@pytest.fixture
+def pool(mocker: MockerFixture) -> Pool:
+    """HTCondor's bindings, by their signatures, over these startds; nothing is waited for."""
+    mocker.patch.object(time, "sleep", autospec=True)
+    for module in (knob_channel, order_channel):
+        mocker.patch.object(module, "SHOWN_SECONDS", 0.01)
+
+    def of(*startds: Startd) -> None:
+        by_address = {one.slot["MyAddress"]: one for one in startds}
+
+        def connect(collector: Any, pool: Any = None) -> None:
+            collector.asked = startds if pool is None else (by_address[pool["MyAddress"]],)
+            collector.is_startd = pool is not None
+
+        def answer(collector: Any, kind: object, constraint: str | None, names: list[str]) -> list[Any]:
+            assert kind is htcondor2.AdType.Startd
+            ads = [one.ad(is_asked_itself=collector.is_startd) for one in collector.asked]
+            return [
+                classad2.ClassAd({name: ad.lookup(name) for name in names if name in ad})
+                for ad in ads
+                if constraint is None or classad2.ExprTree(constraint).eval(ad) is True
+            ]
+
+        mocker.patch.object(htcondor2.Collector, "__init__", autospec=True, side_effect=connect, return_value=None)
+        mocker.patch.object(htcondor2.Collector, "query", autospec=True, side_effect=answer)
+        mocker.patch(
+            "htcondor2.RemoteParam",
+            autospec=True,
+            side_effect=lambda location: Knobs(by_address[location["MyAddress"]]),
+        )
+
+        def command(ad: Any, dc: object) -> None:
+            assert dc is htcondor2.DaemonCommands.Reconfig
+            by_address[ad["MyAddress"]].reconfig()
+
+        def ping(location: str, authz: str) -> Any:
+            startd = by_address[location]
+            startd.answer()
+            if authz == "ADMINISTRATOR" and not startd.allowed:
+                raise htcondor2.HTCondorException("denied")
+            return classad2.ClassAd({"MyRemoteUserName": "drainwise@pool"})
+
+        mocker.patch("htcondor2.send_command", autospec=True, side_effect=command)
+        mocker.patch("htcondor2.ping", autospec=True, side_effect=ping)
+
+    return of
+
+
+def test_an_order_is_sent_once_the_caller_knows_and_shown_when_it_ends(pool: Pool) -> None:
+    """Who is not answered after the first step cannot know what became of it: before it nothing is sent."""
+    startd = Startd()
+    startd.knobs[KNOB] = f"{OTHER}={DEADLINE - 60}"
+    pool(startd)
+    given = give_order(ORDER, SLOT, NODE)
+    next(given)
+    assert (startd.knobs[KNOB], startd.reconfigs) == (f"{OTHER}={DEADLINE - 60}", 0)
+    assert list(given) == []
+    assert (startd.slot[ORDERS], startd.reconfigs) == (f"{OTHER}={DEADLINE - 60} {RUN}={DEADLINE}", 1)
+
+
+def test_an_order_that_stands_is_not_sent_again(pool: Pool) -> None:
+    startd = Startd()
+    startd.knobs[KNOB] = str(ORDER)
+    pool(startd)
+    assert (list(give_order(ORDER, SLOT, NODE)), startd.reconfigs) == ([None], 0)
+
+
+def with_facts(**facts: object) -> Startd:
+    """A startd of which something else is true; what is no fact of its own is one of its slot."""
+    startd = Startd()
+    for name, value in facts.items():
+        if hasattr(startd, name):
+            setattr(startd, name, value)
+        else:
+            startd.slot[name] = value
+    return startd
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault", "said"),
+    [
+        pytest.param({"JobStart": START + 9}, RunEnded, "does not run on n1 any more", id="next run"),
+        pytest.param({"Name": "slot1_2@n1"}, RunEnded, "knows no slot slot1_1@n1 on n1", id="slot gone"),
+        pytest.param({"away": True}, PoolUnreachable, "timed out", id="away"),
+        pytest.param({"retirement": "MaxJobRetirementTime = 0"}, ActionRefused, "at once", id="at once"),
+        pytest.param({"retirement": ""}, ActionRefused, "install the drop-in", id="no drop-in"),
+        pytest.param({"faults": {"write": "no"}, "allowed": False}, RightsRefused, "ALLOW_ADMIN", id="no rights"),
+        pytest.param({"faults": {"write": "no"}}, RightsRefused, "restart the startd", id="not enabled"),
+        pytest.param({"dies": "write"}, PoolUnreachable, "does not answer", id="dies"),
+        pytest.param({"faults": {"reconfig": "no"}}, OrderUnanswered, "and not the reconfig", id="no reconfig"),
+    ],
+)
+def test_an_order_that_cannot_be_given_says_why(
+    pool: Pool, facts: dict[str, object], fault: type[PoolError], said: str
 ) -> None:
-    """Its drop-in calls the same attribute by another name; one without either cannot withdraw an order."""
-    run, deadline = "access#1.0#5@5", int(time.time()) + 3600
-    here = {"State": "Claimed", "PilotVacateTime": 0, **({shown: False} if shown else {})}
-    put: list[OrderEntry] = []
-    monkeypatch.setattr(order_road, "startd_address", lambda *_: "<n1>")
-    monkeypatch.setattr(order_road, "_runs", lambda _: {run: here})
-    monkeypatch.setattr(order_road, "_value", lambda _: f"{run}={deadline}")
-    monkeypatch.setattr(order_road, "_put", lambda order, *_: put.append(order))
-    monkeypatch.setattr(order_road, "_goes_on", lambda *_: True)
-    monkeypatch.setattr(order_road, "_await_collector", lambda *_: None)
-    given = order_road.withdraw_order(run, "slot1_1@n1", "n1")
-    if shown:
-        assert (list(given), put) == ([None], [OrderEntry(run, WITHDRAWN)])
+    pool(startd := with_facts(**facts))
+    with pytest.raises(PoolError, match=said) as raised:
+        list(give_order(ORDER, SLOT, NODE))
+    assert type(raised.value) is fault
+    assert startd.reconfigs == 0 and (KNOB not in startd.knobs or fault is OrderUnanswered)
+
+
+@pytest.mark.parametrize(("name", "value"), [("ENABLE_RUNTIME_CONFIG", "false"), ("SETTABLE_ATTRS_ADMINISTRATOR", "X")])
+def test_a_refusal_names_the_knob_that_a_node_lacks(pool: Pool, name: str, value: str) -> None:
+    startd = with_facts(faults={"write": "no"})
+    startd.knobs[name] = value
+    pool(startd)
+    with pytest.raises(RightsRefused, match=name) as raised:
+        list(give_order(ORDER, SLOT, NODE))
+    assert raised.value.only == NODE
+
+
+def test_a_vacate_needs_no_retirement(pool: Pool) -> None:
+    """A deadline of now is met by every node."""
+    startd = with_facts(retirement="MaxJobRetirementTime = 0")
+    pool(startd)
+    list(give_order(OrderEntry(RUN, int(time.time())), SLOT, NODE))
+    assert startd.reconfigs == 1
+
+
+@pytest.mark.parametrize(("overwritten", "is_kept"), [(4, True), (5, False)])
+def test_an_order_that_another_agent_overwrites_is_written_anew(pool: Pool, overwritten: int, is_kept: bool) -> None:
+    """It had read the list before we wrote it; five times is no chance any more."""
+    startd = Startd()
+    startd.others = iter([f"{OTHER}={DEADLINE}"] * overwritten)
+    pool(startd)
+    given = give_order(ORDER, SLOT, NODE)
+    if is_kept:
+        list(given)
+        assert deadline_of(RUN, startd.knobs[KNOB]) == deadline_of(OTHER, startd.knobs[KNOB]) == DEADLINE
     else:
-        with pytest.raises(ActionRefused, match="render it again"):
+        with pytest.raises(OrderUnanswered, match="another agent"):
             list(given)
 
 
-RUN = "access#1.0#1795249000@1795249001"
+def test_an_order_that_another_agent_overwrites_a_moment_later_is_written_anew(pool: Pool) -> None:
+    """It stood when it was read back: so it is read once more, after the longest that the other one takes."""
+    startd, others = Startd(), iter([{KNOB: f"{OTHER}={DEADLINE}"}])
+    pool(startd)
+
+    def settle(seconds: float) -> None:
+        assert seconds > knob_channel._FRESH_SECONDS
+        startd.knobs.update(next(others, {}))
+
+    cast("Any", time.sleep).side_effect = settle
+    list(give_order(ORDER, SLOT, NODE))
+    assert deadline_of(RUN, startd.knobs[KNOB]) == deadline_of(OTHER, startd.knobs[KNOB]) == DEADLINE
+
+
+def test_a_list_that_was_read_before_the_process_stood_still_is_read_again(pool: Pool, mocker: MockerFixture) -> None:
+    """Another agent has written in the meantime: its order stays."""
+    startd, clock = Startd(), [1000.0]
+    startd.knobs[KNOB] = f"{OTHER}={DEADLINE}"
+    pool(startd)
+    mocker.patch.object(time, "monotonic", autospec=True, side_effect=lambda: clock[0])
+
+    def stand_still() -> None:
+        clock[0] += 1
+        startd.knobs[KNOB] = f"{OTHER}={DEADLINE - 9}"
+
+    startd.after_reads = iter([stand_still])
+    list(give_order(ORDER, SLOT, NODE))
+    assert startd.slot[ORDERS] == f"{OTHER}={DEADLINE - 9} {RUN}={DEADLINE}"
+
+
+def ordered(**facts: object) -> Startd:
+    """A startd whose run has the order."""
+    startd = with_facts(**facts)
+    startd.knobs[KNOB] = str(ORDER)
+    return startd
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param({}, id="retires without end"),
+        pytest.param({"lets_go_on": False, "Activity": "Busy"}, id="works"),
+        pytest.param({"lets_go_on": False, "Activity": "Retiring", "Draining": True}, id="drained by others"),
+        pytest.param({WITHDRAWN_SHOWN: None, WITHDRAWN_SHOWN_BEFORE: False}, id="rendered by an earlier version"),
+    ],
+)
+def test_a_withdrawn_order_stays_in_the_list_as_one(pool: Pool, facts: dict[str, object]) -> None:
+    """So its run goes on, and nobody takes what the slot shows for forged."""
+    startd = ordered(**{"Activity": "Retiring", **facts})
+    pool(startd)
+    assert list(withdraw_order(RUN, SLOT, NODE)) == [None]
+    assert (startd.slot[ORDERS], startd.reconfigs) == (f"{RUN}={WITHDRAWN}", 1)
+
+
+def test_a_job_that_allows_no_longer_retirement_has_its_order_again(pool: Pool) -> None:
+    startd = ordered(Activity="Retiring", lets_go_on=False, RetirementTimeRemaining=3600)
+    pool(startd)
+    with pytest.raises(ActionRefused, match="the order stands"):
+        list(withdraw_order(RUN, SLOT, NODE))
+    assert (startd.slot[ORDERS], startd.reconfigs) == (str(ORDER), 2)
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault", "said"),
+    [
+        pytest.param({"JobStart": START + 9}, RunEnded, "does not run on n1 any more", id="next run"),
+        pytest.param({"State": "Preempting"}, ActionRefused, "too late", id="ends"),
+        pytest.param({WITHDRAWN_SHOWN: None}, ActionRefused, "render it again", id="older drop-in"),
+        pytest.param({"PilotVacateTime": 3590}, ActionRefused, "too late", id="claim's own time to end"),
+        pytest.param({"MachineMaxVacateTime": 3590}, ActionRefused, "too late", id="machine's time to end"),
+    ],
+)
+def test_an_order_that_cannot_be_withdrawn_stands(
+    pool: Pool, facts: dict[str, object], fault: type[PoolError], said: str
+) -> None:
+    pool(startd := ordered(**facts))
+    with pytest.raises(fault, match=said):
+        list(withdraw_order(RUN, SLOT, NODE))
+    assert (startd.knobs[KNOB], startd.reconfigs) == (str(ORDER), 0)
+
+
+def test_a_run_without_an_order_has_none_to_withdraw(pool: Pool) -> None:
+    """The same holds for one whose order was withdrawn before."""
+    startd = Startd()
+    pool(startd)
+    for value in (f"{OTHER}={DEADLINE}", f"{RUN}={WITHDRAWN}"):
+        startd.knobs[KNOB] = value
+        assert (list(withdraw_order(RUN, SLOT, NODE)), startd.knobs[KNOB], startd.reconfigs) == ([], value, 0)
+
+
+def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(pool: Pool) -> None:
+    """A run that was just ordered may end before its startd is asked; a run in several slots has no slot's name."""
+    startds = [Startd(f"n{number}") for number in (1, 2, 3)]
+    for startd in startds:
+        startd.knobs[KNOB] = f"{RUN}={DEADLINE}"
+    startds[1].away = True
+    pool(*startds)
+    asked = {"n1": "slot1_1@n1 and 1 more", "n2": "slot1_1@n2", "n3": "slot1_1@n3"}
+    assert knobs_of(asked) == {"n3": f"{RUN}={DEADLINE}"}
+
+
+ROOM = KeptRoom("slot1@n1", NODE, 2, DEADLINE, Amounts(8, 1000), Amounts(16, 2000))
+
+
+def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool) -> None:
+    startd = Startd()
+    startd.slot["Name"] = ROOM.place
+    pool(startd)
+    keep_room(ROOM)
+    written = startd.knobs["PILOT_RECLAIM_ROOM"]
+    assert "slot1@n1=" in written and written.endswith(f":{DEADLINE}:8:1000:0:16:2000:0")
+    startd.faults["write"] = "it is there already"
+    keep_room(ROOM)
+    assert startd.reconfigs == 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault"),
+    [
+        ({"faults": {"write": "no"}}, ActionRefused),
+        ({"away": True}, PoolUnreachable),
+        ({"dies": "write"}, PoolUnreachable),
+        ({"Name": "slot1@other"}, RunEnded),
+    ],
+    ids=["refused", "away", "dies", "gone"],
+)
+def test_a_room_that_a_node_does_not_keep_is_told(pool: Pool, facts: dict[str, object], fault: type[PoolError]) -> None:
+    pool(with_facts(**{"Name": ROOM.place, **facts}))
+    with pytest.raises(PoolError) as raised:
+        keep_room(ROOM)
+    assert type(raised.value) is fault
+
+
+def test_a_refusal_is_named_with_bindings_that_have_no_ping(
+    pool: Pool, mocker: MockerFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of 24.0: what cannot be named would count as an order that nobody answered. Their first version has it."""
+
+    class HTCondorIOError(Exception):
+        pass
+
+    class SecMan:
+        def ping(self, ad: dict[str, str], what: str) -> dict[str, str]:
+            assert ad == {"MyAddress": "<n1>"}
+            if what == "ADMINISTRATOR":
+                raise HTCondorIOError("denied")
+            return {"MyRemoteUserName": "condor@password"}
+
+    mocker.patch.dict(
+        sys.modules,
+        {
+            "htcondor": SimpleNamespace(SecMan=SecMan, HTCondorIOError=HTCondorIOError),
+            "classad": SimpleNamespace(ClassAd=dict),
+        },
+    )
+    pool(with_facts(faults={"write": "no"}))
+    monkeypatch.delattr(htcondor2, "ping")
+    with pytest.raises(RightsRefused, match="ALLOW_ADMINISTRATOR"):
+        list(give_order(ORDER, SLOT, NODE))
+
+
 WISH = PartialReturn(5, None, 4)
 
 
 @pytest.mark.parametrize(
-    ("slots", "wish", "fault"),
+    ("second", "wish", "fault"),
     [
-        pytest.param([{"Cpus": 8}, {"PilotSecondSlot": True}], WISH, None, id="asked"),
-        pytest.param([{"Cpus": 8}, {"PilotSecondSlot": True}], PartialReturn(8), "expected 0 to 7", id="all cores"),
-        pytest.param([{"Cpus": 8}, {}], WISH, "was not restarted", id="without a second slot"),
+        pytest.param(True, WISH, None, id="asked"),
+        pytest.param(True, PartialReturn(8), "expected 0 to 7", id="all cores"),
+        pytest.param(None, WISH, "was not restarted", id="without a second slot"),
     ],
 )
 def test_only_what_a_node_can_lend_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, slots: list[dict[str, object]], wish: PartialReturn, fault: str | None
+    pool: Pool, second: bool | None, wish: PartialReturn, fault: str | None
 ) -> None:
     """A startd reads its slot types at its start alone."""
-    set_to: list[str] = []
-    monkeypatch.setattr(part_channel, "startd_address", lambda *_: "<n1>")
-    monkeypatch.setattr(part_channel, "runs_at", lambda *_: {RUN: slots[0]})
-    monkeypatch.setattr(part_channel, "startd_slots", lambda *_: slots)
-    monkeypatch.setattr(part_channel, "change_knob", lambda *words: set_to.append(words[3]("", [RUN])))
-    monkeypatch.setattr(part_channel, "await_collector", lambda *_: None)
-    given = part_channel.ask_for_part(RUN, wish, "slot1_1@n1", "n1")
+    startd = with_facts(**{SECOND_SLOT: second})
+    pool(startd)
+    given = ask_for_part(RUN, wish, SLOT, NODE)
     if fault is None:
-        assert (list(given), set_to) == ([None], [f"{RUN}=5:0:4"])
+        assert (list(given), startd.knobs["PILOT_RETURN"], startd.reconfigs) == ([None], f"{RUN}=5:0:4", 1)
     else:
         with pytest.raises(ActionRefused, match=fault):
             list(given)
+        assert startd.reconfigs == 0
 
 
-def test_a_run_that_has_ended_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_has_ended_is_not_asked(pool: Pool) -> None:
     """Its successor in the slot has another name."""
-    monkeypatch.setattr(part_channel, "startd_address", lambda *_: "<n1>")
-    monkeypatch.setattr(part_channel, "runs_at", lambda *_: {})
+    pool(with_facts(JobStart=START + 9))
     with pytest.raises(RunEnded):
-        list(part_channel.ask_for_part(RUN, WISH, "slot1_1@n1", "n1"))
+        list(ask_for_part(RUN, WISH, SLOT, NODE))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.htcondor.node import startd_cron
 from drainwise.htcondor.node.job_directories import JobSandbox
@@ -181,9 +182,7 @@ class Refuting:
         return SeenJob(1, wrong=now - 600)
 
 
-def test_who_states_more_in_use_than_works_has_returned_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_states_more_in_use_than_works_has_returned_what_it_says(tmp_path: Path, mocker: MockerFixture) -> None:
     """Payloads that only sleep: of the report nothing else counts, what is lent stays lent, and nobody is in debt."""
     said = PilotReport(
         *(SINCE + 650, 3.0, SINCE, SINCE + 700, SINCE + 700, SINCE + 700, 90.0, 0.0, 1, True),
@@ -192,8 +191,8 @@ def test_who_states_more_in_use_than_works_has_returned_what_it_says(
         returned_since=SINCE,
     )
     sandbox = JobSandbox(os.open(tmp_path, os.O_RDONLY), 54321, SANDBOX.slot, JOB, 8, START)
-    monkeypatch.setattr(startd_cron, "_open_jobs", lambda *_: iter([sandbox]))
-    monkeypatch.setattr(startd_cron, "read_report", lambda *_: (said, ""))
+    mocker.patch.object(startd_cron, "_open_jobs", autospec=True, return_value=iter([sandbox]))
+    mocker.patch.object(startd_cron, "read_report", autospec=True, return_value=(said, ""))
     owners, look = OwnersRecord(f"{tmp_path}/owners"), cast("ObservedSlots", Refuting())
     seen = startd_cron.collect(str(tmp_path), 1, SINCE + 660, 3600, observed=look, owners=owners)
     lines = seen[sandbox.slot][0].splitlines()

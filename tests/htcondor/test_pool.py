@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable, RunEnded
 from drainwise.htcondor.ads.values import Others
@@ -63,17 +64,17 @@ def test_what_was_asked_long_ago_is_no_answer(questions: Path, monkeypatch: pyte
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_that_changes_while_an_order_is_looked_up_is_still_seen(mocker: MockerFixture) -> None:
     """Whatever the look-up fails with: what is shown counts."""
 
     def gone(_: object) -> dict[str, str]:
         raise RunEnded("the collector knows no slot slot1_1@n1 on n1 any more")
 
     shown = Snapshot(NOW, (), ())
-    monkeypatch.setattr(snapshot_question, "_ask_collector", lambda: iter((Others(),)))
-    monkeypatch.setattr(module, "snapshot_of", lambda *_: shown)
-    monkeypatch.setattr(module, "to_be_asked", lambda _: {"n1": "slot1_1@n1"})
-    monkeypatch.setattr(module, "_ask_knobs", gone)
+    mocker.patch.object(snapshot_question, "_ask_collector", autospec=True, return_value=iter((Others(),)))
+    mocker.patch.object(module, "snapshot_of", autospec=True, return_value=shown)
+    mocker.patch.object(module, "to_be_asked", autospec=True, return_value={"n1": "slot1_1@n1"})
+    mocker.patch.object(module, "_ask_knobs", autospec=True, side_effect=gone)
     assert HTCondorPool().snapshot(NOW) is shown
 
 

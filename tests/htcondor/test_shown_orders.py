@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from drainwise.htcondor.knobs.orders import MOST, to_be_asked, with_knobs
+from drainwise.htcondor.node.order_list import WITHDRAWN
 from drainwise.pool.facts import Pilot, Snapshot
 
 NOW = 1795259000
@@ -44,3 +45,9 @@ def test_an_order_that_was_never_given_does_not_count_and_its_node_is_named() ->
     assert before == "before"
     assert notice.startswith("n1 shows orders that were never given")
     assert with_knobs(Snapshot(NOW, (true, unasked), ()), {"n1": f"{true.run}={NOW}"}).notices == ()
+
+
+def test_an_order_that_was_just_withdrawn_was_given() -> None:
+    """The slot shows it until the startd's next update; nobody with level WRITE is to be looked for."""
+    seen = Snapshot(NOW, (pilot(1),), ())
+    assert with_knobs(seen, {"n1": f"{pilot(1).run}={WITHDRAWN}"}) is seen

@@ -122,3 +122,12 @@ def test_a_clock_that_was_set_back_keeps_nobody_for_longer() -> None:
     memory, early = one_unanswered(), NOW - 5000
     found = [look(memory, early + seconds) for seconds in (10, 60, 91)]
     assert [[event["outcome"] for event in events] for events in found] == [[], [], [NOT_DONE]]
+
+
+@pytest.mark.parametrize("outcome", [REFUSED, DENIED])
+def test_what_was_refused_ahead_of_the_clock_counts_from_now(outcome: str) -> None:
+    """HOSTILE 53: else a run, or a node, would be left alone for as long as the clock was ahead."""
+    memory = remembering(*({**event, "only": FIRST.node} for event in orders(outcome=outcome, now=NOW + 31_000_000)))
+    for now in (NOW, NOW + 600):
+        history = memory.history(now, RULES)
+        assert {*history.failed.values(), *(one.time for one in history.nodes.values())} == {NOW}

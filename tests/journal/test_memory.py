@@ -17,7 +17,7 @@ from drainwise.journal.file import JournalFile, journal_line
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.journal.read import files_of
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.history import DAY, History, PastOrder
+from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder
 from drainwise.reclaim.withdrawal import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
@@ -185,6 +185,30 @@ def test_a_clock_that_is_set_back_stops_a_running_agent_for_no_longer_than_its_l
     memory = remembering(*orders(now=NOW + 31_000_000))
     assert {one.time for one in memory.history(NOW, RULES).orders} == {NOW}
     assert {one.time for one in memory.history(NOW + 600, RULES).orders} == {NOW}
+
+
+def test_a_decision_ahead_of_the_clock_whose_orders_may_have_been_given_counts_from_now(tmp_path: Path) -> None:
+    """HOSTILE 53: killed right after it was written, and started again when the clock was right."""
+    path = tmp_path / "journal"
+    path.write_text(journal_line(decision(now=NOW + 31_000_000)))
+    memory = Memory.load([str(path)], NOW)
+    assert [[one.time for one in memory.history(now, RULES).orders] for now in (NOW, NOW + 600)] == [[NOW, NOW]] * 2
+
+
+def test_a_withdrawal_ahead_of_the_clock_spares_its_pilot_from_now(tmp_path: Path) -> None:
+    """HOSTILE 53: no order for it within the pause, and not for a year."""
+    memory = remembering(*orders())
+    memory.note(withdrawal_event(Withdrawal(ordered(FIRST), 7, "nobody waits"), DONE, "", NOW + 31_000_000))
+    found = [memory.history(now, RULES).withdrawn for now in (NOW, NOW + 600, NOW + PAUSE)]
+    assert found == [{FIRST.run: NOW}, {FIRST.run: NOW}, {}]
+
+
+def test_an_end_ahead_of_the_clock_counts_when_its_time_has_come() -> None:
+    memory = remembering(*orders())
+    [ended] = ended_events(memory, {SECOND.run: Ending(SECOND.run, NOW + 2000, False)}, AFTER, NOW + 2010)
+    memory.note(ended)
+    assert memory.history(NOW + 100, RULES).trust == {}
+    assert memory.history(NOW + 2010, RULES).trust["alice"].pilots == 1
 
 
 def test_without_a_journal_nothing_is_remembered(tmp_path: Path) -> None:

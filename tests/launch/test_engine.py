@@ -100,6 +100,28 @@ def test_a_priority_is_the_date_at_which_a_job_should_start() -> None:
     assert found == {"a": (1000.0, 30.0), "b": (1010.0, 20.0), "c": (1025.0, 5.0)}
 
 
+@pytest.mark.parametrize(
+    ("lunch", "night", "soonest"),
+    [
+        pytest.param(["l"], ["n", "later"], (5000.0, 15.0), id="lunch, by the lower pressure"),
+        pytest.param(["l", "later"], ["n", "latest"], (5996.0, 1005.0), id="night, though it is done later"),
+    ],
+)
+def test_a_job_that_several_requests_want_has_the_date_of_the_one_that_wants_it_soonest(
+    lunch: list[str], night: list[str], soonest: tuple[float, float]
+) -> None:
+    """Whichever was made first."""
+    for names in (("lunch", "night"), ("night", "lunch")):
+        engine = Engine()
+        engine.add([work("both", expected=5), work("l", "both", expected=10), work("n", "both", expected=1000)])
+        engine.add([work("later", expected=2000), work("latest", expected=2001)])
+        for name in names:
+            engine.request(name, lunch if name == "lunch" else night)
+        engine.parallel = 4
+        engine.expect(5000.0)
+        assert engine.urgency(engine.graph.find("both")) == soonest
+
+
 def test_an_eta_knows_how_many_cores_there_are_and_what_has_run() -> None:
     engine = engine_of(*(work(f"j{n}", expected=10) for n in range(10)))
     engine.parallel = 2

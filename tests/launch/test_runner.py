@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -25,9 +26,13 @@ from drainwise.launch.run.store import Store
 
 from .made_up import MadeUpSystem
 
-pytestmark = pytest.mark.daemons  # launches killed at every moment take their time
-
 FAST = Intervals(poll=0, priorities=0, least_move=0.5, expect=0, look=1.0)
+
+
+@pytest.fixture
+def tmp_path(volatile: Path) -> Path:
+    """In memory: each launch commits some hundred times."""
+    return volatile
 
 
 def work(name: str, *after: str, seconds: float = 3, mem: int = 0, rule: str = "") -> Work:
@@ -183,10 +188,10 @@ def test_a_start_whose_answer_is_lost_is_found_and_not_made_again(tmp_path: Path
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(0, 3), st.integers(1, 4))
 def test_killed_at_any_moment_it_goes_on_and_starts_nothing_twice(
-    tmp_path_factory: pytest.TempPathFactory, kills: list[int], deaf: int, cap: int
+    tmp_path: Path, kills: list[int], deaf: int, cap: int
 ) -> None:
     """The launcher dies after so many looks, again and again, and answers get lost besides (HOSTILE 51)."""
-    directory = tmp_path_factory.mktemp("launch")
+    directory = Path(tempfile.mkdtemp(dir=tmp_path))
     system = MadeUpSystem(slots=3, max_queued=cap)
     system.deaf = deaf
     works = [work(f"j{n}", *([f"j{n - 4}"] if n >= 4 else []), seconds=1 + n % 3) for n in range(10)]
@@ -211,10 +216,10 @@ class Killed(BaseException):
     st.none() | st.integers(1, 4),
 )
 def test_killed_between_any_two_steps_nothing_is_lost_or_started_twice(
-    tmp_path_factory: pytest.TempPathFactory, deaths: list[tuple[int, bool]], deaf: int, limit: int | None
+    tmp_path: Path, deaths: list[tuple[int, bool]], deaf: int, limit: int | None
 ) -> None:
     """Before or after any order or question to the batch system, and any commit; a limit on jobs besides."""
-    directory = tmp_path_factory.mktemp("launch")
+    directory = Path(tempfile.mkdtemp(dir=tmp_path))
     system = MadeUpSystem(slots=2, max_queued=2)
     system.deaf, system.limit = deaf, limit
     works = [work(f"j{n}", *([f"j{n - 3}"] if n >= 3 else []), seconds=1 + n % 3) for n in range(8)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.node.payloads.payload_profiles import PROFILES, site_rows
 from drainwise.node.payloads.payload_trees import (
@@ -138,13 +139,16 @@ def test_a_site_adds_its_own() -> None:
     assert site_rows("Wrong Name=xyz,y=") == PROFILES == site_rows(None)
 
 
-def test_command_lines_are_read_once() -> None:
+def test_command_lines_are_read_once(mocker: MockerFixture) -> None:
+    read = mocker.spy(MadeUpTable, "command_line")
     rows = Row(20, 10, age=1000, line="sh "), Row(21, 20, age=990, name="python3", line="python3 pilot.py -q ")
     table = MadeUpTable(STARTER, *rows, Row(30, 21, age=800, cpu=700, name="python"))
     first = payload_trees(processes_of(table), table)
+    read.assert_called()
+    read.reset_mock()
     later = MadeUpTable(STARTER, *rows, Row(30, 21, age=800, cpu=700, name="python"))
     assert payload_trees(processes_of(later), later, client=first.client, marks=first.marks, looked=UP) == first
-    assert table.asked and not later.asked
+    read.assert_not_called()
 
 
 @pytest.mark.parametrize(

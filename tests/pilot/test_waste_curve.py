@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
 from drainwise.facts.stated_curve import between
 from drainwise.pilot.decide.payload import Payload
@@ -121,15 +122,9 @@ def test_the_points_lie_where_the_waste_changes() -> None:
         assert between(times, lost, T0 + ahead) == pytest.approx(running_still * 8 * (600 + ahead), rel=0.02)
 
 
-def test_reports_stay_quick_to_make() -> None:
+def test_reports_stay_quick_to_make(mocker: MockerFixture) -> None:
     """However many maxima its payloads have, few are looked at."""
     work = workload_of(*(running(f"p{number}", "t", maximum=1000.0 + 7 * number) for number in range(200)))
-    asked: list[int] = []
-
-    class Counts(Falls):
-        def still_running(self, task: str, elapsed: float, ages: Sequence[float]) -> Sequence[float] | None:
-            asked.append(len(ages))
-            return super().still_running(task, elapsed, ages)
-
-    assert waste_curve(work, 200, T0, Counts(t=[4000, 9000]))
-    assert max(asked) <= 30
+    looked = mocker.spy(Falls, "still_running")
+    assert waste_curve(work, 200, T0, Falls(t=[4000, 9000]))
+    assert max(len(call.args[3]) for call in looked.call_args_list) <= 30

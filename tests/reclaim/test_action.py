@@ -179,6 +179,17 @@ def test_where_every_node_refuses_three_are_enough() -> None:
     assert halted == "3 nodes refused and none took an order: node3 refused"
 
 
+def test_where_one_node_takes_an_order_those_that_refuse_stop_no_other() -> None:
+    """Three nodes that lack the drop-in are no reason to leave the fourth alone."""
+    nodes = [dataclasses.replace(one, node=f"node{n}") for n, one in enumerate(SIX)]
+    everybody = pool_of(*nodes, deficit=48)
+    plan = make_plan(everybody, NOW, SETTINGS)
+    pool = refusing(everybody, {one.run: RightsRefused("refused", one.node) for one in nodes[1:4]})
+    outcome = carried_out(pool, plan=plan)
+    assert [act.outcome for act in outcome.acts] == ["done", "denied", "denied", "denied", "done", "done"]
+    assert outcome.halted == ""
+
+
 @pytest.mark.parametrize(("deficit", "second"), [(16, "done"), (8, "skipped")])
 def test_what_was_not_answered_may_come_so_nobody_is_ordered_for_the_same_cores(deficit: int, second: str) -> None:
     """Also when it is looked again after a minute: the first order waits so long, and is not seen."""

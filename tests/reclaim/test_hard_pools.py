@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -52,7 +51,8 @@ def test_without_a_proof_the_set_makes_the_total_and_is_not_called_the_least(poo
     """No work for a proof: what is found makes exactly the total, and says so when something may waste less."""
     sizes, waste = pool
     total = found_total(sizes, cores, 1 << 53).cores
-    with mock.patch.object(knapsack, "_PROOF", 0):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "_PROOF", 0)
         found = cheapest_set(sizes, waste, np.zeros(len(sizes)), total)
     assert sizes[found.places].sum() == total
     best = least(pool, total)
@@ -66,8 +66,11 @@ def test_with_no_work_at_all_some_pilots_make_some_total(pool: Pool, cores: int,
     sizes, waste = pool
     exact = found_total(sizes, cores, most)
     assert exact.is_proven
-    near, first = mock.patch.object(near_sums, "_WORK", 1), mock.patch.object(subset_sums, "_WORK", 0)
-    with near, first, mock.patch.multiple(knapsack, _PROOF=0, _NEAR=0):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_sums, "_WORK", 1)
+        patch.setattr(subset_sums, "_WORK", 0)
+        patch.setattr(knapsack, "_PROOF", 0)
+        patch.setattr(knapsack, "_NEAR", 0)
         found = found_total(sizes, cores, most)
         sets = [
             cheapest_set(sizes, waste, np.zeros(len(sizes)), found.cores).places,
@@ -111,9 +114,11 @@ def test_the_reason_of_an_order_says_that_the_set_is_not_proven() -> None:
     among = candidates_of([pilot(number, None, cores=2 + number % 3) for number in range(40)], NOW, SETTINGS)
     policy = policy_called("least-waste")
     assert all("set for 41 cores" in one.reason for one in policy.choose(among, Need(41, 99)))
-    with mock.patch.object(knapsack, "_PROOF", 0):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "_PROOF", 0)
         assert all("set found (not proven) for 41 cores" in one.reason for one in policy.choose(among, Need(41, 99)))
-    with mock.patch.object(near_sums, "_WORK", 1):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_sums, "_WORK", 1)
         chosen = policy.choose(among, Need(41, 99))
     total = sum(one.candidate.pilot.cores for one in chosen)
     assert total >= 41

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
 from drainwise.facts.cut_deadline import busy_share
 from drainwise.pool.facts import Pilot, Snapshot
@@ -106,15 +106,17 @@ pilots_of_any_kind = st.lists(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example stops what the last one patched
 @given(pilots_of_any_kind, st.integers(0, 40), st.sampled_from((1.0, 4.0)), st.sampled_from(tuple(POLICIES)))
 def test_without_pilots_that_can_return_nothing_changes(
-    pilots: tuple[Pilot, ...], cores: int, per_job: float, policy: str
+    mocker: MockerFixture, pilots: tuple[Pilot, ...], cores: int, per_job: float, policy: str
 ) -> None:
     """The plan is that of code that knows no parts, and no word of its JSON is new."""
+    mocker.stopall()
     whole = tuple(replace(one, can_return=0) for one in pilots)
     plan = plan_for(*whole, cores=cores, per_job=per_job, policy=policy)
-    with mock.patch.object(decision, "parts_until", lambda *_: None):
-        assert as_json(plan_for(*whole, cores=cores, per_job=per_job, policy=policy)) == as_json(plan)
+    mocker.patch.object(decision, "parts_until", autospec=True, return_value=None)
+    assert as_json(plan_for(*whole, cores=cores, per_job=per_job, policy=policy)) == as_json(plan)
     words = str(as_json(plan))
     assert all(word not in words for word in ("return", "asked", "chunk"))
 

@@ -139,6 +139,17 @@ def test_the_policies_by_age_and_by_kill_waste() -> None:
     assert by_age("least-kill") == ["old", "middle", "young"]
 
 
+def test_the_youngest_payload_of_who_is_not_believed_is_as_old_as_its_pilot() -> None:
+    """Whoever reports nothing, or an old report, cannot make itself the last one to go, nor the first."""
+    ages = {"told": NOW - 5000, "silent": NOW - 9000, "stale": NOW - 3000, "old": NOW - 20_000}
+    stale = report(start=NOW - 19_000, heartbeat=NOW - 4000)
+    said = {"told": report(start=NOW - 4000), "silent": None, "stale": stale, "old": report(start=NOW - 12_000)}
+    rows = {name: pilot(n, said[name], started=ages[name]) for n, name in enumerate(ages)}
+    names = {one.run: name for name, one in rows.items()}
+    chosen = chosen_by("nebraska", list(rows.values()), 32)
+    assert [names[one.candidate.pilot.run] for one in chosen] == ["stale", "told", "silent", "old"]
+
+
 def test_the_lot_falls_the_same_way_whenever_the_same_snapshot_is_looked_at() -> None:
     among = pilots_of(*[report()] * 12)
     drawn = {choose("random", among, 48)[0] for _ in range(3)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,15 @@ def test_cores_on_their_way_out_are_counted_first() -> None:
     seen = balance(snapshot(*pilots, deficit=24, surplus=32))
     assert (seen.leaving, seen.deficit) == (16, 8)
     assert balance(snapshot(*pilots, deficit=16, surplus=32)).deficit == 0
+
+
+@pytest.mark.parametrize("facts", [{}, {"deadline": NOW + 100}, {"leaving": True}])
+def test_what_goes_for_a_request_is_less_to_give_back_and_nothing_for_those_who_wait(facts: dict[str, Any]) -> None:
+    """Whether it has its order already or not: of 32 cores over her quota alice gives 24 for bob, and not fewer."""
+    pilots = [dataclasses.replace(pilot(1), reserved=True, **facts), *(pilot(number) for number in (2, 3, 4))]
+    seen = balance(snapshot(*pilots, deficit=24, surplus=32))
+    assert (seen.leaving, seen.deficit, seen.below_share) == (0, 24, 24)
+    assert balance(snapshot(*pilots, deficit=32, surplus=32)).deficit == 24
 
 
 def test_a_pilot_that_was_ordered_is_never_counted_twice() -> None:

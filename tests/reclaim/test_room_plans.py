@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from drainwise.pilotad.report import PilotReport
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
@@ -69,6 +70,33 @@ def test_a_job_of_8_cores_and_32_gib_gets_the_room_of_one_node() -> None:
     assert numbers(found) == [0, 1]
     assert "room for 1 of 1 waiting job" in found.summary
     assert all("makes room on n0 for 1 of bob (8 cores, 32 GiB memory)" in order.reason for order in found.orders)
+
+
+KILLED = report(8.0, first_end=NOW + 90_000, last_end=NOW + 90_000, start=NOW - 1000)
+LEAVES = report(6.0, first_end=NOW + 1000, last_end=NOW + 2000, final=2500.0, start=NOW - 10_000)
+
+
+@pytest.mark.parametrize("by", ["cores", "kinds"])
+@pytest.mark.parametrize(
+    ("said", "waste", "policy"),
+    [
+        pytest.param(KILLED, 8000, "least-waste", id="killed"),
+        pytest.param(KILLED, 8000, "least-kill", id="by what a kill loses"),
+        pytest.param(KILLED, 8000, "paper", id="as the paper kills"),
+        pytest.param(LEAVES, 4500 + 6 * (12_000 + SETTINGS.margin) // 10, "least-waste", id="leaves"),
+    ],
+)
+def test_what_is_claimed_counts_in_full_beside_what_is_known(
+    said: PilotReport, waste: int, policy: str, by: str
+) -> None:
+    """A pilot that says nothing lost 8 cores x its run time: it goes where that is less by 1 %, and stays if more."""
+    for share, goes in ((0.99, 2), (1.01, 1)):
+        silent = replace(alices(2, "n1"), report=None, started=NOW - round(waste * share / 8))
+        seen = pool([replace(alices(1, "n0"), report=said), silent], [kind(1, Amounts(8))], PLACES[:2])
+        seen = seen if by == "kinds" else replace(seen, kinds=None, places=())
+        found = plan(seen, replace(SETTINGS, policy=policy))
+        assert numbers(found) == [goes]
+        assert found.waste == (waste if goes == 1 else 8 * (NOW - silent.started))
 
 
 def test_memory_poor_nodes_are_left_alone() -> None:

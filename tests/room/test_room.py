@@ -84,6 +84,56 @@ def test_a_whole_place_is_empty_of_everybody() -> None:
     assert runs(made) == {"b1", "b2"}
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_a_place_that_one_job_has_for_itself_serves_no_other(size: str) -> None:
+    """Though it needs 4 of its 16 cores, and whatever is looked at anew after it was put there."""
+    kinds = (kind("all", 1, 4, whole=True), kind("small", 1, 4), kind("smaller", 1, 3))
+    nodes = (place("a", Amounts(16)), place("b", Amounts(32)))
+    pilots = (pilot("a1", "a", 16), pilot("b1", "b", 8), pilot("b2", "b", 24))
+    made = _made(Pool(kinds, nodes, pilots), size)
+    assert (made.jobs, runs(made)) == ({"all": 1, "small": 1, "smaller": 1}, {"a1", "b1"})
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_one_users_pilots_make_for_a_job_alone_no_other_user_opens_again(size: str) -> None:
+    """Neither for the next job, nor because a pilot there claims to be cheaper."""
+    nodes = (place("a", Amounts(8), divisible=False), place("b", Amounts(8)))
+    pilots = (
+        pilot("a.alice", "a", 4),
+        pilot("a.dave", "a", 4, user="dave", age=1),
+        pilot("b.dave", "b", 4, user="dave"),
+    )
+    pool = Pool((kind("k", 2, 4),), nodes, pilots, users=("alice", "dave"), costs={"b.dave": 9})
+    assert runs(_made(pool, size)) == {"a.alice", "b.dave"}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_place_whose_free_part_serves_its_only_job_needs_nobody_to_go(size: str) -> None:
+    nodes = (place("a", Amounts(8), Amounts(4), divisible=False), place("b", Amounts(8)))
+    pilots = (pilot("a1", "a", 4), pilot("b1", "b", 5))
+    assert runs(_made(Pool((kind("k", 2, 4),), nodes, pilots), size)) == {"b1"}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_place_that_several_users_empty_for_one_job_serves_no_other(size: str) -> None:
+    nodes = (place("a", Amounts(8)), place("b", Amounts(9)))
+    pilots = [pilot(f"{where}.{user}", where, 4, user=user) for where in "ab" for user in ("alice", "dave")]
+    pilots[3] = pilot("b.dave", "b", 5, user="dave")
+    kinds = (kind("all", 1, 2, whole=True), kind("wide", 1, 6))
+    made = _made(Pool(kinds, nodes, tuple(pilots), users=("alice", "dave")), size)
+    assert (made.jobs, len(runs(made))) == ({"all": 1, "wide": 1}, 4)
+
+
+def test_a_place_that_several_users_open_for_one_job_takes_no_second_one() -> None:
+    """Eve's 4 cores there would be fewer than the 10 elsewhere."""
+    nodes = (place("a", Amounts(12), divisible=False), place("b", Amounts(10)))
+    users = ("alice", "dave", "eve")
+    pilots = [pilot(f"a.{user}", "a", 4, user=user) for user in users]
+    pilots += [pilot(f"b.{user}", "b", 5, user=user) for user in users[:2]]
+    made = Pool((kind("k", 2, 6),), nodes, tuple(pilots), users=users).made()
+    assert (made.jobs, runs(made)) == ({"k": 2}, {"a.alice", "a.dave", "b.alice", "b.dave"})
+
+
 def test_a_job_of_several_places_gets_all_or_none() -> None:
     """Different places at once: two on one place are not two places."""
     nodes = tuple(place(f"n{number}", Amounts(16)) for number in range(2))

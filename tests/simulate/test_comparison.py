@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.simulate import comparison
@@ -48,9 +49,10 @@ def test_what_the_engine_raises_comes_through() -> None:
             run_cases([JOBS], [CASE], ("x",), 2, processes)
 
 
-def test_a_process_that_dies_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_dies_is_said(mocker: MockerFixture) -> None:
     """As where there is no memory for all of them."""
-    monkeypatch.setattr(comparison, "run_all", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    dies = mocker.patch.object(comparison, "run_all", autospec=True)
+    dies.side_effect = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     with pytest.raises(DrainwiseError, match="a process of the simulation died"):
         run_cases([JOBS], [CASE], POLICIES, 2, 2)
 

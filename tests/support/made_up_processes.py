@@ -25,16 +25,14 @@ class Row(NamedTuple):
 
 
 class MadeUpTable(ProcessTable):
-    """The table of some rows; `asked` are the command lines that were read."""
+    """The table of some rows."""
 
     def __init__(self, *rows: Row, now: int = UP) -> None:
         super().__init__({row.pid: stat_text(row, now) for row in rows}, now)
-        self.asked: list[int] = []
         self._rows = {row.pid: row for row in rows}
 
     def command_line(self, pid: int) -> str:
         """Return the row's words."""
-        self.asked.append(pid)
         return self._rows[pid].line
 
     def group(self, pid: int) -> str:

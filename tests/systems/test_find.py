@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.cli import check, config
 from drainwise.cli.pool_options import add_pool_option, system_of
@@ -71,13 +72,13 @@ def test_an_unknown_name_lists_the_names_there_are(install: Install) -> None:
 
 
 def test_one_that_is_configured_here_comes_before_the_local_one_and_after_the_built_in_ones(
-    install: Install, monkeypatch: pytest.MonkeyPatch
+    install: Install, mocker: MockerFixture
 ) -> None:
     said = install(CODE)
-    monkeypatch.setattr(HTCondor, "missing", lambda *_: "no HTCondor here")
-    monkeypatch.setattr(Slurm, "missing", lambda *_: "no Slurm here")
+    mocker.patch.object(HTCondor, "missing", autospec=True, return_value="no HTCondor here")
+    slurm = mocker.patch.object(Slurm, "missing", autospec=True, return_value="no Slurm here")
     assert chosen() == ("toy", [])
-    monkeypatch.setattr(Slurm, "missing", lambda *_: "")
+    slurm.return_value = ""
     assert chosen() == ("slurm", [])
     assert not said
 
@@ -91,11 +92,11 @@ def test_one_that_is_configured_here_comes_before_the_local_one_and_after_the_bu
     ],
 )
 def test_a_broken_one_is_left_out_and_the_others_serve(
-    install: Install, monkeypatch: pytest.MonkeyPatch, code: str, fault: str
+    install: Install, mocker: MockerFixture, code: str, fault: str
 ) -> None:
     said = install(code)
-    monkeypatch.setattr(HTCondor, "missing", lambda *_: "no HTCondor here")
-    monkeypatch.setattr(Slurm, "missing", lambda *_: "no Slurm here")
+    mocker.patch.object(HTCondor, "missing", autospec=True, return_value="no HTCondor here")
+    mocker.patch.object(Slurm, "missing", autospec=True, return_value="no Slurm here")
     assert chosen()[0] == "local"
     assert said == [f"'toy' (drainwise.systems) of package toy 1.0 is left out: {fault}"]
     with pytest.raises(UsageError, match=r"expected one of htcondor, slurm, local$"):
@@ -104,11 +105,11 @@ def test_a_broken_one_is_left_out_and_the_others_serve(
 
 
 def test_one_that_fails_when_it_is_asked_hinders_no_other(
-    install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    install: Install, mocker: MockerFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--pool auto` goes on; `drainwise check` and `config` serve the built-in systems."""
-    monkeypatch.setattr(HTCondor, "missing", lambda *_: "no HTCondor here")
-    monkeypatch.setattr(Slurm, "missing", lambda *_: "no Slurm here")
+    mocker.patch.object(HTCondor, "missing", autospec=True, return_value="no HTCondor here")
+    mocker.patch.object(Slurm, "missing", autospec=True, return_value="no Slurm here")
     options = """
     def add_check_options(self, parser):
         parser.add_argument("--site")

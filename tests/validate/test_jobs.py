@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import PoolUnreachable, UsageError
-from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, Backend, JobState, Start
+from drainwise.launch.backend import DONE, RUNNING, VANISHED, WAITING, JobState, Start
 from drainwise.launch.choice.resources import Resources
 from drainwise.launch.job_script import job_script
 from drainwise.validate import machine
@@ -221,19 +222,15 @@ def test_what_the_batch_system_says_is_passed_on(
     assert backend.poll(handle, "r-1c-1") == expected
 
 
-def test_it_is_opened_when_it_is_needed_and_its_absence_is_told(adapted: Adapted, tmp_path: Path) -> None:
+def test_it_is_opened_when_it_is_needed_and_its_absence_is_told(tmp_path: Path, mocker: MockerFixture) -> None:
     """What is over can be shown without it."""
-    asked: list[str] = []
-
-    def absent() -> Backend:
-        asked.append("once")
-        raise PoolUnreachable("no such batch system here")
-
+    absent = mocker.Mock(spec_set=(), side_effect=PoolUnreachable("no such batch system here"))
     backend = RunJobs(absent, str(tmp_path), {}, "r.toml")
     backend.close()
-    assert not asked
+    absent.assert_not_called()
     with pytest.raises(PoolUnreachable, match="no such batch system here"):
         backend.refusal(run_of(SAY))
+    absent.assert_called_once_with()
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,13 @@ class Doubts:
 
     def refused(self, now: int) -> dict[str, int]:
         """Return when orders were refused (UNIX s, not after `now`), by run."""
-        return {run: min(time, now) for run, time in self._refused.items()}
+        self._refused = {run: min(time, now) for run, time in self._refused.items()}
+        return dict(self._refused)
 
     def nodes(self, now: int) -> dict[str, NodeFault]:
         """Return the nodes that did not take their last order, by name; no time is after `now` (UNIX s)."""
-        return {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
+        self._nodes = {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
+        return dict(self._nodes)
 
     def _unanswered(self) -> dict[str, Event]:
         return {run: one for run, one in self._late.items() if one.get("outcome") == UNANSWERED}

@@ -1,0 +1,177 @@
+"""An order to one run as Slurm's commands get it: programs that answer as those of one running job, and record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from drainwise.facts.errors import (
+    ActionRefused,
+    OrderUnanswered,
+    PoolError,
+    PoolUnreachable,
+    RightsRefused,
+    RunEnded,
+)
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.pool.orders import SlurmOrders
+
+T0 = 1795270000
+GRANTED, DEADLINE = T0 + 36_000, T0 + 20_001
+RUN = f"12@{T0}"
+RECORD = f"drainwise: ordered to end by {DEADLINE} (lease of {RUN} until {GRANTED}): wanted"
+WRITTEN = f"sacctmgr --immediate modify job where jobid=12 set SystemComment={RECORD}"
+SET = f"scontrol update JobId=12 EndTime=uts{DEADLINE}"
+JOB = {"number": "12", "array": "12", "task": "N/A", "het": "0", "state": "RUNNING", "start": str(T0), "requeue": "1"}
+
+# The end of the job is in a file, which `scontrol update` changes; without it there is no job.
+GONE = "rm {bin}/end"
+PROGRAMS = {
+    "squeue": "[ ! -e {bin}/end ] || echo "
+    "'{number}|{array}|{task}|{het}|{state}|{start}|'$(cat {bin}/end)'|1|{requeue}|1|0|5|10:00:00|'",
+    "scontrol": 'case "$3" in EndTime=uts*) echo "${{3#EndTime=uts}}" > {bin}/end;; esac',
+    "scancel": GONE,
+    "sacctmgr": "",
+    "sacct": "cat {bin}/record",
+}
+Given = Callable[[], "list[str]"]
+
+
+def programs(bin_dir: Path, job: Mapping[str, str] = JOB, **others: str) -> tuple[SlurmOrders, Given]:
+    """Write the programs; others: texts that take the place of theirs. Return the orders, and what changed anything."""
+    (bin_dir / "end").write_text(f"{GRANTED}\n")
+    (bin_dir / "record").touch()
+    (bin_dir / "given").touch()
+    for name, text in {**PROGRAMS, **others}.items():
+        file = bin_dir / name
+        is_question = name in {"squeue", "sacct"}
+        noted = "" if is_question else f'echo "{name} $*" >> {bin_dir}/given\n'
+        file.write_text(f"#!/bin/sh\n{noted}{text.format(bin=bin_dir, **job)}\n")
+        file.chmod(0o755)
+    return SlurmOrders(SlurmCommands(str(bin_dir))), lambda: (bin_dir / "given").read_text().splitlines()
+
+
+def test_an_order_is_recorded_with_what_the_lease_was_and_then_given(tmp_path: Path) -> None:
+    orders, given = programs(tmp_path)
+    assert orders.shorten(RUN, DEADLINE, "wanted").end == DEADLINE
+    assert given() == [WRITTEN, SET]
+
+
+def test_a_nearer_order_records_the_lease_as_it_was_granted(tmp_path: Path) -> None:
+    """Not as the first order left it, to which a withdrawal would go back."""
+    orders, given = programs(tmp_path)
+    (tmp_path / "end").write_text(f"{DEADLINE + 5000}\n")
+    (tmp_path / "record").write_text(f"{RECORD.replace(str(DEADLINE), str(DEADLINE + 5000))}\n")
+    orders.shorten(RUN, DEADLINE, "wanted")
+    assert given() == [WRITTEN, SET]
+
+
+def test_a_task_of_an_array_is_meant_by_its_own_number(tmp_path: Path) -> None:
+    """The record of the array's number is that of all its tasks: it stays as it is."""
+    task = {**JOB, "number": "17", "task": "3"}
+    orders, given = programs(tmp_path, task)
+    orders.shorten(f"12_3@{T0}", DEADLINE, "wanted")
+    of_array = [line.replace("jobid=12 ", "jobid=17 ").replace("12@", "12_3@") for line in (WRITTEN, SET)]
+    assert given() == [line.replace("JobId=12 ", "JobId=12_3 ") for line in of_array]
+    orders, given = programs(tmp_path, {**task, "number": "12"})
+    (tmp_path / "given").write_text("")
+    orders.shorten(f"12_3@{T0}", DEADLINE, "wanted")
+    assert given() == [SET.replace("=12 ", "=12_3 ")]
+
+
+@pytest.mark.parametrize("end", ["", f"echo {DEADLINE + 1} > {{bin}}/end", "echo N/A > {bin}/end"])
+def test_an_end_that_was_not_taken_is_an_order_without_an_answer(tmp_path: Path, end: str) -> None:
+    """slurmctld said yes and shows another end: nobody may count on the cores."""
+    orders, given = programs(tmp_path, scontrol=end)
+    with pytest.raises(OrderUnanswered, match=f"as its end after it was set to {DEADLINE}") as fault:
+        orders.shorten(RUN, DEADLINE, "wanted")
+    assert (fault.value.only, given()) == (RUN, [WRITTEN, SET])
+
+
+@pytest.mark.parametrize(
+    ("scontrol", "end"),
+    [
+        (f"echo {DEADLINE - 60} > {{bin}}/end", DEADLINE - 60),
+        (GONE, DEADLINE),
+        ("sed -i s/RUNNING/COMPLETING/ {bin}/squeue", DEADLINE),
+        (f"sed -i s/{T0}/{T0 + 99}/ {{bin}}/squeue", DEADLINE),
+    ],
+    ids=["sooner", "gone", "ends", "next run"],
+)
+def test_a_run_that_ends_sooner_or_has_ended_has_taken_its_order(tmp_path: Path, scontrol: str, end: int) -> None:
+    assert programs(tmp_path, scontrol=scontrol)[0].shorten(RUN, DEADLINE, "wanted").end == end
+
+
+@pytest.mark.parametrize(
+    ("scontrol", "fault"),
+    [
+        ("echo 'Access/permission denied for job 12' >&2; exit 1", RightsRefused),
+        ("echo 'Invalid time specified for job 12' >&2; exit 1", ActionRefused),
+        ("echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1", OrderUnanswered),
+        ("printf '#!/bin/sh\\nexit 1\\n' > {bin}/squeue", OrderUnanswered),
+    ],
+    ids=["rights", "refused", "silent", "silent afterwards"],
+)
+def test_an_order_that_fails_says_what_may_have_become_of_it(
+    tmp_path: Path, scontrol: str, fault: type[PoolError]
+) -> None:
+    with pytest.raises(PoolError) as raised:
+        programs(tmp_path, scontrol=scontrol)[0].shorten(RUN, DEADLINE, "wanted")
+    assert type(raised.value) is fault
+
+
+@pytest.mark.parametrize(
+    ("squeue", "job", "fault"),
+    [
+        (None, {"start": str(T0 + 1)}, RunEnded),
+        (None, {"state": "COMPLETING"}, RunEnded),
+        (None, {"state": "PENDING"}, RunEnded),
+        (None, {"number": "13", "array": "13"}, RunEnded),
+        ("", {}, RunEnded),
+        ("echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1", {}, RunEnded),
+        ("echo 'Unable to contact slurm controller' >&2; exit 1", {}, PoolUnreachable),
+        ("echo 12", {}, PoolUnreachable),
+        (None, {"het": "12"}, ActionRefused),
+    ],
+    ids=["next run", "ends", "waits", "another job", "none", "unknown", "silent", "half a line", "heterogeneous"],
+)
+@pytest.mark.parametrize("order", ["shorten", "withdraw", "end_now"])
+def test_only_the_run_that_was_meant_is_ordered(
+    tmp_path: Path, squeue: str | None, job: Mapping[str, str], fault: type[PoolError], order: str
+) -> None:
+    """HOSTILE 50: neither its next run, nor another job, nor the other parts of a heterogeneous one."""
+    orders, given = programs(tmp_path, {**JOB, **job}, **({} if squeue is None else {"squeue": squeue}))
+    with pytest.raises(fault):
+        getattr(orders, order)(RUN, *((DEADLINE, "wanted") if order == "shorten" else ("wanted",)))
+    assert given() == []
+
+
+def test_a_deadline_after_the_end_of_the_lease_is_no_order(tmp_path: Path) -> None:
+    orders, given = programs(tmp_path)
+    with pytest.raises(ActionRefused, match="cannot move it later"):
+        orders.shorten(RUN, GRANTED + 1, "wanted")
+    assert given() == []
+
+
+@pytest.mark.parametrize(
+    ("vacate", "requeue", "can", "order"),
+    [
+        ("requeue", True, "1", "scontrol requeue 12"),
+        ("requeue", False, "1", "scancel 12"),
+        ("requeue", True, "0", "scancel 12"),
+        ("cancel", True, "1", "scancel 12"),
+    ],
+)
+def test_a_run_that_ends_now_waits_again_where_all_let_it(
+    tmp_path: Path, vacate: str, requeue: bool, can: str, order: str
+) -> None:
+    _, given = programs(tmp_path, {**JOB, "requeue": can}, scontrol=GONE)
+    SlurmOrders(SlurmCommands(str(tmp_path)), vacate).end_now(RUN, "wanted", requeue)
+    assert [line.partition(" jobid")[0] for line in given()] == ["sacctmgr --immediate modify job where", order]
+
+
+def test_a_run_that_goes_on_after_it_was_ended_has_not_answered(tmp_path: Path) -> None:
+    with pytest.raises(OrderUnanswered, match="still runs after the order to end"):
+        programs(tmp_path, scontrol="")[0].end_now(RUN, "wanted")
