@@ -21,6 +21,9 @@ from fault_places import Fault
 HERE = Path(__file__).parent
 MEMORY = 8 << 30
 """Bytes of addresses that the tests of one fault may have: a loop that collects without end is ended."""
+PURE = {"reclaim", "room", "requests"}
+"""Rooms of which each line runs in the process of its test. What runs others may be a process that a test starts, which
+tests do is not known, so all of the folder are run."""
 WAIT = 60
 """Seconds of CPU that the tests of one fault have beside four times what they take without it; as a busy machine is no
 fault, they may take ten times as long."""
@@ -38,7 +41,7 @@ class FaultTests:
     """Fast tests, in a copy of a tree, by the lines that each runs."""
 
     def __init__(self, root: Path, scratch: Path) -> None:
-        self.root, self.scratch, self.copy = root, scratch, scratch / "tree"
+        self.scratch, self.copy = scratch, scratch / "tree"
         self.kept = root / ".pytest_cache" / "faults"
         self.kept.mkdir(parents=True, exist_ok=True)
         shutil.copytree(root, self.copy, symlinks=True, ignore=shutil.ignore_patterns(".*", "__pycache__", "site"))
@@ -120,32 +123,33 @@ class FaultTests:
         """The tests that run a line of the fault."""
         names: set[str] = set()
         for file in self.lines.measured_files():
-            if file.endswith(f"/{fault.path.relative_to(self.root)}"):
+            if file.endswith(f"/{fault.path.relative_to(self.copy)}"):
                 contexts = self.lines.contexts_by_lineno(file)
                 names.update(*(contexts.get(line, []) for line in fault.lines))
         return {name.rpartition("|")[0] for name in names}
 
-    def _beside(self, fault: Fault) -> set[str]:
-        """The tests in the folder of the fault's module and in files that name it: they may run it in processes."""
-        *packages, module = fault.path.relative_to(self.root / "plugins").with_suffix("").parts
+    def _naming(self, fault: Fault) -> set[str]:
+        """The tests of the files that name the fault's module."""
+        *packages, module = fault.path.relative_to(self.copy / "plugins").with_suffix("").parts
         names = (".".join([*packages, module]), f"{'.'.join(packages)} import {module}")
-        files = (self.root / "tests").rglob("test_*.py")
-        naming = {str(file.relative_to(self.root)) for file in files if any(name in file.read_text() for name in names)}
-        return {
-            test
-            for test in self.passed
-            if test.startswith(f"tests/{packages[1]}/") or test.partition("::")[0] in naming
-        }
+        files = (self.copy / "tests").rglob("test_*.py")
+        naming = {str(file.relative_to(self.copy)) for file in files if any(name in file.read_text() for name in names)}
+        return {test for test in self.passed if test.partition("::")[0] in naming}
 
     def seen_by(self, fault: Fault) -> str:
-        """Put a fault into the copy and return the first test that sees it, and sees it again alone; "": none does."""
-        file = self.copy / fault.path.relative_to(self.root)
-        self._write(file, fault.text())
+        """Put a fault of the copy into it and return the first test that sees it, and sees it again alone; "": none."""
+        original = fault.path.read_bytes()
+        self._write(fault.path, fault.text())
         try:
-            running = self._running(fault)
-            return self._first(running) or self._first(self._beside(fault) - running)
+            running, naming = self._running(fault), self._naming(fault)
+            room = fault.path.relative_to(self.copy / "plugins" / "drainwise").parts[0]
+            beside = {test for test in self.passed if test.startswith(f"tests/{room}/")}
+            if running and room in PURE:
+                beside.clear()
+            stages = [running & naming, running - naming, (naming | beside) - running]
+            return next(filter(None, map(self._first, stages)), "")
         finally:
-            self._write(file, fault.path.read_bytes())
+            self._write(fault.path, original)
 
     def _write(self, file: Path, text: bytes) -> None:
         """Write a file, with a time that it never had: by this and its length Python knows what is to be compiled."""

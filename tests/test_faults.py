@@ -67,7 +67,7 @@ def test_tests_that_hang_see_a_fault(
     monkeypatch.setattr(fault_tests, "WAIT", 3)
     tests = fault_tests.FaultTests(tree, tmp_path_factory.mktemp("scratch"))
     tests.passed = {"tests/room/test_sums.py::test_three": 0.1}
-    (fault,) = (fault for fault in faults_of(tree / SUMS) if str(fault) == "last -= 1 → last += 1")
+    (fault,) = (fault for fault in faults_of(tests.copy / SUMS) if str(fault) == "last -= 1 → last += 1")
     assert tests.seen_by(fault) == "no end of the tests"
 
 
