@@ -138,6 +138,14 @@ def test_several_users_make_room_together_where_none_can_alone() -> None:
     assert runs(replace(pool, most={"alice": 3}).made()) == {"b.dave", "b.eve"}
 
 
+def test_several_users_make_room_on_one_place_for_job_after_job() -> None:
+    """Two pilots go for the first job, and what they leave with the third is room for the second."""
+    users = ("alice", "carl", "dora")
+    mine = tuple(pilot(user, "n", 4, user=user) for user in users)
+    made = Pool((kind("k", 2, 6),), (place("n", Amounts(12)),), mine, users=users).made()
+    assert (made.jobs, runs(made)) == ({"k": 2}, set(users))
+
+
 def _made(pool: Pool, size: str) -> RoomMade:
     with SIZES[size]():
         return pool.made()
