@@ -75,12 +75,14 @@ def test_a_gpu_job_gets_a_gpu_and_a_partly_free_place_gives_less() -> None:
     assert runs(made) == {"with"}
 
 
-def test_a_whole_place_is_empty_of_everybody() -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_whole_place_is_empty_of_everybody(size: str) -> None:
     """A place with a pilot that may get no order cannot be emptied; free cores alone are no whole place."""
     job = kind("k", 1, 4, whole=True)
     nodes = (place("a", Amounts(16), Amounts(8)), place("b", Amounts(16), Amounts(8)))
     mine = (pilot("a1", "a", 4), pilot("b1", "b", 4), pilot("b2", "b", 4))
-    made = Pool((job,), nodes, mine).made()
+    with SIZES[size]():
+        made = Pool((job,), nodes, mine).made()
     assert runs(made) == {"b1", "b2"}
 
 
