@@ -97,6 +97,27 @@ def test_a_work_dir_that_cannot_be_opened_is_said(task: UserTask, tmp_path: Path
     assert "WorkDir" not in results(replace(task, work_dir=bytes(tmp_path / "gone")))[-1][1].refused
 
 
+def test_what_jobstatus_refuses_is_said_before_what_the_work_dir_does(task: UserTask, tmp_path: Path) -> None:
+    """It is where a pilot looks first."""
+    for directory in (tmp_path / JOB_STATUS, tmp_path / "home"):
+        (directory / ".pilot.ad").mkdir()
+    assert results(replace(task, work_dir=b""))[-1][1].refused == (refused := ".pilot.ad: not a regular file")
+    (tmp_path / "home" / ".pilot.ad").rmdir()
+    (tmp_path / "home" / ".pilot.ad").symlink_to("elsewhere")
+    for where in ("home", "home/.pilot.ad"):
+        assert results(replace(task, work_dir=bytes(tmp_path / where)))[-1][1].refused == refused
+
+
+def test_a_notice_of_long_ago_is_removed_from_a_work_dir_of_one_job(task: UserTask, tmp_path: Path) -> None:
+    """Another job there may still need it."""
+    file = tmp_path / "home" / ".site.ad"
+    file.write_text('VACATE_DESIRED = True\nPAYLOAD_DEADLINE = 1000000000\nSITE_AD_RUN = "9@999990000"\n')
+    results(replace(task, shared=True))
+    assert file.exists()
+    results(task)
+    assert not file.exists()
+
+
 def test_the_notice_comes_and_goes(task: UserTask, tmp_path: Path) -> None:
     """In $JOBSTATUS, whether a report is wanted or not."""
     file = tmp_path / JOB_STATUS / ".site.ad"
