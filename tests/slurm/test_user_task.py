@@ -104,7 +104,8 @@ def test_what_jobstatus_refuses_is_said_before_what_the_work_dir_does(task: User
     assert results(replace(task, work_dir=b""))[-1][1].refused == (refused := ".pilot.ad: not a regular file")
     (tmp_path / "home" / ".pilot.ad").rmdir()
     (tmp_path / "home" / ".pilot.ad").symlink_to("elsewhere")
-    for where in ("home", "home/.pilot.ad"):
+    (tmp_path / "file").touch()
+    for where in ("home", "file"):
         assert results(replace(task, work_dir=bytes(tmp_path / where)))[-1][1].refused == refused
 
 
