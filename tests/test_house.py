@@ -19,10 +19,6 @@ HOOKS = ["htcondor.node.prepare_hook", "htcondor.node.update_hook", "htcondor.no
 HOOKS += ["slurm.node.prolog", "slurm.node.task_prolog", "slurm.node.epilog", "slurm.node.host_list", "features.host"]
 TOO_EXPENSIVE = {"re", "json", "dataclasses", "typing", "enum", "pathlib", "logging", "argparse", "subprocess"}
 TOO_EXPENSIVE |= {"collections", "functools", "contextlib", "tempfile", "configparser", "socket", "signal", "site"}
-LARGEST_ROOM = 16
-
-LARGER = {"cli": 29, "simulate": 18}
-"""What is still too large for a newcomer: no room may be added, and none may grow."""
 OPTIONAL = {"common.written_file": "tomli", "page.html_page": "jinja2"}
 """A package that a module of a plain room uses where it is there."""
 
@@ -107,25 +103,6 @@ def test_no_two_files_know_each_other() -> None:
     TopologicalSorter(
         {name: {one for one in known_modules(path) if one in modules()} for name, path in modules().items()}
     ).prepare()
-
-
-def test_a_class_name_means_one_thing() -> None:
-    """A name that two modules give to a class is one that a reader looks up twice."""
-    found: dict[str, list[str]] = {}
-    for name, path in modules().items():
-        for node in parsed(path):
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(name)
-    assert {name: where for name, where in found.items() if len(where) > 1} == {}
-
-
-def test_a_room_is_small_enough_to_be_read() -> None:
-    """At most 16 modules; those that have more are listed, and do not grow."""
-    count = dict.fromkeys(HOUSE, 0)
-    for name in modules():
-        if not name.endswith("__init__"):
-            count[room_of(name)] += 1
-    assert {room: number for room, number in count.items() if number > LARGEST_ROOM} == LARGER
 
 
 def test_node_rooms_know_node_rooms_alone() -> None:

@@ -19,6 +19,7 @@ from drainwise.node.glidein import (
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.payload import Payload
 from drainwise.pilot.decide.workload import RunningPayload, Workload, report_of
+from drainwise.pilotad.attributes import GLIDEIN_AD
 from drainwise.pilotad.report import CONTRADICTORY, GLIDEIN, INCOMPLETE, standing
 
 NOW = 1795249000
@@ -75,8 +76,9 @@ def test_a_glidein_that_retires_is_draining() -> None:
 
 
 def test_an_end_that_nobody_stated_is_not_known() -> None:
-    """What a kill would lose is."""
+    """What a kill would lose is, and that a glidein said so."""
     found = glidein_report((GlideinPayload(2, NOW - 60, None),), GlideinSettings(), 8, BEGUN, BEGUN, NOW)
+    assert found.source == GLIDEIN_AD
     assert (found.used_cpu, found.add_uncom_time, found.last_exp_job_end) == (2, 0, None)
     assert standing(found, NOW, LIMIT, BEGUN, 8) == INCOMPLETE
 

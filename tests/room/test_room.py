@@ -75,12 +75,14 @@ def test_a_gpu_job_gets_a_gpu_and_a_partly_free_place_gives_less() -> None:
     assert runs(made) == {"with"}
 
 
-def test_a_whole_place_is_empty_of_everybody() -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_whole_place_is_empty_of_everybody(size: str) -> None:
     """A place with a pilot that may get no order cannot be emptied; free cores alone are no whole place."""
     job = kind("k", 1, 4, whole=True)
     nodes = (place("a", Amounts(16), Amounts(8)), place("b", Amounts(16), Amounts(8)))
     mine = (pilot("a1", "a", 4), pilot("b1", "b", 4), pilot("b2", "b", 4))
-    made = Pool((job,), nodes, mine).made()
+    with SIZES[size]():
+        made = Pool((job,), nodes, mine).made()
     assert runs(made) == {"b1", "b2"}
 
 
@@ -186,6 +188,14 @@ def test_several_users_make_room_together_where_none_can_alone() -> None:
         PlaceRoom("a", (("k", 1),), ("a.alice", "a.dave"), (("group_alice", "alice"), ("group_dave", "dave"))),
     )
     assert runs(replace(pool, most={"alice": 3}).made()) == {"b.dave", "b.eve"}
+
+
+def test_several_users_make_room_on_one_place_for_job_after_job() -> None:
+    """Two pilots go for the first job, and what they leave with the third is room for the second."""
+    users = ("alice", "carl", "dora")
+    mine = tuple(pilot(user, "n", 4, user=user) for user in users)
+    made = Pool((kind("k", 2, 6),), (place("n", Amounts(12)),), mine, users=users).made()
+    assert (made.jobs, runs(made)) == ({"k": 2}, set(users))
 
 
 def _made(pool: Pool, size: str) -> RoomMade:

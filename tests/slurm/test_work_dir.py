@@ -18,10 +18,7 @@ from made_up_node import public_directory
 
 from .agent_host import ALICE, BOB, AgentHost, as_user
 
-pytestmark = [
-    pytest.mark.daemons,  # rounds of a real agent take their time
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user"),
-]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the agent becomes each job's user")
 
 
 @pytest.fixture
@@ -243,6 +240,7 @@ def test_roots_jobs_have_no_work_dir_of_their_own(host: AgentHost) -> None:
     assert os.listdir(root) == [] and host.site_ad(17) != ""
 
 
+@pytest.mark.daemons  # twenty thousand files take their time
 def test_a_huge_directory_costs_nothing(host: AgentHost) -> None:
     """It is never listed: in this one the user may not."""
     home = home_of(host)
@@ -323,6 +321,7 @@ def test_a_report_in_a_directory_of_two_nodes_jobs_is_nobodys(host: AgentHost) -
     assert len(host.slurm.questions()) == asked, "a report that has not changed asks nothing"
 
 
+@pytest.mark.daemons  # it waits for what hangs
 def test_a_work_dir_that_hangs_costs_one_round_two_seconds(host: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """As an NFS server that does not answer: the child is ended, the others hear, and it is tried again later."""
     from drainwise.slurm.node_agent import work_dir_notices

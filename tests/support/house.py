@@ -1,7 +1,12 @@
-"""The folders of the package: where the code of each runs, with whose rights, and which others it may import."""
+"""The folders of the package: where each runs, with whose rights, which others it may import; each room's budget.
+
+`python tests/support/house.py` prints how much of its budget each room has used.
+"""
 
 from __future__ import annotations
 
+import ast
+import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
@@ -173,3 +178,108 @@ HOUSE = {
         plain=False,
     ),
 }
+
+
+class Budget(NamedTuple):
+    """How many code lines a room may have, and what belongs to it: folders, and single modules of other folders."""
+
+    code_lines: int
+    holds: str
+
+
+BUDGETS = {
+    "common": Budget(1_883, "__init__ __main__ common facts service"),
+    "features": Budget(1_888, "features features.serve prologs"),
+    "pilotad": Budget(1_072, "pilotad"),
+    "node": Budget(1_407, "node node.payloads"),
+    "pilot": Budget(2_147, "pilot pilot.decide pilot.queues"),
+    "pool": Budget(867, "pool identity"),
+    "reclaim": Budget(
+        6_077,
+        "reclaim reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals room requests",
+    ),
+    "journal": Budget(2_084, "journal journal.views"),
+    "agent": Budget(2_096, "agent agent.export page"),
+    "site": Budget(1_044, "siteconfig systems"),
+    "install": Budget(1_114, "install doctor"),
+    "htcondor/node": Budget(1_198, "htcondor.node"),
+    "htcondor/pool": Budget(
+        3_342,
+        "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.knobs htcondor.pool htcondor.shares",
+    ),
+    "htcondor/setup": Budget(880, "htcondor.setup"),
+    "slurm/node": Budget(2_156, "slurm.node slurm.node_agent"),
+    "slurm/pool": Budget(3_077, "slurm slurm.cluster slurm.jobs slurm.pool"),
+    "slurm/setup": Budget(1_040, "slurm.setup"),
+    "cli": Budget(
+        4_639,
+        "cli cli.command_line cli.config_commands cli.doctor cli.feature_commands cli.screen",
+    ),
+    "local": Budget(2_177, "local local.lease"),
+    "launch": Budget(2_067, "launch launch.choice launch.files launch.run"),
+    "launch/here": Budget(1_013, "launch.this_machine"),
+    "launch/batch": Budget(1_901, "htcondor.launch slurm.launch sge local.launch_backend"),
+    "estimate": Budget(1_972, "estimate estimate.records"),
+    "validate": Budget(1_380, "validate"),
+    "simulate": Budget(2_528, "simulate simulate.lies simulate.policies"),
+}
+"""The figures of the day on which the budget began. A room's figure follows when it shrinks; it is raised only by
+a commit that says what it removes elsewhere, or by an allowance."""
+
+LARGEST_SUM = 51_049
+"""The sum of the first budgets. The sum of all grows by what is taken of an allowance, and by nothing else."""
+
+
+class Allowance(NamedTuple):
+    """How many code lines an issue may add without removing others, and how many of them it has added."""
+
+    granted: int
+    taken: int = 0
+
+
+ALLOWANCES = {
+    "What may be ordered; Who waits for what": Allowance(2_000),
+    "check and doctor": Allowance(600),
+    "Whose jobs": Allowance(1_500),
+    "Leave at the next checkpoint": Allowance(1_000),
+}
+
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+NO_CODE |= {tokenize.ENCODING, tokenize.ENDMARKER}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def code_lines(path: Path) -> int:
+    """Count the lines of a module without blanks, comments and the docstrings of modules, classes and functions."""
+    with path.open("rb") as file:
+        tokens = [one for one in tokenize.tokenize(file.readline) if one.type not in NO_CODE]
+    lines = {line for one in tokens for line in range(one.start[0], one.end[0] + 1)}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(lines)
+
+
+def rooms_of(module: str) -> list[str]:
+    """The rooms of a module, by its name below `drainwise`: those that name it; else those that hold its folder."""
+    for name in (module, module.rpartition(".")[0]):
+        rooms = [room for room, budget in BUDGETS.items() if name in budget.holds.split()]
+        if rooms:
+            return rooms
+    return []
+
+
+def measured_rooms() -> dict[str, int]:
+    """The code lines of each room."""
+    lines = dict.fromkeys(BUDGETS, 0)
+    for path in PACKAGE.rglob("*.py"):
+        for room in rooms_of(".".join(path.relative_to(PACKAGE).with_suffix("").parts)):
+            lines[room] += code_lines(path)
+    return lines
+
+
+if __name__ == "__main__":
+    measured = measured_rooms()
+    for room, lines in measured.items():
+        print(f"{room:16}{lines:7} of {BUDGETS[room].code_lines:6}")
+    print(f"{'sum':16}{sum(measured.values()):7} of {LARGEST_SUM + sum(one.taken for one in ALLOWANCES.values()):6}")
