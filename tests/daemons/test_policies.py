@@ -12,6 +12,7 @@ from scenario.compared_condor import compared_condor
 from scenario.compared_slurm import compared_slurm
 from scenario.comparison import LEAST_WASTE, YOUNGEST_FIRST, ComparedPool, Result
 
+pytestmark = pytest.mark.play
 RELEASE = "trixie"  # the policies are the same on every release; the scenario's own tests run on all of them
 SYSTEMS: dict[str, Callable[[str], AbstractContextManager[ComparedPool]]] = {
     "HTCondor": compared_condor,

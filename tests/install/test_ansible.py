@@ -22,7 +22,7 @@ from drainwise.install.edited_files import signed
 from drainwise.install.rendered_tree import RenderedFile
 from package_build.clone import ROOT
 
-pytestmark = pytest.mark.daemons
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("installed", "Ansible")]
 
 REQUIREMENTS = ("ansible-core>=2.16,<2.20",)
 PYTHON = (3, 11)

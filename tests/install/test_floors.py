@@ -12,7 +12,7 @@ from package_build.clone import ROOT
 from real_daemons.furnish import copy_tree
 from typed_page import unpack_wheels
 
-pytestmark = pytest.mark.daemons
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("installed", "floors")]
 
 NAMES = ("jinja2", "numpy", "prometheus-client")
 # jinja2 2.11 needs a markupsafe of its time; the last three pytest needs before Python 3.11.

@@ -15,7 +15,7 @@ from clean_machine import InstalledMachine
 from drainwise.cli.command_line.commands import COMMANDS
 from package_build.clone import PACKAGES, ROOT
 
-pytestmark = pytest.mark.daemons
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("installed", "packages")]
 
 LIBRARY = "/usr/share/drainwise"
 SLURM = ("drainwise-node", "drainwise", "drainwise-slurm")
