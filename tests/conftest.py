@@ -17,6 +17,8 @@ from made_up_node import PYTHON, Node, Programs, install, public_directory, writ
 
 __all__ = ["pytest_terminal_summary"]
 
+pytest_plugins = ["reached_asserts"]
+
 PACKAGE = Path(__file__).parents[1] / "plugins" / "drainwise"
 SETTINGS = "hs06 = 240.5\ncpufactor_lrms = 1.25\nwall_limit_secs = 86400\ngrace_secs_job = 60\n"
 DAEMON = 1  # the uid of `daemon`: some user that is neither root nor the job's
