@@ -12,7 +12,6 @@ import functools
 import inspect
 import json
 import linecache
-import math
 import os
 import sys
 from collections import Counter
@@ -24,7 +23,8 @@ import pytest
 from _pytest.assertion import rewrite
 from hypothesis import settings
 
-AT_LEAST = 0.2  # of a property's examples reach each assert in its body, unless its mark `reached` says another share
+AT_LEAST = 0.1  # of a property's examples reach each assert in its body, unless its mark `reached` says another share
+MORE = 400  # examples where the few of a run seem to reach too few: they resemble each other, and chance plays a part
 NEVER_RAN = 6  # the exit status: not that of failed tests, which may be run once more
 CALLED = "_check_if_assertion_pass_impl"
 
@@ -107,13 +107,6 @@ def judged(what: str, seen: bool, *, at_least: float) -> None:
     ASSERTS.judged[what, at_least] = seen or ASSERTS.judged.get((what, at_least), False)
 
 
-def too_few(count: int, of: int, share: float) -> bool:
-    """Whether a count is below a share: far below, where each run has other examples and chance plays a part."""
-    if settings().derandomize:
-        return count < share * of or (count == 0 < share)
-    return count < share * of - 4 * math.sqrt(of * share * (1 - share))
-
-
 class Examples:
     """The examples of one property."""
 
@@ -140,13 +133,14 @@ class Examples:
     def faults(self, share: float) -> Iterator[str]:
         """What too few of them reached."""
         own = sorted(asserts(self.test.__code__))
-        if not own and self.asserting and too_few(self.asserting, self.number, share):
+        least = max(1, share * self.number) if share else 0
+        if not own and 0 < self.asserting < least:
             yield f"{self.asserting} of {self.number} examples reach an assert"
         for file, line in own:
-            if too_few(self.reached[file, line], self.number, share):
+            if self.reached[file, line] < least:
                 yield f"{self.reached[file, line]} of {self.number} examples reach the assert in line {line}"
         for (what, at_least), count in self.judged.items():
-            if too_few(count, self.number, at_least):
+            if count < at_least * self.number:
                 yield f"{count} of {self.number} examples show {what}, not {at_least:g}"
 
 
@@ -189,16 +183,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         examples.run(*arguments, **named)
 
     handle.inner_test = counted
+    mark = item.get_closest_marker("reached")
+    share = mark.args[0] if mark else AT_LEAST
+    kept = test._hypothesis_internal_use_settings
     try:
         value = yield
+        if any(examples.faults(share)):
+            test._hypothesis_internal_use_settings = settings(kept, max_examples=MORE)
+            item.runtest()
     finally:
-        handle.inner_test = examples.test
-    if settings().derandomize:
-        ASSERTS.want(examples.test)
-    mark = item.get_closest_marker("reached")
-    faults = list(examples.faults(mark.args[0] if mark else AT_LEAST))
-    if faults:
-        pytest.fail("; ".join(faults), pytrace=False)
+        handle.inner_test, test._hypothesis_internal_use_settings = examples.test, kept
+    ASSERTS.want(examples.test)
+    if faults := "; ".join(examples.faults(share)):
+        pytest.fail(faults, pytrace=False)
     return value
 
 
