@@ -274,7 +274,10 @@ def two_pools(claims: Claims, deficit: int) -> tuple[Snapshot, Snapshot]:
 
 
 def given_back(plan: Plan, user: str) -> int:
-    return sum(order.pilot.cores for order in plan.orders if order.pilot.user == user)
+    """Now, and later where a policy waits for a cheaper moment."""
+    hers = [part for part in plan.users if part.user == user]
+    later = sum(one.cores for part in hers for one in part.open.pilots if one.run in part.held)
+    return later + sum(order.pilot.cores for order in plan.orders if order.pilot.user == user)
 
 
 @pytest.mark.parametrize("policy", list(POLICIES))
