@@ -290,7 +290,9 @@ def test_all_policies_take_the_same_number_of_cores_and_none_more_than_the_bound
 @given(among=pools, cores=st.integers(1, 80))
 def test_least_waste_equals_trying_every_subset_and_every_way(among: list[Pilot], cores: int) -> None:
     judged("a believed report", believed(*among) > 0, at_least=0.3)
-    rows = list(candidates_of(among, NOW, SETTINGS))
+    those = candidates_of(among, NOW, SETTINGS)
+    rows = list(those)
+    assert list(those.figures.least) == [min(way.waste for way in row.options) for row in rows]
     subsets = [one for size in range(len(rows) + 1) for one in itertools.combinations(rows, size)]
     freed = cores_of(chosen_by("least-waste", among, cores))
     making = [one for one in subsets if sum(row.pilot.cores for row in one) == freed]
