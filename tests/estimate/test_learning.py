@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from all_but_one import all_but_one
 from drainwise.estimate import survey as survey_module
 from drainwise.estimate.exhausted import RETRIED
 from drainwise.estimate.learning import FIRST_JOBS, SCOUTS, Task, wall_time
@@ -166,11 +168,16 @@ def test_the_ends_of_the_ranges_make_finite_figures(numbers: dict[str, float], e
     scatter(survey.points)
 
 
-@given(st.floats(allow_nan=True), st.floats(allow_nan=True), st.integers(-1, 9), st.floats(allow_nan=True), st.floats())
-def test_wall_time_is_a_time_or_nothing(
-    cpu_time: float, events: float, cores: int, power: float, efficiency: float
-) -> None:
+@given(
+    all_but_one(
+        {name: st.floats(1, 100) for name in ("cpu_time", "events", "power", "efficiency")}
+        | {"cores": st.integers(1, 9)},
+        {name: st.floats() for name in ("cpu_time", "events", "power", "efficiency")} | {"cores": st.integers(-1, 0)},
+    )
+)
+def test_wall_time_is_a_time_or_nothing(said: dict[str, Any]) -> None:
     """HOSTILE 36: NaN, negative, zero events or cores: None, never a wrong number."""
+    cpu_time, events, power, efficiency, cores = said.values()
     found = wall_time(cpu_time, events, cores, power, efficiency)
     if found is not None:
         assert cpu_time >= 0 and events > 0 and cores >= 1 and power > 0 and 0 < efficiency <= 100

@@ -13,6 +13,7 @@ import pytest
 
 from drainwise.common.local_file import create_file, read_small, replace_file, shown, split_path
 from drainwise.facts.errors import FeatureError
+from real_daemons.waiting import wait_for
 
 if TYPE_CHECKING:
     from tests.features.conftest import Attack
@@ -97,14 +98,18 @@ def test_a_file_that_grows_while_it_is_read_ends_at_the_limit(tmp_path: Path, at
         with open(path, "ab", buffering=0) as file:
             file.write(b"1" * 16)
 
+    def is_too_long() -> bool:
+        try:
+            found = read_small(str(path), LIMIT)
+        except FeatureError as error:
+            assert "longer than" in str(error)
+            return True
+        assert found is None or len(found[0]) <= LIMIT
+        return False
+
+    assert not is_too_long()
     with attack.looping(grow):
-        while True:
-            try:
-                found = read_small(str(path), LIMIT)
-            except FeatureError as error:
-                assert "longer than" in str(error)
-                break
-            assert found is None or len(found[0]) <= LIMIT
+        wait_for(is_too_long, what="the file has grown")
 
 
 def test_a_link_swapped_in_a_loop_never_leaks_what_it_points_to(tmp_path: Path, attack: Attack) -> None:

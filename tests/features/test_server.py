@@ -286,9 +286,12 @@ def test_the_examples_in_the_docstrings_are_true() -> None:
     assert doctest.testmod(drainwise.features.job_token) == (0, 1)
 
 
-@given(st.text(alphabet="ab.%/\\@-_ \0\n?#\u00e9", max_size=20))
+@given(
+    st.text(alphabet="ab.%/\\@-_ \0\n?#\u00e9", max_size=20)
+    | st.lists(st.sampled_from(["a", "b-1", "~c0ffee", ".b", "a", "b", "..", "%2e"]), max_size=3).map("/".join)
+)
 def test_whatever_is_asked_a_path_is_plain_names_and_a_key(target: str) -> None:
-    path = path_of(f"/{target}/hs06")
+    path = path_of(f"/{target}/hs06" if target else "/hs06")
     if path is not None:
         *directories, key = path
         assert key in BY_NAME

@@ -381,8 +381,8 @@ def test_killed_at_any_moment_a_new_directory_is_whole_or_absent(tmp_path: Path,
     def write(count: int) -> None:
         write_directory(f"{tmp_path}/mf{count}", whole)
 
-    for _ in range(15):
-        seen = len(os.listdir(tmp_path))
+    for number in range(15):
+        seen = len(os.listdir(tmp_path)) + number % 3
         with attack.looping(write):  # killed when the block ends
             wait_for(functools.partial(has_more_than, tmp_path, seen))
         for directory in tmp_path.iterdir():

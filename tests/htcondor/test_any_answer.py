@@ -105,6 +105,8 @@ changes = st.lists(
 
 
 @more_examples(1.5)
+@pytest.mark.reached(0.02, "few values make the whole answer one to refuse: the second example")
+@example(GROUPS, [(("collectors", "StatsLifetime"), 0, 1)], "least-kill")
 @example(GROUPS, [(("slots", "PilotVacateTime"), 0, 10**400)], "least-kill")
 @given(st.sampled_from((GROUPS, USERS)), changes, st.sampled_from(sorted(POLICIES)))
 def test_any_value_anywhere_is_a_snapshot_or_a_refusal(

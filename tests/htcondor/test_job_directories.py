@@ -6,12 +6,14 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import classad2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from all_but_one import all_but_one
 from drainwise.facts.errors import RefusedFile
 from drainwise.htcondor.node.job_directories import (
     children_of,
@@ -271,14 +273,22 @@ def test_only_directories_of_starters_are_looked_at(made: Node) -> None:
 
 
 words = st.text("abz019_-.@#:+/ \"'\\;|&()\u0661\xff", max_size=12)
+slot_names = st.text("abz019_-.", min_size=1, max_size=12).map(lambda name: f"slot1_1@{name}")
+job_names = st.text("abz019_-.", min_size=1, max_size=12).map(lambda name: f"{name}#7.0#1795248000")
 
 
-@given(words, words, st.one_of(st.integers(-1, 2**63 - 1), st.floats(allow_nan=False), words))
-def test_an_identity_can_stand_in_a_constraint(name: str, job: str, cores: float | str) -> None:
+@given(
+    all_but_one(
+        {"name": slot_names, "job": job_names, "cores": st.integers(1, 2**63 - 1)},
+        {"name": words, "job": words, "cores": st.integers(-1, 0) | st.floats(allow_nan=False) | words},
+    )
+)
+def test_an_identity_can_stand_in_a_constraint(ad_of: dict[str, Any]) -> None:
     """HOSTILE 31, 32: no quotes, blanks or anything else that would end a string; cores are a number from 1 to 4,096.
 
     No ad can hold an integer of 2**63 or more; text that looks like one is in the test of any bytes.
     """
+    name, job, cores = ad_of.values()
     ad = classad2.ClassAd({"Name": name, "GlobalJobId": job, "Cpus": cores, "Other": 'x Name = "y"'})
     found = identity(ad.printOld().encode())
     if found is not None:

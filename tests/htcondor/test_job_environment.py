@@ -94,7 +94,10 @@ def test_the_users_own_quoting_is_kept(written: str) -> None:
     assert set_by(line) == {**split(written), "JOBFEATURES": "/x"}
 
 
-@given(st.text(letters, max_size=40))
+old_syntax = st.lists(st.builds("{}={}".format, names, st.text(letters, max_size=9)), max_size=4).map(";".join)
+
+
+@given(st.text(letters, max_size=40) | old_syntax)
 def test_the_old_syntax_means_what_it_meant(text: str) -> None:
     """The old `Env` becomes the same variables that HTCondor's own conversion makes of it."""
     ad = classad2.ClassAd()

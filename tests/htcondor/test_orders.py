@@ -57,7 +57,13 @@ def test_a_job_id_that_is_not_htcondors_is_no_run_and_never_an_order(job: str) -
         orders_text([OrderEntry(f"{job}@{START}", DEADLINE)])
 
 
-@given(st.text(max_size=60))
+times = st.integers(10**9, 4 * 10**9)
+runs = st.builds(
+    "{}#{}.0#{}@{}".format, st.sampled_from(["ce01.example.org", "a-1"]), st.integers(0, 10**6), times, times
+)
+
+
+@given(st.text(max_size=60) | runs | st.builds("{}{}".format, runs, st.text(max_size=2)))
 def test_only_orders_are_ever_written(text: str) -> None:
     try:
         written = orders_text([OrderEntry(text, DEADLINE)])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from all_but_one import all_but_one
 from drainwise.common.written_file import toml_reader
 from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.engine import Engine
@@ -150,7 +151,10 @@ keys = st.sampled_from(
 )
 
 
-@given(st.dictionaries(keys, values))
+sound = {"name": st.text("ab c;1", min_size=1, max_size=9), "command": st.just("x") | st.just(["x", "y"])}
+
+
+@given(st.dictionaries(keys, values) | keys.flatmap(lambda key: all_but_one(sound, {key: values})))
 def test_any_table_is_a_sound_job_or_is_refused(entry: dict[str, object]) -> None:
     try:
         work = JobReader("f.json", {}, "local", None, any_rule=True).job(entry, "job 1")

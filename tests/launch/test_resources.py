@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from all_but_one import all_but_one
 from drainwise.facts.errors import UsageError
 from drainwise.launch.choice.resources import Resources, parse_resources
 
@@ -49,7 +50,11 @@ def test_zero_absurd_and_unsound_amounts_are_refused_in_one_line(name: str, valu
     assert len(str(caught.value)) < 300 and "\n" not in str(caught.value)
 
 
-@given(st.dictionaries(st.text(max_size=8), st.integers() | st.text(max_size=8) | st.none() | st.floats(), max_size=4))
+odd = st.integers() | st.text(max_size=8) | st.none() | st.floats()
+sound = {"cpu": st.integers(1, 64), "mem": st.integers(0, 2**40) | st.just("2G"), "gpu": st.integers(1, 8)}
+
+
+@given(st.dictionaries(st.text(max_size=8), odd, max_size=4) | all_but_one(sound, odd))
 def test_whatever_is_written_is_sound_or_refused(found: dict[str, object]) -> None:
     try:
         resources = parse_resources(found, "job a")

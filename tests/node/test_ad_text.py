@@ -38,7 +38,11 @@ def test_htcondors_own_long_form_is_read(attributes: dict[str, object]) -> None:
             assert type(found[name]) is type(expected)
 
 
-@given(st.text(st.characters(max_codepoint=126, min_codepoint=32), max_size=40))
+printable = st.text(st.characters(max_codepoint=126, min_codepoint=32), max_size=40)
+written = printable.map('"{}"'.format) | st.integers().map(str) | reals.map(str) | st.sampled_from(["true", "FALSE"])
+
+
+@given(printable | written)
 def test_never_another_value_than_htcondors(text: str) -> None:
     """Whatever stands right of `=`: unknown, or what the real library evaluates it to."""
     ours = literal(text.strip())
@@ -93,7 +97,15 @@ def test_a_value_is_not_a_line() -> None:
     assert raw_values(b'A = "x Name = \\"slot1_2@node\\""\n', ("Name",)) == {}
 
 
-@given(st.binary(max_size=200))
+lines = st.builds(
+    lambda it: b"%b = %b\n" % it, st.tuples(st.sampled_from([b"Name", b"cpus", b"X"]), st.binary(max_size=9))
+)
+with_values = st.tuples(lines, st.sampled_from([b'Name = "a', b"Cpus = 4", b"name = 1.5"]), lines).map(
+    lambda it: it[0] + it[1] + b"\n" + it[2]
+)
+
+
+@given(st.binary(max_size=200) | with_values)
 def test_any_bytes_can_be_read(data: bytes) -> None:
     """An ad of garbage costs its values and nothing else."""
     for value in literals(data, ("Name", "Cpus")).values():

@@ -207,7 +207,6 @@ def test_ads_that_change_while_they_are_read(sandbox: Path) -> None:
     """HOSTILE 17: a report of what stood there at one moment, or none; at no time one of both."""
     place = payload(glidein_in(sandbox / "glide_x"), 1)
     ads = [b"Cpus = %d\n" % cores + b"X = 1\n" * 2000 + b"Y = %d\n" % cores for cores in (2, 4)]
-    (place / ".machine.ad").write_bytes(ads[0])
     stop = threading.Event()
 
     def write() -> None:
@@ -215,16 +214,22 @@ def test_ads_that_change_while_they_are_read(sandbox: Path) -> None:
             for ad in ads:
                 (place / ".machine.ad").write_bytes(ad)
 
+    def look() -> None:
+        try:
+            found = seen(sandbox)
+        except RefusedFile as refused:
+            assert refused.reason in {"torn", "empty"}
+        else:
+            assert found is not None and found.used_cpu in {2, 4}
+
+    for ad in (b"", ads[0]):
+        (place / ".machine.ad").write_bytes(ad)
+        look()
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for _ in range(30):
-            try:
-                found = seen(sandbox)
-            except RefusedFile as refused:
-                assert refused.reason in {"torn", "empty"}
-            else:
-                assert found is not None and found.used_cpu in {2, 4}
+            look()
     finally:
         stop.set()
         writer.join()

@@ -66,7 +66,14 @@ def test_a_wrong_line_is_named(line: str, key: str, expected: str) -> None:
     assert caught.value.key == key
 
 
-@given(st.text(max_size=200))
+lines = st.sampled_from(["", "# x", "hs06 = 240.5", "hs23 = 0", "shutdown_file = /x", "heartbeat_limit = 60"])
+
+
+@given(
+    st.text(max_size=200)
+    | st.lists(lines, unique=True).map("\n".join)
+    | st.builds("{}{}".format, lines, st.text(max_size=2))
+)
 def test_any_text_is_settings_or_an_error(text: str) -> None:
     """Nothing else comes out, and what comes out can be used."""
     try:

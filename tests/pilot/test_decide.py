@@ -183,9 +183,13 @@ def test_wake_is_the_next_thing_to_decide() -> None:
 
 
 any_orders = st.builds(
-    SiteOrders, st.booleans(), st.none() | st.integers(T0, T0 + 20_000), st.booleans(), st.just("somebody")
-).filter(lambda orders: orders.draining or not orders.leave)
-any_settings = st.builds(PilotSettings, margin=st.floats(0, 100), while_draining=st.sampled_from(WHILE_DRAINING))
+    lambda said, deadline: SiteOrders(said == "leave", deadline, said != "", "somebody"),
+    st.sampled_from(("leave", "", "drain", "leave")),
+    st.none() | st.integers(T0, T0 + 20_000),
+)
+any_settings = st.builds(
+    PilotSettings, margin=st.floats(0, 100), while_draining=st.sampled_from((HOLES, *WHILE_DRAINING, HOLES))
+)
 queues = st.integers(0, 8).flatmap(lambda count: st.tuples(*(payloads(f"w{number}", 12) for number in range(count))))
 
 

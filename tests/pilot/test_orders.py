@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from all_but_one import all_but_one
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings
@@ -83,11 +84,17 @@ times = st.none() | st.integers(T0 - 1000, T0 + 20_000)
 ads = st.none() | st.builds(SiteAd, st.booleans(), times)
 
 
-@given(ads, times, times, times, times)
+@given(
+    st.tuples(ads, times, times, times, times)
+    | all_but_one(dict.fromkeys("abcde", st.none()), {"a": ads, "b": times, "e": times}).map(
+        lambda one: tuple(one.values())
+    )
+)
 def test_the_earliest_deadline_holds_and_never_lies_in_the_past(
-    ad: SiteAd | None, job: int | None, machine: int | None, terminated: int | None, end: int | None
+    said: tuple[SiteAd | None, int | None, int | None, int | None, int | None],
 ) -> None:
     """Whatever is told together, no known time is overlooked, and none that has passed is waited for again."""
+    ad, job, machine, terminated, end = said
     lease = Lease(8, T0, end)
     found = orders_from(ad, job, machine, terminated, lease, SETTINGS, NOW)
     told = [end, job, ad.payload_deadline if ad else None, machine if machine and machine >= T0 else None]

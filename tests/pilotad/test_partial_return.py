@@ -144,7 +144,17 @@ def test_returned_cores_do_not_idle() -> None:
     )
 
 
-@given(st.none() | parts, st.integers(1, 512), st.integers(0, 511), st.integers(NOW - 10, NOW + 10))
+some_parts = st.builds(
+    PartialReturn, st.integers(0, 600), st.none() | st.integers(NOW - 10, NOW + 10), st.integers(1, 64)
+)
+
+
+@given(
+    st.none() | parts | some_parts | some_parts,
+    st.integers(1, 512),
+    st.integers(0, 511),
+    st.integers(NOW - 10, NOW + 10),
+)
 def test_the_wish_within_the_lease(part: PartialReturn | None, cores: int, has: int, now: int) -> None:
     """0 to all cores but one; when it is over it asks for nothing more, and lets nothing be taken back."""
     returned = min(has, cores - 1)
@@ -159,7 +169,10 @@ def test_the_wish_within_the_lease(part: PartialReturn | None, cores: int, has: 
         assert found.cores == min(cores - 1, part.cores)
 
 
-@given(st.integers(1, 64), counts, counts, st.integers(1, 64), st.none() | answers, st.booleans())
+few = counts | st.integers(0, 40)
+
+
+@given(st.integers(1, 64), few, few, st.integers(1, 64) | st.just(1), st.none() | answers, st.booleans())
 def test_what_a_pilot_may_use(
     cores: int, returned: int, held: int, before: int, answer: Acknowledgement | None, is_for_it: bool
 ) -> None:

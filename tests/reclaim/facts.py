@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from drainwise.pilotad.report import PilotReport
 from drainwise.pilotad.waste_curve import curve_text
 from drainwise.pool.facts import Account, Pilot, Snapshot
+from drainwise.reclaim.columns import claimed_values
 from drainwise.reclaim.settings import ReclaimSettings
 
 NOW = 1795249000
@@ -123,46 +126,66 @@ def curves(draw: st.DrawFn) -> str:
     return curve_text(list(zip(sorted(times), sorted(idle), lost)))
 
 
-def reports() -> st.SearchStrategy[PilotReport | None]:
-    """Whatever a pilot may say, sound or not, or nothing."""
-    moment = st.integers(NOW - 30_000, NOW + 200_000)
-    amount = st.floats(0, 1e9, allow_nan=False)
-    return st.none() | st.builds(
-        PilotReport,
-        st.integers(NOW - 10_000, NOW + 100),
-        used_cpu=st.none() | st.floats(0, 200),
-        last_job_start=st.none() | moment,
-        first_exp_job_end=st.none() | moment,
-        last_exp_job_end=st.none() | moment,
-        last_max_job_end=st.none() | moment,
-        add_uncom_time=st.none() | amount,
-        add_final_exp_waste=st.none() | amount,
-        priority_factor=st.none() | st.integers(-(2**31), 2**31 - 1),
-        can_postpone_last_job=st.none() | st.booleans(),
-        exp_waste_curve=st.none() | curves(),
+_MOMENT = st.integers(NOW - 30_000, NOW + 200_000)
+_AMOUNT = st.floats(0, 1e9, allow_nan=False)
+_VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "heartbeat": st.integers(NOW - 10_000, NOW + 100),
+    "used_cpu": st.none() | st.floats(0, 200),
+    "last_job_start": st.none() | _MOMENT,
+    "first_exp_job_end": st.none() | _MOMENT,
+    "last_exp_job_end": st.none() | _MOMENT,
+    "last_max_job_end": st.none() | _MOMENT,
+    "add_uncom_time": st.none() | _AMOUNT,
+    "add_final_exp_waste": st.none() | _AMOUNT,
+    "priority_factor": st.none() | st.integers(-(2**31), 2**31 - 1),
+    "can_postpone_last_job": st.none() | st.booleans(),
+    "exp_waste_curve": st.none() | curves(),
+}
+_SHARE = st.floats(0, 1)
+_END = st.integers(NOW, NOW + 3000) | st.integers(NOW, NOW + 7000) | st.integers(NOW, NOW + 50_000)
+_SOUND = st.tuples(_SHARE, st.tuples(_END, _END), _SHARE, _SHARE, _SHARE)
+_SAME = st.just(dict[str, Any]())
+_ONE_VALUE = st.one_of(*(st.fixed_dictionaries({name: values}) for name, values in _VALUES.items()))
+_ALL_VALUES = st.fixed_dictionaries(_VALUES)
+_CHANGED = st.one_of(_SAME, _SAME, _ONE_VALUE, _SAME, _SAME, _ONE_VALUE, st.none(), _ALL_VALUES)
+
+
+def but(said: PilotReport, **other: Any) -> PilotReport:
+    """The same report with other values."""
+    return PilotReport(**{name: getattr(said, name) for name in PilotReport.__match_args__} | other)
+
+
+def _sound(
+    cores: int, started: int, used: float, ends: tuple[int, int], run: float, uncommitted: float, final: float
+) -> PilotReport:
+    """From shares of what is possible."""
+    start, busy, span = started + int(run * (NOW - started)), used * cores, abs(ends[1] - ends[0])
+    return report(
+        busy,
+        first_end=min(ends),
+        last_end=max(ends),
+        start=start,
+        uncommitted=uncommitted * busy * (start - started),
+        final=(cores - busy + final * busy) * span,
     )
 
 
-def sound_reports(cores: int) -> st.SearchStrategy[PilotReport]:
-    """Fresh reports of a pilot with `cores` that do not contradict themselves."""
+def sound_reports(cores: int, started: int = STARTED) -> st.SearchStrategy[PilotReport]:
+    """Fresh reports of a pilot with `cores` that do not contradict themselves; many end within two hours."""
+    return _SOUND.map(lambda shares: _sound(cores, started, *shares))
 
-    def build(used: float, ends: list[int], start: int, uncommitted: float, final: float) -> PilotReport:
-        first, last = sorted(ends)
-        return report(
-            used,
-            first_end=first,
-            last_end=last,
-            start=start,
-            uncommitted=uncommitted * used * (start - STARTED),
-            final=(cores - used + final * used) * (last - first),
-            max_end=None,
-        )
 
+def reports(cores: int = 8, started: int = STARTED) -> st.SearchStrategy[PilotReport | None]:
+    """Whatever a pilot may say, or nothing.
+
+    Values drawn each by itself hardly ever make a report that is believed: so most are sound for its cores and its
+    start, or sound but for one value.
+    """
     return st.builds(
-        build,
-        st.floats(0, cores),
-        st.lists(st.integers(NOW, NOW + 50_000), min_size=2, max_size=2),
-        st.integers(STARTED, NOW),
-        st.floats(0, 1),
-        st.floats(0, 1),
+        lambda shares, other: None if other is None else but(_sound(cores, started, *shares), **other), _SOUND, _CHANGED
     )
+
+
+def believed(*pilots: Pilot) -> int:
+    """How many of these pilots say what counts."""
+    return sum(claimed_values(one, NOW, SETTINGS.heartbeat_limit) is not None for one in pilots)

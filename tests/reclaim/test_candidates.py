@@ -15,9 +15,11 @@ from drainwise.pilotad.report import SILENT, PilotReport
 from drainwise.reclaim.candidates import CUT, KILL, LEAVE, Candidate, candidate_of, candidates_of, in_words
 from drainwise.reclaim.history import History, TrustFigures, why_closed
 from drainwise.reclaim.settings import BROKEN_PROMISES, Trust
+from more_examples import more_examples
 from one_pilot import assess
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, STARTED, pilot, report, reports, sound_reports
+from .facts import NOW, SETTINGS, STARTED, believed, pilot, report, reports, sound_reports
 
 GRACE = SETTINGS.grace
 
@@ -134,6 +136,7 @@ def test_every_option_that_counts_is_back_within_the_horizon(
 ) -> None:
     site = dataclasses.replace(SETTINGS, horizon=horizon, notice=notice, drain_only=drain_only)
     one = assess(pilot(1, said), NOW, site)
+    judged("a believed report", believed(pilot(1, said)) > 0, at_least=0.2)
     assert one.options, "whatever it says, there is a way to end it"
     for way in one.options:
         assert NOW + (notice if way.kind != LEAVE else 0) <= way.cores_back <= NOW + max(horizon, notice)
@@ -235,7 +238,14 @@ def test_a_pilot_whose_end_lies_within_the_margin_before_the_deadline_does_not_c
     assert (lost.kind, lost.waste, lost.deadline) == (CUT, 2 * 499 + 6 * (9000 + 499), NOW + 600)
 
 
-@given(reports(), st.integers(0, 9000), st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 300))
+@more_examples(2)
+@given(
+    sound_reports(8) | reports(),
+    st.sampled_from((9000, 4000, 1000)) | st.integers(0, 9000),
+    st.integers(0, 3000),
+    st.integers(0, 3000),
+    st.integers(0, 300),
+)
 def test_who_leaves_has_the_margin_before_its_deadline(
     said: PilotReport | None, grace: int, margin: int, vacate: int, order_latency: int
 ) -> None:
@@ -244,7 +254,8 @@ def test_who_leaves_has_the_margin_before_its_deadline(
     for way in assess(pilot(1, said), NOW, site).options:
         if way.kind == LEAVE:
             assert way.cores_back + max(margin, vacate) <= way.deadline <= NOW + grace
-            assert way.deadline == min(NOW + grace, way.cores_back + margin + vacate + order_latency)
+            least = max(way.cores_back + margin, NOW + site.min_grace)
+            assert way.deadline == min(NOW + grace, least + vacate + order_latency)
 
 
 def test_a_kill_comes_after_the_sites_shortest_notice() -> None:
@@ -288,11 +299,15 @@ def test_a_protection_runs_out_only_where_the_site_says_so() -> None:
         assert ("spared 7 times: its protection has run out" in one[0].rule) is out
 
 
-@given(reports(), st.integers(1, 128), st.none() | st.integers(NOW - 100, NOW + 100_000))
+@given(
+    st.integers(1, 128).flatmap(lambda cores: st.tuples(st.just(cores), reports(cores))),
+    st.none() | st.integers(NOW - 100, NOW + 100_000),
+)
 def test_no_claim_reaches_beyond_what_the_batch_system_knows(
-    said: PilotReport | None, cores: int, lease_end: int | None
+    claim: tuple[int, PilotReport | None], lease_end: int | None
 ) -> None:
     """SPEC §2's bounds, whatever is said (HOSTILE 36, 37, 38)."""
+    cores, said = claim
     one = assess(pilot(1, said, cores=cores, lease_end=lease_end), NOW, SETTINGS)
     run = cores * (NOW - STARTED)
     assert 0 <= one.kill_waste <= run
@@ -441,10 +456,9 @@ def test_whom_the_batch_system_would_end_at_once_is_spared() -> None:
 
 
 @given(
-    said=reports() | sound_reports(8),
+    claim=st.sampled_from([1, 8, 64]).flatmap(lambda cores: st.tuples(st.just(cores), reports(cores))),
     facts=st.fixed_dictionaries(
         {
-            "cores": st.sampled_from([1, 8, 64]),
             "lease_end": st.none() | st.integers(NOW - 100, NOW + 90_000),
             "contradictory": st.booleans(),
             "vacate": st.none() | st.integers(0, 3000),
@@ -462,7 +476,7 @@ def test_whom_the_batch_system_would_end_at_once_is_spared() -> None:
     trust=st.sampled_from([None, TrustFigures(9, 100, 900, 800, 1000, 8, 5)]),
 )
 def test_the_figures_of_one_pilot_are_those_that_it_has_among_many(
-    said: PilotReport | None,
+    claim: tuple[int, PilotReport | None],
     facts: dict[str, object],
     client: str,
     changed: dict[str, object],
@@ -470,7 +484,8 @@ def test_the_figures_of_one_pilot_are_those_that_it_has_among_many(
 ) -> None:
     """`status` calculates with numbers, a decision with arrays: the same to a second, as powers are rounded."""
     settings = dataclasses.replace(SETTINGS, **changed)  # type: ignore[arg-type]
-    one = dataclasses.replace(pilot(1, said, **facts), client=client)  # type: ignore[arg-type]
+    one = dataclasses.replace(pilot(1, claim[1], cores=claim[0], **facts), client=client)  # type: ignore[arg-type]
+    judged("a believed report", believed(one) > 0, at_least=0.2)
     history = History(trust={} if trust is None else {one.user: trust}, broken={one.user: 0.3}, spared={one.run: 4})
     alone, among = candidate_of(one, NOW, settings, history), candidates_of([one], NOW, settings, history)[0]
     assert dataclasses.replace(alone, options=()) == dataclasses.replace(among, options=())

@@ -20,8 +20,9 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan_json import candidate_as_json
 from drainwise.reclaim.settings import ReclaimSettings
 from one_pilot import assess
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, pilot, report, reports, snapshot, sound_reports
+from .facts import NOW, SETTINGS, believed, pilot, report, reports, snapshot
 
 SITE = dataclasses.replace(SETTINGS, drain_only=True, margin=60, min_grace=60, order_latency=30, vacate=30)
 PANDA_STOP = 600
@@ -85,7 +86,7 @@ def test_a_glidein_costs_what_the_paper_s_pilot_costs() -> None:
     assert ways("glideinwms", said).options == ways("paper", said).options
 
 
-@given(reports() | sound_reports(8), st.sampled_from(["panda", "dirac"]), st.booleans())
+@given(reports(), st.sampled_from(["panda", "dirac"]), st.booleans())
 def test_who_goes_on_is_never_cheaper_than_who_drains(said: PilotReport | None, client: str, is_gentle: bool) -> None:
     """But who reports nothing may go sooner. A cut a second before the end is that of a second of its cores less; who
     does not end within the horizon is not compared, as its stop is sooner.
@@ -95,6 +96,7 @@ def test_who_goes_on_is_never_cheaper_than_who_drains(said: PilotReport | None, 
         return
     site = dataclasses.replace(SITE, drain_only=is_gentle)
     drains = assess(pilot(1, said), NOW, site)
+    judged("a believed report", believed(pilot(1, said)) > 0, at_least=0.2)
     if said is not None:
         assert ways(client, said, site).drained.waste >= drains.drained.waste - BUSY
     assert ways(client, said, site).kill_waste == drains.kill_waste

@@ -15,7 +15,7 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.settings import ReclaimSettings
 from one_pilot import assess
 
-from .facts import NOW, SETTINGS, curves, pilot, report, reports, snapshot, sound_reports
+from .facts import NOW, SETTINGS, but, curves, pilot, report, reports, snapshot, sound_reports
 
 FREE_CHOICE = dataclasses.replace(SETTINGS, grace=86_400, margin=60, min_grace=60)
 SITE_DEFAULT = dataclasses.replace(SETTINGS, grace=86_400, drain_only=True)
@@ -24,10 +24,9 @@ SITE_DEFAULT = dataclasses.replace(SETTINGS, grace=86_400, drain_only=True)
 @st.composite
 def with_curves(draw: st.DrawFn, anything: bool = True, cores: int = 8) -> PilotReport | None:
     """Whatever a pilot may say, or what is sound alone; some with a curve."""
-    said = draw(reports() | sound_reports(cores)) if anything else draw(sound_reports(cores))
+    said = draw(reports(cores)) if anything else draw(sound_reports(cores))
     if said is not None and draw(st.booleans()):
-        values = {name: getattr(said, name) for name in PilotReport.__match_args__}
-        said = PilotReport(**{**values, "exp_waste_curve": draw(curves())})
+        said = but(said, exp_waste_curve=draw(curves()))
     return said
 
 

@@ -18,8 +18,9 @@ from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, pilot, report, reports, snapshot
+from .facts import NOW, SETTINGS, believed, pilot, report, reports, snapshot
 from .test_replacements import on, waiting
 
 OPEN = dataclasses.replace(SETTINGS, policy="open-need", margin=0, grace=86_400, waiting_cost=0.02)
@@ -192,11 +193,13 @@ def test_room_of_several_pilots_is_made_as_a_whole() -> None:
 
 
 some_pilots = st.lists(
-    st.tuples(
-        reports(),
-        st.sampled_from([4, 8, 16]),
-        st.sampled_from(["alice", "ann"]),
-        st.none() | st.integers(NOW + 1, NOW + 20_000),
+    st.sampled_from([4, 8, 16]).flatmap(
+        lambda cores: st.tuples(
+            reports(cores),
+            st.just(cores),
+            st.sampled_from(["alice", "ann"]),
+            st.none() | st.integers(NOW + 1, NOW + 20_000),
+        )
     ),
     max_size=8,
 )
@@ -226,6 +229,7 @@ def test_claims_decide_only_when_a_users_own_pilots_go(
     settings = dataclasses.replace(GENTLE if drains else OPEN, waiting_cost=cost)
     since = NOW - HORIZON + left
     pilots = made(these)
+    judged("a believed report", believed(*pilots) > 0, at_least=0.3)
     found = plan(snapshot(*pilots, deficit=cores), settings, since)
     silent = [dataclasses.replace(one, report=None) for one in pilots]
     assert by_user(found) == by_user(plan(snapshot(*silent, deficit=cores), settings, since))

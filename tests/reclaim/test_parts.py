@@ -22,8 +22,9 @@ from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import POLICIES
 from drainwise.reclaim.totals import amounts_of_menus
 from drainwise.reclaim.totals.amounts_of_menus import cheapest_amounts
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, account, pilot, report, reports, snapshot, sound_reports
+from .facts import NOW, SETTINGS, account, believed, pilot, report, reports, snapshot, sound_reports
 
 HOUR = 3600
 BUSY = report(used=8.0, first_end=NOW + 50_000, last_end=NOW + 60_000, uncommitted=8.0 * 15_000)
@@ -97,7 +98,9 @@ def test_policies_that_do_not_choose_by_waste_know_no_parts() -> None:
 
 
 pilots_of_any_kind = st.lists(
-    st.tuples(st.sampled_from((1, 4, 8, 16)), reports(), st.booleans()), min_size=1, max_size=6
+    st.sampled_from((1, 4, 8, 16)).flatmap(lambda cores: st.tuples(st.just(cores), reports(cores), st.booleans())),
+    min_size=1,
+    max_size=6,
 ).map(
     lambda rows: tuple(
         replace(pilot(number, said, cores=cores), can_return=(cores - 1) * can)
@@ -113,6 +116,7 @@ def test_without_pilots_that_can_return_nothing_changes(
 ) -> None:
     """The plan is that of code that knows no parts, and no word of its JSON is new."""
     mocker.stopall()
+    judged("a believed report", believed(*pilots) > 0, at_least=0.3)
     whole = tuple(replace(one, can_return=0) for one in pilots)
     plan = plan_for(*whole, cores=cores, per_job=per_job, policy=policy)
     mocker.patch.object(decision, "parts_until", autospec=True, return_value=None)
@@ -126,6 +130,7 @@ def test_no_claim_changes_how_many_cores_go(
     pilots: tuple[Pilot, ...], cores: int, per_job: float, data: st.DataObject
 ) -> None:
     """Whatever the pilots report: whole pilots and parts make the same number of cores together."""
+    judged("a believed report", believed(*pilots) > 0, at_least=0.3)
     others = tuple(replace(one, report=data.draw(sound_reports(one.cores))) for one in pilots)
     totals = set()
     for some in (pilots, others):

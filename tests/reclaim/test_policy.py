@@ -18,8 +18,9 @@ from drainwise.reclaim.history import History
 from drainwise.reclaim.policies import BY_WASTE, POLICIES, policy_called
 from drainwise.reclaim.policy import Chosen, Need, for_comparison
 from drainwise.reclaim.settings import ReclaimSettings, Trust
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, pilot, report, reports
+from .facts import NOW, SETTINGS, believed, pilot, report, reports
 
 HOUR = 3600
 
@@ -263,9 +264,12 @@ def test_what_is_compared_kills_also_where_the_site_only_drains() -> None:
 
 
 every_policy = pytest.mark.parametrize("name", list(POLICIES))
-pools = st.lists(st.tuples(reports(), st.sampled_from((1, 2, 4, 8, 24)), st.integers(60, 90_000)), max_size=8).map(
-    lambda rows: [pilot(n, said, cores=cores, started=NOW - age) for n, (said, cores, age) in enumerate(rows)]
-)
+pools = st.lists(
+    st.tuples(st.sampled_from((1, 2, 4, 8, 24)), st.integers(60, 90_000)).flatmap(
+        lambda it: st.tuples(reports(it[0], NOW - it[1]), st.just(it[0]), st.just(it[1]))
+    ),
+    max_size=8,
+).map(lambda rows: [pilot(n, said, cores=cores, started=NOW - age) for n, (said, cores, age) in enumerate(rows)])
 
 
 def cores_of(chosen: Sequence[Chosen]) -> int:
@@ -276,6 +280,7 @@ def cores_of(chosen: Sequence[Chosen]) -> int:
 @given(among=pools, cores=st.integers(0, 80))
 def test_every_policy_frees_the_cores_when_that_is_possible(name: str, among: list[Pilot], cores: int) -> None:
     """And no more than the sizes make necessary; within the horizon."""
+    judged("a believed report", believed(*among) > 0, at_least=0.3)
     chosen = chosen_by(name, among, cores)
     assert cores_of(chosen) >= min(cores, sum(one.cores for one in among))
     assert all(cores_of(chosen) - one.candidate.pilot.cores < cores for one in chosen)
@@ -287,6 +292,7 @@ def test_every_policy_frees_the_cores_when_that_is_possible(name: str, among: li
 def test_all_policies_take_the_same_number_of_cores_and_none_more_than_the_bound(
     among: list[Pilot], cores: int, most: int
 ) -> None:
+    judged("a believed report", believed(*among) > 0, at_least=0.3)
     freed = {cores_of(chosen_by(name, among, cores, most)) for name in POLICIES}
     assert len(freed) == 1
     assert freed.pop() <= most
@@ -294,7 +300,10 @@ def test_all_policies_take_the_same_number_of_cores_and_none_more_than_the_bound
 
 @given(among=pools, cores=st.integers(1, 80))
 def test_least_waste_equals_trying_every_subset_and_every_way(among: list[Pilot], cores: int) -> None:
-    rows = list(candidates_of(among, NOW, SETTINGS))
+    judged("a believed report", believed(*among) > 0, at_least=0.3)
+    those = candidates_of(among, NOW, SETTINGS)
+    rows = list(those)
+    assert list(those.figures.least) == [min(way.waste for way in row.options) for row in rows]
     subsets = [one for size in range(len(rows) + 1) for one in itertools.combinations(rows, size)]
     freed = cores_of(chosen_by("least-waste", among, cores))
     making = [one for one in subsets if sum(row.pilot.cores for row in one) == freed]
@@ -305,6 +314,7 @@ def test_least_waste_equals_trying_every_subset_and_every_way(among: list[Pilot]
 @given(among=pools, cores=st.integers(1, 80), drain_only=st.booleans(), notice=st.integers(0, 300))
 def test_no_policy_wastes_less_than_least_waste(among: list[Pilot], cores: int, drain_only: bool, notice: int) -> None:
     """On the same snapshot, each by what its own orders are expected to waste."""
+    judged("a believed report", believed(*among) > 0, at_least=0.3)
     site = dataclasses.replace(SETTINGS, drain_only=drain_only, notice=notice)
     wastes = {name: sum(one.option.waste for one in chosen_by(name, among, cores, site=site)) for name in POLICIES}
     assert wastes["least-waste"] == min(wastes.values()), wastes
@@ -315,6 +325,7 @@ def test_what_a_user_values_changes_no_number_of_cores(
     among: list[Pilot], cores: int, weight: int, order: bool
 ) -> None:
     """And costs no more waste than the weight of its cores."""
+    judged("a believed report", believed(*among) > 0, at_least=0.3)
     site = dataclasses.replace(SETTINGS, priority_weight=weight, priority_first=order)
     plain, chosen = (chosen_by("least-waste", among, cores, site=one) for one in (SETTINGS, site))
     assert cores_of(plain) == cores_of(chosen)

@@ -15,8 +15,9 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import whole_cores
 from drainwise.reclaim.quota import Balance, on_its_way, owed, weigh
+from reached_asserts import judged
 
-from .facts import NOW, account, pilot, reports, snapshot
+from .facts import NOW, account, believed, pilot, reports, snapshot
 
 HORIZON = 7200
 
@@ -124,6 +125,7 @@ def test_the_worst_priority_gives_back_first() -> None:
 @given(st.lists(st.tuples(reports(), reports()), min_size=1, max_size=8), st.integers(0, 12))
 def test_no_claim_changes_what_is_owed(claims: list[tuple[PilotReport | None, PilotReport | None]], jobs: int) -> None:
     """The same pool, its pilots saying one thing or another: the same balance (HOSTILE 38, 40)."""
+    judged("a believed report", believed(*(pilot(1, pair[0]) for pair in claims)) > 0, at_least=0.3)
     one, other = (
         balance(snapshot(*(pilot(n, pair[side]) for n, pair in enumerate(claims)), deficit=8 * jobs)) for side in (0, 1)
     )

@@ -143,11 +143,13 @@ def test_what_nobody_needs_any_more_is_withdrawn_for_that_reason() -> None:
 
 
 some_pilots = st.lists(
-    st.tuples(
-        reports(),
-        st.sampled_from([4, 8, 16]),
-        st.sampled_from(["alice", "ann"]),
-        st.none() | st.integers(NOW + 1, NOW + 7000),
+    st.sampled_from([4, 8, 16]).flatmap(
+        lambda cores: st.tuples(
+            reports(cores),
+            st.just(cores),
+            st.sampled_from(["alice", "ann"]),
+            st.none() | st.integers(NOW + 1, NOW + 7000),
+        )
     ),
     max_size=8,
 )

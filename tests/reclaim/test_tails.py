@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,9 @@ from drainwise.reclaim.candidates import CUT, KILL, LEAVE, candidates_of
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from one_pilot import assess
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, STARTED, curves, pilot, report, reports, snapshot, sound_reports
+from .facts import NOW, SETTINGS, STARTED, believed, but, curves, pilot, report, reports, snapshot, sound_reports
 
 FREE_CHOICE = dataclasses.replace(SETTINGS, grace=86400)
 
@@ -83,30 +85,33 @@ def test_who_states_a_curve_never_wastes_more_with_a_longer_horizon(
     said: PilotReport, curve: str, one: int, other: int
 ) -> None:
     """The plan within the shorter one is still possible, to a few seconds of its cores."""
-    values = {name: getattr(said, name) for name in PilotReport.__match_args__}
-    said = PilotReport(**{**values, "exp_waste_curve": curve})
+    said = but(said, exp_waste_curve=curve)
     assert within(max(one, other), said) <= within(min(one, other), said) * (1 + 1e-3) + 20
 
 
 @given(sound_reports(8), curves(), st.integers(0, 20_000))
 def test_no_curve_reaches_beyond_what_the_batch_system_knows(said: PilotReport, curve: str, margin: int) -> None:
-    values = {name: getattr(said, name) for name in PilotReport.__match_args__}
-    stated = PilotReport(**{**values, "exp_waste_curve": curve})
+    stated = but(said, exp_waste_curve=curve)
     site = dataclasses.replace(FREE_CHOICE, margin=margin)
     for way in assess(pilot(1, stated), NOW, site).options:
         assert 0 <= way.waste <= 8 * (way.deadline - STARTED) + 8 * (way.deadline - NOW) + 1
         assert NOW <= way.deadline <= NOW + 86_400
 
 
-@given(st.lists(reports(), min_size=2, max_size=6), st.integers(1, 40), st.floats(0, 1))
+@given(
+    st.integers(2, 6).flatmap(lambda number: st.tuples(*map(reports, ((8, 4, 16) * 2)[:number]))),
+    st.integers(1, 40),
+    st.floats(0, 1),
+)
 def test_no_curve_and_no_broken_promise_changes_who_gives_how_much(
-    said: list[PilotReport | None], deficit: int, broken: float
+    said: tuple[PilotReport | None, ...], deficit: int, broken: float
 ) -> None:
     """How many cores each user gives back is the same whatever their pilots claim."""
     sizes, users = (8, 4, 16), ("alice", "carol")
 
-    def given_back(these: list[PilotReport | None], history: History) -> dict[str, int]:
+    def given_back(these: Sequence[PilotReport | None], history: History) -> dict[str, int]:
         pilots = [pilot(row, one, cores=sizes[row % 3], user=users[row % 2]) for row, one in enumerate(these)]
+        judged("a believed report", believed(*pilots) > 0, at_least=0.3)
         plan = make_plan(snapshot(*pilots, deficit=deficit), NOW, SETTINGS, history)
         return {part.user: part.cores_given for part in plan.users}
 

@@ -13,8 +13,9 @@ from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import DAY, History, PastOrder
+from reached_asserts import judged
 
-from .facts import NOW, SETTINGS, account, pilot, reports
+from .facts import NOW, SETTINGS, account, believed, pilot, reports
 
 USERS = ("alice", "carol", "dave")
 
@@ -76,5 +77,6 @@ def test_accounts_take_turns_as_well() -> None:
 
 @given(reports(), st.lists(st.sampled_from(USERS), max_size=6))
 def test_no_claim_changes_whose_turn_it_is(said: PilotReport | None, gave: list[str]) -> None:
+    judged("a believed report", believed(*pool_of(said).pilots) > 0, at_least=0.2)
     orders = [PastOrder(NOW - 7200, user, 8) for user in gave]
     assert payer(pool_of(said), NOW, *orders) == payer(pool_of(), NOW, *orders)

@@ -17,7 +17,7 @@ from drainwise.reclaim.open_need.threshold import LAST_MOMENTS
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import OPEN_NEED, POLICIES
 
-from .facts import NOW, SETTINGS, account, pilot, reports, sound_reports
+from .facts import NOW, SETTINGS, account, pilot, reports
 
 pytestmark = pytest.mark.daemons  # hundreds of whole plans take their time
 
@@ -28,9 +28,9 @@ MIXED = (1, 2, 3, 4, 8, 12, 24)
 
 def runs(sizes: Sequence[int]) -> st.SearchStrategy[tuple[str, int, int, PilotReport | None]]:
     """Whose run it is, its cores, its age, and what it says."""
-    return st.sampled_from(sizes).flatmap(
-        lambda cores: st.tuples(
-            st.sampled_from(sorted(WHOSE)), st.just(cores), st.integers(100, 90_000), reports() | sound_reports(cores)
+    return st.tuples(st.sampled_from(sizes), st.integers(100, 90_000)).flatmap(
+        lambda it: st.tuples(
+            st.sampled_from(sorted(WHOSE)), st.just(it[0]), st.just(it[1]), reports(it[0], NOW - it[1])
         )
     )
 

@@ -80,7 +80,11 @@ def test_a_value_beyond_its_limits_is_refused(kind: TextKind[object], bad: str) 
         kind.parse(bad)
 
 
-@given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=40))
+of_a_kind = st.sampled_from(["8", "240.5", "30s", "/usr/bin", "https://host/", "word", "yes", "slot1@node"])
+any_text = st.text(alphabet=st.characters(codec="utf-8"), max_size=40)
+
+
+@given(text=any_text | of_a_kind | st.builds("{}{}".format, of_a_kind, st.sampled_from("\"'`$%\\(){}[];&|<>*?!#~x \n")))
 def test_no_kind_lets_a_meaningful_character_through(text: str) -> None:
     """Quotes, `$(`, backticks, `%`, blanks, newlines and control characters of the site file reach no rendered file."""
     for kind in KINDS:
