@@ -17,7 +17,7 @@ from condor_pool.ads import Ad
 from condor_pool.errors import CommandError
 
 JOBS, SLOTS = "jobs", "slots"
-_SECONDS = 60.0
+_SECONDS = 30.0
 _END_SECONDS = 5.0
 
 
@@ -34,8 +34,15 @@ class Reader:
     def ads(self, kind: str, constraint: str, attributes: Sequence[str]) -> list[Ad]:
         """Ads of jobs or slots, with all attributes unless some are named.
 
-        Raises CommandError if the daemon refuses, or does not answer within a minute.
+        Raises CommandError if the daemon refuses, or does not answer twice within half a minute.
         """
+        try:
+            return self._ask(kind, constraint, attributes)
+        except CommandError:  # a daemon that was started anew knows nothing of the session that the process has kept
+            self.end()
+            return self._ask(kind, constraint, attributes)
+
+    def _ask(self, kind: str, constraint: str, attributes: Sequence[str]) -> list[Ad]:
         process = self._running()
         if process.stdin is None or process.stdout is None:
             raise CommandError("the reader of the pool has no pipes")

@@ -199,7 +199,7 @@ def test_anything_else_is_a_usage_error_that_shows_what_would_be_right(text: str
     assert len(str(error.value)) < 250
 
 
-@given(st.text(max_size=20))
+@given(st.text(max_size=20) | st.integers(NOW, 2**31 - 1).map(str))
 def test_no_text_breaks_the_parser(text: str) -> None:
     try:
         assert isinstance(parse_time(text, NOW), int)

@@ -168,6 +168,7 @@ def check(pool: CondorPool, *words: str) -> tuple[int, list[dict[str, str]]]:
 
 def test_a_pool_installed_from_the_site_file_has_nothing_to_mend(pool: CondorPool) -> None:
     """Every line is in force in the running daemons, the crons publish, the slots show their orders."""
+    pool.wait_for(lambda: check(pool) == (0, []), 20, "a startd's first ad with what its cron published")
     assert check(pool) == (0, [])
 
 

@@ -28,7 +28,7 @@ LASTS = 7200
 PROGRAM, PANDA = "/usr/share/payload.py", "/usr/share/panda-pilot"
 WARM = 6
 """Payloads of the plain pilot that end before its others begin: the agent learns from five."""
-LEAST = 6.0
+LEAST = 8.0
 """CPU seconds that each pilot has used before it is killed."""
 
 PAYLOAD = """\

@@ -98,10 +98,8 @@ class Doubts:
         self._without = {run: report for run, report in self._without.items() if run in self._late}
         self._refused = {run: time for run, time in self._refused.items() if run in running}
         found = []
-        for run, order in self._late.items():
-            pilot = running.get(run)
-            if pilot is None:
-                continue
+        for run in [one for one in self._late if one in running]:
+            order, pilot = self._late[run], running[run]
             if pilot.deadline is not None or (pilot.leaving and order.get("kind") == KILL):
                 found.append(found_late_event(order, now))
             elif order.get("outcome") == UNANSWERED:
