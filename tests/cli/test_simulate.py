@@ -20,7 +20,8 @@ import pytest
 from drainwise.cli.main import main
 from drainwise.simulate.policies.named import POLICIES
 
-pytestmark = pytest.mark.daemons  # whole simulations take their time
+# Whole simulations take their time.
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "command")]
 
 ROOT = Path(__file__).parents[2]
 EXCERPT = str(ROOT / "traces" / "lcg-cnaf.swf.gz")

@@ -21,6 +21,7 @@ from killed_command import Killer
 from local_batch import Batch
 from real_daemons.waiting import wait_for
 
+pytestmark = pytest.mark.in_turn("killed at every moment", "agent")
 KILLS, KILLS_OF_THE_LOOP, PILOTS, CORES = 200, 20, 16, 2
 SEED = 20261121
 LEFT_HALF_DONE = 2

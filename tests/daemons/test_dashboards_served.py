@@ -22,6 +22,7 @@ from drainwise.local.job import RUNNING
 from local_batch import ENVIRONMENT, PLUGINS, Batch
 from real_daemons.waiting import wait_for
 
+pytestmark = pytest.mark.in_turn("browser", "dashboards")
 TOP = Path(__file__).parents[2]
 RULES = TOP / "monitoring" / "prometheus" / "drainwise.rules.yml"
 PORT = 9877

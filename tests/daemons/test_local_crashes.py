@@ -27,6 +27,8 @@ from drainwise.local.wake import wake_daemon
 from local_batch import ENVIRONMENT, Batch
 from real_daemons.waiting import wait_for
 
+pytestmark = pytest.mark.in_turn("killed at every moment", "local batch system")
+
 
 def test_two_daemons_on_one_directory_refuse_each_other(batch: Batch) -> None:
     pid = batch.start()

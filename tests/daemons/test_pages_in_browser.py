@@ -31,6 +31,7 @@ from drainwise.siteconfig.export_sections import PageSection
 from headless_browser import Browser, browser
 from played_agent import BEGIN, Play
 
+pytestmark = pytest.mark.in_turn("browser", "pages")
 ROOT = Path(__file__).parents[2]
 NASTY = "<script>document.title='taken'</script><img src=x onerror=alert(1)>" + "w" * 300
 PAGES = ("index.html", "report.html", "simulation.html")

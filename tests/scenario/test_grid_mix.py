@@ -26,6 +26,7 @@ def test_the_share_of_jobs_follows_from_the_share_of_core_hours() -> None:
     assert (wide_jobs(ROWS, Mix(0.0)), wide_jobs(ROWS, Mix(1.0))) == (0.0, 1.0)
 
 
+@pytest.mark.in_turn("simulator", "mix")
 @pytest.mark.daemons  # a whole log takes its time
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_the_log_has_the_mix(share: float) -> None:

@@ -20,7 +20,8 @@ from drainwise.simulate.scenario import Scenario
 from drainwise.simulate.trace import read_trace
 from real_daemons.waiting import wait_for
 
-pytestmark = pytest.mark.daemons  # whole simulations take their time
+# Whole simulations take their time.
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "results")]
 
 ROOT = Path(__file__).parents[2]
 EXCERPT = str(ROOT / "traces" / "lcg-cnaf.swf.gz")

@@ -48,6 +48,7 @@ def hours(rounds: list[dict[str, Gained]]) -> float:
     return gained.seconds / 3600
 
 
+@pytest.mark.in_turn("simulator", "lies")
 @pytest.mark.daemons  # whole simulations take their time
 @pytest.mark.parametrize("lie", LIES, ids=[one.name for one in LIES])
 def test_no_lie_pays_once_it_is_known(lie: Lie) -> None:
@@ -56,6 +57,7 @@ def test_no_lie_pays_once_it_is_known(lie: Lie) -> None:
     assert hours(told[later:]) <= hours(honest[later:]) + 0.01
 
 
+@pytest.mark.in_turn("simulator", "lies")
 @pytest.mark.daemons  # whole simulations take their time
 def test_no_lie_changes_how_many_cores_its_user_gives_back_at_first() -> None:
     """Later the sites differ."""
@@ -72,6 +74,7 @@ def test_only_one_of_them_contradicts_itself(lie: Lie, cores: int, age: int, lea
     assert standing(told, NOW, 3600, NOW - age, cores) == expected
 
 
+@pytest.mark.in_turn("simulator", "lies")
 @pytest.mark.daemons  # whole simulations take their time
 def test_a_liar_that_stays_is_ended_at_its_deadline() -> None:
     """In the first round nothing is known: each of its pilots is there until the horizon is nearly over."""
@@ -80,6 +83,7 @@ def test_a_liar_that_stays_is_ended_at_its_deadline() -> None:
     assert first[USERS[0]].seconds == pytest.approx(scenario.site.horizon, abs=scenario.site.margin + 1)
 
 
+@pytest.mark.in_turn("simulator", "lies")
 @pytest.mark.daemons  # whole simulations take their time
 def test_the_table_has_a_row_for_each_lie() -> None:
     """On both logs, where pilots may be killed and where none is."""

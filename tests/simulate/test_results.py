@@ -21,7 +21,8 @@ from drainwise.simulate.text import HEADINGS, MEANINGS, cells, notes, scenario_i
 
 from .small import EXCERPT, POLICIES, swept
 
-pytestmark = pytest.mark.daemons  # whole simulations take their time
+# Whole simulations take their time.
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "results")]
 
 
 @pytest.fixture(scope="module")

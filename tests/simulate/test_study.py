@@ -13,7 +13,8 @@ from drainwise.simulate.trace import Trace, TraceJob
 
 from .small import POLICIES, excerpt, swept
 
-pytestmark = pytest.mark.daemons  # whole simulations take their time
+# Whole simulations take their time.
+pytestmark = [pytest.mark.daemons, pytest.mark.in_turn("simulator", "results")]
 
 SMALL = Scenario(cores=256, moments=2)
 

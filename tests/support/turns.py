@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAST_RUN = ROOT / "tests" / "daemons" / "last_run.json"
-"""What the last run of everything noted: see `last_run`."""
+"""What the last runs noted: see `last_run`."""
 RELEASES = ("release", "slurm_release", "system")
 """Fixtures whose parameter is the release of something."""
 _OUTCOMES = ("passed", "failed", "error")
@@ -58,10 +58,10 @@ def fingerprint(paths: Iterable[str], root: Path = ROOT) -> str:
 
 
 def last_run() -> dict[str, dict[str, Any]]:
-    """What the last run of everything noted.
+    """What the last runs noted.
 
     `passed`: for each file of LOOKS_AT that passed, the checksum of what it looks at. `seconds`: how long each group of
-    tests took that one worker does, where that is long.
+    tests took that one worker does, where that is long; by a run of everything.
     """
     noted: dict[str, dict[str, Any]] = json.loads(LAST_RUN.read_text()) if LAST_RUN.exists() else {}
     return {"passed": noted.get("passed", {}), "seconds": noted.get("seconds", {})}
@@ -74,8 +74,12 @@ def unchanged() -> set[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """After a run of everything: note what the next ones want to know."""
-    if not config.getoption("--all-releases") or config.args != config.getini("testpaths"):
+    """After the whole part with daemons: note what the next ones want to know."""
+    if (
+        config.args != config.getini("testpaths")
+        or config.option.markexpr != "daemons"
+        or config.getoption("lf", False)
+    ):
         return
     reports = {kind: terminalreporter.getreports(kind) for kind in ("", *_OUTCOMES)}
     files = {kind: {one.nodeid.partition("::")[0] for one in reports[kind]} for kind in _OUTCOMES}
@@ -87,7 +91,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     noted = last_run()
     for file in files["passed"] & set(LOOKS_AT) - files["failed"] - files["error"]:
         noted["passed"][file] = fingerprint([*LOOKS_AT[file], file])
-    noted["seconds"].update({group: round(took) for group, took in seconds.items() if took > _SHORT})
+    if config.getoption("--all-releases"):
+        noted["seconds"].update({group: round(took) for group, took in seconds.items() if took > _SHORT})
     LAST_RUN.write_text(json.dumps(noted, indent=1, sort_keys=True) + "\n")
 
 
