@@ -13,6 +13,7 @@ import fault_tests
 from fault_places import drawn, faults_of
 
 SCRIPTS = Path(fault_tests.__file__).parent
+pytestmark = pytest.mark.daemons  # it takes its time
 CONFIGURATION = "[tool.pytest.ini_options]\npythonpath = ['plugins']\nmarkers = ['daemons: slow']\n"
 CONFIGURATION += "[tool.coverage.run]\nbranch = true\nsource_pkgs = ['drainwise']\n"
 MODULE = "LARGEST = 5\n\n\ndef sum_to(last):\n    found = 0\n"

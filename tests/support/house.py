@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
@@ -244,20 +243,23 @@ ALLOWANCES = {
     "Leave at the next checkpoint": Allowance(1_000),
 }
 
-NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-NO_CODE |= {tokenize.ENCODING, tokenize.ENDMARKER}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_lines(path: Path) -> int:
-    """Count the lines of a module without blanks, comments and the docstrings of modules, classes and functions."""
-    with path.open("rb") as file:
-        tokens = [one for one in tokenize.tokenize(file.readline) if one.type not in NO_CODE]
-    lines = {line for one in tokens for line in range(one.start[0], one.end[0] + 1)}
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
-            lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return len(lines)
+    """Count the lines of a module without blanks, comments and the docstrings of modules, classes and functions.
+
+    These are the lines on which `tokenize` finds a token of code; that takes more than twice as long.
+    """
+    text = path.read_text()
+    lines = {number for number, line in enumerate(text.split("\n"), 1) if line.strip() and line.lstrip()[0] != "#"}
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            lines |= set(range(node.lineno, (node.end_lineno or 0) + 1))
+        elif isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            docstrings |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(lines - docstrings)
 
 
 def rooms_of(module: str) -> list[str]:
