@@ -67,7 +67,7 @@ def four_kinds(home: str) -> dict[str, Kind]:
     def work(name: str, rest: float) -> str:
         return f"python3 {PROGRAM} {home}/{name} {rest}"
 
-    warm = "\n".join(f'{work(f"warm{number}", 0.8)} & warm="$warm $!"' for number in range(WARM))
+    warm = "\n".join(f'{work(f"warm{number}", 2)} & warm="$warm $!"' for number in range(WARM))
     plain = f"""\
 until [ -e {home}/go-on ]; do
 warm=
