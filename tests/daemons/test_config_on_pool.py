@@ -227,7 +227,8 @@ def test_a_slot_whose_job_has_ended_shows_no_run(pool: CondorPool) -> None:
     submit(pool, "node2", arguments="1")
     pool.wait_for(lambda: not pool.queue(), 60, "the job's end")
     pool.wait_for(lambda: not pool.slots('State == "Claimed"', ["Name"]), 60, "unclaimed slots")
-    assert pool.slots("GlobalJobId isnt undefined || JobStart isnt undefined", ["Name"]) == []
+    runs = "GlobalJobId isnt undefined || JobStart isnt undefined"
+    pool.wait_for(lambda: not pool.slots(runs, ["Name"]), 60, "slots that show no run")
     assert len(pool.slots("PilotReclaimDeadline is undefined", ["Name"])) == 3
 
 

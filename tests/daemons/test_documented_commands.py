@@ -27,7 +27,8 @@ LOCAL = ROOT / "docs" / "local.md"
 PROGRAMS = ("drainwise ", "condor_", "scripts/", "pip ")
 
 # Where each documented command is run. The suite itself is `scripts/test`, which begins with `scripts/setup`.
-THE_SUITE = {"scripts/setup", "scripts/test", 'scripts/test -m "not daemons"'}
+THE_SUITE = {"scripts/setup", "scripts/test", 'scripts/test -m "not daemons"', "scripts/test --all-releases"}
+THE_SUITE |= {"scripts/faults"}  # tests/test_faults.py
 THE_SITE = {"scripts/docs", "scripts/reference_pages.py"}  # tests/documentation
 THE_WHEEL = {  # test_installing.py; the extras are tried by the fixture below
     "drainwise install",

@@ -283,7 +283,7 @@ def test_no_payload_is_lost_when_the_pilot_is_killed(tmp_path: Path) -> None:
         wait_for(lambda: len(second.records("requeued")) == 2, what="both put back")
         wait_for(lambda: second.claimed() in ({"a"}, {"b"}), what="one runs again")
         assert second.payloads() | second.claimed() | second.payloads("done") == {"a", "b", "c"}
-        assert len(second.said("put back: its pilot vanished")) == 2
+        wait_for(lambda: len(second.said("put back: its pilot vanished")) == 2, what="both are said")
 
 
 def test_two_pilots_share_a_queue(tmp_path: Path) -> None:

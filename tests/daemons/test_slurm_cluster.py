@@ -267,7 +267,8 @@ def test_a_node_that_slurm_drained_for_a_step_that_did_not_end_is_resumed(slurm:
     slurm.cancel_all()
     states = slurm.run(["sinfo", "--noheader", "--Node", "--format=%N %T"]).stdout.split()
     slurm.run(["scontrol", "update", "NodeName=node2", "State=RESUME"])
-    assert [state.rstrip("*") for state in states[1:4:2]] == ["idle", "drained"]  # * for a moment
+    resumed, drained = (state.rstrip("*") for state in states[1:4:2])  # * for a moment
+    assert resumed in {"idle", "planned"} and drained == "drained"  # planned: the backfill scheduler has looked at it
 
 
 def test_a_record_that_squeue_cut_short_is_an_error() -> None:

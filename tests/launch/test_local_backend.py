@@ -481,10 +481,11 @@ amounts = st.builds(
         lambda found: tuple(sorted(found.items(), key=lambda one: one[0]))
     ),
 )
-pools = st.fixed_dictionaries(
+small_pools = st.fixed_dictionaries(
     {"cpu": st.integers(1, 8), "mem": st.integers(1, 100), "tmp": st.integers(1, 100)},
     optional={"gpu": st.integers(1, 5)},
 )
+pools = small_pools | st.just({"cpu": 8, "mem": 100, "tmp": 100, "gpu": 5, "fpga": 5})
 
 
 @given(amounts, pools)
