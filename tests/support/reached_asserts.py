@@ -40,7 +40,7 @@ class Asserts:
         self.judged: dict[tuple[str, float], bool] = {}
         self.functions: set[CodeType] = set()
         self.root = ""  # of the tests: pytest counts in its plugins too
-        self.said = os.fdopen(os.memfd_create("asserts"), "r+b", 0)  # by processes that were forked
+        self.said = os.memfd_create("asserts")  # a file of what processes say that were forked
         self.is_forked = False
         os.register_at_fork(after_in_child=self.forked)
 
@@ -54,15 +54,15 @@ class Asserts:
         place = (caller.f_code.co_filename, caller.f_lineno)
         if not self.is_forked:
             self.ran.add(place)
-        elif not self.said.closed:
-            with contextlib.suppress(OSError):
-                self.said.write(f"{json.dumps(place)}\n".encode())
+        else:
+            with contextlib.suppress(OSError):  # a daemon closes what it inherits
+                os.write(self.said, f"{json.dumps(place)}\n".encode())
         return False
 
     def collect(self) -> None:
         """Take over what forked processes counted."""
-        self.said.seek(0)
-        self.ran.update((file, line) for file, line in map(json.loads, self.said))
+        said = os.pread(self.said, os.fstat(self.said).st_size, 0)
+        self.ran.update((file, line) for file, line in map(json.loads, said.splitlines()))
 
     def want(self, called: object) -> None:
         """The asserts of a function that ran are to run, and those of what it names."""
