@@ -73,13 +73,10 @@ def unchanged() -> set[str]:
     return {file for file, paths in LOOKS_AT.items() if known.get(file) == fingerprint([*paths, file])}
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """After the whole part with daemons: note what the next ones want to know."""
-    if (
-        config.args != config.getini("testpaths")
-        or config.option.markexpr != "daemons"
-        or config.getoption("lf", False)
-    ):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """After the whole part with daemons, if it came to its end: note what the next ones want to know."""
+    option, is_whole = config.option, exitstatus in {0, 1} and config.args == config.getini("testpaths")
+    if not is_whole or option.markexpr != "daemons" or option.keyword or getattr(option, "lf", False):
         return
     reports = {kind: terminalreporter.getreports(kind) for kind in ("", *_OUTCOMES)}
     files = {kind: {one.nodeid.partition("::")[0] for one in reports[kind]} for kind in _OUTCOMES}
