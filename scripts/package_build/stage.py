@@ -14,6 +14,7 @@ from drainwise.htcondor.setup.render import render as render_htcondor
 from drainwise.install.edited_files import signed
 from drainwise.install.features_unit import FEATURES_UNIT
 from drainwise.install.package import command_text
+from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.install.templates import UNIT
 from drainwise.siteconfig.schema import SiteConfig
@@ -64,6 +65,8 @@ def _condor(root: str, site: SiteConfig) -> None:
     files = {file.path: file for file in render_htcondor(site, "all")}
     parts = {f"{role}.conf": files[drop_in_path(role)] for role in ROLES}
     parts |= {os.path.basename(path): file for path, file in files.items() if path.endswith(".cpf")}
+    [stays] = [file for file in files.values() if file.path.endswith(AFTER_REMOVAL)]
+    _write(f"{root}{LIBRARY}/defaults/condor", [stays])
     _write(root, [replace(file, path=f"{LIBRARY}/condor/{name}") for name, file in parts.items()], sign=False)
     _copy(root, "50-drainwise.conf", "/etc/condor/config.d/50-drainwise.conf")
     _features_server(root, "htcondor", render_htcondor(_with_features_url(site), "execute"))

@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from drainwise.cli import install
 from drainwise.cli.main import main
 from drainwise.facts.errors import DrainwiseError, UsageError
 from drainwise.htcondor.setup.render import render as htcondor_render
 from drainwise.install.edited_files import signed
+from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 from drainwise.siteconfig import HTCondorSection, SiteConfig, SlurmSection
 from drainwise.slurm.setup.render import render as slurm_render
@@ -84,6 +86,34 @@ def test_the_command_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert f"wrote {program}\n" in capsys.readouterr().out
         assert program.stat().st_mode & 0o777 == 0o755
         assert f'"{tmp_path}/lib"' in program.read_text()
+
+
+@pytest.mark.parametrize("words", [[], ["--files-only"], ["--command", "/no/such"], ["--python", "/no/such"]])
+def test_without_a_word_on_what_to_install_it_prints_its_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str], mocker: MockerFixture
+) -> None:
+    """And puts nothing in place: who looks what the command does must not have drainwise in /usr by it."""
+    put = mocker.patch.object(install, "_put_package", autospec=True)
+    with pytest.raises(SystemExit) as ended:
+        main(["install", *words])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "") and err.startswith("usage: drainwise install ")
+    assert "--tree DIR" in err.splitlines()[-1] and not put.called
+
+
+def test_a_removal_says_what_stays_for_running_jobs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mocker: MockerFixture
+) -> None:
+    """And until when; it does not fail for that."""
+    mocker.patch.object(install, "live_configuration", autospec=True, return_value="")
+    mocker.patch.object(install, "may_have_orders", autospec=True, return_value=True)
+    stays, tree = f"{tmp_path}/node/{AFTER_REMOVAL}", str(tmp_path / "tree")
+    files = [signed(RenderedFile(path, "A = 1\n")) for path in (stays, f"{tmp_path}/node/a")]
+    for out in (tree, "/"):
+        write_tree(files, out)
+    assert main(["install", "--remove", "--files-only", "--tree", tree]) == 0
+    assert f"{stays}: stays" in capsys.readouterr().err
+    assert os.listdir(tmp_path / "node") == [AFTER_REMOVAL]
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])

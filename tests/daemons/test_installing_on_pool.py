@@ -13,6 +13,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -55,7 +57,8 @@ printf 'Environment = "%s SITE_VARIABLE=1"\\n' "$old"
 """
 BEFORE = "#!/bin/sh\ncat >/dev/null; touch $_CONDOR_SCRATCH_DIR/.site-before\n"
 UPDATE = "#!/bin/sh\ngrep GlobalJobId > $_CONDOR_SCRATCH_DIR/.new && cd $_CONDOR_SCRATCH_DIR && mv .new .site-update\n"
-# Prints the pilots and notices of a snapshot; arguments: a slot whose pilot is asked, the seconds of its deadline.
+# Prints the pilots and notices of a snapshot; arguments: a slot whose pilot is asked, the seconds of its deadline;
+# 0: its order is withdrawn.
 LOOK = """
 import json, sys, time
 from drainwise.facts.errors import PoolError
@@ -65,12 +68,21 @@ seen = pool.snapshot(int(time.time()))
 for pilot in seen.pilots:
     if pilot.name in sys.argv[1:]:
         try:
-            pool.give_order(pilot, int(time.time()) + int(sys.argv[2]), "test")
+            if sys.argv[2] == "0":
+                pool.withdraw_order(pilot, "test")
+            else:
+                pool.give_order(pilot, int(time.time()) + int(sys.argv[2]), "test")
             answer = "asked"
         except PoolError as fault:
             answer = str(fault)
 pilots = {one.name: [one.run, one.cannot, one.deadline, one.vacate] for one in seen.pilots}
 print(json.dumps([pilots, seen.notices, answer]))
+"""
+HAS_ORDERS = """
+import sys
+sys.path.append("/usr/share/drainwise")
+from drainwise.install.removal import may_have_orders
+print(may_have_orders())
 """
 Look = tuple[dict[str, list[object]], list[str], str]
 WAIT_SECS = 60.0
@@ -208,15 +220,29 @@ def take_orders(pool: CondorPool, old_run: str) -> None:
     install(pool, SOON_VACATED, "node1")
     pool.run(["condor_rm", "-all"])
     pool.wait_for(lambda: not run_in(pool, "slot1_1@node1.pool.test"), WAIT_SECS, "the end of the old run")
-    last = submit(pool, "sleep 3; echo done", "node1")
+    told = "$JOBFEATURES/shutdowntime_job $MACHINEFEATURES/shutdowntime .site.ad"
+    last = submit(
+        pool, f"until [ -e /home/alice/end ]; do sleep 0.2; done; ls -d {told} 2>/dev/null; echo done", "node1"
+    )
     running(pool, last)
     before = started(pool, "node1")
     pool.run(["condor_restart", "-peaceful", "-startd"], node="node1")
-    assert ended(pool, last) == ("done\n", 1)
+    endless = 'Activity == "Retiring" && RetirementTimeRemaining > 2000000000'
+    pool.wait_for(lambda: pool.slots(endless, ["Name"]), WAIT_SECS, "a slot that waits for its job")
+    hooks = hooks_run(pool)
+    pool.wait_for(lambda: hooks_run(pool) >= hooks + 3, WAIT_SECS, "update hooks that have seen that")
+    write_tree([RenderedFile("/home/alice/end", "")], pool.root)
+    assert ended(pool, last) == ("done\n", 1), "nobody told the pilot to leave"
     pool.wait_for(lambda: started(pool, "node1") > before, WAIT_SECS, "the startd's next start")
     running(pool, submit(pool, "exec sleep 3000", "node1"))
     ready = 'Name == "slot1_1@node1.pool.test" && PilotOrdersSince isnt undefined'
     pool.wait_for(lambda: pool.slots(ready, ["Name"]), WAIT_SECS, "the cron")
+
+
+def hooks_run(pool: CondorPool) -> int:
+    """How many update hooks have begun on node1."""
+    logs = Path(f"{pool.root}{pool.node('node1').log_dir}").glob("StarterLog.slot1_*")
+    return sum(log.read_text().count("HOOK_UPDATE_JOB_INFO (") for log in logs)
 
 
 def started(pool: CondorPool, node: str) -> int:
@@ -314,16 +340,44 @@ def test_the_sites_own_hooks_are_called_by_ours(pool: CondorPool, old_run: str) 
 
 
 def test_taking_it_out_again_ends_no_job(pool: CondorPool, old_run: str) -> None:
-    """The drop-in goes, then a reconfig: the job that runs goes on, the next one has no features."""
-    assert old_run
-    cluster = submit(pool, "echo $JOBFEATURES; until [ -e go ]; do sleep 0.2; done", "node1")
-    running(pool, cluster)
+    """The drop-in goes, then a reconfig: the jobs that run go on, the next one has no features.
+
+    So do those that have an order, and whose order was withdrawn, through every later reconfig. A drain ends these two,
+    since the node gives its jobs no retirement of its own.
+    """
+    take_orders(pool, old_run)
+    pool.run(["condor_rm", "-all"], check=False)
+    pool.wait_for(lambda: not pool.queue() and not retiring(pool), WAIT_SECS, "an empty node")
+    waits = "echo $JOBFEATURES; until [ -e /home/alice/{} ]; do sleep 0.2; done"
+    clusters = [submit(pool, waits.format(name), "node1") for name in ("go", "never", "never")]
+    free, ordered, withdrawn = [pool.wait_for(partial(slot_of, pool, one), WAIT_SECS, "a job") for one in clusters]
+    assert look(pool, ordered, "3000")[2] == look(pool, withdrawn, "3000")[2] == "asked"
+    assert look(pool, withdrawn, "0")[2] == "asked"
+    known = [pool.run(["/usr/bin/python3", "-I", "-c", HAS_ORDERS], node=name).stdout for name in ("node1", "node2")]
+    assert known == ["True\n", "False\n"], "a removal takes the file of node2 away"
+    runs = {slot: run_in(pool, slot) for slot in (free, ordered, withdrawn)}
+    assert all(runs.values()) and retiring(pool) == {ordered, withdrawn}
+
     os.unlink(f"{pool.root}{pool.node('node1').config_dir}/config.d/50-drainwise-execute.conf")
-    pool.reconfigure("node1")
-    assert ended(pool, submit(pool, "echo $JOBFEATURES", "node1")) == ("\n", 1)
-    pool.run(
-        ["sh", "-c", f"for d in {pool.node('node1').execute_dir}/dir_*; do touch $d/go $d/scratch/go; done"],
-        check=False,
-    )
-    text, starts = ended(pool, cluster)
+    for _ in range(2):
+        pool.reconfigure("node1")
+        assert ended(pool, submit(pool, "echo $JOBFEATURES", "node1")) == ("\n", 1)
+        assert {slot: run_in(pool, slot) for slot in runs} == runs
+    endless = 'Activity == "Retiring" && PilotReclaimOrders is undefined && RetirementTimeRemaining > 300000000'
+    pool.wait_for(lambda: len(pool.slots(endless, ["Name"])) == 2, WAIT_SECS, "slots that go on")
+    write_tree([RenderedFile("/home/alice/go", "")], pool.root)
+    text, starts = ended(pool, clusters[0])
     assert (text.endswith("/.jobfeatures\n"), starts) == (True, 1)
+    pool.run(["condor_drain", pool.node("node1").host])
+    pool.wait_for(lambda: not retiring(pool) and not run_in(pool, ordered), WAIT_SECS, "the end of both by the drain")
+
+
+def slot_of(pool: CondorPool, cluster: int) -> str:
+    """The slot in which a job runs."""
+    ads = pool.slots(f'regexp("#{cluster}[.]0#", GlobalJobId ?: "") && Activity == "Busy"', ["Name"])
+    return ads[0].text("Name") if ads else ""
+
+
+def retiring(pool: CondorPool) -> set[str]:
+    """The slots that retire."""
+    return {ad.text("Name") for ad in pool.slots('Activity == "Retiring"', ["Name"])}

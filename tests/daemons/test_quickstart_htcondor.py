@@ -30,6 +30,7 @@ KINDS = {"trixie": "deb", "sid": "rpm"}
 READS = """\
 include ifexist : /etc/condor/config.d/40-drainwise-enabled.conf
 include ifexist : /etc/condor/config.d/50-drainwise.conf
+include ifexist : /etc/condor/config.d/51-drainwise-after-removal.conf
 UPDATE_INTERVAL = 3
 """
 WAIT_SECS = 90.0
@@ -151,14 +152,27 @@ def test_the_quick_start(admin: Admin, tmp_path_factory: pytest.TempPathFactory)
         # Ordered to go within the hour, it runs.
         assert pool.queue(f"ClusterId == {later} && JobStatus == 2 && NumShadowStarts == 1", ["JobStatus"])
         assert admin.types(shown, "central"), "the order stands"
-    for line in away:
-        admin.types(line, "node1")
+    _take_away(admin, away, later)
     left = pool.run(["sh", "-c", "find /usr /etc /var /run -xdev -name '*drainwise*' -not -path '*/log/*'"]).stdout
     noted = {"deb": [], "rpm": ["/var/lib/drainwise"]}[admin.kind]
-    assert sorted(left.split()) == ["/etc/condor/tokens.d/drainwise", "/usr/local/lib/drainwise", *noted], "the site's"
+    sites = ["/etc/condor/tokens.d/drainwise", "/usr/local/lib/drainwise"]
+    assert sorted(left.split()) == ["/etc/condor/config.d/51-drainwise-after-removal.conf", *sites, *noted]
     assert pool.run(["sh", "-c", "condor_config_val STARTD_CRON_JOBLIST || true"], node="node1").stdout == before
     last = pool.submit(scripted("echo done", "node1", cores=1), user="bob")
     pool.wait_for(lambda: pool.history(f"ClusterId == {last}", ["ExitCode"]), WAIT_SECS, "a job without drainwise")
+
+
+def _take_away(admin: Admin, lines: list[str], ordered: int) -> None:
+    """By another value and by the page's lines, of which neither one nor a later reconfig ends the ordered pilot."""
+    admin.types("echo 'DRAINWISE_ENABLED = False' > /etc/condor/config.d/40-drainwise-enabled.conf", "node1")
+    admin.pool.reconfigure("node1")
+    for line in lines:
+        print(admin.types(line, "node1"))
+    admin.pool.reconfigure("node1")
+    endless = 'Activity == "Retiring" && PilotReclaimOrders is undefined && RetirementTimeRemaining > 300000000'
+    admin.pool.wait_for(lambda: admin.pool.slots(endless, ["Name"]), WAIT_SECS, "the slot that goes on")
+    running = f"ClusterId == {ordered} && JobStatus == 2 && NumShadowStarts == 1"
+    assert admin.pool.queue(running, ["JobStatus"])
 
 
 def _upgrade(admin: Admin, lines: list[str], version: str) -> None:

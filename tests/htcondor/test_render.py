@@ -29,6 +29,7 @@ from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.htcondor.setup import render
 from drainwise.htcondor.setup.knobs import knobs
 from drainwise.htcondor.setup.render import ROLES, drop_in_path
+from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 from drainwise.node import settings as node_settings
 from drainwise.pilotad.attributes import ATTRIBUTES, HEARTBEAT, OBSERVATION, REPORTED_BY, STANDING
@@ -73,7 +74,9 @@ def test_the_drop_ins_come_last(role: str, site: SiteConfig) -> None:
     """A hook that a configuration names before it is there would stop every job on the node."""
     paths = [file.path for file in render.render(site, role)]
     drop_ins = [path for path in paths if path.startswith("/etc/condor/config.d/")]
-    assert drop_ins == paths[-len(drop_ins) :] == [drop_in_path(one) for one in (ROLES if role == "all" else [role])]
+    expected = [drop_in_path(one) for one in (ROLES if role == "all" else [role])]
+    before = [f"/etc/condor/config.d/{AFTER_REMOVAL}"] if role in {"execute", "all"} else []
+    assert drop_ins == paths[-len(drop_ins) :] == before + expected
     assert len(set(paths)) == len(paths)
 
 
@@ -146,7 +149,7 @@ def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
-    require_own_templates(render, "condor_config.d", 11, tmp_path)
+    require_own_templates(render, "condor_config.d", 12, tmp_path)
 
 
 # ---- the scripts on the node ----
@@ -371,6 +374,37 @@ def test_a_run_whose_order_was_withdrawn_retires_for_ever_unless_others_want_its
     ad = classad2.ClassAd({**SLOT, **wanted})
     ad["Result"] = classad2.ExprTree(answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"])
     assert ad.eval("Result") == value
+
+
+@pytest.mark.parametrize(
+    ("orders", "wanted", "value"),
+    [
+        (f"{JOB}@1795258515=0", {}, ENDLESS),
+        (f"{JOB}@1795258515=1795262515", {"Draining": False}, ENDLESS),
+        (f"a.b#1.0#1795258515@1795258515=0 {JOB}@1795258515=0 c#1.0#1795258515@1795258515=0", {}, ENDLESS),
+        (f"{JOB}@1795258515=0", {"Draining": True}, 600),
+        (f"{JOB}@1795258515=0", {"PreemptingUser": "bob@pool"}, 600),
+        (f"{JOB}@1795258515=0", {"MemoryExceeded": True}, 600),
+        (f"{JOB}@1795258515=0", {"JobStart": 1795258514}, 600),
+        (f"x{JOB}@1795258515=0", {}, 600),
+        ("", {}, 600),
+    ],
+)
+def test_after_the_removal_a_run_that_had_an_order_retires_for_ever_unless_others_want_its_slot(
+    orders: str, wanted: dict[str, object], value: int, answers: Callable[[str, Iterable[str]], dict[str, str]]
+) -> None:
+    """Its file alone is left; no name in it makes a job's id tell that job from others."""
+    own = "PREEMPT = MY.MemoryExceeded =?= true\nMAXJOBRETIREMENTTIME = 600\n"
+    left = (
+        text_of(SITE, "execute", AFTER_REMOVAL).replace("if defined DRAINWISE_RUN\nelse\n", "").replace("endif\n", "")
+    )
+    lines = f"{own}{left}" + (f"PILOT_RECLAIM = {orders}\n" if orders else "")
+    text = answers(lines, ["MAXJOBRETIREMENTTIME"])["maxjobretirementtime"]
+    assert len(text) < 60 or orders
+    ad = classad2.ClassAd({**SLOT, **wanted})
+    ad["Result"] = classad2.ExprTree(text)
+    assert ad.eval("Result") == value
+    assert not re.search("GlobalJobId|JobStart", re.sub('"[^"]*"', "", text))
 
 
 @pytest.mark.parametrize(
@@ -727,6 +761,7 @@ def test_a_tree_that_cannot_be_written_stays_as_it_was(tmp_path: Path, obstacle:
     write_tree(render.render(SITE, "execute"), str(tmp_path))
     drop = tmp_path / drop_in_path("execute").lstrip("/")
     drop.unlink()
+    (drop.parent / AFTER_REMOVAL).unlink()
     if obstacle.startswith("directory"):
         drop.mkdir()
     else:

@@ -8,7 +8,7 @@ import pytest
 
 from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import STUB, signed, sparing_edited
-from drainwise.install.removal import in_force, removal_of
+from drainwise.install.removal import AFTER_REMOVAL, in_force, removal_of
 from drainwise.install.rendered_tree import RenderedFile, write_tree
 
 PROLOG = RenderedFile("/etc/slurm/prolog.d/50-drainwise", "#!/bin/sh\n# rendered from the defaults.\nexit 0\n", 0o755)
@@ -45,6 +45,17 @@ def test_a_named_program_becomes_a_stub(tmp_path: Path, live: str) -> None:
 def test_settings_that_are_named_need_no_stub(tmp_path: Path) -> None:
     place(tmp_path, SETTINGS)
     assert removal_of(FILES, f"# {SETTINGS.path}", str(tmp_path)).unlinked == (SETTINGS.path,)
+
+
+@pytest.mark.parametrize("has_orders", [True, False])
+def test_what_jobs_need_stays_where_the_node_may_have_had_orders(tmp_path: Path, has_orders: bool) -> None:
+    """Edited or not; elsewhere it goes like the others."""
+    stays = RenderedFile(f"/etc/condor/config.d/{AFTER_REMOVAL}", "# rendered from the defaults.\nA = 1\n")
+    place(tmp_path, SETTINGS, stays)
+    removal = removal_of((SETTINGS, stays), "", str(tmp_path), has_orders)
+    assert removal.needed == ((stays.path,) if has_orders else ())
+    assert removal.unlinked == ((SETTINGS.path,) if has_orders else (stays.path, SETTINGS.path))
+    assert not removal.edited and not removal.stubs
 
 
 def test_edited_files_stay(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from drainwise.install.defaults import not_yet_in_force, without_the_sites
 from drainwise.install.edited_files import said_of, sparing_edited
 from drainwise.install.package import command_text, put_in_place, take_away
 from drainwise.install.prolog_scripts import PLACE, prolog_scripts
-from drainwise.install.removal import live_configuration, removal_of
+from drainwise.install.removal import live_configuration, may_have_orders, removal_of
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
 LIBRARY, COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
@@ -45,11 +45,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--command", metavar="FILE", dest="program", default=COMMAND, help="default: %(default)s")
     text = f"put the prologs and epilogs for LSF, PBS, Torque, Grid Engine and Flux into {PLACE}, too"
     parser.add_argument("--prologs", action="store_true", help=text)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Install, last what the batch system reads, or remove; the exit code: 1 where something that stands was kept."""
+    """Install, last what the batch system reads, or remove; the exit code: 1 where something that stands was kept.
+
+    Raises SystemExit where nothing is named that is to be installed.
+    """
+    if not (args.tree or args.defaults or args.remove or args.prologs or args.library):
+        args.refuse("name what to put in place: --tree DIR, --prologs, or --library DIR for the package alone")
     files = () if args.tree is None else read_tree(args.tree)
     defaults = () if args.defaults is None else read_tree(args.defaults)
     named = places_in(files)
@@ -79,7 +84,7 @@ def _of_package(files: Sequence[RenderedFile]) -> list[RenderedFile]:
 
 
 def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespace) -> int:
-    removal = removal_of(files, live_configuration(), "/")
+    removal = removal_of(files, live_configuration(), "/", may_have_orders())
     write_tree(removal.stubs, "/")
     for path in removal.unlinked:
         os.unlink(path)
@@ -87,6 +92,9 @@ def _remove(files: Sequence[RenderedFile], library: str, args: argparse.Namespac
     for stub in removal.stubs:
         said = "the batch system's configuration names it, so it stays and does nothing"
         print(f"drainwise: {stub.path}: {said}: take it out there, and repeat this", file=sys.stderr)
+    for path in removal.needed:
+        until = "delete it when the startd has started anew (the next reboot, say), and not before"
+        print(f"drainwise: {path}: stays: without it jobs here that had an order are evicted: {until}", file=sys.stderr)
     for path in removal.edited:
         print(f"drainwise: {path}: was edited by hand: it is kept", file=sys.stderr)
     if not args.files_only:

@@ -19,8 +19,12 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.install.edited_files import STUB, is_edited, text_of
 from drainwise.install.rendered_tree import RenderedFile
 
+AFTER_REMOVAL = "51-drainwise-after-removal.conf"
+"""By this file of HTCondor's configuration the pilots of a node that has had orders go on when all else has gone."""
+
 _FILES = ("/etc/slurm*/*.conf", "/etc/condor/condor_config*", "/etc/condor/config.d/*", "/usr/share/condor/config.d/*")
 _COMMANDS = (("/usr/bin/scontrol", "show", "config"), ("/usr/bin/condor_config_val", "-dump"))
+_ORDERS = ("/usr/bin/condor_config_val", "-startd", "PILOT_RECLAIM")
 _TIME_LIMIT = 10  # seconds for a command
 _LONGEST = 1 << 20  # bytes of a file
 _WORDS = re.compile(r"/[^\s,;\"'=]+")
@@ -30,24 +34,32 @@ _INCLUDES = re.compile(rf"^\s*include\s+(\S*/)?{re.escape(_FRAGMENT)}\s*$", re.I
 
 @dataclass(frozen=True)
 class RemovalPlan:
-    """What to do with the files of a tree: paths to unlink, programs that become stubs, edited files that stay."""
+    """What to do with the files of a tree: paths to unlink, programs that become stubs, files that stay.
+
+    edited: by a person. needed: by jobs that run.
+    """
 
     unlinked: tuple[str, ...]
     stubs: tuple[RenderedFile, ...]
     edited: tuple[str, ...]
+    needed: tuple[str, ...]
 
 
-def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPlan:
+def removal_of(files: Iterable[RenderedFile], live: str, root: str, has_orders: bool = False) -> RemovalPlan:
     """Decide what becomes of each file below `root`, last first of the order of installation.
 
     live: all text of the batch systems' configuration; a program that a path or a pattern there names becomes a stub. A
-    program that is a stub already, and is not named any more, goes. Raises UsageError for what cannot be read.
+    program that is a stub already, and is not named any more, goes. has_orders: whether the node may have had some, by
+    `may_have_orders`. Raises UsageError for what cannot be read.
     """
     words = paths_in(live)
-    unlinked, stubs, edited = [], [], []
+    unlinked, stubs, edited, needed = [], [], [], []
     for file in reversed(tuple(files)):
         place = os.path.join(root, file.path.lstrip("/"))
         if not os.path.lexists(place):
+            continue
+        if has_orders and os.path.basename(file.path) == AFTER_REMOVAL:
+            needed.append(file.path)
             continue
         text = text_of(place) if os.path.isfile(place) else None
         if file.mode & 0o111 and takers_of(file.path, words):
@@ -56,7 +68,15 @@ def removal_of(files: Iterable[RenderedFile], live: str, root: str) -> RemovalPl
             edited.append(file.path)
         else:
             unlinked.append(file.path)
-    return RemovalPlan(tuple(unlinked), tuple(stubs), tuple(edited))
+    return RemovalPlan(tuple(unlinked), tuple(stubs), tuple(edited), tuple(needed))
+
+
+def may_have_orders() -> bool:
+    """Return whether the startd of this machine may have had orders since its start: it alone can deny that."""
+    try:
+        return Running(_ORDERS, os.environ, _TIME_LIMIT).answer().text.strip() != "Not defined"
+    except PoolUnreachable:  # it does not answer, or HTCondor is not here
+        return os.path.exists(_ORDERS[0])
 
 
 def paths_in(live: str) -> set[str]:

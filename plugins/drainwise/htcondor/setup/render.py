@@ -8,6 +8,7 @@ from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import drain_price_expression
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.install.features_unit import features_unit
+from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile
 from drainwise.install.templates import Renderer, agent_unit
 from drainwise.install.templates import template_dir as siteconfig_template_dir
@@ -62,6 +63,9 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         files += [RenderedFile(f"{settings_dir}/{name}", render_text(name)) for name in names]
     if "central" in roles and site.agent.condor_master == "no":
         files.append(agent_unit(site, "htcondor", "condor.service"))
+    if "execute" in roles:
+        text = render_text(f"{AFTER_REMOVAL}.j2", endless_retirement=str(ENDLESS))
+        files.append(RenderedFile(f"{_CONFIG_DIR}/{AFTER_REMOVAL}", text))
     for one in roles:
         path = drop_in_path(one)
         more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": os.path.basename(path)}
