@@ -213,7 +213,7 @@ def test_what_alice_cannot_read_is_said_in_one_line_of_the_log(installed: Instal
     os.chmod(f"{node.root}/dev/log", 0o666)
     log.settimeout(10)
     os.chmod(f"{node.root}{LIBRARY}", 0o700)
-    line = f"uid {node.uid('alice')} cannot read {LIBRARY}/drainwise: run `drainwise install` here"
+    line = f"uid {node.uid('alice')} cannot read {LIBRARY}/drainwise: run `drainwise install --library {LIBRARY}` here"
     printed, said = condor_hook(node)
     assert printed == "" and said.count("\n") == 1 and line in said
     assert f"prepare-hook does nothing: {line}" in log.recv(1000).decode()

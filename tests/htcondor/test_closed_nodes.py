@@ -52,7 +52,7 @@ def test_each_node_is_counted_once_and_some_are_named() -> None:
     """Slots of one node are one node."""
     slots = [closed(f"n{number}") for number in range(7) for _ in range(3)]
     [notice] = closed_notices([*slots, closed("open", since=START)])
-    assert notice.startswith("7 nodes take no orders until the startd is restarted: condor_restart -peaceful -startd")
+    assert notice.startswith("7 nodes take no orders until the startd is restarted: the next reboot will do.")
     assert notice.endswith("(n0, n1, n2, n3, n4 and 2 more)")
 
 

@@ -215,7 +215,7 @@ def with_facts(**facts: object) -> Startd:
         pytest.param({"retirement": "MaxJobRetirementTime = 0"}, ActionRefused, "at once", id="at once"),
         pytest.param({"retirement": ""}, ActionRefused, "install the drop-in", id="no drop-in"),
         pytest.param({"faults": {"write": "no"}, "allowed": False}, RightsRefused, "ALLOW_ADMIN", id="no rights"),
-        pytest.param({"faults": {"write": "no"}}, RightsRefused, "restart the startd", id="not enabled"),
+        pytest.param({"faults": {"write": "no"}}, RightsRefused, "next reboot will do", id="not enabled"),
         pytest.param({"dies": "write"}, PoolUnreachable, "does not answer", id="dies"),
         pytest.param({"faults": {"reconfig": "no"}}, OrderUnanswered, "and not the reconfig", id="no reconfig"),
     ],

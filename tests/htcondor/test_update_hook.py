@@ -70,9 +70,23 @@ def test_an_order_that_was_withdrawn_says_nothing(activity: str, left: int, dead
     slot = {**RUNNING, "Activity": activity, "RetirementTimeRemaining": left}
     assert slot_deadline({**slot, "PilotReclaimOrders": orders}, NOW) == deadline
     assert job_deadline({**slot, "PilotReclaimOrders": orders}, SiteAd(True, NOW + 600), NOW) == deadline
-    assert slot_deadline({**slot, "Activity": "Retiring", "RetirementTimeRemaining": ENDLESS - 5000}, NOW) == (
-        NOW + ENDLESS - 5000
-    ), "an endless retirement of the site's own is none of ours"
+
+
+@pytest.mark.parametrize("left", [ENDLESS - 5000, 2**31 - 5001])
+@pytest.mark.parametrize("said", [None, NOW + 600])
+def test_a_retirement_without_an_end_is_no_deadline(left: int, said: int | None) -> None:
+    """A startd that waits for its last job (condor_restart -peaceful) retires its slots for 68 years.
+
+    An order that its pilot knows of stands meanwhile; nobody is told of one then, as its list is what users may set.
+    """
+    orders = f"central#7.0#1795240000@1795241000={NOW + 600}"
+    slot = {**RUNNING, "Activity": "Retiring", "RetirementTimeRemaining": left}
+    assert slot_deadline(slot, NOW) is None
+    notice = None if said is None else SiteAd(True, said)
+    assert job_deadline(slot, notice, NOW) is None
+    assert job_deadline({**slot, "PilotReclaimOrders": orders}, notice, NOW) == said
+    assert job_deadline({**slot, "PilotReclaimOrders": orders}, SiteAd(True, NOW + 601), NOW) is None
+    assert job_deadline({**slot, "PilotReclaimOrders": orders}, SiteAd(False, NOW + 600), NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from drainwise.facts.errors import FeatureError
 from drainwise.features.facts import HostFacts, JobFacts
 from drainwise.node.job_features import make_features
-from drainwise.node.site_notice import give_notice, site_notice
+from drainwise.node.site_notice import give_notice, shutdown_values, site_notice
 from drainwise.pilot.decide.lease import Lease
 from drainwise.pilot.decide.orders import SiteOrders, orders_from
 from drainwise.pilot.decide.settings import PilotSettings
@@ -193,3 +193,12 @@ def test_of_two_words_that_mix_the_pilot_makes_one_of_them_and_no_earlier_deadli
     assert (between.leave, between.draining) in {(one.leave, one.draining) for one in (before, after)}
     assert before.deadline is not None and between.deadline is not None and after.deadline is not None
     assert min(before.deadline, after.deadline) <= between.deadline <= max(before.deadline, after.deadline)
+
+
+@given(st.integers(0, 2**31), st.sampled_from([None, 600]))
+def test_nobody_is_told_of_a_deadline_years_ahead(ahead: int, planned: int | None) -> None:
+    """It is none: what HTCondor says of a startd that waits for its last job, Slurm of a lease without an end."""
+    is_none, shutdown = ahead >= 365 * 86400, None if planned is None else NOW + planned
+    without = (site_notice(None, shutdown, NOW), shutdown_values(None, shutdown, NOW))
+    told = (site_notice(NOW + ahead, shutdown, NOW), shutdown_values(NOW + ahead, shutdown, NOW))
+    assert (told == without) is is_none

@@ -15,7 +15,7 @@ TOPICS = ("role", "installed", "rendered", "in force", "running", "allowed", "fr
 _DAY, _HOUR, _MINUTE = 86400, 3600, 60
 _SHOWN = 3
 _NODE_ROLES = frozenset({"execute", "node"})
-_INSTALL = "scripts/package deb   (docs/install.md), or: drainwise install"
+_INSTALL = "scripts/package deb   (docs/install.md), or: drainwise install --library /usr/share/drainwise"
 _NOTHING = "nothing to mend here"
 
 

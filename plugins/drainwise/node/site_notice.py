@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from drainwise.features.facts import Values
     from drainwise.pilotad.partial_return import Acknowledgement, PartialReturn
 
+_FARTHEST = 365 * 86400  # seconds ahead: Slurm gives a lease without end a year; what is so far is no deadline
+
+
+def is_far(deadline: int | None, now: int) -> bool:
+    """Decide whether a deadline is so far ahead of `now` (UNIX s) that it is none: no pilot is told of it."""
+    return deadline is not None and deadline - now >= _FARTHEST
+
 
 def exists(path: str) -> bool:
     """Decide whether anything stands at `path`, no link followed."""
@@ -48,6 +55,7 @@ def site_notice(
     """Return the content of `.site.ad`; None when there must not be one. Parameters as for `give_notice`. Pure."""
     if not client.site_ad:
         return None
+    deadline = None if is_far(deadline, now) else deadline
     overdue = deadline is not None and deadline <= now
     lease_end = deadline if overdue else earlier_deadline(planned, deadline, now)
     if lease_end is None and part is None and answer is None:
@@ -61,7 +69,8 @@ def shutdown_values(
     """Return the machine's and the job's shutdown key as the client is to see them. Pure; see `give_notice`."""
     if not client.shutdown_files:
         return deadline_values(None, None, now)
-    return deadline_values(planned, None if deadline is None else deadline + client.shown_later, now)
+    shown = None if deadline is None or is_far(deadline, now) else deadline + client.shown_later
+    return deadline_values(planned, shown, now)
 
 
 def write_shutdown_files(

@@ -16,7 +16,7 @@ from drainwise.facts.clients import PAPER
 from drainwise.features import planned_shutdown
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.next_hook import run_before
-from drainwise.htcondor.node.order_list import WITHDRAWN, deadline_of, is_endless
+from drainwise.htcondor.node.order_list import deadline_of, is_endless
 from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
@@ -53,16 +53,17 @@ def slot_deadline(slot: dict[str, Literal], now: int) -> int | None:
     """Return when this slot must be empty, UNIX seconds; None without an order, drain or preemption.
 
     A slot that retires (ordered by the reclaim agent, drained by the admin, preempted by the negotiator) has what is
-    left of its retirement; one that is being vacated has no time left. One that retires only because of an order that
-    was withdrawn is left alone. The list of orders only says the deadline to the second: it is an attribute, which
-    whoever has WRITE at the startd can set, while Activity and RetirementTimeRemaining are always the startd's own.
+    left of its retirement; one that is being vacated has no time left. One that retires without an end is left alone:
+    its order was withdrawn, or its startd waits for its last job (condor_restart -peaceful). The list of orders only
+    says the deadline to the second: it is an attribute, which whoever has WRITE at the startd can set, while Activity
+    and RetirementTimeRemaining are always the startd's own.
     """
     if string(slot, "State") == "Preempting":
         return now
     if string(slot, "Activity") != "Retiring":
         return None
     ordered, left = ordered_deadline(slot), whole(slot, "RetirementTimeRemaining")
-    if ordered == WITHDRAWN and is_endless(left):
+    if is_endless(left):
         return None
     seen = whole(slot, "MyCurrentTime")
     end = now if left is None else min(seen or now, now) + left
@@ -72,12 +73,14 @@ def slot_deadline(slot: dict[str, Literal], now: int) -> int | None:
 def job_deadline(slot: dict[str, Literal], notice: SiteAd | None, now: int) -> int | None:
     """Return the job's deadline by the slot's ad; the one published before where only the ad's age differs.
 
-    While the slot's ad is missing (not written yet) or broken, the notice stands.
+    While the slot's ad is missing (not written yet) or broken, the notice stands; so it does as long as its order.
     """
     said = notice.payload_deadline if notice else None
     if not string(slot, "State") or not string(slot, "Activity"):
         return said if notice and notice.vacate_desired else None
     deadline = slot_deadline(slot, now)
+    if deadline is None and notice and notice.vacate_desired and said == ordered_deadline(slot):
+        return said
     if deadline is not None and said is not None and abs(deadline - said) <= JITTER:
         return said
     return deadline

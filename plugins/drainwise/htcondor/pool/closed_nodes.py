@@ -21,8 +21,8 @@ NOT_IN_FORCE = "on its node ENABLE_RUNTIME_CONFIG or the job hooks of drainwise 
 
 _DONE_BY: Mapping[str, str] = {
     RESTART: (
-        "until the startd is restarted: condor_restart -peaceful -startd on the node lets its jobs end first; any"
-        " other restart evicts them"
+        "until the startd is restarted: the next reboot will do. condor_restart -peaceful -startd takes no job on the"
+        " node until its last one has ended: one node after the other. Any other restart evicts them"
     ),
     NOT_IN_FORCE: (
         "since ENABLE_RUNTIME_CONFIG or the job hooks of drainwise are not in force there: drainwise check htcondor"

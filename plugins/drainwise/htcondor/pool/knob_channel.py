@@ -139,6 +139,6 @@ def _why_refused(address: str, knob: str) -> str:
     if enabled.strip().casefold() not in {"true", "t", "yes", "1"}:
         return "ENABLE_RUNTIME_CONFIG is not true there: install the drop-in of drainwise, last"
     return (
-        "ENABLE_RUNTIME_CONFIG was not yet true when its startd started: restart the startd when the node is next"
-        " empty (condor_restart -peaceful -startd); with jobs on it, any other restart evicts them"
+        "ENABLE_RUNTIME_CONFIG was not yet true when its startd started: the node's next reboot will do; condor_restart"
+        " -peaceful -startd takes no job there until the last one has ended, any other restart evicts them"
     )

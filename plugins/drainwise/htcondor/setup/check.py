@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from drainwise.htcondor.node import CRON_HEARTBEAT
 from drainwise.htcondor.setup.check_facts import DaemonFacts, FileFacts, PoolFacts, SlotFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs, judge_daemon
+from drainwise.htcondor.setup.check_orders import restart_line
 from drainwise.htcondor.setup.knobs import words
 from drainwise.htcondor.setup.render import ROLES, drop_in_path, hooks_path
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
@@ -133,7 +134,7 @@ def judge_closed(slots: Sequence[SlotFacts], named: Collection[str]) -> Iterator
             elif slot.startd_started < slot.orders_since:
                 closed[slot.machine] = (
                     "the agent asks nobody here: the startd has not been started since orders were configured",
-                    "condor_restart -startd -peaceful NODE   (for each of them)",
+                    restart_line("NODE"),
                 )
     for machine, (why, line) in sorted(closed.items()):
         yield Finding(MISSING, machine, what, why, line)
@@ -179,5 +180,5 @@ def _not_restarted(file: FileFacts, facts: PoolFacts) -> Iterator[Finding]:
     started = [slot.startd_started for slot in facts.slots if slot.machine == facts.local_machine]
     if started and not file.fault and file.modified > min(started):
         why = f"the startd is older than {file.path}, and this takes effect only when it starts"
-        line = f"condor_restart -startd -peaceful {facts.local_machine}"
+        line = restart_line(facts.local_machine)
         yield Finding(MISSING, facts.local_machine, "ENABLE_RUNTIME_CONFIG", why, line)

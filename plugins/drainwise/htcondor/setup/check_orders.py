@@ -11,6 +11,14 @@ from drainwise.siteconfig import SiteConfig
 
 _LISTS = ("ALLOW_{}_STARTD", "STARTD.ALLOW_{}", "ALLOW_{}")  # the first one that is set counts
 
+RESTARTS = "The next reboot will do; -peaceful waits for the end of all jobs there and takes none meanwhile"
+"""What the two ways to mend it do to a node."""
+
+
+def restart_line(node: str) -> str:
+    """Return the line by which the startd of a node takes orders."""
+    return f"condor_restart -startd -peaceful {node}   (one node after the other, or each node's next reboot)"
+
 
 def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     """Judge whether this startd would take an order of the caller, and what must be done where it would not."""
@@ -35,9 +43,9 @@ def judge_orders(daemon: DaemonFacts, _: SiteConfig) -> Iterator[Finding]:
     elif trial.taken is False and daemon.knobs.get("enable_runtime_config", "").strip().casefold() == "true":
         why = (
             "the startd has not been started since ENABLE_RUNTIME_CONFIG is set, which counts from its start: it"
-            " refuses every order. -peaceful lets the jobs there end first; without it they are killed"
+            f" refuses every order. {RESTARTS}; without -peaceful they are killed"
         )
-        yield Finding(MISSING, machine, what, why, "condor_restart -startd -peaceful NODE   (for each of them)", who)
+        yield Finding(MISSING, machine, what, why, restart_line("NODE"), who)
     elif trial.taken is not False:  # else a knob of the drop-in is not in force, which has a line of its own
         why = "it takes orders of the caller" if trial.taken else "it gives the caller the level ADMINISTRATOR"
         if trial.beside:
