@@ -30,7 +30,7 @@ LOOKS_AT = {
     "tests/daemons/test_condor_pool.py": ("scripts/real_daemons", "scripts/condor_pool"),
     "tests/daemons/test_slurm_cluster.py": ("scripts/real_daemons", "scripts/slurm_cluster"),
     "tests/monitoring/test_rules.py": ("monitoring", "scripts/clean_machine", "tests/monitoring"),
-    "tests/test_suite.py": ("scripts/test", "tests/conftest.py", "tests/support/failure_reasons.py"),
+    "tests/test_suite.py": ("pyproject.toml", "scripts/test", "tests/conftest.py", "tests/support/failure_reasons.py"),
 }
 """Tests that look at nothing but these files: a submission runs them where one of the files has changed since."""
 
