@@ -47,7 +47,8 @@ def test_a_node_that_closes_is_left_by_all_its_pilots_at_that_time() -> None:
     assert ordered(plan) == runs(1, 2)
     assert {order.deadline for order in plan.orders} == {SOON}
     assert {order.request for order in plan.orders} == {"r1"}
-    assert all("new disks" in order.reason for order in plan.orders)
+    for order in plan.orders:
+        assert order.reason.startswith(f"n1 closes at {clock(SOON)} (request r1: ") and "new disks" in order.reason
     assert "2 pilots with 16 cores for r1" in plan.summary
 
 
