@@ -25,9 +25,9 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs other users"),
 ]
 
-ALICE, BOB = 54331, 54332
-"""Users of this file alone: an agent looks through the processes of the whole machine, and another test's agent would
-take these startds for those of its own job 17 of the same user."""
+ALICE, BOB = 1_000_000 + 2 * os.getpid(), 1_000_001 + 2 * os.getpid()
+"""Users that no other test process has: an agent looks through the processes of the whole machine, and would take the
+startds of a test beside it for those of its own job 17 of the same user."""
 
 
 class Glideins:
