@@ -487,6 +487,7 @@ def test_slurm_itself_ends_who_stays_past_the_deadline(slurm: SlurmCluster) -> N
     """Nobody of ours is needed; a pilot that ignores SIGTERM is gone too, and the reason outlives it."""
     pool = pool_of(slurm)
     job, other = start(slurm, "alice", script=STUBBORN), start(slurm, "alice")
+    slurm.wait_for(lambda: slurm.accounting(job.id, "State"), 30, "the record that an order is noted in")
     pool.give_order(pilot(pool, job), now() + 5, "test")
     slurm.wait_for(lambda: slurm.job(job.id).state == "TIMEOUT", 60, "the end of the lease")
     assert slurm.job(other.id).state == "RUNNING"

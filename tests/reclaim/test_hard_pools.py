@@ -36,7 +36,9 @@ def least(pool: Pool, total: int) -> float:
 
 
 @pytest.mark.daemons  # large pools take their time
-@pytest.mark.parametrize("name", hard_pools.KINDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.in_turn("hard pools", name)) for name in hard_pools.KINDS]
+)
 def test_no_sizes_make_the_choice_take_for_ever(name: str) -> None:
     """100,000 pilots: the exact total (the benchmark holds the choice to two seconds)."""
     sizes, waste = hard_pools.pool(name)
