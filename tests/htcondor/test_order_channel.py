@@ -394,11 +394,12 @@ def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(pool: Pool) 
 ROOM = KeptRoom("slot1@n1", NODE, 2, DEADLINE, Amounts(8, 1000), Amounts(16, 2000))
 
 
-def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool) -> None:
-    startd = Startd()
+def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool, mocker: MockerFixture) -> None:
+    startd, rights = Startd(), mocker.spy(order_channel, "rights_at")
     startd.slot["Name"] = ROOM.place
     pool(startd)
     keep_room(ROOM)
+    rights.assert_called_once_with(f"<{NODE}>")  # from there on root shows tokens that the startd takes
     written = startd.knobs["PILOT_RECLAIM_ROOM"]
     assert "slot1@n1=" in written and written.endswith(f":{DEADLINE}:8:1000:0:16:2000:0")
     startd.faults["write"] = "it is there already"

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from drainwise.facts.errors import PoolError
 from drainwise.features.facts import HostFacts
 from drainwise.local import control
 from drainwise.local.daemon_store import DaemonStore
-from drainwise.local.job import RUNNING, AccountQuota, JobRequest, LocalNode
+from drainwise.local.job import RUNNING, WAITING, AccountQuota, JobRequest, LocalJob, LocalNode
 from drainwise.local.lease.end import kill
 from drainwise.local.lease.start import LeaseRequest, start_lease
 from drainwise.local.leases import DaemonSettings, Leases
@@ -26,8 +27,23 @@ from drainwise.node.settings import NodeSettings
 from drainwise.node.settings_file import SettingsFile
 
 
-def test_a_lease_whose_daemon_ended_right_after_its_start_is_found_again(tmp_path: Path) -> None:
-    """Nothing was written down but that it begins; it is the job's lease from then on, and no second one is made."""
+@dataclasses.dataclass
+class Begun:
+    """A state in which job 1 is to start and a daemon has ended since, and the leases of the next one."""
+
+    store: DaemonStore
+    job: LocalJob
+    leases: Leases
+    said: list[str]
+
+    @property
+    def directory(self) -> str:
+        """Of the job's lease."""
+        return self.store.lease_directory(self.job.run)
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[Begun]:
     tmp_path.chmod(0o700)
     said: list[str] = []
     with DaemonStore(str(tmp_path), create=True) as store, closing(Sleeper(str(tmp_path))) as sleeper:
@@ -36,22 +52,32 @@ def test_a_lease_whose_daemon_ended_right_after_its_start_is_found_again(tmp_pat
         store.submit(JobRequest("alice", "al", 8, ("pilot",), 3600), time.time())
         job = store.begin_start(1, "node1", int(time.time()))
         assert job is not None
-        directory = store.lease_directory(job.run)
-        os.mkdir(os.path.dirname(directory), 0o700)
-        host = HostFacts(total_cpu=8, jobslots=8, phys_cores=8, log_cores=0)
-        asked = LeaseRequest("1", 8, ("/bin/sleep", "60"), 3600, {})
-        supervisor = start_lease(directory, asked, host, None, job.started, 1.0)
-        try:
-            leases = Leases(
-                store, sleeper, DaemonSettings(), SettingsFile(f"{tmp_path}/none", NodeSettings({})), said.append
-            )
-            assert leases.settle(job, time.time())
-            [found] = store.live()
-            assert (found.state, found.supervisor) == (RUNNING, supervisor)
-            assert leases.settle(found, time.time())
-            assert said == ["job 1 found again on node1"]
-        finally:
-            assert kill(supervisor, directory)
+        os.mkdir(os.path.dirname(store.lease_directory(job.run)), 0o700)
+        file = SettingsFile(f"{tmp_path}/none", NodeSettings({}))
+        yield Begun(store, job, Leases(store, sleeper, DaemonSettings(), file, said.append), said)
+
+
+def test_a_lease_whose_daemon_ended_right_after_its_start_is_found_again(begun: Begun) -> None:
+    """Nothing was written down but that it begins; it is the job's lease from then on, and no second one is made."""
+    host = HostFacts(total_cpu=8, jobslots=8, phys_cores=8, log_cores=0)
+    asked = LeaseRequest("1", 8, ("/bin/sleep", "60"), 3600, {})
+    supervisor = start_lease(begun.directory, asked, host, None, begun.job.started, 1.0)
+    try:
+        assert begun.leases.settle(begun.job, time.time())
+        [found] = begun.store.live()
+        assert (found.state, found.supervisor) == (RUNNING, supervisor)
+        assert begun.leases.settle(found, time.time())
+        assert begun.said == ["job 1 found again on node1"]
+    finally:
+        assert kill(supervisor, begun.directory)
+
+
+def test_a_start_that_made_no_lease_is_put_back(begun: Begun) -> None:
+    """The job waits again, and no lease can come to be from it any more."""
+    assert not begun.leases.settle(begun.job, time.time())
+    [found] = begun.store.jobs()
+    assert (found.state, begun.said) == (WAITING, ["job 1 not started: its start was interrupted"])
+    assert not os.path.exists(begun.directory)
 
 
 def test_a_daemon_in_the_background_has_the_settings_and_nodes_that_it_was_given(
