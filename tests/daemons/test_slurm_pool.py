@@ -84,9 +84,11 @@ def now() -> int:
 
 
 def start(cluster: SlurmCluster, user: str, *options: str, script: str = SLEEP) -> Job:
-    """A job that runs."""
+    """A job that runs, and that the accounting knows where there is one: an order waits so long to be noted there."""
     number = cluster.submit(script, user, options)
     cluster.wait_for(lambda: cluster.job(number).state == "RUNNING", 30, f"job {number} to run")
+    if cluster.is_running("slurmdbd"):
+        cluster.wait_for(lambda: cluster.accounting(number, "State"), 30, f"the record of job {number}")
     return cluster.job(number)
 
 
@@ -487,7 +489,6 @@ def test_slurm_itself_ends_who_stays_past_the_deadline(slurm: SlurmCluster) -> N
     """Nobody of ours is needed; a pilot that ignores SIGTERM is gone too, and the reason outlives it."""
     pool = pool_of(slurm)
     job, other = start(slurm, "alice", script=STUBBORN), start(slurm, "alice")
-    slurm.wait_for(lambda: slurm.accounting(job.id, "State"), 30, "the record that an order is noted in")
     pool.give_order(pilot(pool, job), now() + 5, "test")
     slurm.wait_for(lambda: slurm.job(job.id).state == "TIMEOUT", 60, "the end of the lease")
     assert slurm.job(other.id).state == "RUNNING"
