@@ -396,7 +396,8 @@ def test_a_run_that_left_by_itself_was_not_vacated(pool: CondorPool) -> None:
     outcome, _ = withdraw_order(pool, slot, identity="alice@pool.test")
     assert outcome == "RightsRefused"
     assert deadlines(pool) == {slot: deadline}
-    found = pool.wait_for(lambda: endings(pool, run), 90, "its ending")
+    pool.wait_for(lambda: run not in runs(pool).values(), 90, "its end")
+    found = pool.wait_for(lambda: endings(pool, run), 20, "the record of it")  # a program of a fifth of a second
     ended, vacated, *_ = found[run]
     assert isinstance(ended, int)
     assert 50 <= ended - int(run.rpartition("@")[2]) <= 90

@@ -84,9 +84,11 @@ def now() -> int:
 
 
 def start(cluster: SlurmCluster, user: str, *options: str, script: str = SLEEP) -> Job:
-    """A job that runs."""
+    """A job that runs, and that the accounting knows where there is one: an order waits so long to be noted there."""
     number = cluster.submit(script, user, options)
     cluster.wait_for(lambda: cluster.job(number).state == "RUNNING", 30, f"job {number} to run")
+    if cluster.is_running("slurmdbd"):
+        cluster.wait_for(lambda: cluster.accounting(number, "State"), 30, f"the record of job {number}")
     return cluster.job(number)
 
 

@@ -25,6 +25,7 @@ from drainwise.htcondor.knobs.orders import KNOB, OrderEntry
 from drainwise.htcondor.node import ORDERS, SECOND_SLOT, WITHDRAWN_SHOWN, WITHDRAWN_SHOWN_BEFORE
 from drainwise.htcondor.node.order_list import ENDLESS, WITHDRAWN, deadline_of
 from drainwise.htcondor.pool import knob_channel, order_channel
+from drainwise.htcondor.pool.drain_channel import drain, end_drain
 from drainwise.htcondor.pool.order_channel import give_order, keep_room, knobs_of, withdraw_order
 from drainwise.htcondor.pool.part_channel import ask_for_part
 from drainwise.pilotad.partial_return import PartialReturn
@@ -170,6 +171,22 @@ def pool(mocker: MockerFixture) -> Pool:
                 raise htcondor2.HTCondorException("denied")
             return classad2.ClassAd({"MyRemoteUserName": "drainwise@pool"})
 
+        def told(startd: Any, location: Any) -> None:
+            startd.to = by_address[location["MyAddress"]]
+
+        def drain_jobs(startd: Any, drain_type: object, on_completion: object, **more: str) -> str:
+            assert (drain_type, on_completion) == (htcondor2.DrainType.Graceful, htcondor2.CompletionType.Nothing)
+            startd.to.answer("drain")
+            startd.to.slot |= {"Draining": True, "DrainReason": more["reason"]}
+            return "1"
+
+        def cancel(startd: Any, **_: object) -> None:
+            startd.to.answer("cancel")
+            startd.to.slot |= {"Draining": False}
+
+        mocker.patch.object(htcondor2.Startd, "__init__", autospec=True, side_effect=told, return_value=None)
+        mocker.patch.object(htcondor2.Startd, "drainJobs", autospec=True, side_effect=drain_jobs)
+        mocker.patch.object(htcondor2.Startd, "cancelDrainJobs", autospec=True, side_effect=cancel)
         mocker.patch("htcondor2.send_command", autospec=True, side_effect=command)
         mocker.patch("htcondor2.ping", autospec=True, side_effect=ping)
 
@@ -317,6 +334,16 @@ def test_a_withdrawn_order_stays_in_the_list_as_one(pool: Pool, facts: dict[str,
     assert (startd.slot[ORDERS], startd.reconfigs) == (f"{RUN}={WITHDRAWN}", 1)
 
 
+def test_a_withdrawal_ends_when_the_collector_shows_it(pool: Pool, mocker: MockerFixture) -> None:
+    """As an order does: the next snapshot had better know."""
+    startd = ordered(Activity="Retiring")
+    pool(startd)
+    shown = mocker.spy(order_channel, "await_collector")
+    list(give_order(ORDER, SLOT, NODE))
+    list(withdraw_order(RUN, SLOT, NODE))
+    assert [one.args[4](f"{RUN}={WITHDRAWN}") for one in shown.call_args_list] == [False, True]
+
+
 def test_a_job_that_allows_no_longer_retirement_has_its_order_again(pool: Pool) -> None:
     startd = ordered(Activity="Retiring", lets_go_on=False, RetirementTimeRemaining=3600)
     pool(startd)
@@ -367,11 +394,12 @@ def test_a_slot_that_has_gone_meanwhile_hides_no_other_nodes_orders(pool: Pool) 
 ROOM = KeptRoom("slot1@n1", NODE, 2, DEADLINE, Amounts(8, 1000), Amounts(16, 2000))
 
 
-def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool) -> None:
-    startd = Startd()
+def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool, mocker: MockerFixture) -> None:
+    startd, rights = Startd(), mocker.spy(order_channel, "rights_at")
     startd.slot["Name"] = ROOM.place
     pool(startd)
     keep_room(ROOM)
+    rights.assert_called_once_with(f"<{NODE}>")  # from there on root shows tokens that the startd takes
     written = startd.knobs["PILOT_RECLAIM_ROOM"]
     assert "slot1@n1=" in written and written.endswith(f":{DEADLINE}:8:1000:0:16:2000:0")
     startd.faults["write"] = "it is there already"
@@ -455,3 +483,41 @@ def test_a_run_that_has_ended_is_not_asked(pool: Pool) -> None:
     pool(with_facts(JobStart=START + 9))
     with pytest.raises(RunEnded):
         list(ask_for_part(RUN, WISH, SLOT, NODE))
+
+
+# ---- draining ----
+
+
+def test_a_node_is_drained_once_and_opened_again(pool: Pool) -> None:
+    pool(startd := Startd())
+    assert [drain(NODE, "drainwise-r1: new disks"), drain(NODE, "drainwise-r1: new disks")] == [True, False]
+    assert (startd.slot["Draining"], startd.slot["DrainReason"]) == (True, "drainwise-r1: new disks")
+    assert [end_drain(NODE), end_drain(NODE)] == [True, False]
+    assert startd.slot["Draining"] is False
+
+
+def test_a_drain_of_somebody_else_stays(pool: Pool) -> None:
+    pool(startd := with_facts(Draining=True, DrainReason="by hand"))
+    assert (drain(NODE, "drainwise-r1: new disks"), end_drain(NODE)) == (False, False)
+    assert (startd.slot["Draining"], startd.slot["DrainReason"]) == (True, "by hand")
+
+
+@pytest.mark.parametrize("opens", [False, True])
+@pytest.mark.parametrize(
+    ("facts", "fault", "said"),
+    [
+        pytest.param({"faults": {"drain": "busy", "cancel": "busy"}}, ActionRefused, "busy", id="refused"),
+        pytest.param({"allowed": False}, RightsRefused, "ALLOW_ADMINISTRATOR", id="no rights"),
+        pytest.param({"away": True}, PoolUnreachable, "timed out", id="away"),
+        pytest.param({"Machine": "n2"}, PoolUnreachable, "knows no startd on n1", id="gone"),
+    ],
+)
+def test_a_drain_that_cannot_be_says_why(
+    pool: Pool, opens: bool, facts: dict[str, object], fault: type[PoolError], said: str
+) -> None:
+    drained = {"Draining": True, "DrainReason": "drainwise-r1"} if opens else {}
+    pool(startd := with_facts(**drained, **facts))
+    with pytest.raises(PoolError, match=said) as raised:
+        end_drain(NODE) if opens else drain(NODE, "drainwise-r1: new disks")
+    assert type(raised.value) is fault
+    assert bool(startd.slot.get("Draining")) is opens

@@ -134,7 +134,7 @@ def test_half_of_the_cores_are_real_where_there_is_a_second_slot() -> None:
     assert (real_cores(ad(), 16), real_cores(ad(slot2_ChildCpus=None), 8), real_cores(ad(), None)) == (8, 8, None)
 
 
-SANDBOX = JobSandbox(3, 54321, "slot1_1@n1", JOB, 8, START)
+SANDBOX = JobSandbox(3, 54321, "slot1_1@n1", JOB, 8, START, 0)
 PART = ReturnedPart(5, 0, SINCE)
 
 
@@ -155,8 +155,8 @@ def test_whoever_broke_its_word_lends_nothing_any_more(tmp_path: Path) -> None:
     assert record.since(SANDBOX, SeenJob(1, over=2), SINCE) == SINCE
     record.remember()
     later = OwnersRecord(f"{tmp_path}/owners")
-    next_job = JobSandbox(4, 54321, "slot1_2@n1", "ce#8.0#1795250000", 8, START)
-    other = JobSandbox(4, 54322, "slot1_3@n1", "ce#9.0#1795250000", 8, START)
+    next_job = JobSandbox(4, 54321, "slot1_2@n1", "ce#8.0#1795250000", 8, START, 0)
+    other = JobSandbox(4, 54322, "slot1_3@n1", "ce#9.0#1795250000", 8, START, 0)
     assert (later.since(next_job, None, SINCE + 60), later.since(other, None, SINCE + 60)) == (SINCE, None)
     trusted = "\nPilotLendsNoMore = undefined"
     assert returned_by(PART, SANDBOX, None) == f'PilotReturnedBy = "{RUN}"{trusted}'
@@ -190,7 +190,7 @@ def test_who_states_more_in_use_than_works_has_returned_what_it_says(tmp_path: P
         returned_memory=900,
         returned_since=SINCE,
     )
-    sandbox = JobSandbox(os.open(tmp_path, os.O_RDONLY), 54321, SANDBOX.slot, JOB, 8, START)
+    sandbox = JobSandbox(os.open(tmp_path, os.O_RDONLY), 54321, SANDBOX.slot, JOB, 8, START, 0)
     mocker.patch.object(startd_cron, "_open_jobs", autospec=True, return_value=iter([sandbox]))
     mocker.patch.object(startd_cron, "read_report", autospec=True, return_value=(said, ""))
     owners, look = OwnersRecord(f"{tmp_path}/owners"), cast("ObservedSlots", Refuting())

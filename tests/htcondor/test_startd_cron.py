@@ -550,7 +550,7 @@ def test_any_report_becomes_one_sound_ad(report: PilotReport) -> None:
 
     An unprotected pilot's kill waste is cores × elapsed, its other metrics are unknown.
     """
-    job = JobSandbox(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW_HERE - 1000)
+    job = JobSandbox(-1, USER, f"slot1_1@{HOST}", "central#1.0#1", 8, NOW_HERE - 1000, 0)
     slot = {"Cpus": 8, "GlobalJobId": job.job, "JobStart": job.started, "PilotLeaseEnd": NOW_HERE + 9000}
     text = slot_ad(report_ad(report, job, NOW_HERE, 3600), job)
     ad = classad2.parseOne(text + "".join(f"{name} = {live}\n" for name, live in classad_expressions(3600).items()))

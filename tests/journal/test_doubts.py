@@ -129,5 +129,8 @@ def test_what_was_refused_ahead_of_the_clock_counts_from_now(outcome: str) -> No
     """HOSTILE 53: else a run, or a node, would be left alone for as long as the clock was ahead."""
     memory = remembering(*({**event, "only": FIRST.node} for event in orders(outcome=outcome, now=NOW + 31_000_000)))
     for now in (NOW, NOW + 600):
+        look(memory, now)
         history = memory.history(now, RULES)
+        memory.history(now - 60, RULES)
+        assert memory.history(now, RULES) == history, "asking changes nothing"
         assert {*history.failed.values(), *(one.time for one in history.nodes.values())} == {NOW}

@@ -14,6 +14,7 @@ from drainwise.local.daemon_lock import DaemonLock
 from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import AccountQuota, JobRequest, LocalNode
 from drainwise.local.pool import LocalPool
+from drainwise.pool.facts import Ending
 
 NOW = int(time.time())
 
@@ -54,6 +55,17 @@ def test_a_stuck_daemon_is_no_answer_and_takes_no_order(lock: DaemonLock, tmp_pa
     assert [one.deadline for one in pool.snapshot(NOW).pilots] == [None]
     pool.give_order(pilot, NOW + 60, "reclaim")
     assert [one.deadline for one in pool.snapshot(NOW).pilots] == [NOW + 60]
+
+
+def test_the_end_of_a_run_is_remembered_and_none_that_lies_ahead(lock: DaemonLock, tmp_path: Path) -> None:
+    lock.stamp(time.time())
+    pool = LocalPool(str(tmp_path))
+    with DaemonStore(str(tmp_path)) as store:
+        [job] = store.live()
+        assert pool.endings([job.run], NOW) == {}
+        store.ended(job, NOW + 60.5, 0, None, "", 12.5)
+    assert pool.endings([job.run, "another"], NOW + 59) == {}
+    assert pool.endings([job.run, "another"], NOW + 60) == {job.run: Ending(job.run, NOW + 60, False, 12.5)}
 
 
 def test_where_nothing_is_there_is_no_answer(tmp_path: Path) -> None:

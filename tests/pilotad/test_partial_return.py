@@ -172,6 +172,7 @@ def test_the_wish_within_the_lease(part: PartialReturn | None, cores: int, has: 
 few = counts | st.integers(0, 40)
 
 
+@pytest.mark.reached(0.05, "an answer to this very statement by which more may be used than before is one of six cases")
 @given(st.integers(1, 64), few, few, st.integers(1, 64) | st.just(1), st.none() | answers, st.booleans())
 def test_what_a_pilot_may_use(
     cores: int, returned: int, held: int, before: int, answer: Acknowledgement | None, is_for_it: bool

@@ -417,6 +417,10 @@ def test_every_option_says_what_it_does_in_words() -> None:
     assert in_words(draining, draining.drained, NOW) == (
         "drains already and leaves in 33m20s: 0.650 core-h lost if it does not"
     )
+    sure = dataclasses.replace(quick.drained, waste=4500)
+    assert (
+        in_words(quick, sure, NOW) == "leaves by itself in 33m20s: 1.25 core-h idle until then or lost if it does not"
+    )
     assert in_words(silent, silent.killed, NOW) == "it reports nothing; 8 cores x 5h33m run time = 44.4 core-h, killed"
     assert (
         in_words(silent, silent.drained, NOW)

@@ -36,7 +36,9 @@ def least(pool: Pool, total: int) -> float:
 
 
 @pytest.mark.daemons  # large pools take their time
-@pytest.mark.parametrize("name", hard_pools.KINDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.in_turn("hard pools", name)) for name in hard_pools.KINDS]
+)
 def test_no_sizes_make_the_choice_take_for_ever(name: str) -> None:
     """100,000 pilots: the exact total (the benchmark holds the choice to two seconds)."""
     sizes, waste = hard_pools.pool(name)
@@ -58,6 +60,28 @@ def test_without_a_proof_the_set_makes_the_total_and_is_not_called_the_least(poo
     best = least(pool, total)
     assert waste[found.places].sum() >= best
     assert not found.is_proven or waste[found.places].sum() == best
+
+
+def test_without_a_proof_pilots_of_larger_steps_than_the_last_gap_are_looked_at() -> None:
+    """The order of waste per core stops 2 cores before the total, and the least set takes 8 more and gives 6 back."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "_PROOF", 0)
+        found = cheapest_set(np.array([6, 4, 2, 8]), np.array([1.0, 3.0, 5.0, 5.0]), np.zeros(4), 12)
+    assert (found.places.tolist(), found.is_proven) == ([1, 3], False)
+
+
+def test_a_search_forgets_sets_that_come_to_the_total_no_more() -> None:
+    """Work is counted: with all of them, this pool would take more than is allowed here."""
+    dice = np.random.default_rng(1000)
+    sizes, waste = dice.integers(1, 999, 1000), dice.integers(0, 10**6, 1000).astype(float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "_PROOF", 1_000_000)
+        assert cheapest_set(sizes, waste, np.zeros(1000), int(sizes.sum()) // 3).is_proven
+
+
+def test_some_pilots_that_make_a_total_are_like_those_that_are_named() -> None:
+    sizes = np.array([3, 12, 3, 9, 5, 4, 12])
+    assert some_that_make(sizes, 24, sizes[[1, 6]]).tolist() == [1, 6]
 
 
 @given(small_pools, st.integers(1, 200), st.integers(1, 250))

@@ -47,7 +47,8 @@ def test_a_node_that_closes_is_left_by_all_its_pilots_at_that_time() -> None:
     assert ordered(plan) == runs(1, 2)
     assert {order.deadline for order in plan.orders} == {SOON}
     assert {order.request for order in plan.orders} == {"r1"}
-    assert all("new disks" in order.reason for order in plan.orders)
+    for order in plan.orders:
+        assert order.reason.startswith(f"n1 closes at {clock(SOON)} (request r1: ") and "new disks" in order.reason
     assert "2 pilots with 16 cores for r1" in plan.summary
 
 
@@ -134,6 +135,16 @@ def test_an_order_for_a_request_is_withdrawn_only_when_the_request_is_cancelled(
     history = History(requested={run: ("r2", 16)})
     assert not plan_for(CORES, pool=going, history=history).withdrawals
     assert [one.pilot.run for one in plan_for(pool=going, history=history).withdrawals] == [run]
+
+
+def test_where_only_requests_are_served_no_other_order_is_withdrawn() -> None:
+    """One that somebody gave for those who wait, or by hand, is not the business of who serves requests alone."""
+    first, second, *others = (replace(one, deadline=SOON, lease_end=SOON) for one in POOL.pilots)
+    history = History(requested={first.run: ("r2", 16)})
+    going = replace(POOL, pilots=(first, second, *others))
+    found = [make_plan(going, NOW, SETTINGS, history, is_for_demand=demand) for demand in (True, False)]
+    assert [one.pilot.run for one in found[1].withdrawals] == [first.run]
+    assert second.run in {one.pilot.run for one in found[0].withdrawals}
 
 
 def test_an_order_on_a_node_that_closes_is_not_withdrawn() -> None:

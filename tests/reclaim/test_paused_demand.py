@@ -14,7 +14,7 @@ from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.reclaim.decide.decision import look_at, make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused, weighed
-from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom
+from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand, for_whom, kind_as_account
 from drainwise.reclaim.withdrawal import withdrawals
 
 from .facts import NOW, SETTINGS, account, pilot
@@ -41,6 +41,7 @@ def test_what_is_paused_does_not_count_until_the_pause_is_over() -> None:
     assert deficit(waits(8), PAUSED, NOW + 839) == 0
     assert deficit(waits(8), PAUSED, NOW + 840) == 8
     assert [one.cores for one in paused(waits(8), {"group_b": PAUSED}, NOW)] == [8.0]
+    assert [one.cores for one in paused(waits(1), {"group_b": PAUSED}, NOW)] == [1.0]
     assert paused(waits(8), {"group_b": PAUSED}, NOW + 840) == ()
     assert paused(waits(0), {"group_b": PAUSED}, NOW) == ()
 
@@ -65,6 +66,13 @@ def test_cores_that_have_just_come_back_are_not_asked_for_again() -> None:
 
 ROOM = Amounts(8, 16_384)
 KIND = kind_name("group_b", ROOM, "")
+
+
+def test_a_kind_waits_with_the_cores_of_all_its_jobs() -> None:
+    """As an account that is owed them all; where none of its jobs may run, it is owed nothing."""
+    kind = JobKind(KIND, "group_b", 3, ROOM, frozenset({"cpu"}))
+    assert kind_as_account(kind) == Account(KIND, 0.0, 24.0, 24.0, 0.0, 8.0)
+    assert kind_as_account(dataclasses.replace(kind, classes=frozenset())).cores_wanted == 0.0
 
 
 def waits_for_room(free: Amounts, *pilots: Pilot, jobs: int = 1) -> Snapshot:

@@ -18,6 +18,7 @@ from drainwise.reclaim.history import PAUSE, History, PastOrder
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.quota import WhatIf
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import AccountPart, UnmetDemand
 from drainwise.requests.request import AdminRequest
 
 from .facts import NOW, SETTINGS, account, pilot, report, reports, snapshot
@@ -57,6 +58,19 @@ def test_a_late_pilot_goes_on_and_a_cheap_one_goes_in_its_place() -> None:
     assert f"in place of {withdrawal.pilot.name}, whose order would cost " in order.reason
     assert order.deadline <= DEADLINE
     assert found.summary.endswith("; 1 order is withdrawn, as others cost less by far")
+
+
+def test_who_goes_instead_goes_for_those_for_whom_the_other_did() -> None:
+    """For each of them no more than it has cores; whoever had no part in the order has none now."""
+    gone = late(1)
+    parts = {"group_b": 3.0, "group_c": 99.0}
+    unmet = {name: UnmetDemand(name, {gone.run: AccountPart("n", 8, cores)}) for name, cores in parts.items()}
+    unmet["group_d"] = UnmetDemand("group_d", {pilot(3).run: AccountPart("n", 8, 8.0)})
+    seen = snapshot(gone, cheap(2), pilot(3, report(2.0)), deficit=8, surplus=16)
+    instead = cheap(2)
+    assert plan(seen, history=History(unmet=unmet)).parts == {
+        name: {instead.run: AccountPart(instead.node, 8, cores)} for name, cores in {**parts, "group_c": 8.0}.items()
+    }
 
 
 def test_nobody_is_ended_without_its_least_time_to_take_anothers_place() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_mock import MockerFixture
 
 from drainwise.facts.errors import UsageError
 from drainwise.requests.request import AdminRequest, request_as_json, request_from_json
@@ -105,6 +106,14 @@ def test_a_file_that_is_no_request_is_passed_over_and_named(tmp_path: Path, cont
     assert found == (NODES,)
     assert "r1.json is passed over: " in sentence
     assert fault in sentence
+
+
+def test_one_that_goes_while_they_are_read_is_none(tmp_path: Path, mocker: MockerFixture) -> None:
+    """Another process may cancel it between the list of the names and the look."""
+    files = RequestFiles(str(tmp_path))
+    files.add(NODES)
+    mocker.patch.object(os, "listdir", autospec=True, return_value=["r1.json", "r2.json"])
+    assert files.standing(NOW) == ((NODES,), ())
 
 
 def test_a_fifo_or_a_link_is_passed_over(tmp_path: Path) -> None:

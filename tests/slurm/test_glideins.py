@@ -18,12 +18,16 @@ from drainwise.slurm.node_agent.user_tasks import GLIDEIN_PERIOD
 from made_up_node import make_directory, public_directory, write
 from real_daemons.waiting import wait_for
 
-from .agent_host import ALICE, BOB, AgentHost
+from .agent_host import AgentHost
 
 pytestmark = [
     pytest.mark.daemons,  # processes of other users, and rounds of the agent
     pytest.mark.skipif(os.geteuid() != 0, reason="needs other users"),
 ]
+
+ALICE, BOB = 1_000_000 + 2 * os.getpid(), 1_000_001 + 2 * os.getpid()
+"""Users that no other test process has: an agent looks through the processes of the whole machine, and would take the
+startds of a test beside it for those of its own job 17 of the same user."""
 
 
 class Glideins:

@@ -279,6 +279,34 @@ def test_one_who_was_stopped_between_two_steps_leaves_nothing(tmp_path: Path) ->
     assert notice_in(tmp_path) == SiteAd(True, 1_795_000_600, run)
 
 
+@pytest.mark.parametrize("before", [None, "17@1795000000"])
+def test_one_who_was_stopped_before_the_first_step_is_in_nobodys_way(tmp_path: Path, before: str | None) -> None:
+    """The new file had but its own name yet, beside no notice or an earlier one of ours."""
+    run, temporary = "17@1795000000", ".site.ad.17.node1"
+    (tmp_path / temporary).write_text("VACATE_DESIRED = True\n")
+    if before is not None:
+        (tmp_path / ".site.ad").write_text(f'VACATE_DESIRED = True\nSITE_AD_RUN = "{before}"\n')
+    task = WorkDirTask("1", bytes(tmp_path), os.geteuid(), run, temporary, SiteAd(True, 1_795_000_600))
+    assert bring_to_work_dir(task) == (True, "")
+    assert os.listdir(tmp_path) == [".site.ad"]
+    assert notice_in(tmp_path) == SiteAd(True, 1_795_000_600, run)
+
+
+def test_while_nobody_knows_whose_a_directory_is_what_stands_there_stands(host: AgentHost) -> None:
+    """slurmctld does not say which jobs have it: a notice comes when it does, and nothing is wrong with the job."""
+    home, squeue = home_of(host), Path(host.slurm.bin_dir, "squeue")
+    host.start(17, work_dir=bytes(home))
+    host.round()
+    end, program = ordered(host, 17), squeue.read_text()
+    squeue.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1\n")
+    host.round()
+    assert os.listdir(home) == [] and "VACATE_DESIRED = True" in host.site_ad(17)
+    squeue.write_text(program)
+    host.round()
+    assert notice_in(home) == SiteAd(True, end, f"17@{host.now - 100}")
+    assert not any("WorkDir" in line for line in host.said)
+
+
 def test_what_a_lost_node_left_is_removed_by_the_next_one(host: AgentHost) -> None:
     """Where a pilot is looked for in its WorkDir; long after the deadline, and never a file that names no run."""
     home, other = home_of(host), home_of(host, "other")

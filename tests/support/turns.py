@@ -29,8 +29,18 @@ _SHORT = 20  # seconds; a group of tests that takes no longer may begin at any t
 LOOKS_AT = {
     "tests/daemons/test_condor_pool.py": ("scripts/real_daemons", "scripts/condor_pool"),
     "tests/daemons/test_slurm_cluster.py": ("scripts/real_daemons", "scripts/slurm_cluster"),
+    "tests/daemons/test_whole_machine.py": ("scripts/real_daemons", "scripts/whole_machine"),
     "tests/monitoring/test_rules.py": ("monitoring", "scripts/clean_machine", "tests/monitoring"),
-    "tests/test_suite.py": ("scripts/test", "tests/conftest.py", "tests/support/failure_reasons.py"),
+    "tests/test_faults.py": (
+        "pyproject.toml",
+        "scripts/faults",
+        "scripts/fault_places.py",
+        "scripts/fault_plugin.py",
+        "scripts/fault_tests.py",
+    ),
+    "tests/test_reached_asserts.py": ("pyproject.toml", "tests/support/reached_asserts.py"),
+    "tests/test_time_limits.py": ("pyproject.toml", "tests/support/time_limits.py"),
+    "tests/test_suite.py": ("pyproject.toml", "scripts/test", "tests/conftest.py", "tests/support/failure_reasons.py"),
 }
 """Tests that look at nothing but these files: a submission runs them where one of the files has changed since."""
 

@@ -71,11 +71,13 @@ class PluginEntries(Generic[T]):
         for package in distributions():
             title = "?"
             try:
-                title = str(package.metadata["Name"])
-                if title in seen:  # a second one of this name on sys.path: nothing of it can be imported
+                offered = [one for one in package.entry_points if one.group == self._group]
+                # To read the other metadata takes longer than most commands do. Of a second one of a name on sys.path
+                # nothing can be imported.
+                if not offered or (title := str(package.metadata["Name"])) in seen:
                     continue
                 seen.add(title)
-                offered, version = [one for one in package.entry_points if one.group == self._group], package.version
+                version = package.version
             except Exception as fault:  # any package, and what is left of one, may have metadata that nobody can read
                 self._warn(ascii_line(f"package {title} is left out: its metadata: {type(fault).__name__}: {fault}"))
                 continue

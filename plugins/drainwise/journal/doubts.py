@@ -75,13 +75,11 @@ class Doubts:
 
     def refused(self, now: int) -> dict[str, int]:
         """Return when orders were refused (UNIX s, not after `now`), by run."""
-        self._refused = {run: min(time, now) for run, time in self._refused.items()}
-        return dict(self._refused)
+        return {run: min(time, now) for run, time in self._refused.items()}
 
     def nodes(self, now: int) -> dict[str, NodeFault]:
         """Return the nodes that did not take their last order, by name; no time is after `now` (UNIX s)."""
-        self._nodes = {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
-        return dict(self._nodes)
+        return {name: replace(one, time=min(one.time, now)) for name, one in self._nodes.items()}
 
     def _unanswered(self) -> dict[str, Event]:
         return {run: one for run, one in self._late.items() if one.get("outcome") == UNANSWERED}
@@ -96,7 +94,8 @@ class Doubts:
         late = {run: {**one, "time": min(moment(one, "time"), now)} for run, one in self._late.items()}
         self._late = {run: one for run, one in late.items() if moment(one, "time") > now - HOUR}
         self._without = {run: report for run, report in self._without.items() if run in self._late}
-        self._refused = {run: time for run, time in self._refused.items() if run in running}
+        self._refused = {run: time for run, time in self.refused(now).items() if run in running}
+        self._nodes = self.nodes(now)
         found = []
         for run in [one for one in self._late if one in running]:
             order, pilot = self._late[run], running[run]

@@ -42,7 +42,7 @@ class JobSandbox:
     job: str
     cores: int
     started: int | None
-    starter: int = 0
+    starter: int
 
 
 def _made_of(text: str, letters: str) -> bool:

@@ -91,9 +91,9 @@ class WorkDirNotices:
     ) -> None:
         """Bring the notices of jobs that run to their WorkDirs; None: there must be none.
 
-        is_slow: whether the files of a user (uid) have already held up this round (now). Others as for `clear`.
+        is_slow: whether the files of a user (uid) have already held up this round (now). Others as for `clear`, which
+        comes first in each round.
         """
-        self._read_records(nodes)
         shared = _shared(jobs)
         tasks: dict[Key, tuple[Identity, WorkDirTask]] = {}
         for key, notice in notices.items():
