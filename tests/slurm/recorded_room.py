@@ -38,7 +38,7 @@ def rules(version: str) -> ClusterRules:
 
 
 def nodes(version: str) -> list[SlurmNode]:
-    return rules(version).without_kept_memory(nodes_in(recorded(version, "sinfo.txt").decode()))
+    return rules(version).on(nodes_in(recorded(version, "sinfo.txt").decode()))
 
 
 def snapshot(version: str) -> Snapshot:

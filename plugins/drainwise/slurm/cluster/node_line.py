@@ -18,6 +18,9 @@ _USABLE = {"idle", "mixed", "planned"}
 _SOON_USABLE = {*_USABLE, "allocated", "completing"}  # a node takes no new job while one of its jobs is being ended
 _RESERVED = {"reserved", "maint"}
 _STILL_USABLE = "-~#"  # planned for a job by the scheduler; powered down, powering up
+_MAINTAINED, _REBOOTS = "$", "@"
+REBOOTS_LATER = (23, 11)
+"""The release since which a node that shall reboot takes jobs until then (by its source; seen on 24.11 and 26.05)."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class SlurmNode:
     so cores that a job there gives back are of no use to anybody. `takes_jobs`: it has room for jobs now, or will have;
     `cpus`, `memory` (MiB, None when not known), `features`, `gres` and `disk` (MiB) are what it has in all. `unused`
     cores nobody has, whatever its state; `used_memory` (MiB) and `used_gres` are what jobs have. `reserved`: it takes
-    the jobs of a reservation alone.
+    the jobs of a reservation alone. `grain`: a job gets a multiple of so many cores there; `threads` of a core count
+    as so many, and it has `sockets`.
     """
 
     name: str
@@ -47,10 +51,14 @@ class SlurmNode:
     used_memory: int = 0
     used_gres: Gres = ()
     reserved: bool = False
+    grain: int = 1
+    threads: int = 1
+    sockets: int = 1
 
 
-def nodes_in(answer: str) -> list[SlurmNode]:
+def nodes_in(answer: str, release: tuple[int, ...] = REBOOTS_LATER) -> list[SlurmNode]:
     """Return the nodes in the output of COMMAND, each once. Raises PoolUnreachable when a line is none of its."""
+    usable = _STILL_USABLE + (_REBOOTS if release >= REBOOTS_LATER else "")
     found: dict[str, SlurmNode] = {}
     for line in answer.splitlines():
         words = line.split("|")
@@ -61,13 +69,13 @@ def nodes_in(answer: str) -> list[SlurmNode]:
         cores = words[1].split("/") if len(words) == len(FIELDS) + 1 else []
         if len(cores) != 4 or not all(number.isascii() and number.isdigit() and len(number) < 10 for number in cores):
             raise PoolUnreachable("incomplete answer: sinfo printed a line that is no node")
-        found[words[0]] = _node(words, *map(int, cores))
+        found[words[0]] = _node(words, usable, *map(int, cores))
     return list(found.values())
 
 
-def _node(words: list[str], allocated: int, idle: int, _other: int, total: int) -> SlurmNode:
+def _node(words: list[str], usable: str, allocated: int, idle: int, _other: int, total: int) -> SlurmNode:
     name, state, partition, memory, taken = words[0], words[2].lower(), words[3], words[4], words[5]
-    plain = state.rstrip(_STILL_USABLE)
+    plain = state.rstrip(usable)
     return SlurmNode(
         name,
         allocated,
@@ -84,7 +92,7 @@ def _node(words: list[str], allocated: int, idle: int, _other: int, total: int) 
         unused=idle,
         used_memory=whole(taken) or 0,
         used_gres=gres_in(words[8]),
-        reserved=plain in _RESERVED,
+        reserved=plain in _RESERVED or (_MAINTAINED in plain and plain.rstrip(_MAINTAINED + usable) in _SOON_USABLE),
     )
 
 

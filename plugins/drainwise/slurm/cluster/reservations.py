@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from drainwise.slurm.cluster.partitions import Submitter
 from drainwise.slurm.cluster.scontrol_words import lines_with, names_in
 from drainwise.slurm.jobs.values import cores_in, whole
 from drainwise.slurm.node.host_list import hosts
 
-MAINTENANCE, FLOATS = "MAINT", "TIME_FLOAT"
+MAINTENANCE, FLOATS, MAGNETIC = "MAINT", "TIME_FLOAT", "MAGNETIC"
 
 
 @dataclass(frozen=True)
 class NodeReservation:
     """One reservation: its nodes from `start` to `end` (UNIX s); `cpus` of them in all, None where that is not known.
 
-    `active`: the time has come. `flags`: in Slurm's words; one that floats begins always later, and never.
+    `active`: the time has come. `flags`: in Slurm's words; one that floats begins always later, and never. users,
+    accounts: whose jobs may use it, with a minus before those who may not; none: all.
     """
 
     name: str
@@ -25,6 +28,8 @@ class NodeReservation:
     cpus: int | None = None
     active: bool = False
     flags: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    accounts: frozenset[str] = frozenset()
 
     @property
     def is_maintenance(self) -> bool:
@@ -35,6 +40,11 @@ class NodeReservation:
     def floats(self) -> bool:
         """Whether its start is never reached."""
         return FLOATS in self.flags
+
+    def attracts(self, who: Submitter) -> bool:
+        """Decide whether jobs of a submitter that ask for no reservation may start in it."""
+        is_his = _is_listed(self.users, {who.user}) and _is_listed(self.accounts, who.accounts)
+        return MAGNETIC in self.flags and not self.floats and is_his
 
 
 def reservations_in(answer: str) -> tuple[NodeReservation, ...]:
@@ -54,9 +64,17 @@ def reservations_in(answer: str) -> tuple[NodeReservation, ...]:
                 cores_in(words.get("TRES", "")),
                 words.get("State") == "ACTIVE",
                 names_in(words.get("Flags", "")),
+                names_in(words.get("Users", "")),
+                names_in(words.get("Accounts", "")),
             )
         )
     return tuple(found)
+
+
+def _is_listed(listed: frozenset[str], names: Collection[str]) -> bool:
+    denied = {name[1:] for name in listed if name.startswith("-")}
+    allowed = {name for name in listed if not name.startswith("-")}
+    return denied.isdisjoint(names) and (not allowed or not allowed.isdisjoint(names))
 
 
 def _nodes(text: str) -> frozenset[str]:

@@ -44,7 +44,7 @@ def gres_in(text: str) -> Gres:
 def _part(text: str) -> tuple[str, str, int]:
     """Return the name, the type ("" for none) and how many; 0 for what is no generic resource."""
     is_marked = bool(_PREFIX.match(text))
-    plain, equals, amount = text.partition("=")
+    plain, equals, amount = text.replace(":(null)", "", 1).partition("=")
     if equals and not is_marked:
         return "", "", 0  # `cpu=2`
     listed = _IN_BRACKETS.search(plain)
@@ -98,3 +98,16 @@ def gres_per_node(said: Sequence[str], ranks: int, nodes: int) -> Gres:
         for name, count in gres_in(text):
             found[name] = max(found.get(name, 0), -(-count * times // over))
     return tuple(sorted(found.items()))
+
+
+def with_shards(gres: Gres, nodes: Iterable[Gres]) -> Gres:
+    """Return what is asked of a node or in use there, with the shards that its whole GPUs are.
+
+    nodes: what nodes have. Where a GPU may be given away in shards, a job that has it leaves none of them.
+    """
+    asked = dict(gres)
+    had = [dict(one) for one in nodes]
+    each = max((one["shard"] // one["gpu"] for one in had if one.get("shard") and one.get("gpu")), default=0)
+    if not each or not asked.get("gpu"):
+        return gres
+    return tuple(sorted({**asked, "shard": asked.get("shard", 0) + asked["gpu"] * each}.items()))

@@ -41,16 +41,18 @@ class SlurmJob:
     * het: the number of the heterogeneous job that it belongs to; het_offset: which component it is.
     * states: see `states`. reason: why it waits, in Slurm's word.
     * cores: 0 where nobody asked. node_count: of a waiting job the fewest nodes that will do. node: its nodes, as Slurm
-      writes them. whole_nodes: it shares no node.
+      writes them. whole_nodes: it shares no node; user_alone: it shares one with jobs of its own user alone.
     * limit: minutes, None without limit; at least ENDLESS_MINUTES for what an order makes of that.
     * priority: 0 for a held job. can_requeue: a batch job that its owner lets requeue.
     * memory: of all its nodes. features: what its nodes must have, as the user wrote it; required, excluded: nodes
       that it asks for and will not have, as Slurm writes them; disk: temporary space that a node must have, MiB.
     * gres: what it asks for on each node, or has there when it runs, as far as that is known; see `gres`.
     * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
-    * reservation: in which it runs.
+    * reservation: in which it runs. qos: its quality of service. threads: so many of each core it uses; None: all.
+    * planned: the nodes where the scheduler means to start it, as Slurm writes them.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
     * name, comment: as the user wrote them, the first MOST_TEXT characters; "" where not asked for or not sure.
+    * unknown: what Slurm says of it in a word that is not known, "" for nothing: nobody knows where it could start.
     * odd: which of its numbers no job can have, "" for none: nothing is to be calculated with it.
     """
 
@@ -78,6 +80,7 @@ class SlurmJob:
     comments: tuple[str, ...] = ()
     at_once: int | None = None
     whole_nodes: bool = False
+    user_alone: bool = False
     memory: int | None = None
     memory_per_node: int | None = None
     memory_per_core: int | None = None
@@ -88,6 +91,10 @@ class SlurmJob:
     gres: Gres = ()
     ranks: int = 1
     reservation: str = ""
+    qos: str = ""
+    threads: int | None = None
+    planned: str = ""
+    unknown: str = ""
     odd: str = ""
     name: str = ""
     comment: str = ""

@@ -8,6 +8,7 @@ asked for.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable
@@ -27,16 +28,22 @@ _COMMON_FIELDS = (
 )
 FIELDS = (*_OWN_FIELDS, *_COMMON_FIELDS)
 """First what is each job's own: the rest of the line is the same for many, and read once."""
+WAITING_FIELDS = ("SchedNodes", "Exclusive", "QOS", "Threads")
+"""What says where a waiting job may start; before 26.05 Slurm has no `Exclusive`, complains, and prints nothing."""
 RUN_FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "State", "StartTime", "EndTime", "NumNodes", "Requeue"),
     *("BatchFlag", "RestartCnt", "PriorityLong", "TimeLimit"),
 )
 """What is asked of one run right before and after an order."""
-GRES_QUESTION = ("JobID", "tres-alloc", *_GRES_FIELDS)
+GRES_QUESTION = ("JobID", *WAITING_FIELDS, "OverSubscribe", "tres-alloc", *_GRES_FIELDS)
 """What is asked of all jobs where they are known from elsewhere."""
 
 _NOTHING = {"", "N/A", "(null)"}
-_WHOLE_NODES = "NO"
+# With whom a job shares its nodes, by Exclusive and, where that is empty, by OverSubscribe (26.05 says NO there of all).
+_SHARING = {
+    "Exclusive": {"NO": "", "NODE": "whole_nodes", "USER": "user_alone"},
+    "OverSubscribe": {"OK": "", "YES": "", "NO": "whole_nodes", "USER": "user_alone"},
+}
 _UNKNOWN = "invalid job id"
 _NO_JOB = "incomplete answer: squeue printed a line that is no job"
 
@@ -45,7 +52,7 @@ def _format(fields: tuple[str, ...]) -> str:
     return f"--Format={','.join(f'{field}:|' for field in fields)}"
 
 
-COMMAND = ("squeue", "--noheader", "--all", _format(FIELDS))
+COMMAND = ("squeue", "--noheader", "--all", _format((*WAITING_FIELDS, *FIELDS)))
 """Slurm 22.05 has no `ExcNodes` there: it complains, and prints nothing in its place."""
 GRES_COMMAND = ("squeue", "--noheader", "--all", _format(GRES_QUESTION))
 
@@ -56,10 +63,10 @@ def jobs_of_lines(answer: bytes, fields: tuple[str, ...] = FIELDS) -> list[Slurm
     return [read(line) for line in answer.decode("utf-8", "replace").split("\n") if line]
 
 
-def gres_of_lines(answer: bytes) -> dict[int, tuple[Gres, int]]:
-    """Return what each job asks on a node, and the fewest nodes that will do (0: not known), by its number.
+def gres_of_lines(answer: bytes) -> dict[int, tuple[Gres, int, dict[str, Any]]]:
+    """Return what each job asks on a node, the fewest nodes that will do (0: not known), and where it may start.
 
-    answer: to GRES_COMMAND. Raises PoolUnreachable when a line is no job.
+    answer: to GRES_COMMAND; the keys are the jobs' numbers. Raises PoolUnreachable when a line is no job.
     """
     found = {}
     for line in answer.decode("utf-8", "replace").split("\n"):
@@ -70,13 +77,14 @@ def gres_of_lines(answer: bytes) -> dict[int, tuple[Gres, int]]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _gres_and_nodes(line: str) -> tuple[Gres, int]:
+def _gres_and_nodes(line: str) -> tuple[Gres, int, dict[str, Any]]:
     words = line.removesuffix("|").split("|")
     if len(words) != len(GRES_QUESTION) - 1:
         raise PoolUnreachable(_NO_JOB)
     found = dict(zip(GRES_QUESTION[1:], words))
     nodes = nodes_of(found["tres-alloc"]) or 0
-    return _gres(found, nodes), nodes
+    facts = {**_start_facts(found), "planned": _text(found, "SchedNodes")}
+    return _gres(found, nodes), nodes, facts
 
 
 def _number(word: str) -> int:
@@ -87,11 +95,13 @@ def _number(word: str) -> int:
 
 
 def _listed_job(line: str) -> SlurmJob:
-    """Read a job in the answer to COMMAND."""
-    own = line.split("|", len(_OWN_FIELDS))
-    if len(own) != len(_OWN_FIELDS) + 1:
+    """Read a job in the answer to COMMAND, or to one for FIELDS alone: such a line begins with the job's number."""
+    many = 0 if line[0].isdigit() else len(WAITING_FIELDS)
+    words = line.split("|", many + len(_OWN_FIELDS))
+    if len(words) != many + len(_OWN_FIELDS) + 1:
         raise PoolUnreachable(_NO_JOB)
-    return _made(own[:-1], *_asked(own[-1]))
+    planned = _text({"": words[0]}, "") if many else ""
+    return _made(words[many:-1], *_asked(tuple(words[1:many]), words[-1]), planned)
 
 
 def _job(line: str, fields: tuple[str, ...]) -> SlurmJob:
@@ -103,7 +113,7 @@ def _job(line: str, fields: tuple[str, ...]) -> SlurmJob:
     return _made([found[name] for name in _OWN_FIELDS], *_facts(found))
 
 
-def _made(own: list[str], asked: dict[str, Any], nodes: int | None) -> SlurmJob:
+def _made(own: list[str], asked: dict[str, Any], nodes: int | None, planned: str = "") -> SlurmJob:
     """Return the job with what is its own; nodes: how many stand there."""
     number, array, tasks, het, begin, finish, priority, restarts = own
     is_part = tasks not in _NOTHING
@@ -120,18 +130,19 @@ def _made(own: list[str], asked: dict[str, Any], nodes: int | None) -> SlurmJob:
         restarts=whole(restarts) or 0,
         priority=whole(priority),
         at_once=at_once,
+        planned=planned,
         odd=odd_fields(asked["cores"], nodes, count, () if PENDING in asked["states"] else (start, end)),
         **asked,
     )
 
 
 @functools.lru_cache(maxsize=16_384)  # most jobs that wait are like others
-def _asked(rest: str) -> tuple[dict[str, Any], int | None]:
-    """Read the rest of a line."""
+def _asked(first: tuple[str, ...], rest: str) -> tuple[dict[str, Any], int | None]:
+    """Read the rest of a line; first: what WAITING_FIELDS say, without where the job is planned."""
     words = rest.removesuffix("|").split("|", len(_COMMON_FIELDS) - 1)
     if len(words) != len(_COMMON_FIELDS):
         raise PoolUnreachable(_NO_JOB)
-    return _facts(dict(zip(_COMMON_FIELDS, words)))
+    return _facts(dict(zip((*WAITING_FIELDS[1:], *_COMMON_FIELDS) if first else _COMMON_FIELDS, (*first, *words))))
 
 
 def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
@@ -153,7 +164,7 @@ def _facts(found: dict[str, str]) -> tuple[dict[str, Any], int | None]:
         "node": _text(found, "NodeList"),
         "limit": minutes_in(found.get("TimeLimit", "")),
         "can_requeue": found.get("Requeue") == "1" and found.get("BatchFlag") == "1",
-        "whole_nodes": found.get("OverSubscribe") == _WHOLE_NODES,
+        **_start_facts(found),
         "memory": memory_in(resources),
         "features": _text(found, "Feature"),
         "required": _text(found, "ReqNodes"),
@@ -169,6 +180,20 @@ def _gres(found: dict[str, str], nodes: int) -> Gres:
     asked = [found.get(name, "") for name in _GRES_FIELDS[1:]]
     ranks, resources = whole(found.get("NumTasks")) or 1, found.get("tres-alloc", "")
     return gres_of_run(resources) if nodes == 1 and "gres/" in resources else gres_per_node(asked, ranks, nodes)
+
+
+def _start_facts(found: Mapping[str, str]) -> dict[str, Any]:
+    """Return where a job may start, by the names of its facts."""
+    field = "OverSubscribe" if found.get("Exclusive", "") in _NOTHING else "Exclusive"
+    word = found.get(field, "OK")
+    sharing = _SHARING[field].get(word)
+    return {
+        "whole_nodes": sharing == "whole_nodes",
+        "user_alone": sharing == "user_alone",
+        "unknown": f"{field}={word[:40]}" if sharing is None else "",
+        "qos": _text(found, "QOS"),
+        "threads": whole(found.get("Threads")),
+    }
 
 
 def _text(found: dict[str, str], field: str) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from drainwise.common.printable import one_line
-from drainwise.pool.amounts import Amounts, amounts
+from drainwise.pool.amounts import NOTHING, Amounts, amounts
 from drainwise.slurm.cluster.constraint import is_met
+from drainwise.slurm.cluster.limits import Allowance, Asked, Holder
+from drainwise.slurm.cluster.node_line import SlurmNode
+from drainwise.slurm.cluster.partitions import Submitter
+from drainwise.slurm.cluster.reservations import MAGNETIC
 from drainwise.slurm.cluster.rules import ClusterRules
-from drainwise.slurm.jobs.gres import Gres
+from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.node_classes import NodeClass, NodeClasses
 
@@ -24,7 +29,8 @@ class Wanted:
     """What one task of a waiting job wants: `needs` on each of `nodes` nodes of `classes`; none: it can run nowhere.
 
     whole: it shares no node. cores: what it counts for on each: of a job that wants a part of a node's memory at least
-    the same part of its cores. asks: what else it asks, as options of sbatch.
+    the same part of its cores. asks: what else it asks, as options of sbatch. of_user: it shares its node with jobs of
+    this user alone ("": with anybody's); then a node counts as whole, and takes jobs of `each` that many at once.
     """
 
     cores: int
@@ -33,6 +39,8 @@ class Wanted:
     classes: frozenset[str]
     whole: bool = False
     asks: str = ""
+    of_user: str = ""
+    each: Amounts = NOTHING
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,20 @@ class _Spot:
 class SlurmDemand:
     """The demand of waiting jobs on the nodes; some want nothing.
 
-    hosts: names of nodes where cores can come back. now: UNIX s.
+    hosts: names of nodes where cores can come back. now: UNIX s. lineage: an account with those above it.
     """
 
-    def __init__(self, classes: NodeClasses, rules: ClusterRules, hosts: Collection[str], now: int) -> None:
-        self._classes, self._rules, self._now = classes, rules, now
+    def __init__(
+        self,
+        classes: NodeClasses,
+        rules: ClusterRules,
+        hosts: Collection[str],
+        now: int,
+        lineage: Callable[[str], tuple[str, ...]] = lambda account: (account,),
+    ) -> None:
+        self._classes, self._rules, self._now, self._lineage = classes, rules, now, lineage
+        self._allowance = Allowance(rules.limits)
+        self._unknown: dict[str, list[str]] = {}
         self._reach = classes.of_nodes(hosts)
         self._partitions = frozenset(
             name for one in classes.all if one.name in self._reach for name in one.sample.partitions
@@ -58,6 +75,11 @@ class SlurmDemand:
         self._known: dict[tuple[object, ...], Wanted | None] = {}
         self._spots_of: dict[tuple[object, ...], tuple[list[_Spot], frozenset[str]]] = {}
         self._allowed: dict[tuple[object, ...], tuple[str, ...]] = {}
+        self._submitters: dict[tuple[str, str, str], Submitter] = {}
+        # What no rule asks for makes no two jobs unlike.
+        partitions = rules.partitions.values()
+        self._asks_qos = any(one.qos or one.denied_qos for one in partitions)
+        self._asks_user = any(one.groups for one in partitions) or any(MAGNETIC in one.flags for one in classes.whole)
         self._impossible: list[str] = []
 
     def of(self, job: SlurmJob) -> Wanted | None:
@@ -67,8 +89,12 @@ class SlurmDemand:
         """
         if self._partitions.isdisjoint(job.partitions):
             return None
-        size = (job.cores, job.node_count, job.memory, job.whole_nodes, job.gres, job.disk, job.ranks)
-        where = (job.partitions, job.account, job.limit, job.reservation, job.features, job.required, job.excluded)
+        if unknown := self._unknown_of(job):
+            self._unknown.setdefault(unknown, []).append(job.label)
+            return None
+        size = (job.cores, job.node_count, job.memory, job.whole_nodes, job.gres, job.disk, job.ranks, job.threads)
+        where = (job.partitions, job.limit, job.reservation, job.features, job.required, job.excluded)
+        where = (*where, self._submitter(job), job.user if self._is_alone(job, job.partitions) else "")
         kind = (size, where)
         if kind not in self._known:
             found = self._wanted(job)
@@ -79,22 +105,63 @@ class SlurmDemand:
             self._impossible.append(job.label)
         return want
 
+    def allowed_tasks(self, job: SlurmJob, want: Wanted, tasks: int) -> int:
+        """Return how many tasks of a waiting job the accounting's limits allow, and count them.
+
+        The jobs are given in the order of the queue.
+        """
+        each, nodes = want.each if want.of_user else want.needs, want.nodes
+        resources = {"cpu": each.cores * nodes, "mem": each.memory * nodes, "node": nodes, "gres/gpu": each.gpus * nodes}
+        resources.update((f"gres/{name}", amount * nodes) for name, amount in each.others)
+        asked = Asked(math.inf if job.limit is None else job.limit, resources)
+        return self._allowance.take(tasks, asked, self._holders(job))
+
+    def _holders(self, job: SlurmJob) -> Iterator[Holder]:
+        """Yield whose limits bind a job, those that bind most first."""
+        known, lineage = self._rules.partitions, self._lineage(job.account)
+        for qos in dict.fromkeys((*(known[name].own_qos for name in job.partitions if name in known), job.qos)):
+            if qos:
+                yield from (("qos", qos), ("qos", qos, "user", job.user), ("qos", qos, "account", job.account))
+        yield from ((job.account, job.user, partition) for partition in dict.fromkeys((*job.partitions, "")))
+        yield from ((account, "", "") for account in lineage)
+
+    def _submitter(self, job: SlurmJob) -> Submitter:
+        key = (job.user if self._asks_user else "", job.account, job.qos if self._asks_qos else "")
+        if key not in self._submitters:
+            self._submitters[key] = self._rules.submitter(key[0], self._lineage(job.account), key[2])
+        return self._submitters[key]
+
+    def _is_alone(self, job: SlurmJob, partitions: Collection[str]) -> bool:
+        """Decide whether a job shares its nodes with jobs of its own user alone, in whichever of these partitions."""
+        known = self._rules.partitions
+        return job.user_alone or all(name in known and known[name].user_alone for name in partitions)
+
+    def _unknown_of(self, job: SlurmJob) -> str:
+        """Return what is not known of a job so that nobody knows where it could start, "" when all is."""
+        known, who = self._rules.partitions, self._submitter(job)
+        missing = (known[name].unknown(who) for name in job.partitions if name in known)
+        return job.unknown or next(filter(None, missing), "")
+
     def _wanted(self, job: SlurmJob) -> Wanted:
         spots, in_the_way = self._spots(job)
         asks = _asks(job, in_the_way)
         count, fitting = 1, spots
         for count in self._counts(job, spots):
-            needs = self._needs(job, count)
-            fitting = [spot for spot in spots if _fits(spot, needs, job, count)]
+            fitting = [spot for spot in spots if _fits(spot, self._needs(job, count, [spot]), job, count)]
             if sum(spot.nodes.count for spot in fitting) >= count:
                 break
         else:
             return Wanted(0, max(1, job.node_count), self._needs(job, max(1, job.node_count)), frozenset(), asks=asks)
-        classes = frozenset(spot.nodes.name for spot in fitting)
-        if job.whole_nodes or self._rules.selection.whole_nodes:
+        needs, classes = self._needs(job, count, fitting), frozenset(spot.nodes.name for spot in fitting)
+        allowed = self._partitions_for(job)
+        alone = self._is_alone(job, allowed)
+        if job.whole_nodes or alone or self._rules.selection.whole_nodes:
             cores = min(spot.nodes.sample.cpus for spot in fitting)
             whole = amounts(cores, needs.memory, needs.gpus, 0, needs.others)
-            return Wanted(cores, count, whole, classes, whole=True, asks=asks)
+            if job.whole_nodes or self._rules.selection.whole_nodes:
+                return Wanted(cores, count, whole, classes, whole=True, asks=asks)
+            asks = one_line(f"{asks}, on nodes with jobs of {job.user} alone", _LONGEST)
+            return Wanted(cores, count, whole, classes, True, asks, job.user, needs)
         counted = needs.cores
         if needs.memory:
             nodes = [spot.nodes.sample for spot in fitting]
@@ -111,9 +178,19 @@ class SlurmDemand:
             first = max(2, -(-job.cores // largest))
             yield from range(first, min(job.ranks, first + _TRIES) + 1)
 
-    def _needs(self, job: SlurmJob, count: int) -> Amounts:
+    def _needs(self, job: SlurmJob, count: int, spots: Sequence[_Spot] = ()) -> Amounts:
+        """Return what a job takes of each of `count` nodes of these classes, where that differs the most."""
         memory = _memory(job, count) if self._rules.selection.memory else 0
-        return amounts_of(-(-job.cores // count), memory, job.gres)
+        nodes = [spot.nodes.sample for spot in spots]
+        cores = max((_granted(-(-job.cores // count), job.threads, node) for node in nodes), default=-(-job.cores // count))
+        others = [(shared_cores(name), cores) for name in self._bounded_partition(job)]
+        return amounts_of(cores, memory, with_shards(job.gres, (node.gres for node in nodes)), others)
+
+    def _bounded_partition(self, job: SlurmJob) -> tuple[str, ...]:
+        """Return the partition whose jobs together may have so many cores of a node, where a job has no other choice."""
+        allowed, known = self._partitions_for(job), self._rules.partitions
+        bounded = [name for name in allowed if name in known and known[name].cpus_on(1) is not None]
+        return tuple(bounded[:1]) if len(bounded) == len(allowed) else ()
 
     def _spots(self, job: SlurmJob) -> tuple[list[_Spot], frozenset[str]]:
         """Return the classes where a job may run, whatever its size, and the reservations that it would run into."""
@@ -125,9 +202,12 @@ class SlurmDemand:
             if not one.active and one.name != job.reservation and (end is None or end > one.start)
         )
         nodes = max(1, job.node_count)
-        key = (allowed, over, job.reservation, job.features, job.required, job.excluded, nodes)
+        who = self._submitter(job)
+        attracted = frozenset(one.name for one in self._classes.whole if one.active and one.attracts(who))
+        mine = frozenset({job.reservation}) if job.reservation else attracted
+        key = (allowed, over, mine, bool(job.reservation), job.features, job.required, job.excluded, nodes)
         if key not in self._spots_of:
-            may = [one for one in self._classes.all if self._may_run(job, one, allowed, nodes)]
+            may = [one for one in self._classes.all if self._may_run(job, one, allowed, nodes, mine)]
             clear = [one for one in may if not any(ahead.name in over for ahead in one.ahead)]
             in_the_way = {ahead.name for one in may for ahead in one.ahead if ahead.name in over}
             self._spots_of[key] = ([_Spot(one, self._most_cpus(one, allowed)) for one in clear], frozenset(in_the_way))
@@ -135,23 +215,24 @@ class SlurmDemand:
 
     def _partitions_for(self, job: SlurmJob) -> tuple[str, ...]:
         """Return those of a job's partitions that take it."""
-        key = (job.partitions, job.account, job.limit, job.node_count, job.reservation)
+        who = self._submitter(job)
+        key = (job.partitions, who, job.limit, job.node_count, job.reservation)
         if key not in self._allowed:
             known, nodes = self._rules.partitions, max(1, job.node_count)
             self._allowed[key] = tuple(
                 name
                 for name in job.partitions
-                if name not in known or known[name].takes(job.account, nodes, job.limit, job.reservation)
+                if name not in known or known[name].takes(who, nodes, job.limit, job.reservation)
             )
         return self._allowed[key]
 
-    def _may_run(self, job: SlurmJob, one: NodeClass, allowed: tuple[str, ...], nodes: int) -> bool:
+    def _may_run(
+        self, job: SlurmJob, one: NodeClass, allowed: tuple[str, ...], nodes: int, mine: frozenset[str]
+    ) -> bool:
+        """Decide whether a job could start on a class; mine: the reservations in which it may, or must where it asks."""
         if one.sample.partitions.isdisjoint(allowed):
             return False
-        if job.reservation:
-            if job.reservation not in one.reservations:
-                return False
-        elif one.reservations:
+        if one.reservations.isdisjoint(mine) if one.reservations or job.reservation else False:
             return False
         if job.excluded and job.excluded in one.lists:
             return False
@@ -163,9 +244,9 @@ class SlurmDemand:
 
     def _most_cpus(self, one: NodeClass, allowed: tuple[str, ...]) -> int:
         """Return how many cores a job may have on a node, in the partition that gives most."""
-        known = self._rules.partitions
-        limits = [known[name].most_cpus if name in known else None for name in allowed if name in one.sample.partitions]
-        return min(one.sample.cpus, max(one.sample.cpus if limit is None else limit for limit in limits))
+        known, node = self._rules.partitions, one.sample
+        limits = [known[name].cpus_on(node.sockets) if name in known else None for name in allowed if name in node.partitions]
+        return min(node.cpus, max(node.cpus if limit is None else limit for limit in limits))
 
     def tier(self, job: SlurmJob) -> int:
         """Return the tier of the job's highest partition: jobs of a higher one start first."""
@@ -174,6 +255,16 @@ class SlurmDemand:
 
     def notices(self) -> tuple[str, ...]:
         """Return what was left out, for the administrator."""
+        found = [
+            f"{_some(jobs)} counted as demand, as it is not known: {what}" for what, jobs in sorted(self._unknown.items())
+        ]
+        found += [
+            f"{tasks} waiting {'job is' if tasks == 1 else 'jobs are'} held back by a limit of Slurm's accounting: {limit}"
+            for limit, tasks in sorted(self._allowance.held_back.items())
+        ]
+        return (*found, *self._impossible_notice())
+
+    def _impossible_notice(self) -> tuple[str, ...]:
         if not self._impossible:
             return ()
         shown = ", ".join(self._impossible[:_SHOWN]) + (", …" if len(self._impossible) > _SHOWN else "")
@@ -185,12 +276,33 @@ class SlurmDemand:
         )
 
 
-def amounts_of(cores: int, memory: int, gres: Gres) -> Amounts:
-    """Return amounts of `cores`, `memory` in MiB, and generic resources, of which GPUs have a name of their own."""
-    if not gres:
+def amounts_of(cores: int, memory: int, gres: Gres, more: Iterable[tuple[str, int]] = ()) -> Amounts:
+    """Return amounts of `cores`, `memory` in MiB, and generic resources, of which GPUs have a name of their own.
+
+    more: what is counted beside them, by name.
+    """
+    others = (*gres, *more)
+    if not others:
         return amounts(cores, memory)
     gpus = sum(count for name, count in gres if name == "gpu")
-    return amounts(cores, memory, gpus, 0, tuple(one for one in gres if one[0] != "gpu"))
+    return amounts(cores, memory, gpus, 0, tuple(sorted(one for one in others if one[0] != "gpu")))
+
+
+def shared_cores(partition: str) -> str:
+    """Return the name of the cores of a node that the jobs of a partition have together."""
+    return f"cores of partition {partition}"
+
+
+def _granted(cores: int, threads: int | None, node: SlurmNode) -> int:
+    """Return the CPUs of a node that Slurm gives to a job which asks for `cores`, and so many threads of a core."""
+    if threads is not None and threads < node.threads:
+        cores = -(-cores // threads) * node.threads
+    return -(-cores // node.grain) * node.grain
+
+
+def _some(jobs: list[str]) -> str:
+    shown = ", ".join(jobs[:_SHOWN]) + (", …" if len(jobs) > _SHOWN else "")
+    return f"waiting job {shown} is not" if len(jobs) == 1 else f"{len(jobs)} waiting jobs ({shown}) are not"
 
 
 def _memory(job: SlurmJob, count: int) -> int:

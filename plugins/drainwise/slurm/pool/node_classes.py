@@ -53,7 +53,7 @@ class NodeClasses:
         for node in known.values():
             mine = reserved.get(node.name, [])
             if node.takes_jobs or (node.reserved and any(one.active for one in mine)):
-                of = (node.partitions, node.features, node.cpus, node.memory, node.gres, node.disk)
+                of = (node.partitions, node.features, node.cpus, node.memory, node.gres, node.disk, node.grain, node.sockets)
                 found[of, tuple(mine), within.get(node.name, frozenset())].append(node)
         self.all = tuple(_class(alike, mine, lists) for (_, mine, lists), alike in found.items())
         self.class_of = {node.name: one.name for one, alike in zip(self.all, found.values()) for node in alike}
@@ -98,6 +98,8 @@ def _class(alike: Sequence[SlurmNode], mine: tuple[NodeReservation, ...], lists:
     names = sorted(node.partitions)
     inner = [one.name for one in mine if one.active]
     facts = (names, sorted(node.features), node.cpus, node.memory, node.gres, node.disk, sorted(lists))
+    if node.grain > 1 or node.sockets > 1:
+        facts += (node.grain, node.sockets)
     said = repr((facts, [(one.name, one.active) for one in mine]))
     name = f"{','.join(names)[:24]}-{hashlib.sha256(said.encode('utf-8', 'replace')).hexdigest()[:8]}"
     ahead = tuple(one for one in mine if not one.active)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import NOTHING, Amounts, sum_of
@@ -12,10 +13,11 @@ from drainwise.pool.facts import Piece
 from drainwise.pool.job_kinds import Place
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
+from drainwise.slurm.cluster.partitions import Partition
 from drainwise.slurm.cluster.reservations import NodeReservation
-from drainwise.slurm.jobs.gres import Gres
+from drainwise.slurm.jobs.gres import Gres, with_shards
 from drainwise.slurm.jobs.job import SlurmJob
-from drainwise.slurm.pool.demand import amounts_of
+from drainwise.slurm.pool.demand import Wanted, amounts_of, shared_cores
 
 UNBOUNDED_MEMORY = 1 << 30
 """MiB that a node has for whoever reckons with it, where Slurm was not told what it has."""
@@ -24,9 +26,19 @@ _MIB = 1 << 20
 _LONGEST = 80
 
 
-def holdings(jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], memory: bool) -> dict[int, Amounts]:
-    """Return what each of these jobs, of one node, has there, by its number; memory: whether it has that to itself."""
-    jobs = tuple(jobs)
+def holdings(
+    jobs: Iterable[SlurmJob],
+    nodes: Iterable[SlurmNode],
+    memory: bool,
+    partitions: Mapping[str, Partition] = MappingProxyType({}),
+) -> dict[int, Amounts]:
+    """Return what each of these jobs, of one node, has there, by its number; memory: whether it has that to itself.
+
+    partitions: the cluster's; some bound the cores that their jobs have together on a node.
+    """
+    jobs, nodes = tuple(jobs), tuple(nodes)
+    had = {node.name: node.gres for node in nodes if node.gres}
+    bounded = bounded_partitions(partitions)
     typed = {node.name: node for node in nodes if node.gres}
     there: dict[str, list[SlurmJob]] = defaultdict(list)
     for job in jobs:
@@ -36,9 +48,19 @@ def holdings(jobs: Iterable[SlurmJob], nodes: Iterable[SlurmNode], memory: bool)
     for name, found in there.items():
         gres.update(_with_types(found, typed[name]))
     return {
-        job.number: amounts_of(job.cores, -(-(job.memory or 0) // _MIB) if memory else 0, gres[job.number])
+        job.number: amounts_of(
+            job.cores,
+            -(-(job.memory or 0) // _MIB) if memory else 0,
+            with_shards(gres[job.number], (had.get(job.node, ()),)),
+            [(shared_cores(name), job.cores) for name in job.partitions if name in bounded],
+        )
         for job in jobs
     }
+
+
+def bounded_partitions(partitions: Mapping[str, Partition]) -> frozenset[str]:
+    """Return those whose jobs may have so many cores of a node together."""
+    return frozenset(name for name, one in partitions.items() if one.cpus_on(1) is not None)
 
 
 def pieces_of(
@@ -89,24 +111,46 @@ def places_of(
     held: Mapping[str, list[Amounts]],
     memory: bool,
     is_all_held: bool = True,
+    partitions: Mapping[str, Partition] = MappingProxyType({}),
 ) -> tuple[Place, ...]:
     """Return the nodes that have a class as places.
 
     held: what jobs have on a node. It is not free, whatever sinfo says: that does not count jobs that are being ended,
     and was asked at another moment. memory: whether jobs have memory to themselves. is_all_held: whether these are all
-    jobs; what sinfo has in use beside them is unseen then.
+    jobs; what sinfo has in use beside them is unseen then. partitions: as for `holdings`.
     """
     found = []
+    bounded = bounded_partitions(partitions)
     for node in nodes:
         if node.name in classes:
-            total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres)
-            in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, node.used_gres)
+            shared = {name: partitions[name].cpus_on(node.sockets) or 0 for name in bounded & node.partitions}
+            more = [(shared_cores(name), cores) for name, cores in shared.items()]
+            total = amounts_of(node.cpus, _memory_of(node) if memory else 0, node.gres, more)
+            used_gres = with_shards(node.used_gres, (node.gres,))
+            in_use = amounts_of(node.cpus - node.unused, node.used_memory if memory else 0, used_gres)
             open_room = total.minus(sum_of(held.get(node.name, ())))
             free = total.minus(in_use).at_most(open_room)
             unseen = open_room.minus(free) if is_all_held and node.unused + node.allocated == node.cpus else NOTHING
             unseen = unseen if unseen.cores else NOTHING
             found.append(Place(node.name, node.name, classes[node.name], free, total, unseen=unseen))
     return tuple(found)
+
+
+def nodes_of_user(want: Wanted, jobs: int, places: Iterable[Place], users: Mapping[str, Collection[str]]) -> int:
+    """Return how many whole nodes so many jobs need that share theirs with jobs of their own user alone.
+
+    users: whose jobs are on each node. What the user's own nodes have free serves some of them.
+    """
+    mine = [one for one in places if one.node_class in want.classes]
+    theirs = [one for one in mine if set(users.get(one.node, ())) == {want.of_user}]
+    left = jobs - sum(_times(one.free, want.each) for one in theirs)
+    each = min((_times(one.total, want.each) for one in mine), default=1)
+    return max(0, -(-left // max(1, each)))
+
+
+def _times(room: Amounts, need: Amounts) -> int:
+    had = dict(room.named())
+    return min((had.get(name, 0) // amount for name, amount in need.named()), default=0)
 
 
 def _memory_of(node: SlurmNode) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres
@@ -66,7 +67,6 @@ def _job(record: object) -> SlurmJob:
         priority=_number(record, "priority"),
         comments=(comment,) if comment else (),
         at_once=(_number(record, "array_tasks_parallel") or None) if array and waiting else None,
-        whole_nodes=text_in(record, "resource_sharing") == "NO",
         memory=(_number(record, "memory") or 0) << 20 or None,
         features=",".join(map(str, features)) if isinstance(features, list) else "",
         required=text_in(record, "required_nodes"),
@@ -80,16 +80,18 @@ def _job(record: object) -> SlurmJob:
     )
 
 
-def with_gres(jobs: list[SlurmJob], known: Mapping[int, tuple[Gres, int]]) -> list[SlurmJob]:
-    """Return the jobs with what pyslurm does not tell: generic resources, and the fewest nodes that will do.
+def with_gres(jobs: list[SlurmJob], known: Mapping[int, tuple[Gres, int, dict[str, Any]]]) -> list[SlurmJob]:
+    """Return the jobs with what pyslurm does not tell: generic resources, the fewest nodes, where they may start.
 
     known: by the jobs' numbers, as `squeue_lines.gres_of_lines` has it; what it lacks has begun to wait since.
     """
     found = []
     for job in jobs:
-        gres, nodes = known.get(job.number, ((), 0))
-        if gres or (nodes and nodes != job.node_count and PENDING in job.states):
-            job = replace(job, gres=gres, node_count=nodes if nodes and PENDING in job.states else job.node_count)  # noqa: PLW2901
+        gres, nodes, facts = known.get(job.number, ((), 0, {}))
+        if PENDING in job.states and facts:
+            job = replace(job, gres=gres, node_count=nodes or job.node_count, **facts)  # noqa: PLW2901
+        elif gres:
+            job = replace(job, gres=gres)  # noqa: PLW2901
         found.append(job)
     return found
 

@@ -42,10 +42,18 @@ class Shares:
         self._root = root
         self._sharing = dict(_named(root, root.name))
         self._ratios = dict(_ratios(root, 1.0, root.usage))
+        self._above = dict(_parents(root))
 
     def sharing_account(self, account: str) -> str:
         """Return the account whose share counts for jobs of `account`: itself where Slurm does not know it."""
         return self._sharing.get(account, account)
+
+    def lineage(self, account: str) -> tuple[str, ...]:
+        """Return an account and those above it, up to the root; itself alone where Slurm does not know it."""
+        found = [account]
+        while (above := self._above.get(found[-1])) is not None:
+            found.append(above)
+        return tuple(found)
 
     def priority_of(self, account: str) -> float:
         """Return its part of the usage over its part of the shares: above 1 it has used more than its share.
@@ -130,6 +138,13 @@ def _branches(branch: Branch) -> Iterator[Branch]:
     yield branch
     for child in branch.children:
         yield from _branches(child)
+
+
+def _parents(branch: Branch) -> Iterator[tuple[str, str]]:
+    """Return each account with the one above it."""
+    for child in branch.children:
+        yield child.name, branch.name
+        yield from _parents(child)
 
 
 def _named(branch: Branch, sharing: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.facts.client_rules import ClientRules
@@ -17,6 +17,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
+from drainwise.pool.job_kinds import Place
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.node_versions import counted
 from drainwise.slurm.cluster.allocations import Allocation
@@ -30,9 +31,9 @@ from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
 from drainwise.slurm.pool.demand import SlurmDemand
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
-from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, pieces_of, places_of
+from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, nodes_of_user, pieces_of, places_of
 from drainwise.slurm.pool.shares import Shares
-from drainwise.slurm.pool.waiting_kinds import WaitingTasks, kinds_in
+from drainwise.slurm.pool.waiting_kinds import WaitingTasks, by_whole_nodes, in_queue, kinds_in
 
 WOULD_RUN = {"Resources", "Priority"}
 """Why a job waits that would start if cores were free; all other reasons (a limit, a hold, …) need something else."""
@@ -79,7 +80,7 @@ def snapshot_of(
     would_run = [job for job in jobs if _would_run(job)]
     classes = NodeClasses(nodes, rules.reservations, lists_of(would_run), now)
     on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
-    holds = holdings(on_one_node, nodes, rules.selection.memory)
+    holds = holdings(on_one_node, nodes, rules.selection.memory, rules.partitions)
     pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
     on_nodes = (job for job in jobs if job.node)
     runs = (
@@ -88,24 +89,27 @@ def snapshot_of(
     )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
     pilots_on = {node for pilot in pilots if not pilot.cannot for node in pilot.nodes}
-    demand = SlurmDemand(classes, rules, pilots_on, now)
-    waiting = _waiting(would_run, jobs, shares, demand)
-    uses = _uses(jobs, would_run, waiting, shares)
-    cores = sum(node.cores for node in nodes)
-    needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
-    owed, own = shares.owed(cores, needs), shares.own(cores, needs)
-    accounts = tuple(_account(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
-    wanted = frozenset(name for one in waiting if one.tasks for name in one.want.classes)
-    holes = [
-        Hole(node.idle, divisible=True) for node in nodes if node.idle and classes.class_of.get(node.name) in wanted
-    ]
-    kinds, left_out = kinds_in(waiting)
     held: dict[str, list[Amounts]] = defaultdict(list)
+    users: dict[str, set[str]] = defaultdict(set)
     for job in on_one_node:
         held[job.node].append(holds[job.number])
+        users[job.node].add(job.user)
     for piece in (one for some in pieces.values() for one in some):
         held[piece.node].append(piece.holds)
     is_all_held = not odd and all(job.single or job.number in pieces for job in jobs if _holds_cores(job))
+    places = places_of(nodes, classes.class_of, held, rules.selection.memory, is_all_held, rules.partitions)
+    demand = SlurmDemand(classes, rules, pilots_on, now, shares.lineage)
+    waiting = _waiting(would_run, jobs, shares, demand)
+    waiting = list(by_whole_nodes(waiting, lambda want, jobs: nodes_of_user(want, jobs, places, users)))
+    uses = _uses(jobs, would_run, waiting, shares)
+    kinds, left_out = kinds_in(waiting)
+    fitting = {place.name for place in places if _fits_any(place, waiting)}
+    holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
+    # What lies idle and serves nobody who waits is no part of what the accounts share.
+    shared = sum(node.cores if node.name in fitting else node.allocated for node in nodes)
+    needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
+    owed, own = shares.owed(shared, needs), shares.own(sum(node.cores for node in nodes), needs)
+    accounts = tuple(_account(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
     return Snapshot(
         taken=now,
         pilots=pilots,
@@ -118,10 +122,16 @@ def snapshot_of(
             *left_out,
         ),
         kinds=kinds,
-        places=places_of(nodes, classes.class_of, held, rules.selection.memory, is_all_held),
+        places=places,
         closures=closures_of(classes.whole, (node.name for node in nodes), now),
         versions=_versions(jobs),
     )
+
+
+def _fits_any(place: Place, waiting: Iterable[WaitingTasks]) -> bool:
+    """Decide whether what a place has free serves a job that waits, if only as a part of what it needs."""
+    wants = {id(one.want): one.want for one in waiting if one.tasks}.values()
+    return any(place.node_class in want.classes and place.free.covers(want.needs) for want in wants)
 
 
 def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
@@ -179,7 +189,8 @@ def _waiting(
         if want is not None:
             tasks = job.tasks if job.at_once is None else min(job.tasks, max(0, job.at_once - running[job.array]))
             found.append(WaitingTasks(job, shares.sharing_account(job.account), tasks, want, demand.tier(job)))
-    return found
+    queue = in_queue(found)
+    return [replace(one, tasks=demand.allowed_tasks(one.job, one.want, one.tasks)) for one in queue]
 
 
 def _uses(

@@ -10,7 +10,9 @@ from typing import Protocol
 
 from drainwise.common.bounded_command import Running
 from drainwise.pool.clocks import require_same_clock
-from drainwise.slurm.cluster import node_line, rules
+from drainwise.slurm.cluster import limits, node_line, rules
+from drainwise.slurm.cluster.groups import groups_of
+from drainwise.slurm.cluster.limits import limits_in
 from drainwise.slurm.cluster.node_line import SlurmNode, nodes_in
 from drainwise.slurm.cluster.rules import ClusterRules, controller_time, rules_in
 from drainwise.slurm.jobs import squeue_lines as job_lines
@@ -160,7 +162,13 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
         config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
         require_same_clock(controller_time(config), begun, time.time(), "slurmctld's")
         found = rules_in(config)
-        return Answers(question.jobs(), found.without_kept_memory(nodes_in(nodes)), shares_in(tree), found)
+        jobs = question.jobs()
+        waiting = [job for job in jobs if PENDING in job.states]
+        if waiting and limits.ENFORCED in found.enforced:
+            asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
+            found = replace(found, limits=limits_in(asked[-1].output().decode("utf-8", "replace")))
+        found = replace(found, groups=groups_of(waiting, found.partitions))
+        return Answers(jobs, found.on(nodes_in(nodes, found.release)), shares_in(tree), found)
     finally:
         question.end()
         for one in asked:

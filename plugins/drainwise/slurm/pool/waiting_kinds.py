@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
@@ -21,14 +22,32 @@ class WaitingTasks:
     tier: int = 0
 
 
-def kinds_in(waiting: Iterable[WaitingTasks]) -> tuple[tuple[JobKind, ...], tuple[str, ...]]:
-    """Return the kinds in the order of the queue, and sentences that name what was left out.
+def in_queue(waiting: Iterable[WaitingTasks]) -> list[WaitingTasks]:
+    """Return what waits in the order of the queue.
 
     Slurm looks at the partitions' tiers first, then at the priorities, then at who came first.
     """
+    return sorted(waiting, key=lambda one: (-one.tier, -(one.job.priority or 0), one.job.number))
+
+
+def by_whole_nodes(waiting: Iterable[WaitingTasks], nodes: Callable[[Wanted, int], int]) -> Iterator[WaitingTasks]:
+    """Yield what waits with whole nodes in place of jobs that share theirs with their own user's jobs alone.
+
+    nodes: how many so many of them need.
+    """
+    waiting = tuple(waiting)
+    jobs = Counter[int]()
+    for one in waiting:
+        jobs[id(one.want)] += one.tasks
+    for one in waiting:
+        yield replace(one, tasks=nodes(one.want, jobs.pop(id(one.want), 0))) if one.want.of_user else one
+
+
+def kinds_in(waiting: Iterable[WaitingTasks]) -> tuple[tuple[JobKind, ...], tuple[str, ...]]:
+    """Return the kinds in the order of `waiting`, and sentences that name what was left out."""
     jobs: dict[tuple[str, int], int] = {}
     first: dict[tuple[str, int], WaitingTasks] = {}
-    for one in sorted(waiting, key=lambda one: (-one.tier, -(one.job.priority or 0), one.job.number)):
+    for one in waiting:
         key = (one.account, id(one.want))  # those of like jobs are one object
         first.setdefault(key, one)
         jobs[key] = jobs.get(key, 0) + one.tasks
