@@ -68,7 +68,7 @@ class Machine:
             # What pyslurm does not tell of jobs is asked for beside it.
             gres = f"[ ! -e {self._recorded}/gres.txt ] || cat {self._recorded}/gres.txt; exit"
             self.program(
-                name, f"case $* in *=JobID:?,tres-alloc*) {gres};; esac; echo {name} >> {self.marker}; {answer}"
+                name, f"case $* in *=JobID:?,SchedNodes*) {gres};; esac; echo {name} >> {self.marker}; {answer}"
             )
         # Its clock is this machine's.
         config = "date '+Configuration data as of %s'"

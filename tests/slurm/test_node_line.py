@@ -33,7 +33,7 @@ def test_recorded_nodes(version: str) -> None:
         ("idle#", 4, 8),
         ("mixed*", 0, 4),
         ("idle$", 0, 4),
-        ("mixed@", 0, 4),
+        ("mixed@", 4, 8),
         ("reserved", 0, 4),
         ("down*", 0, 4),
         ("drained", 0, 4),
@@ -46,6 +46,18 @@ def test_free_cores_by_state(state: str, idle: int, cores: int) -> None:
     """Those of a node that is down, reserved or not responding are of no use."""
     (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|(null)|(null)|(null)|0|\n")
     assert (node.idle, node.cores) == (idle, cores)
+
+
+def test_a_node_that_shall_reboot_takes_jobs_until_then_since_23_11() -> None:
+    """`scontrol reboot` without ASAP; before, its free cores are of no use to anybody."""
+    line = "n1|4/4/0/8|mixed@|a|16384|8192|(null)|(null)|(null)|0|\n"
+    assert [nodes_in(line, release)[0].takes_jobs for release in ((22, 5), (23, 11), (26, 5))] == [False, True, True]
+
+
+@pytest.mark.parametrize("state", ["allocated$", "mixed$", "maint", "idle$"])
+def test_a_node_in_maintenance_takes_the_jobs_of_its_reservation(state: str) -> None:
+    (node,) = nodes_in(f"n1|4/4/0/8|{state}|a|16384|8192|(null)|(null)|(null)|0|\n")
+    assert (node.reserved, node.takes_jobs, node.idle) == (True, False, 0)
 
 
 def test_a_node_of_two_partitions_is_one_node() -> None:

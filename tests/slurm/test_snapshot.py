@@ -65,7 +65,7 @@ MAIN = frozenset({"main"})
 def machine(
     name: str, allocated: int, cores: int, idle: int, draining: bool, partitions: frozenset[str], memory: int = 16384
 ) -> SlurmNode:
-    return SlurmNode(name, allocated, cores, idle, draining, partitions, not draining, cores, memory)
+    return SlurmNode(name, allocated, cores, idle, draining, partitions, not draining, cores, memory, unused=idle)
 
 
 NODE = machine("n1", 8, 8, 0, False, MAIN)
@@ -124,7 +124,9 @@ def test_recorded_cluster(version: str) -> None:
     assert by_name["10"].account == "cms"
     figures = {one.name: (one.cores_in_use, one.cores_wanted, one.cores_per_job) for one in snapshot.accounts}
     assert figures == {"atlas": (20, 0, 1), "cms": (2, 0, 1), "cms-prod": (0, 24, 8), "cms-users": (0, 16, 8)}
-    assert sum(one.cores_owed for one in snapshot.accounts) == pytest.approx(26)
+    owed = {one.name: one.cores_owed for one in snapshot.accounts}
+    assert owed["cms-prod"] == pytest.approx(5.2)  # of all 26 cores
+    assert owed["atlas"] == pytest.approx(19 * 2 / 3)  # seven lie idle that no waiting job fits into
     assert snapshot.free_cores == 0  # four on one node; the jobs need eight
 
 
@@ -486,7 +488,8 @@ def test_no_nodes_are_half_an_answer() -> None:
 @pytest.mark.parametrize(
     ("config", "selection"),
     [
-        ("SelectType = select/cons_tres\nSelectTypeParameters = CR_CORE_MEMORY\n", Selection(False, True)),
+        ("SelectType = select/cons_tres\nSelectTypeParameters = CR_CORE_MEMORY\n", Selection(False, True, "core")),
+        ("SelectType = select/cons_tres\nSelectTypeParameters = CR_SOCKET\n", Selection(False, False, "socket")),
         ("SelectType              = select/cons_res\nSelectTypeParameters    = CR_CPU\n", Selection(False, False)),
         ("SelectType = select/linear\nSelectTypeParameters = NONE\n", Selection(True, False)),
         ("SelectType = select/linear\nSelectTypeParameters = (null)\n", Selection(True, False)),

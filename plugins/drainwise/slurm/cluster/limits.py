@@ -28,7 +28,9 @@ _IN_BRACES = {
     **{f"MaxTRESRunMins{whose}": ("minutes", name) for whose, name in (("PU", "user"), ("PA", "account"))},
 }
 
-_RECORD = re.compile(r"^(?:ClusterName=\S+ Account=(\S+) UserName=(\S*) Partition=(\S*) |QOS=(\S+)\(\d+\) )(.*)$", re.M)
+_RECORD = re.compile(
+    r"^(?:ClusterName=\S+ Account=(\S+) UserName=(\S*) Partition=(\S*) |QOS=(\S+)\(\d+\) )(.*)$", re.MULTILINE
+)
 _BRACES = re.compile(r"(\S+?)(?:\(\d+\))?=\{([^}]*)\}")
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\.[0-9]+)?(?:\(([0-9]{1,18})(?:\.[0-9]+)?\))?")
 _UID = re.compile(r"\([0-9]+\)$")
@@ -68,7 +70,9 @@ def limits_in(answer: str) -> Limits:
             own, _, inner = text.partition(" Account Limits=")
             found["qos", qos] = dict(_left(own, {**_OF_ALL, **_OF_A_JOB}))
             for whose, block in zip(("account", "user"), inner.partition(" User Limits=")[::2]):
-                found.update((("qos", qos, whose, name), dict(_left(said, _IN_BRACES))) for name, said in _BRACES.findall(block))
+                found.update(
+                    (("qos", qos, whose, name), dict(_left(said, _IN_BRACES))) for name, said in _BRACES.findall(block)
+                )
         else:
             table = {**_OF_ALL, **_OF_A_USER} if user else _OF_ALL
             found[account, _UID.sub("", user), partition] = dict(_left(text, table))

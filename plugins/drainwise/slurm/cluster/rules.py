@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.facts.errors import PoolUnreachable
-from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.limits import Limits
+from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.partitions import Partition, Submitter, partitions_in
 from drainwise.slurm.cluster.reservations import NodeReservation, reservations_in
 from drainwise.slurm.jobs.cluster_config import settings_in
@@ -27,7 +27,7 @@ _SHAPE = re.compile(
 )
 _NUMBERS = re.compile("[0-9]+")
 PARENTS_COUNT = (23, 2)
-"""The release since which an account that a partition names stands for those below it (by its source; seen on 24.11)."""
+"""The release since which an account that a partition names stands for those below (by its source; seen on 24.11)."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ClusterRules:
 
     def submitter(self, user: str, above: Iterable[str], qos: str) -> Submitter:
         """Return whose a job is; above: its account, then those above it up to the root, as far as they are known."""
-        accounts = tuple(above) if self.enforced else ()
+        accounts = tuple(above) if "associations" in self.enforced else ()
         counted = accounts if self.release >= PARENTS_COUNT else accounts[:1]
         return Submitter(user, frozenset(counted), self.groups.get(user), qos)
 

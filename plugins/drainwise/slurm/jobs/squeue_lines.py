@@ -39,7 +39,7 @@ GRES_QUESTION = ("JobID", *WAITING_FIELDS, "OverSubscribe", "tres-alloc", *_GRES
 """What is asked of all jobs where they are known from elsewhere."""
 
 _NOTHING = {"", "N/A", "(null)"}
-# With whom a job shares its nodes, by Exclusive and, where that is empty, by OverSubscribe (26.05 says NO there of all).
+# With whom a job shares its nodes, by Exclusive or, where that is empty, by OverSubscribe (26.05 says NO of all).
 _SHARING = {
     "Exclusive": {"NO": "", "NODE": "whole_nodes", "USER": "user_alone"},
     "OverSubscribe": {"OK": "", "YES": "", "NO": "whole_nodes", "USER": "user_alone"},

@@ -111,7 +111,12 @@ class SlurmDemand:
         The jobs are given in the order of the queue.
         """
         each, nodes = want.each if want.of_user else want.needs, want.nodes
-        resources = {"cpu": each.cores * nodes, "mem": each.memory * nodes, "node": nodes, "gres/gpu": each.gpus * nodes}
+        resources = {
+            "cpu": each.cores * nodes,
+            "mem": each.memory * nodes,
+            "node": nodes,
+            "gres/gpu": each.gpus * nodes,
+        }
         resources.update((f"gres/{name}", amount * nodes) for name, amount in each.others)
         asked = Asked(math.inf if job.limit is None else job.limit, resources)
         return self._allowance.take(tasks, asked, self._holders(job))
@@ -182,12 +187,14 @@ class SlurmDemand:
         """Return what a job takes of each of `count` nodes of these classes, where that differs the most."""
         memory = _memory(job, count) if self._rules.selection.memory else 0
         nodes = [spot.nodes.sample for spot in spots]
-        cores = max((_granted(-(-job.cores // count), job.threads, node) for node in nodes), default=-(-job.cores // count))
+        cores = max(
+            (_granted(-(-job.cores // count), job.threads, node) for node in nodes), default=-(-job.cores // count)
+        )
         others = [(shared_cores(name), cores) for name in self._bounded_partition(job)]
         return amounts_of(cores, memory, with_shards(job.gres, (node.gres for node in nodes)), others)
 
     def _bounded_partition(self, job: SlurmJob) -> tuple[str, ...]:
-        """Return the partition whose jobs together may have so many cores of a node, where a job has no other choice."""
+        """Return the partition whose jobs have a bounded part of each node, where a job has no other choice."""
         allowed, known = self._partitions_for(job), self._rules.partitions
         bounded = [name for name in allowed if name in known and known[name].cpus_on(1) is not None]
         return tuple(bounded[:1]) if len(bounded) == len(allowed) else ()
@@ -229,7 +236,7 @@ class SlurmDemand:
     def _may_run(
         self, job: SlurmJob, one: NodeClass, allowed: tuple[str, ...], nodes: int, mine: frozenset[str]
     ) -> bool:
-        """Decide whether a job could start on a class; mine: the reservations in which it may, or must where it asks."""
+        """Decide whether a job could start on a class; mine: reservations in which it may, or must where it asks."""
         if one.sample.partitions.isdisjoint(allowed):
             return False
         if one.reservations.isdisjoint(mine) if one.reservations or job.reservation else False:
@@ -245,7 +252,9 @@ class SlurmDemand:
     def _most_cpus(self, one: NodeClass, allowed: tuple[str, ...]) -> int:
         """Return how many cores a job may have on a node, in the partition that gives most."""
         known, node = self._rules.partitions, one.sample
-        limits = [known[name].cpus_on(node.sockets) if name in known else None for name in allowed if name in node.partitions]
+        limits = [
+            known[name].cpus_on(node.sockets) if name in known else None for name in allowed if name in node.partitions
+        ]
         return min(node.cpus, max(node.cpus if limit is None else limit for limit in limits))
 
     def tier(self, job: SlurmJob) -> int:
@@ -256,10 +265,11 @@ class SlurmDemand:
     def notices(self) -> tuple[str, ...]:
         """Return what was left out, for the administrator."""
         found = [
-            f"{_some(jobs)} counted as demand, as it is not known: {what}" for what, jobs in sorted(self._unknown.items())
+            f"{_some(jobs)} counted as demand, as it is not known: {what}"
+            for what, jobs in sorted(self._unknown.items())
         ]
         found += [
-            f"{tasks} waiting {'job is' if tasks == 1 else 'jobs are'} held back by a limit of Slurm's accounting: {limit}"
+            f"{tasks} waiting {'job is' if tasks == 1 else 'jobs are'} held back by a limit of the accounting: {limit}"
             for limit, tasks in sorted(self._allowance.held_back.items())
         ]
         return (*found, *self._impossible_notice())

@@ -53,7 +53,16 @@ class NodeClasses:
         for node in known.values():
             mine = reserved.get(node.name, [])
             if node.takes_jobs or (node.reserved and any(one.active for one in mine)):
-                of = (node.partitions, node.features, node.cpus, node.memory, node.gres, node.disk, node.grain, node.sockets)
+                of = (
+                    node.partitions,
+                    node.features,
+                    node.cpus,
+                    node.memory,
+                    node.gres,
+                    node.disk,
+                    node.grain,
+                    node.sockets,
+                )
                 found[of, tuple(mine), within.get(node.name, frozenset())].append(node)
         self.all = tuple(_class(alike, mine, lists) for (_, mine, lists), alike in found.items())
         self.class_of = {node.name: one.name for one, alike in zip(self.all, found.values()) for node in alike}

@@ -17,8 +17,8 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
-from drainwise.pool.job_kinds import Place
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
+from drainwise.pool.job_kinds import Place
 from drainwise.pool.node_versions import counted
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
@@ -105,10 +105,8 @@ def snapshot_of(
     kinds, left_out = kinds_in(waiting)
     fitting = {place.name for place in places if _fits_any(place, waiting)}
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
-    # What lies idle and serves nobody who waits is no part of what the accounts share.
-    shared = sum(node.cores if node.name in fitting else node.allocated for node in nodes)
     needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
-    owed, own = shares.owed(shared, needs), shares.own(sum(node.cores for node in nodes), needs)
+    owed, own = _owed(nodes, fitting, shares, needs, uses), shares.own(sum(node.cores for node in nodes), needs)
     accounts = tuple(_account(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
     return Snapshot(
         taken=now,
@@ -126,6 +124,24 @@ def snapshot_of(
         closures=closures_of(classes.whole, (node.name for node in nodes), now),
         versions=_versions(jobs),
     )
+
+
+def _owed(
+    nodes: Iterable[SlurmNode],
+    fitting: Collection[str],
+    shares: Shares,
+    needs: Mapping[str, float],
+    uses: Mapping[str, _Use],
+) -> dict[str, float]:
+    """Return the cores that each account is owed; fitting: the nodes where a job that waits fits into what is idle.
+
+    What lies idle elsewhere is owed to who uses less than his share, if only beside what pilots give back there. It is
+    no reason to let others keep more than their share of the rest.
+    """
+    nodes = tuple(nodes)
+    of_all = shares.owed(sum(node.cores for node in nodes), needs)
+    useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
+    return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
 
 
 def _fits_any(place: Place, waiting: Iterable[WaitingTasks]) -> bool:
