@@ -33,7 +33,6 @@ _RECORD = re.compile(
 )
 _BRACES = re.compile(r"(\S+?)(?:\(\d+\))?=\{([^}]*)\}")
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\.[0-9]+)?(?:\(([0-9]{1,18})(?:\.[0-9]+)?\))?")
-_UID = re.compile(r"\([0-9]+\)$")
 
 Holder = tuple[str, ...]
 """Whose a limit is: an association's account, user and partition; or a quality of service, with an account or user."""
@@ -65,17 +64,19 @@ class Asked:
 def limits_in(answer: str) -> Limits:
     """Return the limits in the output of COMMAND."""
     found: dict[Holder, Mapping[Limit, float]] = {}
+    names: dict[str, str] = {}
     for account, user, partition, qos, text in _RECORD.findall(answer):
-        if qos:
-            own, _, inner = text.partition(" Account Limits=")
-            found["qos", qos] = dict(_left(own, {**_OF_ALL, **_OF_A_JOB}))
-            for whose, block in zip(("account", "user"), inner.partition(" User Limits=")[::2]):
-                found.update(
-                    (("qos", qos, whose, name), dict(_left(said, _IN_BRACES))) for name, said in _BRACES.findall(block)
-                )
-        else:
-            table = {**_OF_ALL, **_OF_A_USER} if user else _OF_ALL
-            found[account, _UID.sub("", user), partition] = dict(_left(text, table))
+        if not qos:
+            name, _, uid = user.rstrip(")").partition("(")
+            names[uid] = name
+            found[account, name, partition] = dict(_left(text, {**_OF_ALL, **_OF_A_USER} if user else _OF_ALL))
+            continue
+        own, _, inner = text.partition(" Account Limits=")
+        found["qos", qos] = dict(_left(own, {**_OF_ALL, **_OF_A_JOB}))
+        for whose, block in zip(("account", "user"), inner.partition(" User Limits=")[::2]):
+            for name, said in _BRACES.findall(block):
+                who = names.get(name, name) if whose == "user" else name  # 22.05 has the number alone
+                found["qos", qos, whose, who] = dict(_left(said, _IN_BRACES))
     return Limits({holder: left for holder, left in found.items() if left})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 RUNNING, PENDING, COMPLETING, CONFIGURING, SUSPENDED = "RUNNING", "PENDING", "COMPLETING", "CONFIGURING", "SUSPENDED"
 
@@ -19,8 +20,20 @@ LOST = NODE_FAILED | {"PREEMPTED", "REVOKED"}
 ENDED = LOST | BY_ITSELF | {"CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY"}
 
 _RESOURCES = "Resources"
-# The sentence that stands in the place of Resources while some of the nodes that would do take no jobs.
-_NODES_TAKEN = "Nodes required for job are DOWN, DRAINED or reserved"
+# Sentences in the place of Resources: of the nodes that would do some take no jobs, or those of a reservation are full.
+_NODES_TAKEN = (
+    "Nodes required for job are DOWN, DRAINED or reserved",
+    "ReqNodeNotAvail, May be reserved for other job",
+)
+_FOR_ROOM = {_RESOURCES, "Priority"}
+# Slurm's words for what is no lack of room, up to 26.05: limits by their first letters, the others as they are.
+_FOR_ELSE = re.compile(
+    r"(Assoc|QOS|Max|Partition|JobHeld|BurstBuffer|Reservation|Association)\w+|None|Prolog|Dependency(NeverSatisfied)?|"
+    "NvidiaImexChannels|BeginTime|Licenses|ReqNodeNotAvail|SchedDefer|FrontEndDown|NodeDown|BadConstraints|"
+    "SystemFailure|JobLaunchFailure|NonZeroExitCode|RaisedSignal|TimeLimit|InactiveLimit|InvalidAccount|InvalidQOS|"
+    "Cleaning|AccountNotAllowed|JobHoldMaxRequeue|JobArrayTaskLimit|DeadLine|AccountingPolicy|FedJobLock|OutOfMemory|"
+    "Constraints|MpiPortsBusy|"
+)
 
 _BENEATH = {**dict.fromkeys(_RUNS, RUNNING), **dict.fromkeys(WAITS, PENDING)}
 
@@ -34,3 +47,14 @@ def states_of(word: str) -> frozenset[str]:
 def reason_in(text: str) -> str:
     """Return Slurm's word for why a job waits: a sentence begins with it (`ReqNodeNotAvail, …`), but for one."""
     return _RESOURCES if text.startswith(_NODES_TAKEN) else text.partition(",")[0]
+
+
+def waits_for_room(reason: str, planned: str, several: bool = False) -> bool | None:
+    """Decide whether a job waits for room, by Slurm's word; None where that is not known.
+
+    A sentence or a word that is not known says nothing: then it counts that the scheduler has planned the job on nodes.
+    several: it is for several partitions: then a word about a partition tells of one, while another may take the job.
+    """
+    if reason in _FOR_ROOM or (several and reason.startswith("Partition")):
+        return True
+    return False if _FOR_ELSE.fullmatch(reason) else bool(planned) or None

@@ -8,10 +8,11 @@ Slurm's CPUs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from drainwise.common.printable import one_line
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import CONTRADICTORY
@@ -28,15 +29,12 @@ from drainwise.slurm.jobs.job import SlurmJob, run_name
 from drainwise.slurm.jobs.job_client import client_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.node_reports import whole_report
-from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING
+from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
 from drainwise.slurm.pool.demand import SlurmDemand
 from drainwise.slurm.pool.node_classes import NodeClasses, lists_of
 from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, nodes_of_user, pieces_of, places_of
 from drainwise.slurm.pool.shares import Shares
 from drainwise.slurm.pool.waiting_kinds import WaitingTasks, by_whole_nodes, in_queue, kinds_in
-
-WOULD_RUN = {"Resources", "Priority"}
-"""Why a job waits that would start if cores were free; all other reasons (a limit, a hold, …) need something else."""
 
 HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it"
 SEVERAL_NODES = "a job of several nodes that has reported nothing: it may be no pilot, and an order would end all of it"
@@ -44,6 +42,7 @@ UNKNOWN_PIECES = "a job of several nodes, and it is not known what it has on eac
 DRAINING_NODE = "the node takes no new jobs: the cores would help nobody"
 NO_DIRECTORIES = "started without drainwise's directories, before it was installed or after a prolog that failed"
 
+_LONGEST_REASON = 120
 _MISSING_CORES = 64  # that sinfo may count beyond squeue: jobs end between the two
 
 
@@ -116,6 +115,7 @@ def snapshot_of(
         user_priorities=shares.user_priorities(),
         notices=(
             *(f"job {job.label} is left out: {job.odd} can be no job's" for job in odd),
+            *_unclear(jobs),
             *demand.notices(),
             *left_out,
         ),
@@ -190,8 +190,25 @@ def _holds_cores(job: SlurmJob) -> bool:
 
 
 def _would_run(job: SlurmJob) -> bool:
+    """Decide whether a job would start if cores were free; others wait for something else (a limit, a hold, …)."""
     is_held = job.priority == 0  # the reason is written later
-    return PENDING in job.states and COMPLETING not in job.states and job.reason in WOULD_RUN and not is_held
+    waits = PENDING in job.states and COMPLETING not in job.states and not is_held
+    return waits and waits_for_room(job.reason, job.planned, len(job.partitions) > 1) is True
+
+
+def _unclear(jobs: Iterable[SlurmJob]) -> Iterator[str]:
+    """Yield a sentence for each reason to wait that is not known."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for job in jobs:
+        if (
+            PENDING in job.states
+            and job.priority != 0
+            and waits_for_room(job.reason, job.planned, len(job.partitions) > 1) is None
+        ):
+            found[job.reason].append(job.label)
+    for reason, labels in found.items():
+        shown = one_line(reason, _LONGEST_REASON)
+        yield f"{len(labels)} waiting jobs, such as {labels[0]}, count as no demand: their reason is not known: {shown}"
 
 
 def _waiting(
