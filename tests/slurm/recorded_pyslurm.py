@@ -2,6 +2,7 @@
 
 Its `Job` has the attributes that pyslurm's own has in that version (`attributes.txt`) and no others, for reading alone;
 of one that was not recorded the value is None, as where Slurm has set none. `Jobs` is a mapping of all clusters' jobs.
+Of a job that waits for a reservation the sentence for its reason was added to the JSON of 24.11, as real ones have it.
 """
 
 from __future__ import annotations

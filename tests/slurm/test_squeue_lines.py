@@ -45,7 +45,7 @@ def test_what_is_used_of_a_job() -> None:
 def test_a_sentence_stands_for_its_word() -> None:
     """As 22.05 and 24.11 print them for jobs that wait for room in one of several partitions, and for a maintenance."""
     taken = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
-    for sentence, word in ((taken, "Resources"), ("ReqNodeNotAvail, May be reserved for other job", "ReqNodeNotAvail")):
+    for sentence, word in ((taken, "Resources"), ("ReqNodeNotAvail, UnavailableNodes:n1", "ReqNodeNotAvail")):
         (job,) = jobs_of_lines(ALONE.replace("Priority", sentence).encode())
         assert job.reason == word
 

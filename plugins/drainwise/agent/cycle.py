@@ -168,6 +168,8 @@ class _Work:
         for event in self.memory.watched(snapshot, now, self.settings):
             noted.write(event)
             self.unused += number(event, "unused")
+        for event in self.memory.watched_room(snapshot, now):
+            noted.write(event)
         for event in self.memory.looked(snapshot, now, self.settings):
             noted.write(event)
         requests, odd = self._requests(now)

@@ -75,6 +75,7 @@ _GAUGES: dict[str, tuple[str, ...]] = {
     "notices": ("What the last decision could not count on; the log has the sentences.",),
     "paused_accounts": ("Accounts of whose demand some does not count for now.",),
     "paused_demand_cores": ("Cores that they wait for and that do not count.",),
+    "unplaced_jobs": ("Waiting jobs that the batch system does not start where they should.", "account"),
     "closed_nodes": ("Nodes with pilots that cannot be given an order.",),
     "stuck_pilots": ("Pilots in which their nodes have seen no payload for long.",),
     "unmet_cores": ("Cores that must be given back and for which nobody gets an order now.",),
@@ -238,6 +239,7 @@ class Metrics:
         self._gauges["notices"].set(len(plan.notices))
         self._gauges["paused_accounts"].set(len(plan.paused))
         self._gauges["paused_demand_cores"].set(sum(one.cores for one in plan.paused))
+        self._have("unplaced_jobs", ((self._label(one.account), one.jobs) for one in plan.unplaced))
         self._gauges["closed_nodes"].set(plan.closed_nodes)
         self._gauges["stuck_pilots"].set(plan.stuck)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from drainwise import __version__
 from drainwise.cli.agent_place import history_of, journal_to_look_at
@@ -22,11 +22,12 @@ from drainwise.pool.node_versions import UNKNOWN, mixed_line
 from drainwise.pool.notices import notices_of
 from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
-from drainwise.reclaim.paused_demand import Paused, paused
+from drainwise.reclaim.paused_demand import paused
 from drainwise.reclaim.plan_json import candidate_as_json, paused_as_json
 from drainwise.reclaim.seen.expected_ends import with_expected_ends
 from drainwise.reclaim.seen.stuck import with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.untaken_room import unplaced
 
 _DETAILS = f"""\
 columns of --format and --sort:
@@ -98,13 +99,20 @@ class Status:
         if self._is_first:
             self._wanted.require_known(snapshot)
             self._is_first = False
-        named = (one for one in snapshot.pilots if self._wanted.fits_names(one))
-        known = (candidate_of(one, now, self._settings, history) for one in named)
+        asked = (one for one in snapshot.pilots if self._wanted.fits_names(one))
+        known = (candidate_of(one, now, self._settings, history) for one in asked)
         found = [one for one in known if self._wanted.fits_state(one.pilot, one.draining)]
         pauses = paused(snapshot, history.unmet, now)
+        without_place = unplaced(snapshot, history.untaken, now, self._settings)
+        named = [one.sentence for one in pauses] + [one.sentence for one in without_place]
         rows = sorted_rows((Row(one, now) for one in found), self._args.sort)[: self._wanted.limit]
         if self._args.json:
-            return [self._as_json(snapshot, rows, pauses, now)]
+            demand = {
+                "notices": list(notices_of(snapshot, named)),
+                "paused_demand": [paused_as_json(one) for one in pauses],
+                "unplaced_jobs": [dataclasses.asdict(one) for one in without_place],
+            }
+            return [self._as_json(snapshot, rows, demand, now)]
         if self._format is not None:
             return self._formatted(rows)
         free = f"{snapshot.free_cores:.0f} free cores fit those who wait and are owed cores"
@@ -112,7 +120,7 @@ class Status:
         shown += folded(self._left_out(len(rows), len(found), len(snapshot.pilots)), paper)
         mixed = mixed_line(snapshot.versions, __version__)
         shown.append("")
-        for text in (free, *notices_of(snapshot, [one.sentence for one in pauses]), mixed):
+        for text in (free, *notices_of(snapshot, named), mixed):
             shown += folded(text, paper)
         return shown
 
@@ -131,14 +139,13 @@ class Status:
         found = with_stuck(with_expected_ends(found, history.run_times, now), now, self._settings.stuck)
         return dataclasses.replace(found, notices=(*found.notices, *said)), history
 
-    def _as_json(self, snapshot: Snapshot, rows: Sequence[Row], pauses: Sequence[Paused], now: int) -> str:
+    def _as_json(self, snapshot: Snapshot, rows: Sequence[Row], demand: Mapping[str, object], now: int) -> str:
         shown = {
             "taken": now,
             "free_cores": snapshot.free_cores,
             "accounts": [dataclasses.asdict(account) for account in snapshot.accounts],
             "pilots": [candidate_as_json(row.one) for row in rows],
-            "notices": list(notices_of(snapshot, [one.sentence for one in pauses])),
-            "paused_demand": [paused_as_json(one) for one in pauses],
+            **demand,
             "versions": {version or UNKNOWN: nodes for version, nodes in snapshot.versions},
         }
         # Under --watch a program reads one document per line.

@@ -14,6 +14,7 @@ VERSION = 2
 
 DECISION, ORDER, WITHDRAWAL, FOLLOWUP, ENDED, STATE = "decision", "order", "withdrawal", "followup", "ended", "state"
 DEMAND = "demand"
+UNTAKEN = "untaken"
 NEED = "need"
 PAYLOADS = "payloads"
 PILOTS = "pilots"

@@ -29,6 +29,7 @@ from drainwise.journal.event import (
     SKIPPED,
     UNANSWERED,
     UNREACHABLE,
+    UNTAKEN,
     WITHDRAWAL,
     Event,
     moment,
@@ -45,17 +46,19 @@ from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
 from drainwise.journal.returned import ReturnedSeen
 from drainwise.journal.unmet import unmet_event, unmet_of
+from drainwise.journal.untaken import untaken_event, untaken_of
 from drainwise.pilotad.values import LATEST
 from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
+from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
     from drainwise.reclaim.plan import Plan
 
-_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, NEED, PAYLOADS, PILOTS, RETURNED, PART)
+_REMEMBERED = (ORDER, WITHDRAWAL, ENDED, DEMAND, UNTAKEN, NEED, PAYLOADS, PILOTS, RETURNED, PART)
 _NOT_GIVEN = (SKIPPED, REFUSED, DENIED, UNREACHABLE, NOT_DONE)
 
 
@@ -72,6 +75,7 @@ class Memory:
         self.passed_over = PassedOver()
         self._decision: Event = {}
         self._unmet: dict[str, UnmetDemand] = {}  # by kind of jobs, or account
+        self._untaken: dict[str, UntakenRoom] = {}  # by kind of jobs
         self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
         self._withdrawn: dict[str, int] = {}  # by run: when its last order was
         self._since: dict[str, int] = {}  # by account: when its need opened
@@ -160,6 +164,12 @@ class Memory:
             if unmet == UnmetDemand(unmet.account, kind=unmet.kind):
                 del self._unmet[unmet.key]
 
+        elif kind == UNTAKEN:
+            untaken = untaken_of(event)
+            self._untaken[untaken.kind] = untaken
+            if not (untaken.jobs or untaken.made):
+                del self._untaken[untaken.kind]
+
     def _ordered(self, event: Event) -> None:
         run = text(event, "run")
         order, request = open_order_of(event), _request_of(event)
@@ -236,6 +246,7 @@ class Memory:
             run_times=self._payloads.learned,
             ends=self._pilots.ends(now),
             counted={run: cores for run, (cores, _) in self._counted.items()},
+            untaken=dict(self._untaken),
         )
 
     def looked(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
@@ -285,6 +296,13 @@ class Memory:
             for name, one in before.items()
             if name not in self._unmet
         ]
+
+    def watched_room(self, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
+        """Take in which kinds of jobs do not start where they should; what has changed, as events to write."""
+        before, self._untaken = self._untaken, watched_room(self._untaken, self._unmet, snapshot, now)
+        gone = [UntakenRoom(one.account, name) for name, one in before.items() if name not in self._untaken]
+        changed = [one for name, one in self._untaken.items() if before.get(name) != one]
+        return [untaken_event(one, now) for one in (*gone, *changed)]
 
     def ordering(self, plan: Plan, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
         """Return the events to write before the plan's orders are given: one for each account that they are for."""

@@ -41,7 +41,8 @@ class JobKind:
     many places at once; whole: the job shares no place. classes: of the places where it may run and could, were they
     empty; none: it can run nowhere. asks: what it asks beside the amounts, in the batch system's words. example: a job
     of the kind, for the administrator. starting: so many of the `jobs` will start in cores that the account holds
-    already, without a job in them.
+    already, without a job in them. planned: places where the batch system means to start jobs of the kind. barred:
+    those whose free room it does not take; at: those that alone will do, none for all.
     """
 
     name: str
@@ -54,6 +55,9 @@ class JobKind:
     asks: str = ""
     example: str = ""
     starting: int = 0
+    planned: frozenset[str] = frozenset()
+    barred: frozenset[str] = frozenset()
+    at: frozenset[str] = frozenset()
 
     @property
     def cores(self) -> int:
@@ -99,7 +103,12 @@ def merged(kinds: Iterable[JobKind], most: int = MOST_KINDS) -> tuple[tuple[JobK
         found[one.name] = (
             one
             if before is None
-            else replace(before, jobs=before.jobs + one.jobs, starting=before.starting + one.starting)
+            else replace(
+                before,
+                jobs=before.jobs + one.jobs,
+                starting=before.starting + one.starting,
+                planned=before.planned | one.planned,
+            )
         )
     if len(found) <= most:
         return tuple(found.values()), ()

@@ -45,7 +45,8 @@ def without_names(of: Amounts) -> tuple[object, ...]:
 def kind_as_json(kind: JobKind) -> dict[str, object]:
     """Return a kind of waiting jobs as plain values."""
     plain: dict[str, object] = {name: getattr(kind, name) for name in _KIND}
-    return {**plain, "needs": amounts_as_json(kind.needs), "classes": sorted(kind.classes)}
+    plain |= {"needs": amounts_as_json(kind.needs), "classes": sorted(kind.classes)}
+    return {**plain, "planned": sorted(kind.planned)} if kind.planned else plain
 
 
 def place_as_json(place: Place) -> dict[str, object]:
@@ -56,7 +57,10 @@ def place_as_json(place: Place) -> dict[str, object]:
 
 def kind_from_json(value: object, where: str) -> JobKind:
     """Return the kind of plain values; `where` names them. Raises UsageError for what is none."""
-    values = checked_object(value, _KIND, where)
+    planned = value.get("planned", []) if isinstance(value, dict) else []
+    plain = {name: one for name, one in value.items() if name != "planned"} if isinstance(value, dict) else value
+    values = checked_object(plain, _KIND, where)
+    values["planned"] = frozenset(checked(one, "text", f"{where}, planned") for one in checked(planned, "list", where))
     values["needs"] = amounts_from_json(values["needs"], f"{where}, needs")
     values["classes"] = frozenset(checked(one, "text", f"{where}, classes") for one in values["classes"])
     return JobKind(**values)

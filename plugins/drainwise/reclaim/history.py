@@ -25,6 +25,7 @@ from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.quota import on_its_way
 from drainwise.reclaim.settings import ReclaimSettings, Trust
 from drainwise.reclaim.unmet_demand import UnmetDemand
+from drainwise.reclaim.untaken_room import UntakenRoom
 from drainwise.requests.request import AdminRequest
 
 
@@ -61,7 +62,8 @@ class History:
     within `PAUSE`, UNIX s, by run. since: when the need of an account that waits opened, UNIX s. run_times: how
     long payloads ran that nodes saw, by user and client; None: nothing is known. ends: what was seen of
     pilots that ended by themselves, by user. counted: cores that a run was asked for and that a cycle counted on, those
-    included that it had returned, by run, as long as the wish stands.
+    included that it had returned, by run, as long as the wish stands. untaken: kinds of jobs that do not start where
+    they should, by name.
     """
 
     orders: tuple[PastOrder, ...] = ()
@@ -79,6 +81,7 @@ class History:
     run_times: RunTimes | None = None
     ends: Mapping[str, EndsSeen] = field(default_factory=dict)
     counted: Mapping[str, int] = field(default_factory=dict)
+    untaken: Mapping[str, UntakenRoom] = field(default_factory=dict)
 
 
 def of_figures(history: History) -> History:

@@ -17,6 +17,7 @@ from drainwise.reclaim.policy import Need
 from drainwise.reclaim.quota import Balance
 from drainwise.reclaim.totals.arrays import Whole
 from drainwise.reclaim.unmet_demand import AccountPart
+from drainwise.reclaim.untaken_room import Unplaced
 from drainwise.reclaim.withdrawal import Withdrawal
 
 
@@ -204,8 +205,9 @@ class Plan:
     withdrawals: of the orders whose reason has gone. notices: what the decision could not count on, a sentence each.
     closed_nodes: nodes with pilots that can get no order. stuck: pilots without any payload for long.
     waiting: cores that accounts are owed and wait for, by account. parts: for each of these, its parts of the pilots
-    with an order, by run. paused: demand that does not count now. since: when the need of each account that waits
-    opened, UNIX s; None where none stays open. asked_no_more: pilots that were asked for cores which nobody needs now.
+    with an order, by run. paused: demand that does not count now. unplaced: jobs that do not start where they should.
+    since: when the need of each account that waits opened, UNIX s; None where none stays open. asked_no_more: pilots
+    that were asked for cores which nobody needs now.
     """
 
     taken: int
@@ -221,6 +223,7 @@ class Plan:
     waiting: Mapping[str, float] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, AccountPart]] = field(default_factory=dict)
     paused: tuple[Paused, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
     since: Mapping[str, int] | None = None
     asked_no_more: tuple[Pilot, ...] = ()
 

@@ -40,6 +40,7 @@ def as_json(plan: Plan) -> dict[str, object]:
         "cores_usable": plan.usable,
         "notices": list(plan.notices),
         "paused_demand": [paused_as_json(one) for one in plan.paused],
+        "unplaced_jobs": [asdict(one) for one in plan.unplaced],
         "users": [
             {
                 "account": user.account,

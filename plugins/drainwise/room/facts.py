@@ -80,14 +80,18 @@ def room_facts(kinds: Iterable[JobKind], places: Iterable[Place]) -> RoomFacts:
     allowed = np.zeros((len(kinds), len(classes)), dtype=bool)
     for row, kind in enumerate(kinds):
         allowed[row, [classes[name] for name in kind.classes if name in classes]] = True
-    may = allowed[:, class_of]
+    may, index = allowed[:, class_of], {place.name: row for row, place in enumerate(places)}
+    for row, kind in enumerate(kinds):
+        may[row, [index[name] for name in kind.barred if name in index]] = False
+        if kind.at:
+            may[row] &= [place.name in kind.at for place in places]
     whole = np.array([kind.whole for kind in kinds], dtype=bool)
     needs = _matrix((kind.needs for kind in kinds), resources)
     needs[:, 0] = np.maximum(needs[:, 0], 1)
     return RoomFacts(
         kinds,
         places,
-        {place.name: row for row, place in enumerate(places)},
+        index,
         resources,
         needs,
         _matrix((place.total for place in places), resources),

@@ -35,6 +35,7 @@ from drainwise.reclaim.decide.summary import (
     room_summary,
     summary_of,
     usable,
+    waiting_without_place,
     with_requested,
 )
 from drainwise.reclaim.history import History, cancelled_runs, refusing_nodes, too_soon, unbound, with_unanswered
@@ -48,6 +49,7 @@ from drainwise.reclaim.seen.stuck import stuck_pilots, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.turns import with_turns
 from drainwise.reclaim.unmet_demand import AccountPart, for_whom
+from drainwise.reclaim.untaken_room import unplaced, with_untaken
 from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
 from drainwise.room.choice import RoomMade
 
@@ -73,6 +75,8 @@ def make_plan(
     snapshot = with_expected_ends(with_unanswered(snapshot, history.unanswered), history.run_times, now)
     snapshot = with_stuck(snapshot, now, settings.stuck)
     require_whole(snapshot)
+    without_place = unplaced(snapshot, history.untaken, now, settings)
+    snapshot = with_untaken(snapshot, history.untaken, history.unmet, now, settings)
     requested = requested_plans(snapshot, now, settings, history)
     if what_if is not None:
         return _what_if_plan(requested, what_if, now, settings, history)
@@ -87,7 +91,10 @@ def make_plan(
         else _DemandPlans([], None, "")
     )
     pauses = paused(snapshot, history.unmet, now)
+    named = [one.sentence for one in pauses] + [one.sentence for one in without_place]
     usable_cores, summary = demand.summed(looked, pauses)
+    if without_place and (looked.balance.demand <= 0 or not looked.balance.over):
+        summary = waiting_without_place(without_place)
     refusing = refusing_nodes(history.nodes, now, settings)
     kinds = kind_notices(snapshot.kinds or (), demand.made if looked.balance.deficit > 0 else None)
     plan = Plan(
@@ -104,7 +111,11 @@ def make_plan(
             *coming(seen, snapshot, need),
             *notices_of(
                 snapshot,
-                [*(one.sentence for one in pauses), *kinds, *larger_instead([*requested.plans, *demand.users])],
+                [
+                    *named,
+                    *kinds,
+                    *larger_instead([*requested.plans, *demand.users]),
+                ],
             ),
         ),
         closed_nodes=_closed_nodes(snapshot),
@@ -112,6 +123,7 @@ def make_plan(
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),
         paused=pauses,
+        unplaced=without_place,
         since=found.since if (found := need or until) else None,
         asked_no_more=asked_no_more(seen.pilots, demand.users, looked.balance.demand) if is_for_demand else (),
     )

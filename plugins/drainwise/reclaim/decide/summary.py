@@ -15,6 +15,7 @@ from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.paused_demand import Paused
 from drainwise.reclaim.plan import UserPlan
 from drainwise.reclaim.quota import Balance
+from drainwise.reclaim.untaken_room import Unplaced
 from drainwise.room.choice import RoomMade
 
 _WORTH = 3600
@@ -97,6 +98,12 @@ def summary_of(
     if scattered > 0:
         text += f"; {scattered} of them lie in pieces too small for the jobs that wait"
     return text
+
+
+def waiting_without_place(found: Sequence[Unplaced]) -> str:
+    """Return the sentence where those wait for whom no place is known."""
+    jobs, accounts = sum(one.jobs for one in found), sorted({one.account for one in found})
+    return f"{_jobs(jobs)} of {', '.join(accounts)} wait for room, and it is not known where: nothing to give back"
 
 
 def in_parts(pilots: int, cores: int) -> str:

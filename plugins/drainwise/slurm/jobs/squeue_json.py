@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.slurm.jobs.gres import Gres, gres_in, gres_of_run, gres_per_node
 from drainwise.slurm.jobs.job import MOST_TEXT, SlurmJob, odd_fields
-from drainwise.slurm.jobs.states import PENDING, RUNNING
+from drainwise.slurm.jobs.states import PENDING, RUNNING, reason_in
 from drainwise.slurm.jobs.values import memory_in, nodes_of, waiting_tasks
 
 Record = Mapping[str, object]
@@ -101,7 +101,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> SlurmJob:
         account=text_in(record, "account"),
         partitions=tuple(text_in(record, "partition").split(",")),
         states=states,
-        reason=text_in(record, "state_reason"),
+        reason=reason_in(text_in(record, "state_description").replace("_", " ") or text_in(record, "state_reason")),
         cores=1 if cores is None else cores,
         node_count=fewest or 0,
         node=text_in(record, "nodes"),

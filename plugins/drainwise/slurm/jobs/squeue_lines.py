@@ -196,7 +196,7 @@ def _start_facts(found: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _text(found: dict[str, str], field: str) -> str:
+def _text(found: Mapping[str, str], field: str) -> str:
     text = found.get(field, "")
     return "" if text in _NOTHING else text
 

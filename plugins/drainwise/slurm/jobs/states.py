@@ -20,11 +20,16 @@ LOST = NODE_FAILED | {"PREEMPTED", "REVOKED"}
 ENDED = LOST | BY_ITSELF | {"CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY"}
 
 _RESOURCES = "Resources"
-# Sentences in the place of Resources: of the nodes that would do some take no jobs, or those of a reservation are full.
-_NODES_TAKEN = (
-    "Nodes required for job are DOWN, DRAINED or reserved",
-    "ReqNodeNotAvail, May be reserved for other job",
-)
+# Sentences in the place of a word, by how they begin. Of the nodes that would do some take no jobs, or those of a
+# reservation are full: that is a lack of room.
+_SENTENCES = {
+    "Nodes required for job are DOWN, DRAINED or reserved": _RESOURCES,
+    "ReqNodeNotAvail, May be reserved for other job": _RESOURCES,
+    "Job's account not permitted": "AccountNotAllowed",
+    "Job's QOS not permitted": "QOSNotAllowed",
+    "User's group not permitted": "PartitionConfig",
+}
+_OF_A_PARTITION = ("Partition", "AccountNotAllowed", "QOSNotAllowed")
 _FOR_ROOM = {_RESOURCES, "Priority"}
 # Slurm's words for what is no lack of room, up to 26.05: limits by their first letters, the others as they are.
 _FOR_ELSE = re.compile(
@@ -45,8 +50,9 @@ def states_of(word: str) -> frozenset[str]:
 
 
 def reason_in(text: str) -> str:
-    """Return Slurm's word for why a job waits: a sentence begins with it (`ReqNodeNotAvail, …`), but for one."""
-    return _RESOURCES if text.startswith(_NODES_TAKEN) else text.partition(",")[0]
+    """Return Slurm's word for why a job waits: a sentence begins with it (`ReqNodeNotAvail, …`), but for some."""
+    found = (word for sentence, word in _SENTENCES.items() if text.startswith(sentence))
+    return next(found, None) or text.partition(",")[0]
 
 
 def waits_for_room(reason: str, planned: str, several: bool = False) -> bool | None:
@@ -55,6 +61,6 @@ def waits_for_room(reason: str, planned: str, several: bool = False) -> bool | N
     A sentence or a word that is not known says nothing: then it counts that the scheduler has planned the job on nodes.
     several: it is for several partitions: then a word about a partition tells of one, while another may take the job.
     """
-    if reason in _FOR_ROOM or (several and reason.startswith("Partition")):
+    if reason in _FOR_ROOM or (several and reason.startswith(_OF_A_PARTITION)):
         return True
     return False if _FOR_ELSE.fullmatch(reason) else bool(planned) or None

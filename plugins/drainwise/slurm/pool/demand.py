@@ -67,7 +67,6 @@ class SlurmDemand:
     ) -> None:
         self._classes, self._rules, self._now, self._lineage = classes, rules, now, lineage
         self._allowance = Allowance(rules.limits)
-        self._unknown: dict[str, list[str]] = {}
         self._reach = classes.of_nodes(hosts)
         self._partitions = frozenset(
             name for one in classes.all if one.name in self._reach for name in one.sample.partitions
@@ -89,15 +88,12 @@ class SlurmDemand:
         """
         if self._partitions.isdisjoint(job.partitions):
             return None
-        if unknown := self._unknown_of(job):
-            self._unknown.setdefault(unknown, []).append(job.label)
-            return None
         size = (job.cores, job.node_count, job.memory, job.whole_nodes, job.gres, job.disk, job.ranks, job.threads)
         where = (job.partitions, job.limit, job.reservation, job.features, job.required, job.excluded)
-        where = (*where, self._submitter(job), job.user if self._is_alone(job, job.partitions) else "")
-        kind = (size, where)
+        unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
+        kind = (size, where, unknown, self._submitter(job), alone)
         if kind not in self._known:
-            found = self._wanted(job)
+            found = self._unplaced(job, f"where it is not known: {unknown}") if unknown else self._wanted(job)
             in_reach = not found.classes or not found.classes.isdisjoint(self._reach)
             self._known[kind] = found if in_reach else None
         want = self._known[kind]
@@ -156,7 +152,7 @@ class SlurmDemand:
             if sum(spot.nodes.count for spot in fitting) >= count:
                 break
         else:
-            return Wanted(0, max(1, job.node_count), self._needs(job, max(1, job.node_count)), frozenset(), asks=asks)
+            return self._unplaced(job, asks)
         needs, classes = self._needs(job, count, fitting), frozenset(spot.nodes.name for spot in fitting)
         allowed = self._partitions_for(job)
         alone = self._is_alone(job, allowed)
@@ -173,6 +169,10 @@ class SlurmDemand:
             parts = [round(node.cpus * needs.memory / node.memory) for node in nodes if node.memory]
             counted = max(counted, min(parts, default=0))
         return Wanted(counted, count, needs, classes, asks=asks)
+
+    def _unplaced(self, job: SlurmJob, asks: str) -> Wanted:
+        nodes = max(1, job.node_count)
+        return Wanted(0, nodes, self._needs(job, nodes), frozenset(), asks=one_line(asks, _LONGEST))
 
     def _counts(self, job: SlurmJob, spots: Iterable[_Spot]) -> Iterator[int]:
         """Yield on how many nodes the job could lie: the fewest, then more where its tasks may be spread."""
@@ -265,10 +265,6 @@ class SlurmDemand:
     def notices(self) -> tuple[str, ...]:
         """Return what was left out, for the administrator."""
         found = [
-            f"{_some(jobs)} counted as demand, as it is not known: {what}"
-            for what, jobs in sorted(self._unknown.items())
-        ]
-        found += [
             f"{tasks} waiting {'job is' if tasks == 1 else 'jobs are'} held back by a limit of the accounting: {limit}"
             for limit, tasks in sorted(self._allowance.held_back.items())
         ]
@@ -308,11 +304,6 @@ def _granted(cores: int, threads: int | None, node: SlurmNode) -> int:
     if threads is not None and threads < node.threads:
         cores = -(-cores // threads) * node.threads
     return -(-cores // node.grain) * node.grain
-
-
-def _some(jobs: list[str]) -> str:
-    shown = ", ".join(jobs[:_SHOWN]) + (", …" if len(jobs) > _SHOWN else "")
-    return f"waiting job {shown} is not" if len(jobs) == 1 else f"{len(jobs)} waiting jobs ({shown}) are not"
 
 
 def _memory(job: SlurmJob, count: int) -> int:

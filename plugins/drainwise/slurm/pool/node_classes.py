@@ -106,7 +106,15 @@ def _class(alike: Sequence[SlurmNode], mine: tuple[NodeReservation, ...], lists:
     node = alike[0]
     names = sorted(node.partitions)
     inner = [one.name for one in mine if one.active]
-    facts = (names, sorted(node.features), node.cpus, node.memory, node.gres, node.disk, sorted(lists))
+    facts: tuple[object, ...] = (
+        names,
+        sorted(node.features),
+        node.cpus,
+        node.memory,
+        node.gres,
+        node.disk,
+        sorted(lists),
+    )
     if node.grain > 1 or node.sockets > 1:
         facts += (node.grain, node.sockets)
     said = repr((facts, [(one.name, one.active) for one in mine]))

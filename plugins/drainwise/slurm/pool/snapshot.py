@@ -105,7 +105,9 @@ def snapshot_of(
     fitting = {place.name for place in places if _fits_any(place, waiting)}
     holes = [Hole(node.idle, divisible=True) for node in nodes if node.idle and node.name in fitting]
     needs = {name: float(use.in_use + use.wanted) for name, use in uses.items()}
-    owed, own = _owed(nodes, fitting, shares, needs, uses), shares.own(sum(node.cores for node in nodes), needs)
+    want_some = {**needs, **dict.fromkeys({shares.sharing_account(job.account) for job in would_run}, 1.0)}
+    own = shares.own(sum(node.cores for node in nodes), {name: needs[name] or want_some[name] for name in needs})
+    owed = _owed(nodes, fitting, shares, needs, uses)
     accounts = tuple(_account(name, use, owed[name], own[name], shares) for name, use in sorted(uses.items()))
     return Snapshot(
         taken=now,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.pool.job_kinds import JobKind, kind_name, merged
 from drainwise.slurm.jobs.job import SlurmJob
+from drainwise.slurm.node.host_list import hosts
 from drainwise.slurm.pool.demand import Wanted
 
 
@@ -68,4 +69,12 @@ def _kind(one: WaitingTasks, jobs: int) -> JobKind:
         want.whole,
         want.asks,
         one.job.label,
+        planned=_planned(one.job),
     )
+
+
+def _planned(job: SlurmJob) -> frozenset[str]:
+    try:
+        return frozenset(hosts(job.planned)) if job.planned else frozenset()
+    except ValueError:
+        return frozenset()
