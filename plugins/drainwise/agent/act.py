@@ -22,6 +22,7 @@ from drainwise.reclaim.decide.open_until import open_until, with_ending_leases
 from drainwise.reclaim.history import History, with_unanswered
 from drainwise.reclaim.plan import Order, Plan
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.untaken_room import with_untaken
 from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
 
 LOOK_AGAIN = 60
@@ -104,6 +105,7 @@ class _Acting:
         """Look at the batch system; orders that were not answered, in this cycle too, count as on their way."""
         snapshot, now = self.pool.snapshot(self.time()), self.time()
         snapshot = with_unanswered(snapshot, {**self.history.unanswered, **self.unanswered})
+        snapshot = with_untaken(snapshot, self.history.untaken, self.history.unmet, now, self.settings)
         snapshot = with_requests(snapshot, self.history, now, self.settings)
         snapshot = with_ending_leases(snapshot, open_until(snapshot, now, self.settings, self.history))
         running = {pilot.run: pilot for pilot in snapshot.pilots}

@@ -103,7 +103,8 @@ def summary_of(
 def waiting_without_place(found: Sequence[Unplaced]) -> str:
     """Return the sentence where those wait for whom no place is known."""
     jobs, accounts = sum(one.jobs for one in found), sorted({one.account for one in found})
-    return f"{_jobs(jobs)} of {', '.join(accounts)} wait for room, and it is not known where: nothing to give back"
+    verb = "waits" if jobs == 1 else "wait"
+    return f"{_jobs(jobs)} of {', '.join(accounts)} {verb} for room, and it is not known where: nothing to give back"
 
 
 def in_parts(pilots: int, cores: int) -> str:
