@@ -126,7 +126,10 @@ def with_untaken(
                 accounts = _owed_in_addition(accounts, kind)
                 made.add(kind.account)
         kinds.append(kind)
-    return replace(snapshot, kinds=tuple(kinds), accounts=tuple(accounts.values()))
+    barred = frozenset[str]().union(*(kind.barred for kind in kinds))
+    untaken = sum(place.free.cores for place in snapshot.places if place.name in barred)
+    free = max(0.0, snapshot.free_cores - untaken)
+    return replace(snapshot, kinds=tuple(kinds), accounts=tuple(accounts.values()), free_cores=free)
 
 
 def _untaken(memory: UntakenRoom, now: int, settings: ReclaimSettings) -> frozenset[str]:
