@@ -8,6 +8,8 @@ from pathlib import Path
 
 from drainwise.facts.errors import PoolUnreachable, RightsRefused
 from drainwise.pilotad.observation import Observation
+from drainwise.pool.amounts import amounts
+from drainwise.pool.job_kinds import JobKind
 from played_agent import BEGIN, Play, Series
 
 HOUR = 60  # minutes
@@ -116,6 +118,11 @@ def broken_promises(play: Play) -> None:
 def refilled(play: Play) -> None:
     """Where a pilot goes alice's next one begins: bob gets nothing."""
     play.pool.begins, play.pool.ends = True, 60
+
+
+def unplaced(play: Play) -> None:
+    """bob's jobs ask for nine cores: no node has them."""
+    play.pool.kinds = (JobKind("b:9c-1", "b", 2, amounts(9), frozenset()),)
 
 
 def many(play: Play) -> None:
@@ -294,6 +301,22 @@ CASES = (
         refilled,
         wanted=16,
         period=1,
+    ),
+    Case(
+        "jobs that fit no node",
+        3 * HOUR,
+        (
+            Fires(
+                "DrainwiseJobsUnplaced",
+                62,
+                66,
+                "warning",
+                "2 waiting jobs of b do not start where they should.",
+                {**_HEADING, "account": "b"},
+            ),
+        ),
+        unplaced,
+        wanted=0,
     ),
     Case(
         "nodes without the node's part",

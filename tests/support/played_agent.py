@@ -21,6 +21,7 @@ from drainwise.pilotad.observation import Observation
 from drainwise.pilotad.partial_return import PartialReturn
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
+from drainwise.pool.job_kinds import JobKind
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.requests.request_files import RequestFiles
 from drainwise.service.notify import Notifier
@@ -61,6 +62,7 @@ class PlayedPool(MemoryPool):
         self.vacated = self.begins = False
         self.last_end, self.each = 300, CORES
         self.leaves: dict[str, int] = {}
+        self.kinds: tuple[JobKind, ...] | None = None
         self.versions: tuple[tuple[str, int], ...] = (("1.0", pilots),)
         self._number = 0
         self.pilots: dict[str, Pilot] = {}
@@ -97,7 +99,7 @@ class PlayedPool(MemoryPool):
             Account("a", float(CORES * len(running)), 0.0, 0.0, 900.0),
             Account("b", float(self.used), 1000.0, float(self.wanted), 500.0, float(self.each)),
         )
-        return Snapshot(now, running, accounts, 0.0, {"alice": 900.0}, versions=self.versions)
+        return Snapshot(now, running, accounts, 0.0, {"alice": 900.0}, kinds=self.kinds, versions=self.versions)
 
     def _reporting(self, pilot: Pilot) -> Pilot:
         if pilot.seen is not None:
