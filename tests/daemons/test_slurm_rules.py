@@ -108,7 +108,7 @@ CASES = {
         1,
         1,
         "node1",
-        ("scontrol create reservation=held nodes=node1 start=now duration=60 flags=maint,ignore_jobs users=bob",),
+        ("scontrol create reservation=held nodes=node1 start=now duration=600 flags=maint,ignore_jobs users=bob",),
         ("scontrol delete reservation=held",),
     ),
     "a magnetic reservation": Case(
@@ -117,7 +117,7 @@ CASES = {
         1,
         1,
         "node1",
-        ("scontrol create reservation=held nodes=node1 start=now duration=60 flags=magnetic,ignore_jobs users=bob",),
+        ("scontrol create reservation=held nodes=node1 start=now duration=600 flags=magnetic,ignore_jobs users=bob",),
         ("scontrol delete reservation=held",),
     ),
     "cores of a partition": Case(("-p bounded -c 4", "-p second -c 8"), ("-p bounded -c 4",), 1, 1, "node1"),

@@ -28,6 +28,8 @@ from drainwise.slurm.pool.shares import Shares, shares_in
 
 FILTERED_JSON = (23, 2)
 """The release since which `squeue --json` writes the jobs that it is asked for, and no others."""
+SHAPES = {(25, 11): "=v0.0.44", (24, 11): "=v0.0.42"}
+"""The shape of JSON that is asked for since these releases, the latest first: one that is known, whatever is new."""
 WITH_CORES = ("configuring", "running", "completing", "suspended", "stopped", "signaling", "resizing", "stage_out")
 """The states of jobs that have cores, or had until now, as squeue takes them."""
 MOST_JOBS = 1 << 31
@@ -93,7 +95,9 @@ class Squeue:
         version, lines = (asked.output() for asked in self._asked[:2])
         listed = job_lines.jobs_of_lines(lines)
         if _release(version) >= FILTERED_JSON:
-            found = jobs_in(self._ask("squeue", "--json", "--all", f"--states={','.join(WITH_CORES)}").output())
+            shape = next((shape for first, shape in SHAPES.items() if _release(version) >= first), "")
+            states = f"--states={','.join(WITH_CORES)}"
+            found = jobs_in(self._ask("squeue", f"--json{shape}", "--all", states).output())
             known = {job.number for job in found}
             return found + [job for job in listed if job.number not in known and PENDING in job.states]
         running = {job.number for job in listed if RUNNING in job.states}
