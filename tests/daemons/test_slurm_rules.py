@@ -240,6 +240,9 @@ def test_who_goes_lets_the_waiting_job_start(cluster: SlurmCluster, release: str
             shown = (["squeue", "--format=%i %u %P %t %r %N %Y"], ["scontrol", "--oneliner", "show", "node"])
             pytest.fail("\n".join(cluster.run(command).stdout for command in shown))
     finally:
+        undo = [line.split() for line in case.after]
+        for words in undo:  # a node that is idle reboots, and a reservation with jobs stays
+            cluster.run(words, check=False)
         cluster.cancel_all(90)
-        for line in case.after:
-            cluster.run(line.split(), check=False)
+        for words in undo:
+            cluster.run(words, check=False)
