@@ -71,13 +71,10 @@ def _changed_values(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Invert):
         yield node, node.operand
     elif isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float)):
-        value = node.value
-        yield (
-            node,
-            ast.Constant(
-                not value if isinstance(value, bool) else value + 1 if isinstance(value, int) else 2 * value + 1
-            ),
-        )
+        value, is_whole = node.value, isinstance(node.value, int)
+        # Of ten and more another one is the double: a limit or a time that is longer by one changes next to nothing.
+        more = not value if isinstance(value, bool) else value + 1 if is_whole and value < 10 else 2 * value + 1
+        yield node, ast.Constant(more)
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name) and node.func.id in OTHERS:
             yield _with(node, "func", ast.Name(OTHERS[node.func.id]))

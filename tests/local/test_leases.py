@@ -34,6 +34,7 @@ class Begun:
     store: DaemonStore
     job: LocalJob
     leases: Leases
+    sleeper: Sleeper
     said: list[str]
 
     @property
@@ -54,7 +55,7 @@ def begun(tmp_path: Path) -> Iterator[Begun]:
         assert job is not None
         os.mkdir(os.path.dirname(store.lease_directory(job.run)), 0o700)
         file = SettingsFile(f"{tmp_path}/none", NodeSettings({}))
-        yield Begun(store, job, Leases(store, sleeper, DaemonSettings(), file, said.append), said)
+        yield Begun(store, job, Leases(store, sleeper, DaemonSettings(), file, said.append), sleeper, said)
 
 
 def test_a_lease_whose_daemon_ended_right_after_its_start_is_found_again(begun: Begun) -> None:
@@ -68,8 +69,11 @@ def test_a_lease_whose_daemon_ended_right_after_its_start_is_found_again(begun: 
         assert (found.state, found.supervisor) == (RUNNING, supervisor)
         assert begun.leases.settle(found, time.time())
         assert begun.said == ["job 1 found again on node1"]
+        assert list(begun.sleeper._handles) == [begun.job.run]
     finally:
         assert kill(supervisor, begun.directory)
+    assert not begun.leases.settle(found, time.time())
+    assert (begun.store.live(), begun.sleeper._handles) == ([], {})
 
 
 def test_a_start_that_made_no_lease_is_put_back(begun: Begun) -> None:

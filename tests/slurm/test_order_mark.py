@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,9 +19,12 @@ from drainwise.slurm.jobs.admin_comment import (
     published_in,
     without_directories_text,
 )
-from drainwise.slurm.jobs.order_mark import MOST, carriers_of, entries_in, marked, unmarked, with_entry
+from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.order_mark import MOST, OrderMarks, carriers_of, entries_in, marked, unmarked, with_entry
 from drainwise.slurm.jobs.publish import batch
+from made_up_scontrol import MadeUpScontrol, recorded_job
 
+from .recorded_cluster import recorded
 from .test_snapshot import RUNNING
 
 T0 = 1795270000
@@ -97,3 +102,42 @@ def test_who_carries_the_mark_of_a_node() -> None:
     found = carriers_of(jobs)
     assert [one.number for one in found["n1"]] == [21, 30]
     assert [one.number for one in found["n2"]] == [14]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> MadeUpScontrol:
+    """A slurmctld with jobs 17 and 18."""
+    template = recorded_job(recorded("24.11", "scontrol.txt").decode("utf-8", "replace"), 10)
+    made = MadeUpScontrol(str(tmp_path / "bin"), sys.executable, template)
+    for number in (17, 18):
+        made.job(number, 1000, T0, T0 + 3600, {})
+    return made
+
+
+def marks_of(cluster: MadeUpScontrol) -> OrderMarks:
+    made = OrderMarks(SlurmCommands(cluster.bin_dir, 10))
+    made.learn([replace(RUNNING, number=number) for number in (18, 17)])
+    return made
+
+
+def test_a_node_is_marked_in_the_comment_of_its_first_job_that_is_still_there(cluster: MadeUpScontrol) -> None:
+    marks = marks_of(cluster)
+    assert (marks.has_carrier("n1"), marks.has_carrier("n2"), marks.entry("n1", 5)) == (True, False, None)
+    assert marks.write("n1", 5, T0 + 600) == ""
+    assert (marks.entry("n1", 5), marks.entry("n1", 6), marks.entry("n2", 5)) == (str(T0 + 600), None, None)
+    assert (entries_in(cluster.comment(17)), cluster.comment(18)) == ({"5": str(T0 + 600)}, "")
+    cluster.end(17)
+    assert marks.write("n1", 6, T0 + 700) == ""
+    assert entries_in(cluster.comment(18)) == {"6": str(T0 + 700)}
+    assert (marks.entry("n1", 5), marks.entry("n1", 6)) == (None, str(T0 + 700))
+
+
+@pytest.mark.parametrize("mode", ["down", "refuse"])
+def test_a_mark_that_cannot_be_written_is_told_and_one_that_nobody_carries_is_not(
+    cluster: MadeUpScontrol, mode: str
+) -> None:
+    """The node's agent looks some time later anyhow."""
+    marks = marks_of(cluster)
+    cluster.mode(mode)
+    assert marks.write("n1", 5, T0 + 600).startswith("n1 is not marked: ")
+    assert (marks.entry("n1", 5), marks.write("n2", 5, T0 + 600)) == (None, "")

@@ -12,6 +12,7 @@ import functools
 import inspect
 import json
 import linecache
+import math
 import os
 import sys
 from collections import Counter
@@ -25,6 +26,7 @@ from hypothesis import settings
 
 AT_LEAST = 0.1  # of a property's examples reach each assert in its body, unless its mark `reached` says another share
 MORE = 400  # examples where the few of a run seem to reach too few: they resemble each other, and chance plays a part
+CHANCE = 3.0  # standard deviations by which the share among so many may be less
 NEVER_RAN = 6  # the exit status: not that of failed tests, which may be run once more
 CALLED = "_check_if_assertion_pass_impl"
 
@@ -133,15 +135,20 @@ class Examples:
     def faults(self, share: float) -> Iterator[str]:
         """What too few of them reached."""
         own = sorted(asserts(self.test.__code__))
-        least = max(1, share * self.number) if share else 0
+        least = max(1, self._least(share)) if share else 0
         if not own and 0 < self.asserting < least:
             yield f"{self.asserting} of {self.number} examples reach an assert"
         for file, line in own:
             if self.reached[file, line] < least:
                 yield f"{self.reached[file, line]} of {self.number} examples reach the assert in line {line}"
         for (what, at_least), count in self.judged.items():
-            if count < at_least * self.number:
+            if count < self._least(at_least):
                 yield f"{count} of {self.number} examples show {what}, not {at_least:g}"
+
+    def _least(self, share: float) -> float:
+        """How many of them are to be seen, where such a share of all is."""
+        away = CHANCE * math.sqrt(share * (1 - share) * self.number) if self.number > MORE // 2 else 0.0
+        return share * self.number - away
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
