@@ -15,9 +15,9 @@ from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.history import History
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
-from drainwise.reclaim.policies import POLICIES
+from drainwise.reclaim.policies import BY_WASTE, POLICIES
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import watched, with_orders
+from drainwise.reclaim.unmet_demand import AccountPart, watched, with_orders
 
 from .facts import NOW, SETTINGS, pilot, report
 
@@ -162,6 +162,27 @@ def test_orders_for_several_kinds_of_jobs_stand_until_their_jobs_start() -> None
     there = pool(goes[4:], kinds, free)
     back = {one.key: one for one in watched(unmet, there, NOW, SETTINGS).values()}
     assert not plan(there, history=History(unmet=back)).withdrawals
+
+
+@pytest.mark.parametrize("policy", BY_WASTE)
+def test_orders_for_a_job_of_several_nodes_stand_together(policy: str) -> None:
+    """Although a node comes free elsewhere; without the job, or where they are more than it needs, they do not."""
+    site, jobs = replace(SETTINGS, policy=policy), [kind(1, Amounts(32), places=2, whole=True)]
+    seen = pool(FOUR_NODES, jobs, PLACES)
+    found = plan(seen, site)
+    assert numbers(found) == list(range(8))
+    unmet = {one.key: one for one in with_orders({}, seen, found.parts, NOW)}
+    ordered = {order.pilot.run for order in found.orders}
+    goes = [replace(one, deadline=NOW + 600) if one.run in ordered else one for one in FOUR_NODES]
+    places = [*PLACES, replace(place("n4"), free=Amounts(32, 64 * GIB))]
+    again = plan(pool(goes, jobs, places), site, History(unmet=unmet))
+    assert not again.orders and not again.withdrawals
+    assert len(plan(pool(goes, [], places), site, History(unmet=unmet)).withdrawals) == 8
+    [known] = unmet.values()
+    more = [replace(one, deadline=NOW + 600) for one in FOUR_NODES[:12]]
+    runs = {one.run: AccountPart(one.node, 8, 8.0) for one in more}
+    beside = History(unmet={known.key: replace(known, runs=runs)})
+    assert len(plan(pool([*more, *FOUR_NODES[12:]], jobs, PLACES), site, beside).withdrawals) == 4
 
 
 def test_no_more_cores_go_than_the_account_holds_beyond_its_quota() -> None:

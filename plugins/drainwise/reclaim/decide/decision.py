@@ -13,7 +13,7 @@ from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.pool.notices import notices_of
 from drainwise.reclaim.decide.core_plans import core_plans
-from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs
+from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs, runs_of_sets
 from drainwise.reclaim.decide.open_until import (
     OpenUntil,
     coming,
@@ -261,6 +261,7 @@ def look_at(snapshot: Snapshot, history: History, now: int, settings: ReclaimSet
         return Looked(counts, needs_orders, balance, None, None)
     waits = kinds_left(counts, now, settings, history.unmet)
     needed = needed_runs(waits, snapshot.pilots, now, settings) | runs_beside(counts, history.unmet, now, settings)
+    needed |= runs_of_sets(waits, snapshot.pilots, history.unmet)
     to_order = waits if needs_orders is counts else kinds_left(needs_orders, now, settings, history.unmet)
     deficit = min(to_order.cores, sum(most_of(one, balance) for one in balance.over))
     balance = replace(balance, free=float(waits.free), deficit=deficit)

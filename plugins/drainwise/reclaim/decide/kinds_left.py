@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -116,4 +116,21 @@ def needed_runs(kinds: KindsLeft, pilots: Iterable[Pilot], now: int, settings: R
                 break
             kept.add(pilot.run)
             open_needs = open_needs.minus(holds)
+    return frozenset(kept)
+
+
+def runs_of_sets(kinds: KindsLeft, pilots: Iterable[Pilot], unmet: Mapping[str, UnmetDemand]) -> frozenset[str]:
+    """Return the runs whose orders are for jobs that need several places at once and that what returns serves.
+
+    They stand together, as long as they are on no more places than these jobs need: a place that comes free elsewhere
+    may be gone before the last of the set has left.
+    """
+    spots, kept, pilots = Counter[str](), set[str](), tuple(pilots)
+    for served in kinds.left.served:
+        spots[served.kind] += served.jobs
+    for kind in kinds.facts.kinds:
+        runs = unmet[kind.name].runs if kind.places > 1 and kind.name in unmet else {}
+        places = {place for one in pilots if one.run in runs for place, _ in one.returns()}
+        if len(places) <= spots[kind.name]:
+            kept.update(runs)
     return frozenset(kept)

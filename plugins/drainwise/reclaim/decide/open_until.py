@@ -1,5 +1,8 @@
 """Let a need stay open until its moment: what comes by itself counts, and who is dear now waits for a cheaper one.
 
+A job that only a whole set of pilots serves, on several places or on a place for itself, waits for none: all of its set
+go at once, and leases that end on its places count for nothing before they have ended.
+
 The need of an account is open since it first was owed cores that it waits for, until `horizon` later. The journal
 remembers since when; without it that is now. Leases that end by then give their cores back by themselves, and other
 pilots end, too. Who goes, and how many, is decided as ever; each of them is ordered when ending it is cheap now, as
@@ -16,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from drainwise.facts.units import clock, core_hours
 from drainwise.pool.facts import Snapshot
+from drainwise.pool.job_kinds import RoomFor
 from drainwise.reclaim.history import History
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
 from drainwise.reclaim.open_need.natural_ends import cores_that_end, likely
@@ -49,20 +53,38 @@ def open_until(snapshot: Snapshot, now: int, settings: ReclaimSettings, history:
 def with_ending_leases(snapshot: Snapshot, need: OpenUntil | None) -> Snapshot:
     """Return the snapshot in which pilots whose lease ends by the moment of the need are leaving; itself by another
     policy.
+
+    Not those on places that a set is needed of.
     """
     if need is None or not need.since:
         return snapshot
-    due = need.due
+    due, of_sets = need.due, _places_of_sets(snapshot, need)
     pilots = tuple(
         replace(one, leaving=True)
         if one.lease_end is not None
         and one.lease_end <= due
         and one.deadline is None
+        and not any(place in of_sets for place, _ in one.returns())
         and not (one.leaving or one.reserved or one.unanswered is not None)
         else one
         for one in snapshot.pilots
     )
     return replace(snapshot, pilots=pilots)
+
+
+def _places_of_sets(snapshot: Snapshot, need: OpenUntil) -> set[str]:
+    """Return the places where waiting jobs could start that only a whole set of pilots serves."""
+    pilots = Counter(place for one in snapshot.pilots for place, _ in one.returns())
+    classes, alone = set[str](), set[str]()
+    for kind in snapshot.kinds or ():
+        if kind.jobs and kind.account in need.since:
+            several = kind.places > 1
+            (classes if several else alone).update(kind.classes if several or kind.whole else ())
+    return {
+        one.name
+        for one in snapshot.places
+        if one.node_class in classes or (one.node_class in alone and pilots[one.name] > 1)
+    }
 
 
 def coming(seen: Snapshot, counted: Snapshot, need: OpenUntil | None) -> list[str]:
@@ -117,6 +139,13 @@ def _unit(order: Order) -> str:
     return order.pilot.run if order.room is None else f"place {order.room.place}"
 
 
+def _is_of_set(room: RoomFor | None, pilots: int) -> bool:
+    """Return whether a room is for a job that only a whole set of pilots serves; pilots: that make it."""
+    if room is None:
+        return False
+    return not room.jobs or any(kind.places > 1 or (kind.whole and pilots > 1) for kind, _ in room.jobs)
+
+
 def _of_user(
     part: UserPlan, shared: set[str], due: int, now: int, settings: ReclaimSettings, history: History
 ) -> UserPlan:
@@ -135,6 +164,7 @@ def _of_user(
     if settings.drain_only:  # nothing says how long who reports nothing needs: it has all the time that is left
         first = first | (it.silent & it.drains)
     at_once = {one.run for one, is_first in zip(part.open.pilots, first) if is_first}
+    at_once |= {one.pilot.run for one in part.orders if _is_of_set(one.room, pilots[_unit(one)])}
     not_later = shared | {_unit(order) for order in part.orders if order.pilot.run in at_once}
     held = {unit for unit in cores if unit not in not_later and waste[unit] > prices[unit] * cores[unit]}
     if not held:
