@@ -380,7 +380,26 @@ def test_a_node_whose_clock_is_ahead_has_no_candidates_and_stops_nobody_else() -
     for ad in answer.slots:
         if ad["Machine"] == "node1.pool.test" and "JobStart" in ad:
             ad["JobStart"] = answer.taken + 3600
-    assert {pilot.node for pilot in answer.facts().pilots} == {"node2.pool.test", "node3.pool.test"}
+    pilots = answer.facts().pilots
+    assert {one.node for one in pilots if not one.cannot} == {"node2.pool.test", "node3.pool.test"}
+    ahead = [one for one in pilots if one.node == "node1.pool.test"]
+    assert ahead, "its pilots are shown all the same"
+    assert all("the clock of node1.pool.test is at least 3600 s ahead" in one.cannot for one in ahead)
+    assert all(one.started == answer.taken for one in ahead)
+
+
+@pytest.mark.parametrize(("name", "why"), [("ce+1", ""), ("ce*1", "no order can name it: its GlobalJobId, ce*1")])
+def test_a_pilot_of_any_access_point_is_shown(name: str, why: str) -> None:
+    """Whatever HTCondor lets an access point be called: counted, and with the reason where no order can name it."""
+    answer = recorded(GROUPS)
+    before = answer.facts().pilots
+    for ad in answer.slots:
+        if "JobStart" in ad:
+            ad["GlobalJobId"] = f"{name}#{str(ad['GlobalJobId']).partition('#')[2]}"
+    after = answer.facts().pilots
+    assert sum(one.cores for one in after) == sum(one.cores for one in before)
+    assert all(one.run.startswith(name) and one.cannot.startswith(why) for one in after)
+    assert all(bool(one.cannot) is bool(why) for one in after)
 
 
 def test_accounting_that_is_old() -> None:

@@ -17,6 +17,7 @@ from drainwise.htcondor.ads.values import (
     number,
     observed_in,
     report_of,
+    shown,
     text,
     whole,
 )
@@ -180,15 +181,24 @@ def pilot_of(
     place: str = "",
     sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
 ) -> Pilot | None:
-    """Return the run in a claimed slot; None between two runs, and for a run that no order could name.
+    """Return the run in a claimed slot; None between two runs.
 
-    That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
-    of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
+    No order is for one whose name could not be put into an order, nor for one on a node whose clock is far ahead:
+    there, a deadline of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
     place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
     """
-    start, run, job = moment(slot.ad, "JobStart"), slot.run, text(slot.ad, "GlobalJobId")
-    if run is None or job is None or start is None or start > now + CLOCKS_DIFFER:
+    start, job = moment(slot.ad, "JobStart"), text(slot.ad, "GlobalJobId")
+    if job is None or start is None:
         return None
+    run, cannot = slot.run or f"{shown(job)}@{start}", why_no_orders(slot.ad)
+    if not _has_update_hook(slot.ad, start, hooks_since):
+        cannot = NO_UPDATE_HOOK
+    if slot.run is None:
+        cannot = f"no order can name it: its GlobalJobId, {shown(job)}, has a sign that no list of orders may have"
+    elif start > now + CLOCKS_DIFFER:
+        cannot = (
+            f"the clock of {slot.machine} is at least {start - now} s ahead: a deadline would be over there already"
+        )
     activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
     stands = deadline_of(run, orders) if orders and run in orders else None
     limit = whole(slot.ad, WALL_LIMIT)
@@ -207,7 +217,7 @@ def pilot_of(
         account=account,
         user=slot.owner,
         cores=slot.cores,
-        started=start,
+        started=min(start, now),
         lease_end=min(ends, default=None),
         report=report_of(slot.ad),
         seen=observed_in(slot.ad),
@@ -215,7 +225,7 @@ def pilot_of(
         deadline=deadline,
         leaving=leaving,
         heard=slot.heard,
-        cannot=why_no_orders(slot.ad) if _has_update_hook(slot.ad, start, hooks_since) else NO_UPDATE_HOOK,
+        cannot=cannot,
         vacate=whole(slot.ad, CLAIM_VACATE),
         place=place,
         holds=slot.holds,
