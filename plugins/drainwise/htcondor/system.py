@@ -63,7 +63,8 @@ class HTCondor(System):
         """See `System`."""
         from drainwise.htcondor.pool.pool import HTCondorPool
 
-        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules())
+        startds = f"{os.path.abspath(site.agent.state_dir)}/startds.json"
+        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules(), startds_file=startds)
 
     def require(self, pool: Pool) -> None:
         """See `System`."""

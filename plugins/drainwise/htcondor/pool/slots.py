@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, user_texts
@@ -110,6 +110,26 @@ def slot_of(ad: Ad, resources: Sequence[str] = ()) -> Slot | None:
     return Slot(ad, name, machine, cores, weight, state, moment(ad, "LastHeardFrom"), submitter, holds)
 
 
+def at_floor(pilots: Sequence[Pilot], cores: Mapping[str, float], whose: Mapping[str, str]) -> tuple[Pilot, ...]:
+    """Return the pilots, of which those may get no order that their submitter needs for its floor: its oldest ones.
+
+    cores: the floor of each submitter that has one, in cores; whose: the submitter by the slot's name.
+    """
+    left = dict(cores)
+    kept: set[str] = set()
+    for one in sorted(pilots, key=lambda pilot: pilot.started):
+        submitter = whose.get(one.name, "")
+        if left.get(submitter, 0.0) > 0 and one.deadline is None and not one.leaving:
+            left[submitter] -= one.cores
+            kept.add(one.run)
+    return tuple(
+        replace(one, cannot=f"{whose[one.name]} would have less than its floor of {cores[whose[one.name]]:g} cores")
+        if one.run in kept and not one.cannot
+        else one
+        for one in pilots
+    )
+
+
 def given_back(slots: Sequence[Slot], now: int) -> frozenset[str]:
     """Return the slots whose run has left as ordered, but whose claim has not ended yet at `now` (UNIX s), by name.
 
@@ -184,8 +204,8 @@ def pilot_of(
     """Return the run in a claimed slot; None between two runs.
 
     No order is for one whose name could not be put into an order, nor for one on a node whose clock is far ahead:
-    there, a deadline of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
-    place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
+    there, a deadline of ours would be over before it is set. hooks_since: since when jobs that start on its node find
+    the hooks, UNIX s. place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
     """
     start, job = moment(slot.ad, "JobStart"), text(slot.ad, "GlobalJobId")
     if job is None or start is None:
