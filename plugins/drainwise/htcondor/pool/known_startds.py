@@ -93,8 +93,7 @@ class KnownStartds:
                     silent.add(due[place])
                 else:
                     silent.discard(due[place])
-                    heard = [[{**ad, "LastHeardFrom": now} for ad in ads] for ads in answer]
-                    self._answers[due[place]] = now, (heard[0], heard[1])
+                    self._answers[due[place]] = now, (_heard(answer[0], now), _heard(answer[1], now))
                 if time.monotonic() > end:
                     break
         self.silent = frozenset(silent)
@@ -104,6 +103,10 @@ class KnownStartds:
         if self._addresses is None:
             self._addresses = _read(self._file) if self._file else {}
         return self._addresses
+
+
+def _heard(ads: Iterable[Ad], now: int) -> list[Ad]:
+    return [{**ad, "LastHeardFrom": now} for ad in ads]
 
 
 def _read(path: str) -> dict[str, str]:
