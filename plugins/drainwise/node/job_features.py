@@ -97,7 +97,7 @@ def make_features(
         say(f"left out of the features: {', '.join(refused)}")
     limit, started = job.wall_limit_secs, job.jobstart_secs
     lease_end = None if not limit or started is None else started + limit
-    ends = planned_in_lease(planned, None, lease_end)
+    ends = planned_in_lease(planned, None, lease_end, now)
     machine_deadline, job_deadline = deadline_values(None if ends is None else ends + shown_later, None, now)
     contents: dict[str, dict[str, str | None]] = {
         "MACHINEFEATURES": {**machine_values(host), **machine_deadline},

@@ -169,7 +169,7 @@ def update(settings_path: str) -> None:
     if client is not None:
         deadline = job_deadline(slot, notice, now)
         if planned is not None or deadline is not None:
-            planned = planned_in_lease(planned, deadline, lease_end(scratch, slot, settings))
+            planned = planned_in_lease(planned, deadline, lease_end(scratch, slot, settings), now)
         give_notice(scratch, deadline, planned, now, client, part, answer)
     write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:

@@ -42,10 +42,10 @@ UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not publishe
 Jobs = dict[Key, NodeJob]
 
 
-def _ends(job: SlurmJob, granted: int | None, planned: int | None) -> tuple[int | None, int | None]:
+def _ends(job: SlurmJob, granted: int | None, planned: int | None, now: int) -> tuple[int | None, int | None]:
     """Return the deadline of a job and the planned end to state beside it, UNIX s."""
     deadline = shortened_end(job, granted)
-    return deadline, planned_in_lease(planned, deadline, lease_end(job))
+    return deadline, planned_in_lease(planned, deadline, lease_end(job), now)
 
 
 class NodeAgent:
@@ -194,7 +194,7 @@ class NodeAgent:
             self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
                 client = client_of(job.facts, self._settings.clients, job.is_glidein)
-                notices[key] = site_notice(*_ends(job.facts, job.granted, planned), now, client)
+                notices[key] = site_notice(*_ends(job.facts, job.granted, planned, now), now, client)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
@@ -206,7 +206,7 @@ class NodeAgent:
         for job in jobs.values():
             if job.facts is None:
                 continue
-            ends = _ends(job.facts, job.granted, planned)
+            ends = _ends(job.facts, job.granted, planned, now)
             client = client_of(job.facts, self._settings.clients, job.is_glidein)
             wanted = shutdown_values(*ends, now, client)
             if job.notice == wanted:
