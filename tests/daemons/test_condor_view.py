@@ -275,6 +275,17 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
     assert seen[-1] == whole
 
 
+def test_nobody_is_ordered_below_a_floor(pool: CondorPool) -> None:
+    """That the administrator gave by condor_userprio, as the accountant's ads in the collector have it."""
+    setfloor = ["condor_userprio", "-setfloor", "group_alice.alice@pool.test"]
+    pool.run([*setfloor, "100"])
+    try:
+        said = "less than its floor of 100 cores"
+        pool.wait_for(lambda: said in json.dumps(snapshot(pool)), 60, "her floor")
+    finally:
+        pool.run([*setfloor, "0"])
+
+
 SLOW = {"central": CENTRAL, "execute": "UPDATE_INTERVAL = 300\n"}
 
 
@@ -283,8 +294,6 @@ def test_startds_that_tell_a_new_collector_nothing_for_minutes_are_asked(release
     with CondorPool(nodes=2, cpus=CORES, release=release, config=SLOW) as slow:
         submit(slow, 2, "accounting_group = group_alice")
         slow.wait_for(lambda: len(busy(slow)) == 2, 90, "two pilots")
-        slow.run(["condor_userprio", "-setfloor", "group_alice.alice@pool.test", "4"])
-        slow.wait_for(lambda: "less than its floor of 4 cores" in json.dumps(snapshot(slow)), 60, "her floor")
         startds = [ad.integer("DaemonStartTime") for ad in slow.slots("PartitionableSlot", ["DaemonStartTime"])]
         slow.wait_for(lambda: time.time() > max(startds) + CLOCKS_DIFFER + 5, 90, "startds that are not new")
         loop = slow.outside_command([sys.executable, "-c", LOOP])
