@@ -22,7 +22,7 @@ from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
-from drainwise.node.site_notice import give_notice, write_job_slots
+from drainwise.node.site_notice import give_notice, is_far, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
 TYPE_CHECKING = False
@@ -168,8 +168,9 @@ def update(settings_path: str) -> None:
     client = client_of(settings, scratch, is_glidein)
     if client is not None:
         deadline = job_deadline(slot, notice, now)
-        if planned is not None or deadline is not None:
-            planned = planned_in_lease(planned, deadline, lease_end(scratch, slot, settings), now)
+        near = None if is_far(deadline, now) else deadline
+        if planned is not None or near is not None:
+            planned = planned_in_lease(planned, near, lease_end(scratch, slot, settings), now)
         give_notice(scratch, deadline, planned, now, client, part, answer)
     write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:
