@@ -275,17 +275,6 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
     assert seen[-1] == whole
 
 
-def test_nobody_is_ordered_below_a_floor(pool: CondorPool) -> None:
-    """That the administrator gave by condor_userprio, as the accountant's ads in the collector have it."""
-    setfloor = ["condor_userprio", "-setfloor", "group_alice.alice@pool.test"]
-    pool.run([*setfloor, "100"])
-    try:
-        said = "less than its floor of 100 cores"
-        pool.wait_for(lambda: said in json.dumps(snapshot(pool)), 60, "her floor")
-    finally:
-        pool.run([*setfloor, "0"])
-
-
 SLOW = {"central": CENTRAL, "execute": "UPDATE_INTERVAL = 300\n"}
 
 
