@@ -12,10 +12,12 @@ import pytest
 
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
 from drainwise.journal.read import files_of
 from drainwise.pool.facts import Account, Ending, Pilot, Snapshot
+from drainwise.requests.request_files import RequestFiles
 
 from .memory_pool import NOW, SETTINGS
 
@@ -366,3 +368,48 @@ def test_who_can_use_its_cores_is_never_paused(volatile: Path, drains: int, seed
 
     played.until(NOW + DAY // 4, come)
     assert len(pool.ordered) > 10 and seen == []
+
+
+def test_a_round_in_which_nobody_could_look_counts_for_nothing(volatile: Path) -> None:
+    """Whatever started meanwhile has ended, as after a reboot of the central manager."""
+    queue = Queue(impossible=1)
+    pool = RefilledPool(b=queue)
+    played, look = Played(pool, volatile), pool.snapshot
+
+    def silent(now: int) -> Snapshot:
+        raise PoolUnreachable("the collector does not answer")
+
+    for number in range(4):
+        played.until(pool.now + 120)
+        assert len(pool.ordered) == number + 1
+        pool.snapshot = silent  # type: ignore[method-assign]
+        for _ in range(8):
+            pool.pass_to(pool.now + PERIOD)
+            assert run_cycle(pool, SITE, played.memory, played.journal, lambda: pool.now, True).fault
+        pool.snapshot = look  # type: ignore[method-assign]
+    played.until(pool.now + 60)
+    assert played.notices == ()
+
+
+def test_an_administrator_lifts_a_pause(volatile: Path) -> None:
+    """It is in the journal, so the next agent does not pause it either; the wish itself is forgotten."""
+    played = Played(RefilledPool(b=Queue(impossible=1)), volatile)
+    played.until(NOW + 900)
+    assert (len(played.pool.ordered), len(played.notices)) == (2, 1)
+    files = RequestFiles(str(volatile / "agent.requests"))
+    files.resume("b")
+    files.resume("nobody's")
+    run_cycle(
+        played.pool,
+        SITE,
+        played.memory,
+        played.journal,
+        lambda: played.pool.now,
+        True,
+        confirmed=played.confirmed,
+        resumed=files.resumed,
+    )
+    assert len(played.pool.ordered) == 3
+    assert [*files.resumed()] == []
+    known = Memory.load(files_of(played.path), played.pool.now).history(played.pool.now, SITE).unmet["b"]
+    assert (known.failed, known.until, len(known.runs)) == (0, 0, 1)

@@ -16,8 +16,10 @@ from drainwise.agent.lock import LOOP, AgentLock
 from drainwise.cli.main import main
 from drainwise.facts.errors import RightsRefused
 from drainwise.htcondor.system import HTCondor
+from drainwise.journal.unmet import unmet_event
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Snapshot
+from drainwise.reclaim.unmet_demand import UnmetDemand
 
 from .conftest import AlicesPool
 
@@ -200,6 +202,29 @@ def test_an_agent_that_has_the_lock_carries_it_out(
     assert main(["reclaim", "--cancel", shown["request"]["name"]]) == 0
     assert "cancelled; the agent (pid " in capsys.readouterr().out
     assert kept.runs("withdrawn") == []
+
+
+def test_a_pause_is_lifted_in_the_journal_or_by_the_agent(
+    kept: KeepingPool, loop: AgentLock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whoever may act; an account that has none is refused with those that have one."""
+    paused = UnmetDemand("b", failed=2, vain=16.0, since=1, until=4_000_000_000, held=16.0, held_jobs=2.0)
+    with (tmp_path / "agent.journal").open("a") as journal:
+        journal.write(json.dumps(unmet_event(paused, 1), separators=(",", ":")) + "\n")
+    assert main(["reclaim", "--resume-demand", "c"]) == 2
+    assert "--resume-demand 'c': no round failed for it; rounds failed for b" in capsys.readouterr().err
+    assert main(["reclaim", "--resume-demand", "b"]) == 0
+    assert f"is to count again; the agent (pid {os.getpid()})" in capsys.readouterr().out
+    loop.release()
+    assert kept.orders == []
+    answer(capsys, "reclaim", "--once", "--act")
+    lines = [one for one in events(tmp_path) if one["event"] == "demand"]
+    assert [one["failed"] for one in lines][:1] == [2]
+    assert lines[-1]["failed"] == 0
+    with (tmp_path / "agent.journal").open("a") as journal:
+        journal.write(json.dumps(unmet_event(paused, 2), separators=(",", ":")) + "\n")
+    assert answer(capsys, "reclaim", "--resume-demand", "b")["notes"] == ["all demand of b counts again"]
+    assert [one for one in events(tmp_path) if one["event"] == "demand"][-1]["failed"] == 0
 
 
 def test_a_command_waits_for_the_cycle_of_another_one(

@@ -273,3 +273,28 @@ def test_a_half_filled_collector_is_not_believed(pool: CondorPool) -> None:
     assert isinstance(half, str), f"{half} cores of pilots are believed, and there are {whole}"
     assert "nodes are missing (node2.pool.test" in half
     assert seen[-1] == whole
+
+
+SLOW = {"central": CENTRAL, "execute": "UPDATE_INTERVAL = 300\n"}
+
+
+def test_startds_that_tell_a_new_collector_nothing_for_minutes_are_asked(release: str) -> None:
+    """As it is at a site: each tells of itself all five minutes, and loses its first word."""
+    with CondorPool(nodes=2, cpus=CORES, release=release, config=SLOW) as slow:
+        submit(slow, 2, "accounting_group = group_alice")
+        slow.wait_for(lambda: len(busy(slow)) == 2, 90, "two pilots")
+        startds = [ad.integer("DaemonStartTime") for ad in slow.slots("PartitionableSlot", ["DaemonStartTime"])]
+        slow.wait_for(lambda: time.time() > max(startds) + CLOCKS_DIFFER + 5, 90, "startds that are not new")
+        loop = slow.outside_command([sys.executable, "-c", LOOP])
+        with subprocess.Popen(
+            loop, env={**slow.outside_env(), **ENVIRONMENT}, stdin=-1, stdout=-1, text=True
+        ) as looking:
+            assert looking.stdin is not None
+            assert looking.stdout is not None
+            whole = json.loads(looking.stdout.readline())
+            slow.run(["pkill", "-KILL", "-x", "condor_collecto"])
+            looking.stdin.write("\n")
+            looking.stdin.flush()
+            seen = [json.loads(line) for line in looking.stdout]
+    assert whole == 2 * JOB_CORES
+    assert seen[-1] == whole, seen[-3:]

@@ -359,6 +359,7 @@ def documented() -> set[str]:
     named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}
     named |= {"condor_config.dedicated_starter.include", "drainwise config", "drainwise reclaim --cancel ID"}
+    named |= {"drainwise reclaim --resume-demand ACCOUNT"}  # tests/cli/test_on_request.py
     named |= {"drainwise drain", "drainwise launch", "drainwise config slurm", "condor_update_machine_ad"}
     named |= {"drainwise plan --snapshot", "drainwise reclaim --cores N --by TIME", "drainwise COMMAND --help"}
     named |= {"drainwise config example", "drainwise pilot", "condor_master"}  # tests/siteconfig/test_documentation.py

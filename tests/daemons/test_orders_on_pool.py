@@ -220,6 +220,20 @@ def test_exactly_the_run_that_was_ordered_goes_by_its_deadline(pool: CondorPool)
     assert set(runs(pool).values()) == {next_run} | {run for name, run in before.items() if name != slot}
 
 
+def test_an_order_reaches_pilots_of_an_access_point_with_other_signs_in_its_name(release: str, site_file: str) -> None:
+    """HTCondor lets it be called so; in a pattern a plus sign would mean something else."""
+    config = {"execute": node_config(load(site_file)), "central": QUOTAS, "access": "SCHEDD_NAME = ce+1~a\n"}
+    with CondorPool(nodes=1, cpus=16, release=release, config=config) as other:
+        submit(other, "alice", 3000, count=2)
+        other.wait_for(lambda: len(runs(other)) == 2, 90, "two running pilots")
+        slot, run = min(runs(other).items())
+        assert run.startswith("ce+1~a")
+        deadline = int(time.time()) + GRACE
+        assert ask(other, slot, deadline) == ("ordered", run)
+        other.wait_for(lambda: retiring(other) == [slot], GRACE - VACATE_SECONDS, "one slot that retires")
+        assert deadlines(other) == {slot: deadline}
+
+
 def test_a_deadline_is_shortened_and_never_put_off(pool: CondorPool) -> None:
     slot, run = min(runs(pool).items())
     now = int(time.time())

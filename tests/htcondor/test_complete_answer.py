@@ -29,13 +29,14 @@ def check(
     before: Collection[str] = (),
     masters: Collection[str] = (),
     slots: Collection[str] = (),
+    silent: Collection[str] = (),
     **more: object,
 ) -> str:
     """Why the answer is refused, "" when it is believed."""
     startds = Startds([startd(node, **more) for node in nodes])  # type: ignore[arg-type]
     told = [{"Machine": node, "DaemonStartTime": NOW - 86_400, "STARTD_StartTime": 1} for node in masters]
     try:
-        require_refilled(startds, slots, [collector(age)], told, before, NOW)
+        require_refilled(startds, slots, [collector(age)], told, before, NOW, silent)
     except PoolUnreachable as fault:
         return str(fault)
     return ""
@@ -61,6 +62,12 @@ def test_what_a_loop_saw_before_is_waited_for_and_no_longer() -> None:
     assert "1 nodes are missing (node3)" in refused
     assert not check(NODES, 40, before=NODES)
     assert not check(NODES[:2], 700, before=NODES), "a node that has gone stops nobody for ever"
+
+
+def test_a_node_that_does_not_answer_itself_is_waited_for_two_minutes() -> None:
+    assert check(NODES[:2], 119, before=NODES, silent=NODES[2:])
+    assert not check(NODES[:2], 120, before=NODES, silent=NODES[2:])
+    assert check(NODES[:1], 120, before=NODES, silent=NODES[2:])
 
 
 def test_masters_name_the_nodes_that_are_missing() -> None:

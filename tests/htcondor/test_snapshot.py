@@ -159,7 +159,7 @@ def test_a_job_that_cannot_be_named_is_no_pilot_but_its_cores_are_in_use(change:
     answer = recorded(GROUPS)
     answer.slot("slot1_1@node1.pool.test").update(change)
     seen = answer.facts()
-    assert len(seen.pilots) == 8
+    assert len([one for one in seen.pilots if not one.cannot]) == 8
     assert accounts(seen)["group_alice"].cores_in_use == 72
 
 
@@ -347,7 +347,7 @@ def test_missing_slots_of_who_waits_make_it_no_poorer() -> None:
     """bob's node is missing from the answer, the accountant knows what he uses: nobody gives back for him."""
     answer = recorded(GROUPS)
     [ad] = [ad for ad in answer.accounting if ad["Name"] == "group_bob"]
-    ad["WeightedResourcesUsed"] = 24.0
+    ad["WeightedResourcesUsed"], ad["ResourcesUsed"] = 24.0, 3.0
     bob = accounts(answer.facts())["group_bob"]
     assert (bob.cores_in_use, bob.cores_owed) == (24.0, 24.0)
 
@@ -380,7 +380,52 @@ def test_a_node_whose_clock_is_ahead_has_no_candidates_and_stops_nobody_else() -
     for ad in answer.slots:
         if ad["Machine"] == "node1.pool.test" and "JobStart" in ad:
             ad["JobStart"] = answer.taken + 3600
-    assert {pilot.node for pilot in answer.facts().pilots} == {"node2.pool.test", "node3.pool.test"}
+    pilots = answer.facts().pilots
+    assert {one.node for one in pilots if not one.cannot} == {"node2.pool.test", "node3.pool.test"}
+    ahead = [one for one in pilots if one.node == "node1.pool.test"]
+    assert ahead, "its pilots are shown all the same"
+    assert all("the clock of node1.pool.test is at least 3600 s ahead" in one.cannot for one in ahead)
+    assert all(one.started == answer.taken for one in ahead)
+
+
+@pytest.mark.parametrize(("name", "why"), [("ce+1", ""), ("ce*1", "no order can name it: its GlobalJobId, ce*1")])
+def test_a_pilot_of_any_access_point_is_shown(name: str, why: str) -> None:
+    """Whatever HTCondor lets an access point be called: counted, and with the reason where no order can name it."""
+    answer = recorded(GROUPS)
+    before = answer.facts().pilots
+    for ad in answer.slots:
+        if "JobStart" in ad:
+            ad["GlobalJobId"] = f"{name}#{str(ad['GlobalJobId']).partition('#')[2]}"
+    after = answer.facts().pilots
+    assert sum(one.cores for one in after) == sum(one.cores for one in before)
+    assert all(one.run.startswith(name) and one.cannot.startswith(why) for one in after)
+    assert all(bool(one.cannot) is bool(why) for one in after)
+
+
+def test_what_the_negotiator_matched_whole_counts_as_what_was_claimed() -> None:
+    """A match of a partitionable slot is charged as all of it until the accountant looks again."""
+    answer = recorded(GROUPS)
+    [alice] = [ad for ad in answer.accounting if ad["Name"] == "group_alice"]
+    before = accounts(answer.facts())["group_alice"]
+    for ad in answer.slots:
+        if ad.get("AccountingGroup") and ad["Cpus"] == 8:
+            ad["Cpus"] = ad["SlotWeight"] = 1
+    after = accounts(answer.facts())["group_alice"]
+    assert alice["WeightedResourcesUsed"] == before.cores_in_use
+    assert after.cores_in_use == after.cores_running < before.cores_in_use
+
+
+def test_nobody_is_ordered_below_the_floor_that_the_administrator_gave() -> None:
+    """By condor_userprio -setfloor: the oldest pilots stay, and the others may be ordered."""
+    answer = recorded(GROUPS)
+    [alice] = [ad for ad in answer.accounting if ad["Name"] == "group_alice.alice@pool.test"]
+    alice["Floor"] = 20.0
+    pilots = answer.facts().pilots
+    kept = [one for one in pilots if "less than its floor of 20 cores" in one.cannot]
+    assert sum(one.cores for one in kept) == 24
+    assert max(one.started for one in kept) <= min(one.started for one in pilots if one not in kept)
+    alice["Floor"] = 72.0
+    assert all(one.cannot for one in answer.facts().pilots)
 
 
 def test_accounting_that_is_old() -> None:

@@ -289,6 +289,23 @@ def test_a_planned_shutdown_comes_and_goes(node: Node, programs: Programs, job: 
     assert told(job) == {}
 
 
+def test_no_end_is_told_that_lies_behind_the_leases(node: Node, programs: Programs, job: Job) -> None:
+    """Neither of a shutdown nor of a slot that retires for longer: the job's own limit ends it before."""
+    shutdown_file, end = f"{os.path.dirname(programs.settings)}/shutdowntime", job.started + 1800
+    with open(f"{job.scratch}/.job.ad", "a", encoding="ascii") as ad:
+        ad.write("AllowedJobDuration = 1800\n")
+    node.refresh(job, **order(job, end + 600))
+    programs.update(job)
+    assert told(job) == asked(end)
+    node.refresh(job)
+    write(shutdown_file, f"{end + 900}\n", 0)
+    try:
+        programs.update(job)
+        assert told(job) == asked(end, vacate=False)
+    finally:
+        os.unlink(shutdown_file)
+
+
 def test_before_the_prepare_hook_has_run(node: Node, programs: Programs) -> None:
     """HTCondor's first call comes that early: nothing is made, nothing is said."""
     job = node.start("slot1_1", USER, int(time.time()))

@@ -105,3 +105,17 @@ def test_of_an_account_that_pauses_only_changes_are_written(tmp_path: Path) -> N
     [gone] = memory.watched(seen, NOW, settings)  # the account is not there any more: it waits for nothing
     assert (gone["held"], gone["until"]) == (0.0, PAUSED.until)
     assert memory.watched(seen, NOW + 60, settings) == []
+
+
+@pytest.mark.parametrize(("draining", "left"), [(False, []), (True, ["r1"]), (None, ["r1"])])
+def test_an_order_that_was_withdrawn_before_its_pilot_drained_is_no_part_of_a_round(
+    tmp_path: Path, draining: bool | None, left: list[str]
+) -> None:
+    """Its user has removed the job; a pilot that had begun to drain gives its cores back for nothing."""
+    part = AccountPart("n1", 8, 8.0)
+    known = UnmetDemand("b", {"r1": part}, ordered=NOW)
+    gone = {"event": "withdrawal", "version": 2, "time": NOW + 9, "run": "r1", "outcome": "done", "draining": draining}
+    paths = written(tmp_path / "journal", unmet_event(known, NOW), gone)
+    memory = Memory.load(paths, NOW + 9)
+    assert [*memory._unmet["b"].runs] == left
+    assert not memory.passed_over.lines

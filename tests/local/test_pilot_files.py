@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from drainwise.common.faults import Faults
@@ -34,3 +35,11 @@ def test_what_a_client_must_not_see_is_not_written_and_goes_when_a_row_comes(tmp
     assert shown(RULES, deadline=NOW + 30) == {".site.ad"}
     assert shown(RULES, user="carol") == {".site.ad", *files}
     assert shown(RULES, user="carol", account="shown.nothing") == set()
+
+
+def test_a_shutdown_behind_the_leases_end_is_told_as_that_end(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    running = replace(job("bob", "x", None), started=NOW)
+    SiteNotices(Faults(lambda _: None), repair=600.0).write(running, str(tmp_path), NOW + 86_400, None, NOW)
+    text = (tmp_path / "work" / ".site.ad").read_text()
+    assert text == f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {NOW + 3600}\n"

@@ -560,6 +560,16 @@ def test_the_machines_shutdown_is_told_without_a_wish_to_vacate(host: AgentHost)
     assert host.site_ad(17) == ""
 
 
+def test_a_shutdown_behind_the_leases_end_is_told_as_that_end(host: AgentHost) -> None:
+    """A pilot that counted on the later time would start what is killed with its lease."""
+    end = host.start(17).started + 3600
+    host.round()
+    planned_shutdown.plan(host.settings.shutdown_file, host.now + 86_400, host.now, 0)
+    host.round()
+    assert host.site_ad(17) == f"VACATE_DESIRED = False\nPAYLOAD_DEADLINE = {end}\n"
+    assert host.features(17)["shutdowntime_job"] == str(end)
+
+
 def test_what_the_user_did_to_the_order_is_mended(host: AgentHost) -> None:
     """HOSTILE 49: deleted, forged, or something else in its place."""
     host.start(17)

@@ -8,7 +8,7 @@ old one ends the cycle before anything was done.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -67,6 +67,8 @@ StandingRequests = Callable[[int], "tuple[tuple[AdminRequest, ...], tuple[str, .
 """Gives the requests that stand at a UNIX time, and sentences on what is none."""
 
 
+ResumedAccounts = Callable[[], "Iterable[str]"]
+
 _CANNOT_CLOSE = (
     "this batch system is not made to close nodes: pilots there get their orders, and what starts there from that time"
     " on is not ordered; close the nodes by its own means"
@@ -92,14 +94,16 @@ def run_cycle(
     ask_again: AskAgain | None = None,
     requests: StandingRequests = lambda _: ((), ()),
     is_for_demand: bool = True,
+    resumed: ResumedAccounts = tuple,
 ) -> Cycle:
     """Do one cycle; `clock` tells the UNIX time.
 
     acting: whether orders are given. stopping: called before each act; once it is true no further one is done. journal:
     None when nothing is to be written. confirmed, ask_again: what a loop remembers of its cycles. requests: the
     requests that stand at a UNIX time, and sentences on what is none. is_for_demand: whether the cycle is for those who
-    wait, too, or for the requests alone, and for withdrawing what was ordered for one that was cancelled. A fault is
-    part of the result.
+    wait, too, or for the requests alone, and for withdrawing what was ordered for one that was cancelled. resumed: the
+    accounts whose paused demand an administrator wants to count again, each to be gone when the next one is taken. A
+    fault is part of the result.
     """
     again = ask_again or AskAgain()
     work = _Work(
@@ -114,6 +118,7 @@ def run_cycle(
         again,
         requests,
         is_for_demand,
+        resumed,
     )
     began, started, fault = time.monotonic(), clock(), ""
     try:
@@ -149,6 +154,7 @@ class _Work:
     ask_again: AskAgain
     requests: StandingRequests
     is_for_demand: bool
+    resumed: ResumedAccounts
     plan: Plan | None = None
     outcome: CycleOutcome | None = None
     unused: float = 0.0
@@ -165,9 +171,7 @@ class _Work:
             noted.write(event)
         for event in self.memory.returned_seen(snapshot, now, limit):
             noted.write(event)
-        for event in self.memory.watched(snapshot, now, self.settings):
-            noted.write(event)
-            self.unused += number(event, "unused")
+        self._watch(snapshot, now, noted)
         for event in self.memory.watched_room(snapshot, now):
             noted.write(event)
         for event in self.memory.looked(snapshot, now, self.settings):
@@ -201,6 +205,15 @@ class _Work:
         if self.confirmed is not None:
             self.confirmed.note(done)
 
+    def _watch(self, snapshot: Snapshot, now: int, noted: Noted) -> None:
+        """Look at how accounts fare that orders were given for, and lift pauses that are to be lifted."""
+        for event in self.memory.watched(snapshot, now, self.settings):
+            noted.write(event)
+            self.unused += number(event, "unused")
+        for account in self.resumed() if self.acting else ():
+            for event in self.memory.resumed(account, now):
+                noted.write(event)
+
     def _requests(self, now: int) -> tuple[tuple[AdminRequest, ...], tuple[str, ...]]:
         """Return the requests that stand. Raises UsageError when an agent that acts cannot know them."""
         try:
@@ -212,7 +225,11 @@ class _Work:
 
     def _look(self) -> tuple[Snapshot, int]:
         now = self.clock()
-        snapshot = self.pool.snapshot(now)
+        try:
+            snapshot = self.pool.snapshot(now)
+        except PoolError:
+            self.memory.not_seen(now)
+            raise
         age = now - snapshot.taken
         if age > OLDEST_SNAPSHOT:
             raise PoolUnreachable(f"an old answer from the batch system: it is {age} s old")

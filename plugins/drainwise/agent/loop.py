@@ -167,6 +167,7 @@ class Loop:
                 self._confirmed,
                 self._ask_again,
                 current.requests.standing,
+                resumed=current.requests.resumed,
             )
         except Exception as fault:  # the outermost guard: no order is given then, and the next cycle is tried
             [where] = traceback.extract_tb(fault.__traceback__)[-1:]

@@ -21,6 +21,7 @@ from drainwise.cli.text import document, json_text
 from drainwise.common.printable import printable
 from drainwise.facts.errors import PoolError, UsageError
 from drainwise.facts.units import clock
+from drainwise.journal.memory import Noted
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.plan_json import as_json
 from drainwise.requests.request import AdminRequest, request_as_json
@@ -107,6 +108,34 @@ def cancel_request(args: argparse.Namespace) -> int:
     finally:
         lock.release()
     return _shown(args, cycle, request, [cancelled])
+
+
+def resume_demand(args: argparse.Namespace) -> int:
+    """Have the paused demand of the account that --resume-demand names count again; return 0.
+
+    Raises UsageError for an account without failed rounds, and when it cannot be written.
+    """
+    account, path, lock, files = args.resume_demand, journal_path(args), lock_of(args), requests_of(args)
+    lock.make_place()
+    known = memory_of(path, must_read=True).failed_accounts()
+    if account not in known:
+        others = ", ".join(sorted(known)) or "nobody"
+        raise UsageError(f"--resume-demand {account!a}: no round failed for it; rounds failed for {others}")
+    files.resume(account)
+    if _take(lock):
+        try:
+            memory = memory_of(path, must_read=True)
+            noted = Noted(journal_at(path, args), memory)
+            for one in files.resumed():
+                for event in memory.resumed(one, int(time.time())):
+                    noted.write(event)
+        finally:
+            lock.release()
+        said = f"all demand of {account} counts again"
+    else:
+        said = f"the demand of {account} is to count again; {_carried_out(lock)}"
+    print(json_text(document("reclaim", {"notes": [said]})) if args.json else printable(said))
+    return 0
 
 
 def list_requests(args: argparse.Namespace) -> int:

@@ -16,7 +16,14 @@ from drainwise.agent.loop import Loop, is_thrown
 from drainwise.cli.agent_place import journal_at, journal_path, lock_of, memory_of, named_journal, setup_of, to_log
 from drainwise.cli.arguments import add_filters, only_one, require_no_filter, seconds, wanted_of, whole
 from drainwise.cli.command_line.one_decision import without_collection
-from drainwise.cli.on_request import add_request_options, cancel_request, list_requests, request_of, run_request
+from drainwise.cli.on_request import (
+    add_request_options,
+    cancel_request,
+    list_requests,
+    request_of,
+    resume_demand,
+    run_request,
+)
 from drainwise.cli.pool_options import add_pool_options, open_pool, settings_of, site_of, system_of
 from drainwise.cli.screen.layout import folded, standard_output
 from drainwise.cli.text import document, json_text
@@ -41,6 +48,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     how.add_argument("--loop", action="store_true", help="cycle after cycle until it gets SIGTERM; see docs/agent.md")
     how.add_argument(
         "--cores", type=whole(1, 999_999_999), metavar="N", help="N cores back by a time, whatever is owed: a request"
+    )
+    how.add_argument(
+        "--resume-demand", metavar="ACCOUNT", help="lift the pause of an account whose jobs did not start on cores"
     )
     add_request_options(parser, how)
     add_filters(parser, "pilots of each user, those with an order first", _WITH_CORES)
@@ -91,6 +101,8 @@ def _request(args: argparse.Namespace) -> int:
     require_no_filter(args, "it goes with --once or --cores")
     if args.act or args.by is not None or args.reason:
         raise UsageError("--act, --by and --reason go with --cores")
+    if args.resume_demand is not None:
+        return resume_demand(args)
     return list_requests(args) if args.list else cancel_request(args)
 
 
@@ -118,6 +130,7 @@ def _once(args: argparse.Namespace) -> int:
             acting,
             lambda: is_thrown(setup.kill_switch),
             requests=setup.requests.standing,
+            resumed=setup.requests.resumed,
         )
     finally:
         lock.release()

@@ -13,7 +13,7 @@ class ClientProfile:
     """One kind of client.
 
     site_ad: whether `.site.ad` is written for it. shutdown_files: whether `shutdowntime` and `shutdowntime_job` ever
-    are. shown_later: seconds by which these name a later time than the deadline of an order. stops_before: seconds
+    are. shown_later: seconds by which these name a later time than the earliest end of its lease. stops_before: seconds
     before its deadline at which it stops by itself and drops what runs. drains: an order keeps it from starting
     payloads; who does not goes on starting them until it is stopped.
     """

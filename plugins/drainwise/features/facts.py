@@ -204,6 +204,18 @@ def earlier_deadline(machine_deadline: int | None, job_deadline: int | None, now
     return min(ahead) if ahead else None
 
 
+def planned_in_lease(planned: int | None, deadline: int | None, lease_end: int | None, now: int) -> int | None:
+    """Return the planned end to state beside `deadline`: no later than the lease's own, wherever one is stated.
+
+    planned: the machine's shutdown; deadline: of an order; lease_end: when the batch system ends the job without
+    either; all UNIX s. Where neither is planned, nothing is stated: a pilot knows the end of its lease. An end that has
+    passed was none.
+    """
+    if lease_end is None or lease_end <= now or (planned is None and (deadline is None or deadline <= lease_end)):
+        return planned
+    return lease_end if planned is None else min(planned, lease_end)
+
+
 def deadline_values(machine_deadline: int | None, job_deadline: int | None, now: int) -> tuple[Values, Values]:
     """Make the shutdown keys of the per-job machine directory and of the job directory.
 

@@ -35,6 +35,7 @@ _POLLING = 5
 """Seconds until a startd looks at an order (POLLING_INTERVAL): a pilot is notified when its slot retires."""
 _ROLES = ("execute", "access", "central")
 _HOUR = 3600
+_LONGEST_LABEL = 200
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,199}")
 _COMMAND_SECONDS = 60
 """For one question of a validation; a busy schedd takes its time, and a history is read from a file."""
@@ -59,11 +60,13 @@ class HTCondor(System):
             return "no HTCondor here (it is configured, but its Python bindings are missing)"
         return ""
 
-    def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
-        """See `System`."""
+    def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:
+        """See `System`; what one pool has is no other pool's."""
         from drainwise.htcondor.pool.pool import HTCondorPool
 
-        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules())
+        label = re.sub("[^A-Za-z0-9]+", "-", self.agent_label(site, directory))[-_LONGEST_LABEL:]
+        startds = f"{os.path.abspath(site.agent.state_dir)}/startds-{label}.json"
+        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules(), startds_file=startds)
 
     def require(self, pool: Pool) -> None:
         """See `System`."""

@@ -202,8 +202,12 @@ def not_done_event(order: Event, why: str, now: int) -> dict[str, object]:
 
 
 def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int) -> dict[str, object]:
-    """Return what became of withdrawing one order; saved: core-seconds that going on should save."""
+    """Return what became of withdrawing one order; saved: core-seconds that going on should save.
+
+    draining: whether the pilot had begun to drain; null where it does not say so.
+    """
     pilot = withdrawal.pilot
+    postpones = None if pilot.report is None else pilot.report.can_postpone_last_job
     return _event(
         WITHDRAWAL,
         now,
@@ -214,6 +218,7 @@ def withdrawal_event(withdrawal: Withdrawal, outcome: str, detail: str, now: int
         saved=withdrawal.saved,
         reason=withdrawal.reason,
         instead=list(withdrawal.instead),
+        draining=None if postpones is None else not postpones,
     )
 
 

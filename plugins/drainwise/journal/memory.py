@@ -76,6 +76,7 @@ class Memory:
         self._decision: Event = {}
         self._unmet: dict[str, UnmetDemand] = {}  # by kind of jobs, or account
         self._untaken: dict[str, UntakenRoom] = {}  # by kind of jobs
+        self._blind: int | None = None  # since when no look succeeded
         self._requested: dict[str, tuple[str, int, int]] = {}  # by run: request, cores, deadline
         self._withdrawn: dict[str, int] = {}  # by run: when its last order was
         self._since: dict[str, int] = {}  # by account: when its need opened
@@ -137,6 +138,8 @@ class Memory:
             self._open.pop(text(event, "run"), None)
             self._requested.pop(text(event, "run"), None)
             self._withdrawn[text(event, "run")] = moment(event, "time")
+            if event.get("draining") is False:  # what it returns later is not because of us
+                self._unmet = {name: one.without(text(event, "run")) for name, one in self._unmet.items()}
         elif kind == ENDED:
             outcome = outcome_of(event)
             self._open.pop(outcome.run, None)
@@ -285,7 +288,8 @@ class Memory:
 
         What an account uses is written with the next change only.
         """
-        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings)
+        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings, self._blind)
+        self._blind = None
         changed = [
             one
             for name, one in self._unmet.items()
@@ -303,6 +307,19 @@ class Memory:
         gone = [UntakenRoom(one.account, name) for name, one in before.items() if name not in self._untaken]
         changed = [one for name, one in self._untaken.items() if before.get(name) != one]
         return [untaken_event(one, now) for one in (*gone, *changed)]
+
+    def not_seen(self, now: int) -> None:
+        """Take in that the batch system did not answer at `now` (UNIX s)."""
+        self._blind = now if self._blind is None else min(self._blind, now)
+
+    def failed_accounts(self) -> frozenset[str]:
+        """Return the accounts for which rounds have failed."""
+        return frozenset(one.account for one in self._unmet.values() if one.failed)
+
+    def resumed(self, account: str, now: int) -> list[dict[str, object]]:
+        """Return the events to write so that all of an account's demand counts again from `now` (UNIX s) on."""
+        failed = (one for one in self._unmet.values() if one.failed and one.account == account)
+        return [unmet_event(one.resumed(), now) for one in failed]
 
     def ordering(self, plan: Plan, snapshot: Snapshot, now: int) -> list[dict[str, object]]:
         """Return the events to write before the plan's orders are given: one for each account that they are for."""

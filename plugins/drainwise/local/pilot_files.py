@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from drainwise.common.faults import Faults
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import FeatureError, RefusedFile
+from drainwise.features.facts import planned_in_lease
 from drainwise.local.daemon_store import DaemonStore
 from drainwise.local.job import LocalJob, client_of
 from drainwise.local.lease.files import work_directory
@@ -105,6 +106,7 @@ class SiteNotices:
         which jobs are of which kind of client. part, answer: what is asked and acknowledged of a partial return.
         """
         client = client_of(job.request, clients)
+        planned = planned_in_lease(planned, job.deadline, job.wall_end, int(now))
         told = _Notice(job.deadline, planned, slots, client.name, part, answer)
         last, at = self._written.get(job.run, (None, now))
         nothing = (job.deadline, planned, part, answer) == (None,) * 4

@@ -6,7 +6,7 @@ import _stat as stat  # `stat` itself would be one more module for a hook to loa
 import posix
 
 from drainwise.facts.errors import FeatureError
-from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values
+from drainwise.features.facts import HostFacts, JobFacts, deadline_values, job_values, machine_values, planned_in_lease
 from drainwise.features.write import write_directory
 from drainwise.node import DIRECTORIES, with_twins
 from drainwise.node.hook import say
@@ -82,6 +82,7 @@ def make_features(
     planned: int | None,
     now: int,
     status_owner: tuple[int, int] | None = None,
+    shown_later: int = 0,
 ) -> dict[str, str]:
     """Make $MACHINEFEATURES, $JOBFEATURES and $JOBSTATUS in the directory `place`; the variables that name them.
 
@@ -89,11 +90,15 @@ def make_features(
     made, and facts that were refused, are said in one line each and left out: a job is never stopped by them.
     status_owner: uid and gid to whom $JOBSTATUS is given, for a caller with root's rights; nobody else may be able to
     write to `place` then. A $JOBSTATUS that cannot be given away is removed: it would be of no use to the pilot.
+    shown_later: see `facts.clients`.
     """
     refused = [*host.refused, *job.refused]
     if refused:
         say(f"left out of the features: {', '.join(refused)}")
-    machine_deadline, job_deadline = deadline_values(planned, None, now)
+    limit, started = job.wall_limit_secs, job.jobstart_secs
+    lease_end = None if not limit or started is None else started + limit
+    ends = planned_in_lease(planned, None, lease_end, now)
+    machine_deadline, job_deadline = deadline_values(None if ends is None else ends + shown_later, None, now)
     contents: dict[str, dict[str, str | None]] = {
         "MACHINEFEATURES": {**machine_values(host), **machine_deadline},
         "JOBFEATURES": {**job_values(job, host), **job_deadline},

@@ -69,8 +69,9 @@ def shutdown_values(
     """Return the machine's and the job's shutdown key as the client is to see them. Pure; see `give_notice`."""
     if not client.shutdown_files:
         return deadline_values(None, None, now)
-    shown = None if deadline is None or is_far(deadline, now) else deadline + client.shown_later
-    return deadline_values(planned, shown, now)
+    ordered = None if deadline is None or is_far(deadline, now) else deadline
+    machine, job = (None if end is None else end + client.shown_later for end in (planned, ordered))
+    return deadline_values(machine, job, now)
 
 
 def write_shutdown_files(

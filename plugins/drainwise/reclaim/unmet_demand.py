@@ -111,6 +111,15 @@ class UnmetDemand:
         """Return the unmet demand without an order that was not given."""
         return replace(self, runs={one: part for one, part in self.runs.items() if one != run})
 
+    def resumed(self) -> UnmetDemand:
+        """Return the unmet demand as if no round had failed: all of the demand counts again."""
+        return replace(self, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False, spots=0)
+
+    def unseen(self, snapshot: Snapshot) -> UnmetDemand:
+        """Return the unmet demand after a time in which nobody could look: what came back then proves nothing."""
+        running = {pilot.run for pilot in snapshot.pilots}
+        return replace(self.without_round(), runs={run: part for run, part in self.runs.items() if run in running})
+
     def without_round(self) -> UnmetDemand:
         """Return the unmet demand as if nothing had come back."""
         idle = replace(self, back=0.0, whole=0.0, nodes=(), left=0, base=0.0, peak=0.0, others=0.0, first=0, last=0)
@@ -173,9 +182,15 @@ def with_orders(
 
 
 def watched(
-    known: Mapping[str, UnmetDemand], snapshot: Snapshot, now: int, settings: ReclaimSettings
+    known: Mapping[str, UnmetDemand], snapshot: Snapshot, now: int, settings: ReclaimSettings, blind: int | None = None
 ) -> dict[str, UnmetDemand]:
-    """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered."""
+    """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered.
+
+    blind: since when (UNIX s) no look succeeded, None where the last one did. Of a longer time than jobs are given to
+    start, rounds in it count for nothing.
+    """
+    if blind is not None and now - blind >= settings.time_to_start:
+        known = {name: one.unseen(snapshot) for name, one in known.items()}
     accounts = {one.name: one for one in (*snapshot.accounts, *map(kind_as_account, snapshot.kinds or ()))}
     gone = Account("", 0.0, 0.0, 0.0, 0.0)
     after = {name: _watch(one, accounts.get(name, gone), snapshot, now, settings) for name, one in known.items()}
@@ -203,7 +218,7 @@ def _watch(one: UnmetDemand, account: Account, snapshot: Snapshot, now: int, set
     one = replace(one, since=min(one.since, now), until=min(one.until, now + LONGEST_PAUSE), unused=0.0)
     spots = spots_of(one.kind, snapshot) if one.kind and one.failed else 0
     if spots > one.spots:  # it can run where it could not
-        one = replace(one, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False, spots=0)
+        one = one.resumed()
     one = _come_back(one, use_of(account), snapshot, now, settings)
     if one.back or one.settled:
         failed = one.failed
@@ -290,4 +305,4 @@ def _helped(over: UnmetDemand, now: int) -> UnmetDemand:
     """End a round that helped: one within a pause was for other jobs than those that do not count."""
     if now < over.until and not over.kind:
         return over
-    return replace(over, failed=0, vain=0.0, since=0, until=0, held=0.0, held_jobs=0.0, closed=False)
+    return replace(over.resumed(), spots=over.spots)

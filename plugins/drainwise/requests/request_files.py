@@ -6,10 +6,12 @@ Whoever may write there may give the agent orders, as with its journal: root, or
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from drainwise.common.local_file import make_public, read_small, replace_file
@@ -17,7 +19,7 @@ from drainwise.facts.errors import FeatureError, UsageError
 from drainwise.requests.request import AdminRequest, request_as_json, request_from_json
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_ENDING = ".json"
+_ENDING, _RESUME = ".json", ".resume"
 _LARGEST = 1 << 20  # bytes of one request
 _MOST = 200
 
@@ -80,6 +82,34 @@ class RequestFiles:
             raise UsageError(f"{self.directory}: {name} cannot be removed: {fault.strerror}") from None
         return request
 
+    def resume(self, account: str) -> None:
+        """Write down that the account's paused demand is to count again. Raises UsageError when that cannot be done."""
+        name = hashlib.sha256(account.encode("utf-8", "surrogateescape")).hexdigest()[:32] + _RESUME
+        try:
+            make_public(self.directory)
+            directory = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                replace_file(name, json.dumps(account).encode("ascii"), directory, durable=True)
+            finally:
+                os.close(directory)
+        except OSError as fault:
+            raise UsageError(f"{self.directory}: it cannot be kept there: {fault.strerror}") from None
+
+    def resumed(self) -> Iterator[str]:
+        """Yield each account of `resume`, and forget it when the next one is asked for: what was done is written then.
+
+        Raises UsageError when the directory is there and cannot be read.
+        """
+        for name in self._names(_RESUME):
+            path = os.path.join(self.directory, name)
+            with suppress(FeatureError, ValueError, RecursionError):
+                found = read_small(path, _LARGEST)
+                account = json.loads(found[0]) if found is not None else None
+                if isinstance(account, str):
+                    yield account
+            with suppress(OSError):
+                os.unlink(path)
+
     def _remove_old(self, now: int) -> None:
         for name in self._names():
             try:
@@ -89,14 +119,14 @@ class RequestFiles:
             except (OSError, FeatureError, UsageError):
                 continue  # it stays, and is passed over
 
-    def _names(self) -> list[str]:
+    def _names(self, ending: str = _ENDING) -> list[str]:
         try:
             names = os.listdir(self.directory)
         except FileNotFoundError:
             return []
         except OSError as fault:
             raise UsageError(f"{self.directory}: the requests cannot be read: {fault.strerror}") from None
-        return sorted(name for name in names if name.endswith(_ENDING) and _NAME.fullmatch(name[: -len(_ENDING)]))
+        return sorted(name for name in names if name.endswith(ending) and _NAME.fullmatch(name[: -len(ending)]))
 
     def _read(self, name: str) -> AdminRequest | None:
         """Return the request in a file; None when it has just gone. Raises FeatureError and UsageError."""

@@ -92,6 +92,7 @@ MACHINE_ATTRIBUTES = (
     "ChildDSlotId",
     "MachineResources",
     "DrainReason",
+    "MyAddress",
     UPDATE_INTERVAL,
     HOOKS_SINCE,
     SECOND_SLOT,
@@ -108,6 +109,7 @@ ACCOUNTING_ATTRIBUTES = (
     "ResourcesUsed",
     "WeightedResourcesUsed",
     "Ceiling",
+    "Floor",
     "SurplusPolicy",
     "LastHeardFrom",
 )

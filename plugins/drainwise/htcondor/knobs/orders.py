@@ -20,7 +20,7 @@ KNOB = "PILOT_RECLAIM"
 TRIAL_KNOB = "PILOT_RECLAIM_TRIAL"
 """Nothing reads it: a node that takes a value for it takes orders, too."""
 
-_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+~%,;!/&-]{0,254}#[0-9]{1,10}\.[0-9]{1,10}#[0-9]{1,12}@[0-9]{9,10}")
 _ORDER = re.compile(f"({_RUN.pattern})=([1-9][0-9]{{8,9}}|{WITHDRAWN})")
 _OURS = ("pilotreclaimdeadline", str(ENDLESS))  # of the drop-ins that were and are, in small letters
 

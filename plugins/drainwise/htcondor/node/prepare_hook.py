@@ -162,6 +162,7 @@ def prepare(settings_path: str) -> bytes:
     else:
         machine = machine_ad()
     job = job_side(literals(ad, JOB_ATTRIBUTES), machine, settings, now)
+    later = 0
     planned, remark = planned_shutdown.read(settings.shutdown_file, now)
     if remark:
         say(remark)
@@ -170,7 +171,8 @@ def prepare(settings_path: str) -> bytes:
 
         client = client_in(ad, settings.clients)
         planned = planned if client is not None and client.shutdown_files else None
-    variables = make_features(scratch, host_side(machine, settings), job, planned, now)
+        later = 0 if client is None else client.shown_later
+    variables = make_features(scratch, host_side(machine, settings), job, planned, now, None, later)
     if not variables:
         return ad
     if settings.features_url:

@@ -14,6 +14,7 @@ import time
 
 from drainwise.facts.clients import PAPER
 from drainwise.features import planned_shutdown
+from drainwise.features.facts import planned_in_lease
 from drainwise.htcondor.node import ORDERS, sandbox
 from drainwise.htcondor.node.next_hook import run_before
 from drainwise.htcondor.node.order_list import deadline_of, is_endless
@@ -21,7 +22,7 @@ from drainwise.node import JOB_FEATURES
 from drainwise.node.ad_text import literals, string, whole
 from drainwise.node.glidein_places import has_glidein
 from drainwise.node.hook import read_bounded, run_to_end, say, settings_or_defaults, variable
-from drainwise.node.site_notice import give_notice, write_job_slots
+from drainwise.node.site_notice import give_notice, is_far, write_job_slots
 from drainwise.pilotad.site_ad import read_site_ad
 
 TYPE_CHECKING = False
@@ -38,6 +39,7 @@ SLOT_ATTRIBUTES = (
     *("Activity", "State", "RetirementTimeRemaining", "MyCurrentTime", ORDERS, "GlobalJobId", "JobStart"),
     *("TotalCpus", "Cpus"),
 )
+_LIMITS = ("AllowedExecuteDuration", "AllowedJobDuration")
 _DIRECTORY = posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW | posix.O_CLOEXEC
 JITTER = 5  # seconds; a deadline derived from a countdown moves by the age of the ad
 ORDER_JITTER = 30  # seconds; so old may the countdown be when it is read with an order
@@ -84,6 +86,17 @@ def job_deadline(slot: dict[str, Literal], notice: SiteAd | None, now: int) -> i
     if deadline is not None and said is not None and abs(deadline - said) <= JITTER:
         return said
     return deadline
+
+
+def lease_end(scratch: str, slot: dict[str, Literal], settings: NodeSettings) -> int | None:
+    """Return when the job's limits and the site's end it, UNIX s; None without a limit."""
+    try:
+        job = literals(read_bounded(f"{scratch}/{sandbox.JOB_AD}", sandbox.AD_LIMIT), _LIMITS)
+    except OSError:
+        job = {}
+    limits = [limit for limit in (*(whole(job, name) for name in _LIMITS), settings.whole("wall_limit_secs")) if limit]
+    start = whole(slot, "JobStart")
+    return start + min(limits) if limits and start is not None else None
 
 
 def slot_text(scratch: str) -> bytes:
@@ -154,7 +167,11 @@ def update(settings_path: str) -> None:
     is_glidein = has_glidein(scratch)
     client = client_of(settings, scratch, is_glidein)
     if client is not None:
-        give_notice(scratch, job_deadline(slot, notice, now), planned, now, client, part, answer)
+        deadline = job_deadline(slot, notice, now)
+        near = None if is_far(deadline, now) else deadline
+        if planned is not None or near is not None:
+            planned = planned_in_lease(planned, near, lease_end(scratch, slot, settings), now)
+        give_notice(scratch, deadline, planned, now, client, part, answer)
     write_job_slots(scratch, settings.job_slots(cores))
     if is_glidein:
         from drainwise.htcondor.node.glidein import report_glidein  # noqa: PLC0415 - only who has one pays for it

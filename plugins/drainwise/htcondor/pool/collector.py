@@ -172,6 +172,13 @@ def startd_slots(address: str, attributes: Sequence[str]) -> list[Ad]:
     return query(startd, f"the startd at {address}", htcondor2.AdType.Startd, None, attributes)
 
 
+def startd_answer(address: str, attributes: Sequence[str]) -> tuple[list[Ad], list[Ad]]:
+    """Ask a startd for what the collector is asked for: its machine ads, and its slots. Raises PoolUnreachable."""
+    startd, kind = htcondor2.Collector(classad2.ClassAd({"MyAddress": address})), htcondor2.AdType.Startd
+    who = f"the startd at {address}"
+    return query(startd, who, kind, MACHINES, MACHINE_ATTRIBUTES), query(startd, who, kind, SLOTS, attributes)
+
+
 def startd_expression(address: str, slot: str, name: str) -> str | None:
     """Return an attribute of one of a startd's slots, not evaluated; None when there is none."""
     startd = htcondor2.Collector(classad2.ClassAd({"MyAddress": address}))

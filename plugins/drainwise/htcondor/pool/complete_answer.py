@@ -48,6 +48,7 @@ def notices_of(
 _MISSING_SLOTS = 10  # claimed slots that may be missing beside the accountant's count: jobs end between two cycles
 # A startd loses its first update to a collector that has started anew: it goes into the connection of before.
 _UPDATES, _SLACK = 2, 15
+_WAIT_FOR_SILENT = 120  # s
 
 
 def collector_start(collectors: Iterable[Ad]) -> int | None:
@@ -67,13 +68,14 @@ def require_refilled(
     masters: Sequence[Ad],
     before: Collection[str],
     now: int,
+    silent: Collection[str] = (),
 ) -> None:
     """Raise PoolUnreachable while a collector that has just started cannot have heard of all nodes yet at `now`.
 
     Startds tell it of themselves one after the other, each within its UPDATE_INTERVAL. A pool that has started with its
     collector is whole as far as it is there: its startds tell of themselves when they start. before: the nodes of the
     last whole answer; when all of them are back, nothing is missing. A node that has gone is waited for no longer than
-    all the others may take.
+    all the others may take; one of `silent`, which did not answer when it was asked directly, for two minutes.
     """
     start = collector_start(collectors)
     if start is None:
@@ -83,7 +85,8 @@ def require_refilled(
     if left <= 0 or min((*startds.started.values(), *older), default=now) >= start - CLOCKS_DIFFER:
         return
     expected = set(before) or {node for ad in masters if "STARTD_StartTime" in ad and (node := text(ad, "Machine"))}
-    missing = expected - startds.machines
+    gone = set(silent) if now - start >= _WAIT_FOR_SILENT else set()
+    missing = expected - startds.machines - gone
     slots = startds.dynamic_slots() - set(slot_names)
     if before and not missing and not slots:
         return

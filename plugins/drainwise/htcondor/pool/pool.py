@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -19,6 +20,7 @@ from drainwise.htcondor.identity.asked import Identities
 from drainwise.htcondor.knobs.orders import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
 from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.known_startds import Answer, KnownStartds, completed
 from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.snapshot_question import SnapshotQuestion, without_collection
@@ -40,7 +42,8 @@ class HTCondorPool:
 
     snapshot_seconds, order_seconds: how long the collector may take for a snapshot, and a node for an order. A snapshot
     needs level READ at the collector, an order level ADMINISTRATOR at the node. clients: which pilots are of which kind
-    of client. rules: who sent a pilot, as far as the site wants to know.
+    of client. rules: who sent a pilot, as far as the site wants to know. startds_file: where the startds of the last
+    whole answer are kept, "" for nowhere.
     """
 
     def __init__(
@@ -49,12 +52,12 @@ class HTCondorPool:
         order_seconds: float = ORDER_SECONDS,
         clients: ClientRules | None = None,
         rules: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
+        startds_file: str = "",
     ) -> None:
         self._clients = clients or ClientRules()
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
         self._identities = Identities(rules)
-        self._nodes: frozenset[str] = frozenset()
-        """The nodes of the last whole answer."""
+        self._startds = KnownStartds(startds_file)
         self._drained: dict[str, str] = {}
         """Of these, the ones that are drained, each with the reason."""
         self._ahead: SnapshotQuestion | None = None
@@ -75,11 +78,12 @@ class HTCondorPool:
             others = cast("Others", next(answers))
             attributes = (*SLOT_ATTRIBUTES, *resources_of(others.startds))
             bundles = cast("Iterable[Bundle]", answers)
-            slots = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
-            sent = self._identities
-            seen = snapshot_of(slots, others, now, self._nodes, asked.told, self._clients, sent.known)
+            slots: Iterable[Ad] = (ad for bundle in bundles for ad in unpacked(bundle, attributes))
+            others, slots = self._completed(others, slots, attributes, now)
+            sent, known = self._identities, self._startds
+            seen = snapshot_of(slots, others, now, known.nodes, asked.told, self._clients, sent.known, known.silent)
             seen = sent.completed(seen, asked.identities)
-        self._nodes = frozenset(node for ad in others.startds if (node := text(ad, "Machine")) is not None)
+        known.learn(others.startds)
         reasons = ((text(ad, "Machine"), text(ad, "DrainReason")) for ad in others.startds)
         self._drained = {node: reason for node, reason in reasons if node is not None and reason is not None}
         doubtful = to_be_asked(seen)
@@ -88,6 +92,20 @@ class HTCondorPool:
         with suppress(PoolError):  # else what was seen counts: nobody is asked instead
             return with_knobs(seen, within(NODE_SECONDS, lambda: _ask_knobs(doubtful), "a node with orders"))
         return seen
+
+    def _completed(
+        self, others: Others, slots: Iterable[Ad], attributes: Sequence[str], now: int
+    ) -> tuple[Others, Iterable[Ad]]:
+        """Complete the answer of a collector that has just started by what the startds that it lacks say themselves."""
+        if not self._startds.is_young(others, now):
+            return others, slots
+        there = list(slots)
+        missing = self._startds.missing(others, there)
+        if not missing:
+            return others, there
+        answers = self._startds.ask(missing, partial(_ask_startd, attributes), now)
+        machines, there = completed(others, there, answers)
+        return replace(others, startds=machines), there
 
     def _asked(self) -> SnapshotQuestion:
         """Return the question that was asked ahead, if that was just now; else ask."""
@@ -170,7 +188,7 @@ class HTCondorPool:
 
     def close_nodes(self, closings: Sequence[Closing], snapshot: Snapshot, now: int) -> list[str]:  # noqa: ARG002 - the nodes' own ads tell
         """See `ClosesNodes`: by a drain of each node when the time has come. What fails is tried again."""
-        drains = to_drain(closings, self._drained, self._nodes, now)
+        drains = to_drain(closings, self._drained, self._startds.nodes, now)
         calls = [
             (
                 f"{node} is drained: it starts no job until {why.name} is cancelled",
@@ -225,6 +243,12 @@ def _take_back(run: str, slot: str, machine: str) -> Iterator[None]:
     from drainwise.htcondor.pool.order_channel import withdraw_order  # noqa: PLC0415
 
     return withdraw_order(run, slot, machine)
+
+
+def _ask_startd(attributes: Sequence[str], address: str) -> Answer:
+    from drainwise.htcondor.pool.collector import startd_answer  # noqa: PLC0415
+
+    return startd_answer(address, attributes)
 
 
 def _ask_knobs(nodes: Mapping[str, str]) -> dict[str, str]:

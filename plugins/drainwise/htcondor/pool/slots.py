@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, user_texts
@@ -17,6 +17,7 @@ from drainwise.htcondor.ads.values import (
     number,
     observed_in,
     report_of,
+    shown,
     text,
     whole,
 )
@@ -109,6 +110,26 @@ def slot_of(ad: Ad, resources: Sequence[str] = ()) -> Slot | None:
     return Slot(ad, name, machine, cores, weight, state, moment(ad, "LastHeardFrom"), submitter, holds)
 
 
+def at_floor(pilots: Sequence[Pilot], cores: Mapping[str, float], whose: Mapping[str, str]) -> tuple[Pilot, ...]:
+    """Return the pilots, of which those may get no order that their submitter needs for its floor: its oldest ones.
+
+    cores: the floor of each submitter that has one, in cores; whose: the submitter by the slot's name.
+    """
+    left = dict(cores)
+    kept: set[str] = set()
+    for one in sorted(pilots, key=lambda pilot: pilot.started):
+        submitter = whose.get(one.name, "")
+        if left.get(submitter, 0.0) > 0 and one.deadline is None and not one.leaving:
+            left[submitter] -= one.cores
+            kept.add(one.run)
+    return tuple(
+        replace(one, cannot=f"{whose[one.name]} would have less than its floor of {cores[whose[one.name]]:g} cores")
+        if one.run in kept and not one.cannot
+        else one
+        for one in pilots
+    )
+
+
 def given_back(slots: Sequence[Slot], now: int) -> frozenset[str]:
     """Return the slots whose run has left as ordered, but whose claim has not ended yet at `now` (UNIX s), by name.
 
@@ -180,15 +201,24 @@ def pilot_of(
     place: str = "",
     sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
 ) -> Pilot | None:
-    """Return the run in a claimed slot; None between two runs, and for a run that no order could name.
+    """Return the run in a claimed slot; None between two runs.
 
-    That is one whose name could not be put into an order, and one on a node whose clock is far ahead: there, a deadline
-    of ours would be over before it is set. hooks_since: since when jobs that start on its node find the hooks, UNIX s.
-    place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
+    No order is for one whose name could not be put into an order, nor for one on a node whose clock is far ahead:
+    there, a deadline of ours would be over before it is set. hooks_since: since when jobs that start on its node find
+    the hooks, UNIX s. place: the name of the slot to which its cores go back. sent: who sent jobs, by GlobalJobId.
     """
-    start, run, job = moment(slot.ad, "JobStart"), slot.run, text(slot.ad, "GlobalJobId")
-    if run is None or job is None or start is None or start > now + CLOCKS_DIFFER:
+    start, job = moment(slot.ad, "JobStart"), text(slot.ad, "GlobalJobId")
+    if job is None or start is None:
         return None
+    run, cannot = slot.run or f"{shown(job)}@{start}", why_no_orders(slot.ad)
+    if not _has_update_hook(slot.ad, start, hooks_since):
+        cannot = NO_UPDATE_HOOK
+    if slot.run is None:
+        cannot = f"no order can name it: its GlobalJobId, {shown(job)}, has a sign that no list of orders may have"
+    elif start > now + CLOCKS_DIFFER:
+        cannot = (
+            f"the clock of {slot.machine} is at least {start - now} s ahead: a deadline would be over there already"
+        )
     activity, orders = text(slot.ad, "Activity"), text(slot.ad, ORDERS)
     stands = deadline_of(run, orders) if orders and run in orders else None
     limit = whole(slot.ad, WALL_LIMIT)
@@ -207,7 +237,7 @@ def pilot_of(
         account=account,
         user=slot.owner,
         cores=slot.cores,
-        started=start,
+        started=min(start, now),
         lease_end=min(ends, default=None),
         report=report_of(slot.ad),
         seen=observed_in(slot.ad),
@@ -215,7 +245,7 @@ def pilot_of(
         deadline=deadline,
         leaving=leaving,
         heard=slot.heard,
-        cannot=why_no_orders(slot.ad) if _has_update_hook(slot.ad, start, hooks_since) else NO_UPDATE_HOOK,
+        cannot=cannot,
         vacate=whole(slot.ad, CLAIM_VACATE),
         place=place,
         holds=slot.holds,

@@ -20,7 +20,7 @@ from drainwise.htcondor.demand.told import Told
 from drainwise.htcondor.pool.closed_nodes import closed_notices, closed_pilots
 from drainwise.htcondor.pool.complete_answer import notices_of, require_refilled, require_whole
 from drainwise.htcondor.pool.places import counted_once, no_more_lent_notices, places_of, with_parts
-from drainwise.htcondor.pool.slots import Slot, client_of, given_back, heard_lately, pilot_of, slot_of
+from drainwise.htcondor.pool.slots import Slot, at_floor, client_of, given_back, heard_lately, pilot_of, slot_of
 from drainwise.htcondor.pool.startds import Startds
 from drainwise.htcondor.shares.accounting import Accounts, Use, accounting_record, groups, rooms
 from drainwise.htcondor.shares.owed import accounts_of, user_priorities, uses_of
@@ -43,11 +43,13 @@ def snapshot_of(
     told: Callable[[], Told | str] | None = None,
     clients: ClientRules | None = None,
     sent: Mapping[str, PilotIdentity | None] = MappingProxyType({}),
+    silent: Collection[str] = (),
 ) -> Snapshot:
     """Read the facts in the ads at `now` (UNIX s); before: the nodes of the last whole answer, see `require_refilled`.
 
     told: gives which jobs wait and where they could run, or why that was not told; called when the ads have been read.
-    clients: which pilots are of which kind of client. sent: who sent jobs, by GlobalJobId.
+    clients: which pilots are of which kind of client. sent: who sent jobs, by GlobalJobId. silent: nodes that did not
+    answer when they were asked directly.
 
     What cannot be so (a slot of a node that has gone, a number that no pool has) is left out, and the notices say so.
     Raises PoolUnreachable when the ads cannot be a whole and recent answer: no slots, most of them long unheard of, a
@@ -59,7 +61,7 @@ def snapshot_of(
     seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients, sent)
     slots = counted_once(seen.slots, startds, now)
     claimed = [slot for slot in slots if slot.submitter is not None]
-    require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now)
+    require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now, silent)
     require_whole(slots, seen.gone, claimed, others.accounting, records, now)
     shared = set(startds.second.values())
     ratio, strange = _cores_per_weight([slot for slot in slots if startds.place_of(slot.name) not in shared])
@@ -77,9 +79,11 @@ def snapshot_of(
     cores = sum(slot.cores - slot.lent for slot in (*held, *free)) + sum(one.unseen.cores for one in places)
     accounts = accounts_of(uses, records, known, ratio, cores)
     holes = [Hole(slot.cores, slot.ad.get("PartitionableSlot") is True) for slot in free]
+    pilots = tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots))
+    floors = {record.name: record.floor * ratio for record in records if record.floor and not record.is_group}
     return Snapshot(
         taken=now,
-        pilots=tuple(closed_pilots(with_parts(seen.pilots(), slots, startds, now), slots)),
+        pilots=at_floor(pilots, floors, {slot.name: slot.submitter or "" for slot in claimed}) if floors else pilots,
         accounts=accounts,
         free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
         user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in claimed), records),

@@ -39,8 +39,8 @@ class AccountingRecord:
     """One line of the accountant: `quota` and `used` in slot weight, `slots` used; `priority` is the effective one.
 
     A group's quota is for all groups below it too, what it uses is not. ceiling: the weight that a submitter may use at
-    most. surplus: whether a group is given more than its quota. odd: an attribute with a value that cannot be, which
-    says nothing, or "". unsure: what it is owed can therefore not be said.
+    most; floor: what it has before shares count. surplus: whether a group is given more than its quota. odd: an
+    attribute with a value that cannot be, which says nothing, or "". unsure: what it is owed can therefore not be said.
     """
 
     name: str
@@ -51,6 +51,7 @@ class AccountingRecord:
     used: float
     slots: float
     ceiling: float | None = None
+    floor: float = 0.0
     surplus: bool = True
     odd: str = ""
     unsure: bool = False
@@ -58,7 +59,7 @@ class AccountingRecord:
 
 @dataclass(frozen=True)
 class Use:
-    """One account's use and demand in cores; `jobs` that wait; the use that the accountant states."""
+    """One account's use and demand in cores; `jobs` that wait; its use with slots that only the accountant states."""
 
     in_use: float
     wanted: float
@@ -97,6 +98,7 @@ def accounting_record(ad: Ad) -> AccountingRecord | None:
         used=sound("WeightedResourcesUsed"),
         slots=sound("ResourcesUsed"),
         ceiling=number(ad, "Ceiling"),
+        floor=number(ad, "Floor") or 0.0,
         surplus=text(ad, "SurplusPolicy") != "no",
         odd=min(odd, default=""),
         unsure=bool(odd.intersection(_QUOTAS if is_group else ("Priority",))),

@@ -34,8 +34,10 @@ def uses_of(
     in_use: dict[str, float] = defaultdict(float)
     wanted: dict[str, float] = defaultdict(float)
     jobs: dict[str, float] = defaultdict(float)
+    slots: dict[str, int] = defaultdict(int)
     for submitter, taken in held:
         in_use[names[submitter]] += taken
+        slots[names[submitter]] += 1
     for submitter, (number_of_jobs, cores) in waiting.items():
         account = names[submitter]
         jobs[account] += number_of_jobs
@@ -48,11 +50,21 @@ def uses_of(
             in_use[name],
             wanted[name],
             jobs[name],
-            accounted=by_name[name].used * ratio if name in by_name else 0.0,
+            accounted=in_use[name] + _unseen(by_name.get(name), slots[name]) * ratio,
             priority=by_name[name].priority if name in by_name else newcomer,
         )
         for name in accounts
     }
+
+
+def _unseen(record: AccountingRecord | None, seen: int) -> float:
+    """Return the weight of the slots that an account is charged for beside those `seen`: it may not have all ads.
+
+    Of slots that are seen their own size counts: a match of a partitionable slot is charged as the whole slot at first.
+    """
+    if record is None or record.slots <= seen:
+        return 0.0
+    return record.used * (1 - seen / record.slots)
 
 
 def accounts_of(

@@ -9,12 +9,14 @@ from __future__ import annotations
 from drainwise.common.faults import Faults
 from drainwise.facts.errors import ActionRefused, FeatureError, PoolUnreachable
 from drainwise.features import planned_shutdown
+from drainwise.features.facts import planned_in_lease
 from drainwise.node.settings_file import SettingsFile
 from drainwise.node.site_notice import shutdown_values, site_notice, write_shutdown_files
 from drainwise.pilotad.site_ad import SiteAd
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.jobs.job_client import client_of
-from drainwise.slurm.jobs.lease_change import shortened_end
+from drainwise.slurm.jobs.lease_change import lease_end, shortened_end
 from drainwise.slurm.jobs.order_mark import entries_in, marked, unmarked
 from drainwise.slurm.jobs.publish import FOREIGN, is_foreign, is_news, publish, wanted_comment
 from drainwise.slurm.jobs.scontrol_jobs import JobAnswer, ask
@@ -38,6 +40,12 @@ NO_CARRIER = "every job's AdminComment is somebody else's: slurmctld is asked fo
 UNCLEAR = "a text of its user's looks like a fact of Slurm's: it is not published, and receives no order"
 
 Jobs = dict[Key, NodeJob]
+
+
+def _ends(job: SlurmJob, granted: int | None, planned: int | None, now: int) -> tuple[int | None, int | None]:
+    """Return the deadline of a job and the planned end to state beside it, UNIX s."""
+    deadline = shortened_end(job, granted)
+    return deadline, planned_in_lease(planned, deadline, lease_end(job), now)
 
 
 class NodeAgent:
@@ -186,7 +194,7 @@ class NodeAgent:
             self._note(job, FULL if job.is_without_room else "")
             if job.facts is not None:  # else nothing is sure: the earlier notice stands
                 client = client_of(job.facts, self._settings.clients, job.is_glidein)
-                notices[key] = site_notice(shortened_end(job.facts, job.granted), planned, now, client)
+                notices[key] = site_notice(*_ends(job.facts, job.granted, planned, now), now, client)
                 self._note(job, job.incomplete)
         self._write_features({key: jobs[key] for key, notice in notices.items() if notice is None}, planned, now)
         found = self._user_tasks.run(jobs, notices, now, read, now - self._settings.heartbeat_limit)
@@ -198,13 +206,13 @@ class NodeAgent:
         for job in jobs.values():
             if job.facts is None:
                 continue
-            deadline = shortened_end(job.facts, job.granted)
+            ends = _ends(job.facts, job.granted, planned, now)
             client = client_of(job.facts, self._settings.clients, job.is_glidein)
-            wanted = shutdown_values(deadline, planned, now, client)
+            wanted = shutdown_values(*ends, now, client)
             if job.notice == wanted:
                 continue
             try:
-                write_shutdown_files(job.place, deadline, planned, now, client)
+                write_shutdown_files(job.place, *ends, now, client)
                 job.notice = wanted
             except FeatureError as error:
                 self._note(job, f"features: {error}")
