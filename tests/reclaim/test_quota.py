@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from drainwise.facts.errors import PoolUnreachable
 from drainwise.pilotad.report import PilotReport
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import whole_cores
-from drainwise.reclaim.quota import Balance, on_its_way, owed, weigh
+from drainwise.reclaim.quota import Balance, on_its_way, owed, weigh, with_far_ends
 from reached_asserts import judged
 
 from .facts import NOW, account, believed, pilot, reports, snapshot
@@ -84,9 +85,27 @@ def test_what_goes_for_a_request_is_less_to_give_back_and_nothing_for_those_who_
 
 
 def test_a_pilot_that_was_ordered_is_never_counted_twice() -> None:
-    """Also when its deadline is further away than the horizon: else each cycle would ask one more for one reason."""
-    assert on_its_way(pilot(1, deadline=NOW + 10 * HORIZON), NOW, HORIZON)
+    """As long as its deadline is within the horizon: a lease that somebody made end later frees nothing in time."""
+    assert on_its_way(pilot(1, deadline=NOW + HORIZON), NOW, HORIZON)
     assert on_its_way(pilot(1, deadline=NOW - 10), NOW, HORIZON)
+    assert not on_its_way(pilot(1, deadline=NOW + HORIZON + 1), NOW, HORIZON)
+
+
+def test_a_far_end_may_get_a_nearer_one() -> None:
+    """It is an ordinary pilot to those who wait; one that goes for a request keeps its deadline."""
+    far, near = pilot(1, deadline=NOW + HORIZON + 1), pilot(2, deadline=NOW + HORIZON)
+    reserved = replace(far, run="ce#3.0#1@1", reserved=True)
+    seen = with_far_ends(snapshot(far, near, reserved), NOW, HORIZON)
+    assert [one.deadline for one in seen.pilots] == [None, NOW + HORIZON, NOW + HORIZON + 1]
+    assert with_far_ends(snapshot(near), NOW, HORIZON) == snapshot(near)
+
+
+def test_what_goes_for_a_request_later_is_surplus_now() -> None:
+    """A maintenance in ten hours keeps nobody from giving cores back now."""
+    closing = [replace(pilot(n), reserved=True, deadline=NOW + 5 * HORIZON) for n in (1, 2)]
+    assert balance(snapshot(*closing, pilot(3), deficit=8, surplus=16)).deficit == 8
+    soon = [replace(one, deadline=NOW + 5) for one in closing]
+    assert balance(snapshot(*soon, pilot(3), deficit=8, surplus=16)).deficit == 0
 
 
 def test_a_pilot_that_leaves_too_late_is_no_help() -> None:

@@ -21,6 +21,7 @@ from drainwise.reclaim.decide.on_request import with_requests
 from drainwise.reclaim.decide.open_until import open_until, with_ending_leases
 from drainwise.reclaim.history import History, with_unanswered
 from drainwise.reclaim.plan import Order, Plan
+from drainwise.reclaim.quota import with_far_ends
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.untaken_room import with_untaken
 from drainwise.reclaim.withdrawal import Withdrawal, withdrawals
@@ -107,6 +108,7 @@ class _Acting:
         snapshot = with_unanswered(snapshot, {**self.history.unanswered, **self.unanswered})
         snapshot = with_untaken(snapshot, self.history.untaken, self.history.unmet, now, self.settings)
         snapshot = with_requests(snapshot, self.history, now, self.settings)
+        snapshot = with_far_ends(snapshot, now, self.settings.horizon)
         snapshot = with_ending_leases(snapshot, open_until(snapshot, now, self.settings, self.history))
         running = {pilot.run: pilot for pilot in snapshot.pilots}
         return _Look(now, look_at(snapshot, self.history, now, self.settings), running)

@@ -76,13 +76,25 @@ def _in_whole_jobs(account: Account, share: float) -> float:
 def on_its_way(pilot: Pilot, now: int, horizon: int) -> bool:
     """Return whether a pilot's cores come back without a new order.
 
-    A pilot with an order counts whatever its deadline, so that nobody gets two orders for one reason; so does one whose
-    order was not answered, as long as that may still be carried out. One that the batch system ends for another reason
-    (a node that drains for a day) counts when that is within `horizon` seconds.
+    A pilot with an order counts, and so does one whose order was not answered, as long as that may still be carried
+    out, when its deadline is within `horizon` seconds: nobody knows who made a lease end later than that. So does one
+    that the batch system ends for another reason (a node that drains for a day).
     """
-    if pilot.deadline is not None or pilot.unanswered is not None:
+    if pilot.unanswered is not None or (pilot.deadline is not None and pilot.deadline <= now + horizon):
         return True
     return pilot.leaving and (pilot.lease_end is None or pilot.lease_end <= now + horizon)
+
+
+def with_far_ends(snapshot: Snapshot, now: int, horizon: int) -> Snapshot:
+    """Return the snapshot in which a lease that was shortened to end after `horizon` seconds is no order.
+
+    Whoever shortened it, its cores come too late for those who wait now: such a pilot may get a nearer end.
+    """
+    far = {one.run for one in snapshot.pilots if one.deadline is not None and one.deadline > now + horizon}
+    if not far:
+        return snapshot
+    pilots = (replace(one, deadline=None) if one.run in far and not one.reserved else one for one in snapshot.pilots)
+    return replace(snapshot, pilots=tuple(pilots))
 
 
 def require_whole(snapshot: Snapshot) -> None:
@@ -135,7 +147,8 @@ def weigh(snapshot: Snapshot, now: int, horizon: int) -> Balance:
     for pilot in snapshot.pilots:
         users[pilot.account].add(pilot.user)
         is_on_its_way = on_its_way(pilot, now, horizon)
-        if pilot.reserved or is_on_its_way:
+        ends = pilot.lease_end if pilot.deadline is None else pilot.deadline
+        if is_on_its_way or (pilot.reserved and (ends is None or ends <= now + horizon)):
             leaving[pilot.account] += pilot.cores
             on_the_way += 0 if pilot.reserved else pilot.cores
     demand = sum(owed(account) for account in snapshot.accounts)

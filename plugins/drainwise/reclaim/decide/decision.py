@@ -43,7 +43,7 @@ from drainwise.reclaim.parts.part_plans import PartsUntil, asked_no_more, parts_
 from drainwise.reclaim.paused_demand import Paused, paused, runs_beside, weighed
 from drainwise.reclaim.plan import Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
-from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, without_limits
+from drainwise.reclaim.quota import Balance, WhatIf, balance_for, owed, require_whole, with_far_ends, without_limits
 from drainwise.reclaim.seen.expected_ends import with_expected_ends
 from drainwise.reclaim.seen.stuck import stuck_pilots, with_stuck
 from drainwise.reclaim.settings import ReclaimSettings
@@ -80,7 +80,7 @@ def make_plan(
     requested = requested_plans(snapshot, now, settings, history)
     if what_if is not None:
         return _what_if_plan(requested, what_if, now, settings, history)
-    snapshot = requested.others
+    snapshot = with_far_ends(requested.others, now, settings.horizon)
     need, seen = open_until(snapshot, now, settings, history), snapshot
     until = parts_until(snapshot, now, settings, history)
     snapshot = with_ending_leases(snapshot, need)

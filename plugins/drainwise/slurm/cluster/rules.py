@@ -25,6 +25,7 @@ _SHAPE = re.compile(
     r"^NodeName=(\S+) .*?\bCoresPerSocket=([0-9]{1,6}) .*? Sockets=([0-9]{1,6}) .*?\bThreadsPerCore=([0-9]{1,4}) ",
     re.MULTILINE,
 )
+_IN_PARTITIONS = re.compile(r"^NodeName=(\S+) .*\bPartitions=[^ (]", re.MULTILINE)
 _NUMBERS = re.compile("[0-9]+")
 PARENTS_COUNT = (23, 2)
 """The release since which an account that a partition names stands for those below (by its source; seen on 24.11)."""
@@ -57,7 +58,7 @@ class ClusterRules:
 
     kept_memory: what the system of a node keeps for itself, MiB, by node; shapes: of nodes whose cores have threads, or
     that have several sockets. release: Slurm's. enforced: what Slurm's accounting enforces, in its words. groups: those
-    of the users that were looked up. limits: of whoever waits.
+    of the users that were looked up. limits: of whoever waits. nodes: those of any partition.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -69,6 +70,7 @@ class ClusterRules:
     enforced: frozenset[str] = frozenset()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    nodes: frozenset[str] = frozenset()
 
     def on(self, nodes: Iterable[SlurmNode]) -> list[SlurmNode]:
         """Return the nodes as they are for jobs: with the memory that these may have, and the grain of their cores."""
@@ -115,6 +117,7 @@ def rules_in(answer: str) -> ClusterRules:
         {name: shape for name, shape in shapes.items() if shape.threads > 1 or shape.sockets > 1},
         tuple(int(number) for number in _NUMBERS.findall(settings.get("slurm_version", ""))[:2]),
         frozenset(settings.get("accountingstorageenforce", "").lower().split(",")) - {""},
+        nodes=frozenset(_IN_PARTITIONS.findall(rest)),
     )
 
 

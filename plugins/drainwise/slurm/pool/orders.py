@@ -12,13 +12,15 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable, RunEnded
 from drainwise.slurm.jobs.commands import SlurmCommands, is_no_answer
-from drainwise.slurm.jobs.job import SlurmJob, label_and_start
+from drainwise.slurm.jobs.job import SlurmJob, label_and_start, run_name
 from drainwise.slurm.jobs.lease_change import is_shortened, sooner_end, steps_to
 from drainwise.slurm.jobs.squeue_lines import current_run
+from drainwise.slurm.jobs.states import PENDING
 
 REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200
@@ -27,7 +29,9 @@ _MINUTE = 60
 # every ten seconds whether they have.
 _RECORD_SECONDS, _RECORD_PAUSE = 25.0, 0.5
 _IN_VAIN_SECONDS = 300.0
-_NO_RECORD_YET = "didn't affect anything"
+# What sacctmgr says where it changes nothing; 26.05 has the second alone.
+_NO_RECORD_YET = ("didn't affect anything", "Data has not changed since")
+_MOST_REQUEUED = 64
 _ENDLESS = "none"
 # Earlier versions wrote the first of the two wordings.
 _GRANTED = re.compile(
@@ -52,6 +56,7 @@ class SlurmOrders:
 
     def __init__(self, commands: SlurmCommands, vacate: str = REQUEUE) -> None:
         self._commands, self._vacate = commands, vacate
+        self._looked: set[tuple[int, int]] = set()  # job and how many times it was requeued
         self._waits_from = 0.0  # of the monotonic clock: until then no order waits for the accounting
 
     def shorten(self, run: str, deadline: int, reason: str) -> SlurmJob:
@@ -72,7 +77,8 @@ class SlurmOrders:
     def withdraw(self, run: str, reason: str) -> SlurmJob:
         """Give this run the lease back that it had before it was shortened; the run as it is then.
 
-        Time limit and end become what they were, so that nobody takes it for a run with an order. Raises as
+        Time limit and end become what they were, so that nobody takes it for a run with an order. A lease that somebody
+        else has made longer meanwhile is left. Raises as
         `Pool.withdraw_order`; while the accounting does not answer, PoolUnreachable for this run alone.
         """
         state = self.must_run(run)
@@ -88,6 +94,8 @@ class SlurmOrders:
                 " (SystemComment), which is not there, says something else, is shared by an array, or is older than"
                 " the lease as it is"
             )
+        if granted[0] == state.end:
+            return state
         end = granted[0]
         limit = "UNLIMITED" if end is None else str((end - (state.start or 0)) // _MINUTE)
         self._commands.order("scontrol", "update", f"JobId={state.label}", f"TimeLimit={limit}")
@@ -107,12 +115,53 @@ class SlurmOrders:
         """
         if state.end is None or not _may_be_shortened(state) or state.number == state.array:
             return None
-        words = ("sacct", "--allocations", "--noheader", "--parsable2")
-        answer = self._commands.start(*words, f"--jobs={state.number}", "--format=SystemComment").answer()
+        lines = self._records([state.number])
+        found = [one for one in map(_GRANTED.match, lines) if one is not None and one[2] == run]
+        if found and _is_longer(state, int(found[-1][1])):
+            return (state.end,)
+        known = (granted_in(line, run, state.end) for line in lines)
+        return next((one for one in known if one is not None), None)
+
+    def _records(self, numbers: Sequence[int]) -> list[str]:
+        """Return the SystemComment of each record of these jobs, of earlier runs as well.
+
+        Raises PoolUnreachable when the accounting does not answer; one that there is not has none.
+        """
+        words = ("sacct", "--allocations", "--duplicates", "--noheader", "--parsable2")
+        jobs = f"--jobs={','.join(map(str, numbers))}"
+        answer = self._commands.start(*words, jobs, "--format=SystemComment").answer()
         if answer.code != 0 and is_no_answer(answer):
             raise PoolUnreachable(f"sacct failed: {answer.complaint}")
-        found = (granted_in(line, run, state.end) for line in answer.text.splitlines())
-        return next((one for one in found if one is not None), None)
+        return answer.text.splitlines()
+
+    def give_limits_back(self, jobs: Iterable[SlurmJob]) -> list[str]:
+        """Give jobs that were requeued the time limit back that an order to an earlier run took; say to whom.
+
+        Slurm keeps the limit that EndTime left. Each run is looked at once, by its record in the accounting; where that
+        does not answer, later.
+        """
+        asked = {
+            job.number: job
+            for job in jobs
+            if job.restarts and job.number != job.array and (PENDING in job.states or job.runs)
+            if (job.number, job.restarts) not in self._looked
+        }
+        done: list[str] = []
+        with contextlib.suppress(PoolError):
+            numbers = sorted(asked)[:_MOST_REQUEUED]
+            records = self._records(numbers) if numbers else []
+            for number in numbers:
+                job = asked[number]
+                run = run_name(job.label, job.start or 0)
+                ours = [one for one in map(_GRANTED.match, records) if one is not None and one[2] != run]
+                earlier = [one for one in ours if label_and_start(one[2])[0] == job.label]
+                if earlier and not is_shortened(job) and _is_less(job.limit, earlier[-1]):
+                    limit = _limit_of(earlier[-1])
+                    words = "UNLIMITED" if limit is None else str(limit)
+                    self._commands.order("scontrol", "update", f"JobId={job.label}", f"TimeLimit={words}")
+                    done.append(f"{job.label} has the time limit back that an order to an earlier run took: {words}")
+                self._looked.add((number, job.restarts))
+        return done
 
     def end_now(self, run: str, reason: str, requeue: bool = True) -> None:
         """Have this run end at once; it goes back into the queue when the site, its owner and `requeue` let it.
@@ -168,13 +217,34 @@ class SlurmOrders:
             try:
                 return self._commands.order("sacctmgr", "--immediate", *place, "set", f"SystemComment={words}")
             except PoolError as fault:
-                may_come = isinstance(fault, OrderUnanswered) or _NO_RECORD_YET in str(fault)
+                may_come = isinstance(fault, OrderUnanswered) or any(words in str(fault) for words in _NO_RECORD_YET)
                 if not may_come or begun < self._waits_from:
                     return None
                 if time.monotonic() > begun + _RECORD_SECONDS:
                     self._waits_from = time.monotonic() + _IN_VAIN_SECONDS
                     return None
             time.sleep(_RECORD_PAUSE)
+
+
+def _limit_of(record: re.Match[str]) -> int | None:
+    """Return the time limit of a run in minutes as it was granted, by a record of ours; None for none."""
+    if record[3] == _ENDLESS:
+        return None
+    return (int(record[3]) - label_and_start(record[2])[1]) // _MINUTE
+
+
+def _is_less(limit: int | None, record: re.Match[str]) -> bool:
+    granted = _limit_of(record)
+    return limit is not None and (granted is None or limit < granted)
+
+
+def _is_longer(state: SlurmJob, deadline: int) -> bool:
+    """Decide whether somebody has made a lease longer since an order made it end at `deadline` (UNIX s).
+
+    One that was suspended ends later, too, but after its time limit.
+    """
+    limit = (state.start or 0) + (state.limit or 0) * _MINUTE
+    return state.end is not None and deadline < state.end <= limit
 
 
 def _may_be_shortened(state: SlurmJob) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from drainwise.facts.client_rules import ClientRules
-from drainwise.facts.errors import PoolError
+from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -56,18 +56,30 @@ class SlurmPool:
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
+        self._accounts: frozenset[str] = frozenset()
+        self._jobs: Sequence[SlurmJob] = ()
         self._is_native = settings.native_preemption == "yes"
         self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
 
     def snapshot(self, now: int) -> Snapshot:
         """See `Pool`."""
         answers = self._transport.answers()
+        self._require_known_accounts(answers.shares.accounts)
+        self._jobs = answers.jobs
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
         return with_identities(snapshot_of(*asked, several, self._clients), answers.jobs, self._identity)
+
+    def _require_known_accounts(self, accounts: frozenset[str]) -> None:
+        """Raise PoolUnreachable, once, where accounts of the snapshot before are gone: the answer may have been cut."""
+        gone, self._accounts = self._accounts - accounts, accounts
+        if gone:
+            raise PoolUnreachable(
+                f"doubtful answer: sshare lacks {len(gone)} accounts that it had, such as {min(gone)}"
+            )
 
     def give_order(self, pilot: Pilot, deadline: int, reason: str) -> None:
         """See `Pool`; the order is read back before this returns.
@@ -95,12 +107,14 @@ class SlurmPool:
         """See `Pool`.
 
         Runs that are overdue (slurmctld should have ended them; OverTimeLimit keeps it from that) are ended, and jobs
-        that Slurm preempted get back their own priority. Nodes are marked for leases that somebody
+        that Slurm preempted get back their own priority. Jobs that were requeued get back the time limit that an order
+        to an earlier run has taken. Nodes are marked for leases that somebody
         else has changed. Raises PoolError when the preempted jobs cannot be found.
         """
         # First what may raise: who was ended is reported in any case.
         settled = self._native.settle() if self._is_native else []
         done = [f"{label} has its own priority again" for label in settled]
+        done += self._orders.give_limits_back(self._jobs)
         for pilot in snapshot.pilots:
             if pilot.deadline is not None and pilot.deadline + OVERDUE_AFTER < self._clock():
                 done.append(self._end_overdue(pilot))

@@ -48,6 +48,15 @@ class Shares:
         """Return the account whose share counts for jobs of `account`: itself where Slurm does not know it."""
         return self._sharing.get(account, account)
 
+    def knows(self, account: str) -> bool:
+        """Return whether an account has a share of its own."""
+        return account in self._ratios
+
+    @property
+    def accounts(self) -> frozenset[str]:
+        """All accounts of the tree."""
+        return frozenset(self._sharing)
+
     def lineage(self, account: str) -> tuple[str, ...]:
         """Return an account and those above it, up to the root; itself alone where Slurm does not know it."""
         found = [account]

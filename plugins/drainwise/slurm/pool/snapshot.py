@@ -141,6 +141,8 @@ def _owed(
     no reason to let others keep more than their share of the rest.
     """
     nodes = tuple(nodes)
+    # An account that Slurm's tree of shares lacks keeps what it has, and is owed no more.
+    needs = {name: need if shares.knows(name) else float(uses[name].in_use) for name, need in needs.items()}
     of_all = shares.owed(sum(node.cores for node in nodes), needs)
     useful = shares.owed(sum(node.cores if node.name in fitting else node.allocated for node in nodes), needs)
     return {name: owed if uses[name].in_use > owed else of_all[name] for name, owed in useful.items()}
@@ -277,8 +279,9 @@ def _pilot(
     clients: ClientRules | None,
 ) -> Pilot | None:
     """Return the run of a job; None for one that does not run, or that is only about to."""
-    completing = COMPLETING in job.states
-    if job.start is None or not (job.runs or (completing and job.node)) or job.cores < 1:
+    completing = COMPLETING in job.states and bool(job.node)
+    start = now if completing and job.start is None else job.start  # one that Slurm requeues has no start any more
+    if start is None or not (job.runs or completing) or job.cores < 1:
         return None
     published = _published(job)
     end = lease_end(job)
@@ -290,13 +293,13 @@ def _pilot(
         and end <= now + grace
     )
     return Pilot(
-        run=run_name(job.label, job.start),
+        run=run_name(job.label, start),
         name=job.label,
         node=job.node,
         account=shares.sharing_account(job.account),
         user=job.user,
         cores=job.cores,
-        started=min(job.start, now) if completing else job.start,
+        started=min(start, now) if completing else start,
         lease_end=now if completing else end,
         report=None if published is None else whole_report(published, cores_by_node(pieces.get(job.number, ()))),
         seen=None if published is None else published.seen,

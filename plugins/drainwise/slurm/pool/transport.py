@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from drainwise.common.bounded_command import Running
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.clocks import require_same_clock
 from drainwise.slurm.cluster import limits, node_line, rules
 from drainwise.slurm.cluster.groups import groups_of
@@ -172,7 +173,11 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
             asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
             found = replace(found, limits=limits_in(asked[-1].output().decode("utf-8", "replace")))
         found = replace(found, groups=groups_of(waiting, found.partitions))
-        return Answers(jobs, found.on(nodes_in(nodes, found.release)), shares_in(tree), found)
+        seen = nodes_in(nodes, found.release)
+        if missing := found.nodes - {node.name for node in seen}:
+            # An answer that is cut at a line's end looks whole.
+            raise PoolUnreachable(f"incomplete answer: sinfo lacks {len(missing)} nodes, such as {min(missing)}")
+        return Answers(jobs, found.on(seen), shares_in(tree), found)
     finally:
         question.end()
         for one in asked:
