@@ -178,3 +178,13 @@ def test_one_answer_that_is_missing_is_none_at_all(bin_dir: Path, name: str) -> 
         asked.answers()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_nodes_that_sinfo_leaves_out_make_the_answer_none(bin_dir: Path) -> None:
+    """One that was cut at a line's end looks whole; scontrol names the nodes of all partitions."""
+    asked = cluster(bin_dir, "24.11")
+    node = "NodeName=%s Arch=x86_64 CoresPerSocket=8 State=IDLE Partitions=%s BootTime=1\\n"
+    shown = "".join(node % pair for pair in (("node1", "main"), ("node9", "main"), ("node8", "")))
+    program(bin_dir, "config", f"{config(bin_dir, 0)}; printf 'PartitionName=main State=UP\\n{shown}'")
+    with pytest.raises(PoolUnreachable, match="incomplete answer: sinfo lacks 1 nodes, such as node9"):
+        asked.answers()

@@ -10,7 +10,10 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.siteconfig import SlurmSection
+from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.pool.pool import OVERDUE_AFTER, SlurmPool
+from drainwise.slurm.pool.shares import shares_in
+from drainwise.slurm.pool.transport import Answers
 
 T0 = 1795270000
 END = T0 + 601
@@ -55,3 +58,25 @@ def test_nobody_is_ended_without_a_word(bin_dir: Path) -> None:
     with pytest.raises(PoolUnreachable):
         pool(bin_dir, "yes", END + 200).follow_up(OVERDUE)
     assert "RUNNING" in (bin_dir / "runs").read_text()
+
+
+class Answering:
+    """A transport that gives one answer after the other."""
+
+    def __init__(self, *trees: str) -> None:
+        self._trees = list(trees)
+
+    def answers(self) -> Answers:
+        node = SlurmNode("n1", 0, 8, 8, False, frozenset({"main"}), cpus=8, unused=8)
+        return Answers([], [node], shares_in(self._trees.pop(0)))
+
+
+def test_accounts_that_are_gone_make_one_answer_doubtful(bin_dir: Path) -> None:
+    """sshare's may have been cut at a line's end; what it says twice is so."""
+    whole, cut = "root|||0\n atlas||2|0\n cms||1|0\n", "root|||0\n atlas||2|0\n"
+    seen = SlurmPool(SlurmSection(bin_dir=str(bin_dir)), 7200, Answering(whole, cut, cut, whole))
+    seen.snapshot(1_795_270_000)
+    with pytest.raises(PoolUnreachable, match="doubtful answer: sshare lacks 1 accounts that it had, such as cms"):
+        seen.snapshot(1_795_270_060)
+    for later in (120, 180):
+        assert seen.snapshot(1_795_270_000 + later).taken == 1_795_270_000 + later

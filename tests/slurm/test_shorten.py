@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from drainwise.facts.errors import (
     RunEnded,
 )
 from drainwise.slurm.jobs.commands import SlurmCommands
+from drainwise.slurm.jobs.job import SlurmJob
 from drainwise.slurm.pool.orders import SlurmOrders
 
 T0 = 1795270000
@@ -175,3 +177,61 @@ def test_a_run_that_ends_now_waits_again_where_all_let_it(
 def test_a_run_that_goes_on_after_it_was_ended_has_not_answered(tmp_path: Path) -> None:
     with pytest.raises(OrderUnanswered, match="still runs after the order to end"):
         programs(tmp_path, scontrol="")[0].end_now(RUN, "wanted")
+
+
+REQUEUED = SlurmJob(12, states=frozenset({"PENDING"}), start=None, limit=2, restarts=1, cores=8)
+
+
+@pytest.mark.parametrize(
+    ("job", "until", "limit"),
+    [
+        (REQUEUED, str(GRANTED), "600"),
+        (REQUEUED, "none", "UNLIMITED"),
+        (replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 1119), str(GRANTED), "600"),
+    ],
+)
+def test_a_job_that_was_requeued_gets_its_limit_back_once(
+    tmp_path: Path, job: SlurmJob, until: str, limit: str
+) -> None:
+    """Waiting or in a later run: the record of the run that had the order says what was granted."""
+    orders, given = programs(tmp_path)
+    (tmp_path / "record").write_text(f"{RECORD.replace(str(GRANTED), until)}\n\n")
+    [done] = orders.give_limits_back([job])
+    assert limit in done
+    assert given() == [f"scontrol update JobId=12 TimeLimit={limit}"]
+    assert orders.give_limits_back([job]) == []
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(REQUEUED, restarts=0),
+        replace(REQUEUED, limit=600),
+        replace(REQUEUED, number=13),
+        replace(REQUEUED, array=12),
+        replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 1000),  # this run has an order
+    ],
+)
+def test_no_other_limit_is_touched(tmp_path: Path, job: SlurmJob) -> None:
+    orders, given = programs(tmp_path)
+    (tmp_path / "record").write_text(f"{RECORD}\n")
+    assert orders.give_limits_back([job]) == []
+    assert given() == []
+
+
+def test_limits_are_given_back_when_the_accounting_answers_again(tmp_path: Path) -> None:
+    orders, given = programs(tmp_path, sacct="echo 'sacct: error: Connection refused' >&2; exit 1")
+    assert orders.give_limits_back([REQUEUED]) == []
+    (tmp_path / "record").write_text(f"{RECORD}\n")
+    (tmp_path / "sacct").write_text(f"#!/bin/sh\ncat {tmp_path}/record\n")
+    assert len(orders.give_limits_back([REQUEUED])) == 1
+    assert given() == ["scontrol update JobId=12 TimeLimit=600"]
+
+
+def test_a_lease_that_somebody_made_longer_since_is_left(tmp_path: Path) -> None:
+    """Its end is after our deadline and fits its time limit; one that was suspended ends after the limit."""
+    orders, given = programs(tmp_path)
+    (tmp_path / "record").write_text(f"{RECORD}\n")
+    (tmp_path / "end").write_text(f"{DEADLINE + 900}\n")
+    assert orders.withdraw(RUN, "not wanted").end == DEADLINE + 900
+    assert given() == []

@@ -498,3 +498,22 @@ def test_no_nodes_are_half_an_answer() -> None:
 )
 def test_how_nodes_are_shared_out(config: str, selection: Selection) -> None:
     assert selection_in(config) == selection
+
+
+@pytest.mark.parametrize("start", [T0, None])
+def test_who_is_being_ended_and_waits_again_is_leaving(start: int | None) -> None:
+    """Slurm's own preemption requeues a job: it has a node and no start while it is ended."""
+    preempted = replace(RUNNING, states=frozenset({"PENDING", "COMPLETING"}), reason="Resources", start=start, end=None)
+    seen = view(preempted, WAITING)
+    [pilot] = seen.pilots
+    assert (pilot.name, pilot.leaving, pilot.cores) == ("17", True, 8)
+    assert {one.name: one.cores_wanted for one in seen.accounts} == {"atlas": 0.0, "cms": 8.0}
+
+
+def test_an_account_that_sshare_does_not_know_keeps_what_it_has_and_is_owed_no_more() -> None:
+    """An answer that was cut at a line's end looks whole: nobody gives anything back for such an account."""
+    there = [NODE, replace(NODE, name="n2")]
+    stranger = replace(RUNNING, number=19, account="lost", node="n2", user="carol")
+    seen = view(RUNNING, stranger, replace(WAITING, account="lost"), at=there)
+    owed = {one.name: (one.cores_in_use, one.cores_owed) for one in seen.accounts}
+    assert owed == {"atlas": (8.0, 8.0), "lost": (8.0, 8.0)}
