@@ -72,6 +72,7 @@ class FullNodes(MemoryPool):
     """`nodes` nodes with `each` pilots of alice's on each; bob waits for one job on `wanted` whole nodes, or for none.
 
     What comes back stays free until the job starts: the scheduler keeps it. started: when it did, UNIX s.
+    up: the seconds, UNIX, in which an empty node is there beside them, which starts nothing.
     leases: seconds that each pilot has left, by chance between these two; None: for ever.
     """
 
@@ -89,7 +90,7 @@ class FullNodes(MemoryPool):
         chance = random.Random(seed)
         self.now, self.wanted, self.started, self.names = now, wanted, 0, [f"n{one:02d}" for one in range(nodes)]
         self.pilots: dict[str, FullPilot] = {}
-        self.taken = frozenset[str]()
+        self.taken, self.up = frozenset[str](), range(0)
         for number in range(nodes * each):
             end = None if leases is None else now + chance.randint(*leases)
             lease = Lease(CORES // each, now - MINUTE * chance.randint(60, 600), end)
@@ -117,6 +118,8 @@ class FullNodes(MemoryPool):
         self.called("snapshot")
         free, jobs = self._free(), int(bool(self.wanted) and not self.taken)
         places = tuple(Place(name, name, "plain", Amounts(cores), Amounts(CORES)) for name, cores in free.items())
+        if now in self.up:
+            places = (*places, Place("other", "other", "plain", Amounts(CORES), Amounts(CORES)))
         needs = Amounts(CORES)
         name = kind_name("b", needs, "", max(1, self.wanted), whole=True)
         kind = JobKind(name, "b", jobs, needs, frozenset({"plain"}), max(1, self.wanted), whole=True, example="17")

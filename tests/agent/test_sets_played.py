@@ -1,4 +1,6 @@
-"""Many cycles of an agent while a job waits that only a whole set of pilots serves: its orders are given once."""
+"""Many cycles of an agent while a job waits that only a whole set of pilots serves, or a request stands: each order is
+given once.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from drainwise.agent.cycle import run_cycle
 from drainwise.agent.loop_memory import ConfirmedWithdrawals
 from drainwise.journal.memory import Memory
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.requests.request import AdminRequest
 
 from .full_nodes import MINUTE, FullNodes
 from .memory_pool import NOW, SETTINGS, Lines
@@ -36,8 +39,8 @@ class Played:
     minutes: int | None
 
 
-def play(pool: FullNodes, settings: ReclaimSettings) -> Played:
-    """Play an agent with a cycle each minute until bob's job starts."""
+def play(pool: FullNodes, settings: ReclaimSettings, *requests: AdminRequest) -> Played:
+    """Play an agent with a cycle each minute until bob's job starts; requests: that stand until their time."""
     memory, confirmed, journal = Memory(), ConfirmedWithdrawals(), Lines(100_000)
     for minute in range(LONGEST):
         pool.pass_to(NOW + MINUTE * minute)
@@ -51,6 +54,7 @@ def play(pool: FullNodes, settings: ReclaimSettings) -> Played:
             lambda: pool.now,
             acting=True,
             confirmed=confirmed,
+            requests=lambda now: (tuple(one for one in requests if now < one.by), ()),
         )
         assert done.fault == ""
     acts = Counter(act for act, _ in pool.acts)
@@ -70,3 +74,29 @@ def test_a_set_is_ordered_once_and_the_job_starts_as_soon_as_by_least_waste(
     assert by_waste.minutes is not None
     assert found.minutes is not None and found.minutes <= by_waste.minutes + 5
     assert found.ordered <= 1.2 * wanted * each and found.withdrawn <= 0.2 * wanted * each
+
+
+@pytest.mark.parametrize("each", [1, 2])
+def test_a_node_that_comes_free_for_some_minutes_takes_none_of_the_set_its_order(each: int) -> None:
+    """A node beside the pilots' is up for three minutes."""
+    pool = FullNodes(NOW, NODES, 4, each, long=LONG)
+    pool.up = range(NOW + 3 * MINUTE, NOW + 6 * MINUTE)
+    found = play(pool, SITE)
+    assert found.minutes is not None and (found.ordered, found.withdrawn) == (4 * each, 0)
+
+
+REQUESTS = {
+    "drain": AdminRequest("d", NOW, NOW + 7200, nodes=("n00", "n01", "n02", "n03")),
+    "cores": AdminRequest("c", NOW, NOW + 7200, cores=32, user="alice"),
+}
+
+
+@pytest.mark.parametrize("leases", [ENDLESS, ENDING], ids=["endless", "ending"])
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+def test_the_orders_for_a_request_are_given_once_and_stand(
+    request_: AdminRequest, each: int, leases: tuple[int, int] | None
+) -> None:
+    """Nobody waits: each pilot of four nodes, or of 32 cores, gets one."""
+    found = play(FullNodes(NOW, NODES, 0, each, leases=leases, long=LONG), SITE, request_)
+    assert (found.ordered, found.withdrawn) == (4 * each, 0)
