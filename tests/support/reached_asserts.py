@@ -25,7 +25,7 @@ from _pytest.assertion import rewrite
 from hypothesis import settings
 
 AT_LEAST = 0.1  # of a property's examples reach each assert in its body, unless its mark `reached` says another share
-MORE = 400  # examples where the few of a run seem to reach too few: they resemble each other, and chance plays a part
+MORE = 250  # examples where the few of a run seem to reach too few: they resemble each other, and chance plays a part
 CHANCE = 3.0  # standard deviations by which the share among so many may be less
 NEVER_RAN = 6  # the exit status: not that of failed tests, which may be run once more
 CALLED = "_check_if_assertion_pass_impl"
