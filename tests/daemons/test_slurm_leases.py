@@ -10,8 +10,10 @@ from dataclasses import replace
 import pytest
 
 import slurm_cluster
+from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.quota import WhatIf
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.siteconfig import SlurmSection
 from drainwise.slurm.pool.pool import SlurmPool
@@ -67,7 +69,7 @@ def now() -> int:
 
 def start(cluster: SlurmCluster, user: str, *options: str, script: str = "exec sleep 1000") -> Job:
     """A job that runs, and that the accounting knows."""
-    number = cluster.submit(script, user, ["--ntasks=1", *options])
+    number = cluster.submit(script, user, [*(() if "--ntasks=2" in options else ("--ntasks=1",)), *options])
     cluster.wait_for(lambda: cluster.job(number).state == "RUNNING", 30, f"job {number} to run")
     cluster.wait_for(lambda: cluster.accounting(number, "State"), 30, f"the record of job {number}")
     return cluster.job(number)
@@ -156,3 +158,39 @@ def test_who_is_preempted_by_slurm_itself_is_leaving(cluster: SlurmCluster) -> N
     assert leaving == completing() and len(leaving) == 1
     assert {one.name for one in snapshot.pilots} == {job.label for job in jobs}
     assert ordered(snapshot) == []
+
+
+def test_only_jobs_in_scope_are_ordered(cluster: SlurmCluster) -> None:
+    """By quality of service, licence and name as Slurm tells them of running jobs; also for a request."""
+    dear = start(cluster, "alice", "--cpus-per-task=8", "--job-name=interactive")
+    cheap = start(cluster, "alice", "--cpus-per-task=8", "--job-name=batch")
+    wait(cluster, "--cpus-per-task=8", "--time=10")
+    tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
+    section = SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue")
+    for rules, chosen in (
+        (ScopeRules(exempt="name=interactive"), cheap.label),
+        (ScopeRules(preemptible="name=interactive qos=normal"), dear.label),
+        (ScopeRules(preemptible="user=alice", exempt="partition=*"), ""),
+        (ScopeRules(preemptible="licence=*"), ""),
+    ):
+        snapshot = SlurmPool(section, 24 * HOUR, scope=rules).snapshot(now())
+        settings = replace(SETTINGS, scope=rules)
+        plan = make_plan(snapshot, snapshot.taken, settings)
+        assert [order.pilot.name for order in plan.orders] == [chosen][: bool(chosen)], plan
+        out = [text for text in plan.notices if "out of scope" in text]
+        assert len(out) == 1 and "[reclaim]" in out[0]
+        asked = make_plan(snapshot, snapshot.taken, settings, what_if=WhatIf(16))
+        assert {order.pilot.name for order in asked.orders} <= {chosen}
+
+
+def test_a_silent_job_of_two_nodes_is_ordered_where_the_scope_says_so(cluster: SlurmCluster) -> None:
+    start(cluster, "alice", "--nodes=2", "--ntasks=2", "--cpus-per-task=4", "--job-name=wide")
+    for _ in range(2):
+        start(cluster, "alice", "--cpus-per-task=4", "--job-name=single")
+    wait(cluster, "--cpus-per-task=4", "--time=10")
+    tools = cluster.outside_env("root")["PATH"].split(os.pathsep)[0]
+    section = SlurmSection(bin_dir=tools, command_timeout=60, vacate="requeue")
+    wide = (Scope("wide", "name=wide", None, True),)
+    for rules, orders in ((ScopeRules(exempt="name=single"), 0), (ScopeRules(exempt="name=single", scopes=wide), 1)):
+        snapshot = SlurmPool(section, 24 * HOUR, scope=rules).snapshot(now())
+        assert len(make_plan(snapshot, snapshot.taken, replace(SETTINGS, scope=rules)).orders) == orders

@@ -86,7 +86,7 @@ def test_a_file_may_leave_everything_out(site: Path, text: str) -> None:
         ("max_core_per_cycle = 5", "max_core_per_cycle", "5", "perhaps max_cores_per_cycle"),
         ("Grace = 2h", "Grace", "2h", "perhaps grace"),
         ("heartbeat_limit = 1h", "heartbeat_limit", "1h", "in section [pilot]"),
-        ("zzz = 1", "zzz", "1", "one of the keys policy, horizon"),
+        ("zzz = 1", "zzz", "1", "one of the keys policy, preemptible"),
         ("grace = 2h\ngrace = 3h", "grace", "3h", "the key once; it stands on line 2, too"),
     ],
 )

@@ -16,6 +16,7 @@ from drainwise.journal.event import DENIED, DONE, REFUSED, SKIPPED, UNANSWERED
 from drainwise.journal.file import Journal
 from drainwise.pool.facts import Pilot, Pool
 from drainwise.pool.kept_room import KeepsRooms
+from drainwise.pool.scope import with_scope
 from drainwise.reclaim.decide.decision import Looked, look_at
 from drainwise.reclaim.decide.on_request import with_requests
 from drainwise.reclaim.decide.open_until import open_until, with_ending_leases
@@ -105,6 +106,7 @@ class _Acting:
     def look(self) -> _Look:
         """Look at the batch system; orders that were not answered, in this cycle too, count as on their way."""
         snapshot, now = self.pool.snapshot(self.time()), self.time()
+        snapshot = with_scope(snapshot, self.settings.scope)
         snapshot = with_unanswered(snapshot, {**self.history.unanswered, **self.unanswered})
         snapshot = with_untaken(snapshot, self.history.untaken, self.history.unmet, now, self.settings)
         snapshot = with_requests(snapshot, self.history, now, self.settings)

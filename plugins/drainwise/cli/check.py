@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from drainwise.cli.text import document
 from drainwise.common.printable import printable
+from drainwise.facts.errors import DrainwiseError
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
@@ -47,12 +49,26 @@ def run(args: argparse.Namespace) -> int:
     site, system = load(args.site), named(args.system, System.findings, "check")
     findings = system.findings(site, args, partial(agent_findings, args, site), show_progress)
     bad = [finding for finding in findings if finding.severity != OK]
+    remarks = _remarks(site, system)
     if args.json:
-        print(as_json(findings))
+        print(as_json(findings, remarks))
     else:
         print(as_text(findings if args.all else bad))
-        print(_summary(findings))
+        print("\n".join([_summary(findings), *(f"remark: {printable(text)}" for text in remarks)]))
     return 1 if bad else 0
+
+
+def _remarks(site: SiteConfig, system: System) -> list[str]:
+    """Return what the administrator should know of the scope; it is no finding."""
+    from drainwise.pool.scope import job_facts
+
+    if not system.offers(System.open_pool):
+        return []
+    jobs = None
+    if site.scope:
+        with contextlib.suppress(DrainwiseError):
+            jobs = [job_facts(one) for one in system.open_pool(site, None).snapshot(int(time.time())).pilots]
+    return site.scope.remarks(jobs)
 
 
 def agent_findings(
@@ -75,11 +91,13 @@ def show_progress(answered: int, total: int) -> None:
         print(f"\r{answered} of {total} daemons answered{end}", end="", file=sys.stderr, flush=True)
 
 
-def as_json(findings: Sequence[Finding]) -> str:
-    """Write all findings, one object each."""
+def as_json(findings: Sequence[Finding], remarks: Sequence[str] = ()) -> str:
+    """Write all findings, one object each, and the remarks."""
     from dataclasses import asdict
 
-    return json.dumps(document("check", {"findings": [asdict(finding) for finding in findings]}), indent=2)
+    return json.dumps(
+        document("check", {"findings": [asdict(finding) for finding in findings], "remarks": list(remarks)}), indent=2
+    )
 
 
 def as_text(findings: Iterable[Finding]) -> str:

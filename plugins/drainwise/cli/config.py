@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from drainwise.facts.errors import UsageError
 from drainwise.siteconfig import DEFAULT_SITE_FILE, load
 from drainwise.siteconfig.feature_sections import CONDITIONS, KIND, KindSection
 from drainwise.siteconfig.schema import SECTIONS
+from drainwise.siteconfig.scope_section import SCOPE, ScopeSection
 from drainwise.siteconfig.table import keys_of
 from drainwise.systems.find import named, offering, tried
 from drainwise.systems.system import System
@@ -116,21 +117,22 @@ def markdown() -> str:
             default = f"`{key.default}`" if key.default else "(left out)"
             lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {default} | {key.meaning} |")
         lines.append("")
-    lines += [f"### [{KIND}NAME]", "", f"{KindSection.__doc__} Its keys:", "", "| key | kind | limits | meaning |"]
-    lines.append("|---|---|---|---|")
-    for key in keys_of(KIND, KindSection):
-        lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {key.meaning} |")
-    lines.append("")
+    for section, table in ((KIND, KindSection), (SCOPE, ScopeSection)):
+        lines += [f"### [{section}NAME]", "", f"{table.__doc__} Its keys:", "", "| key | kind | limits | meaning |"]
+        lines.append("|---|---|---|---|")
+        for key in keys_of(section, table):
+            lines.append(f"| `{key.name}` | {key.kind.name} | {key.kind.limits} | {key.meaning} |")
+        lines.append("")
     return "\n".join(lines)
 
 
-def _example_of_a_kind() -> list[str]:
-    """Return a kind of nodes as comments, the section's name too: an empty one would be no kind."""
-    text = f"{KindSection.__doc__} Any number of such sections."
-    lines = ["", *textwrap.wrap(text, 118, initial_indent="# ", subsequent_indent="# "), f"#  [{KIND}epyc]"]
-    for key in sorted(keys_of(KIND, KindSection), key=lambda key: key.name not in CONDITIONS):
-        meaning = f"  # {key.meaning}" if key.name in CONDITIONS else ""
-        lines.append(f"#  {key.name} = {key.example}{meaning}")
+def _example_of(section: str, table: type[KindSection | ScopeSection], conditions: Collection[str]) -> list[str]:
+    """Return a section with a name as comments, its heading too: an empty one would be none."""
+    text = f"{table.__doc__} Any number of such sections."
+    lines = ["", *textwrap.wrap(text, 118, initial_indent="# ", subsequent_indent="# "), f"#  [{section}]"]
+    for key in sorted(keys_of(section, table), key=lambda key: key.name not in conditions):
+        meaning = f"  # {key.meaning}" if key.name in conditions else ""
+        lines.append(f"#  {key.name} = {key.example or key.default}{meaning}")
     return lines
 
 
@@ -145,5 +147,7 @@ def example() -> str:
             lines += textwrap.wrap(wording, 118, initial_indent="# ", subsequent_indent="# ")
             lines.append(f"#{key.name} = {key.default or key.example}")
         if section == "features":
-            lines += _example_of_a_kind()
+            lines += _example_of(f"{KIND}epyc", KindSection, CONDITIONS)
+        if section == "reclaim":
+            lines += _example_of(f"{SCOPE}scavengers", ScopeSection, ("jobs", "min_age", "multi_node"))
     return _HEAD + "\n".join(lines) + "\n"

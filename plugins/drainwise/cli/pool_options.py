@@ -9,7 +9,8 @@ from collections.abc import Callable
 from functools import partial
 
 from drainwise.common.printable import printable
-from drainwise.facts.errors import UsageError
+from drainwise.facts.errors import ConfigurationError, UsageError
+from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import add_directory
 from drainwise.pool.facts import Pool
 from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy, policy_names
@@ -93,7 +94,8 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
     """Return the bounds of a cycle by site file and command line. Raises ConfigurationError, and as `system_of`."""
     site = site_of(args)
     reclaim, trust = site.reclaim, site.trust
-    timings = system_of(args).timings(site)
+    system = system_of(args)
+    timings = system.timings(site)
     return ReclaimSettings(
         policy=args.policy or reclaim.policy,
         horizon=reclaim.horizon,
@@ -118,5 +120,18 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         priority_weight=reclaim.priority_weight,
         waiting_cost=float(reclaim.waiting_cost) if (args.policy or reclaim.policy) == OPEN_NEED else 0.0,
         stuck=StuckRules(reclaim.stuck_after, reclaim.stuck_first == "yes", site.pilot.stale_after),
+        scope=_scope(site, system),
+        max_cores_hour=reclaim.max_cores_per_hour,
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )
+
+
+def _scope(site: SiteConfig, system: System) -> ScopeRules:
+    """Return which jobs may be ordered. Raises ConfigurationError for a condition on what nobody tells of jobs."""
+    for place, row in site.scope.rows().items():
+        unknown = sorted(ScopeRules(row).keys() - set(system.scope_keys))
+        if unknown:
+            section, _, key = place.strip("[").partition("] ")
+            expected = f"conditions on {', '.join(system.scope_keys)}: {system.name} does not tell {unknown[0]} of jobs"
+            raise ConfigurationError(site.file, section, key, row, expected)
+    return site.scope

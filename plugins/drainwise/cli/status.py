@@ -20,6 +20,7 @@ from drainwise.journal.file import journal_line
 from drainwise.pool.facts import Account, Pool, Snapshot
 from drainwise.pool.node_versions import UNKNOWN, mixed_line
 from drainwise.pool.notices import notices_of
+from drainwise.pool.scope import with_scope
 from drainwise.reclaim.candidates import candidate_of
 from drainwise.reclaim.history import History
 from drainwise.reclaim.paused_demand import paused
@@ -136,6 +137,7 @@ class Status:
             self._pool = open_pool(self._args)
         found, said = self._pool.snapshot(now), list[str]()
         history = history_of(journal_to_look_at(self._args), found, self._settings, said.append)
+        found = with_scope(found, self._settings.scope)
         found = with_stuck(with_expected_ends(found, history.run_times, now), now, self._settings.stuck)
         return dataclasses.replace(found, notices=(*found.notices, *said)), history
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     """By key, the texts of which one must match: a user has a name with its domain and one without."""
 
 USER, ACCOUNT = "user", "account"
-SLURM_KEYS = ("name", "comment", "partition")
+SLURM_KEYS = ("name", "comment", "partition", "qos", "feature", "licence")
 """What only a job of Slurm has."""
 ATTRIBUTE = "job."
 """Begins a key that is an attribute of HTCondor's job ad."""

@@ -84,7 +84,7 @@ class HTCondor(System):
     def agent_label(self, site: SiteConfig, directory: str | None) -> str:  # noqa: ARG002
         """See `System`; one pool has one however the path of its configuration is spelled."""
         places = [os.path.expanduser(path) for path in CONDOR_FILES]
-        usual = os.path.realpath(next(filter(os.path.exists, places), places[0]))
+        usual = os.path.realpath(next(filter(os.path.exists, places), "".join(places[:1])))
         real = os.path.realpath(os.environ.get(CONDOR_CONFIG) or usual)
         return self.name if real == usual else f"{self.name} {real}"
 

@@ -49,6 +49,8 @@ class Pilot:
     `returned` are cores of its lease that it goes without, and that are none of its `cores`: it has returned them, or
     wants them again and others hold them still. `can_return` is how many of its `cores` it can return, too, and go on:
     0 where it cannot, or where its batch system could not lend them.
+    `traits` are texts of its job, by the keys of a site's conditions (`facts.scope_rules`): compared, never shown.
+    `min_age` is the agent's own: it may be ordered so many seconds after its start, None where that is as for all.
     `asked` is how many of its lease it is asked to have returned in all, 0 where no such wish stands.
     """
 
@@ -78,6 +80,8 @@ class Pilot:
     returned: int = 0
     can_return: int = 0
     asked: int = 0
+    traits: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    min_age: int | None = None
 
     @property
     def returning(self) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from drainwise.estimate.run_times import RunTimes
+from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.facts.units import clock, core_hours, duration
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.open_need.ends_seen import EndsSeen
@@ -112,6 +113,7 @@ def too_soon(history: History, now: int, settings: ReclaimSettings) -> str:
     )
 
 
+MOST_IN_HOUR = "max_cores_per_hour"
 MOST_OF_USER, MOST_OF_USER_IN_HOUR = "max_cores_per_user_per_cycle", "max_cores_per_user_per_hour"
 
 
@@ -124,9 +126,15 @@ def bounds_of_user(user: str, history: History, now: int, settings: ReclaimSetti
     }
 
 
+def left_of_hour(history: History, now: int, settings: ReclaimSettings) -> int:
+    """Return the cores that all users together may still be ordered to give back within the hour at `now` (UNIX s)."""
+    return settings.max_cores_hour - sum(one.cores for one in history.orders if one.time > now - HOUR)
+
+
 def cores_allowed(user: str, history: History, now: int, settings: ReclaimSettings) -> int:
     """Return the cores that `user` may be ordered to give back at `now` (UNIX s) in one cycle."""
-    return max(0, min(bounds_of_user(user, history, now, settings).values()))
+    least = min(bounds_of_user(user, history, now, settings).values())
+    return max(0, min(least, left_of_hour(history, now, settings)))
 
 
 IN_DOUBT = 600
@@ -304,6 +312,8 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
         return f"already ordered to end by {clock(pilot.deadline)}"
     if pilot.leaving or (pilot.unanswered is None and on_its_way(pilot, now, settings.horizon)):
         return "the batch system ends it already"
+    if pilot.cannot.startswith(OUT_OF_SCOPE):
+        return pilot.cannot
     if pilot.cannot:
         return f"cannot be given an order: {pilot.cannot}"
     longest = max(settings.notice, min(settings.grace, settings.max_grace, settings.horizon))
@@ -315,8 +325,9 @@ def why_closed(pilot: Pilot, now: int, settings: ReclaimSettings, history: Histo
             f"its claim lets it be ended {duration(early)} before a deadline, and no deadline lies further ahead"
             f" than {duration(longest)}: it would end before it knows of the order"
         )
-    if now - pilot.started < settings.min_age:
-        return f"left alone for the first {duration(settings.min_age)} of its run"
+    min_age = settings.min_age if pilot.min_age is None else pilot.min_age
+    if now - pilot.started < min_age:
+        return f"left alone for the first {duration(min_age)} of its run"
     withdrawn = history.withdrawn.get(pilot.run)
     if settings.policy == OPEN_NEED and withdrawn is not None and now - withdrawn < PAUSE:
         return f"its order was withdrawn at {clock(withdrawn)}: no other one before {clock(withdrawn + PAUSE)}"

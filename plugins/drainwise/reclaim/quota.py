@@ -202,6 +202,7 @@ def without_limits(settings: ReclaimSettings) -> ReclaimSettings:
         max_cores=sys.maxsize,
         max_cores_per_user=sys.maxsize,
         max_cores_per_user_hour=sys.maxsize,
+        max_cores_hour=sys.maxsize,
         min_between_acts=0,
     )
 

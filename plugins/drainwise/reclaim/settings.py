@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from drainwise.facts.scope_rules import ScopeRules
 from drainwise.reclaim.seen.stuck import StuckRules
 
 BROKEN_PROMISES = 0.10
@@ -75,3 +76,5 @@ class ReclaimSettings:
     stuck: StuckRules = field(default_factory=StuckRules)
     need_left: int | None = None
     trust: Trust = field(default_factory=Trust)
+    scope: ScopeRules = field(default_factory=ScopeRules)
+    max_cores_hour: int = 10_000_000

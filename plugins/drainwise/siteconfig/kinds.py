@@ -185,8 +185,8 @@ def client_conditions() -> TextKind[str]:
             return False
 
     expected = (
-        "conditions user=, account=, name=, comment=, partition= (Slurm) or job.ATTRIBUTE= (HTCondor) with patterns,"
-        " such as user=atlas*,usatlas* or account=group_panda.*"
+        "conditions user=, account=, name=, comment=, partition=, qos=, feature=, licence= (Slurm) or job.ATTRIBUTE="
+        " (HTCondor) with patterns, such as user=atlas*,usatlas* or account=group_panda.*"
     )
     return TextKind("conditions", "KEY=PATTERNS, or", expected, _as_it_is(is_right), str)
 

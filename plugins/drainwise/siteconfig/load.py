@@ -13,12 +13,13 @@ from drainwise.siteconfig.feature_sections import KIND, KindSection
 from drainwise.siteconfig.kinds import text
 from drainwise.siteconfig.node_sections import NodeSection
 from drainwise.siteconfig.schema import SECTIONS, SiteConfig
+from drainwise.siteconfig.scope_section import SCOPE, ScopeSection
 from drainwise.siteconfig.table import Key, keys_of
 from drainwise.siteconfig.written_values import (
     LONGEST_SHOWN,
     Written,
     WrittenValue,
-    is_kind,
+    is_named,
     known_keys,
     table_of_section,
     written_values,
@@ -66,13 +67,18 @@ def examine(path: str) -> SiteReading:
     kinds = {
         section[len(KIND) :]: KindSection(**_values(path, section, written[section], faults))
         for section in written
-        if is_kind(section)
+        if is_named(section) and section.startswith(KIND)
+    }
+    scopes = {
+        section[len(SCOPE) :]: ScopeSection(**_values(path, section, written[section], faults))
+        for section in written
+        if is_named(section) and section.startswith(SCOPE)
     }
     others = {}
-    for section in (one for one in written if one and one not in SECTIONS and not is_kind(one)):
+    for section in (one for one in written if one and one not in SECTIONS and not is_named(one)):
         table, values = table_of_section(section), _values(path, section, written[section], faults)
         others[section] = values if table is None else table(**values)
-    config = SiteConfig(file=path, **own, kinds=kinds, others=others)
+    config = SiteConfig(file=path, **own, kinds=kinds, scopes=scopes, others=others)
     wrong = {(one.section, one.key) for one in faults if one.key}
     faults += [one for one in _contradictions(config, written) if not _concerns(one, wrong)]
     return SiteReading(config, written, tuple(sorted(faults, key=lambda one: one.line or len(content) + 1)))
@@ -107,6 +113,7 @@ def _contradictions(config: SiteConfig, written: Written) -> Iterator[Configurat
     nodes = [section for section, table in SECTIONS.items() if issubclass(table, NodeSection)]
     used = [section for section in nodes if written.get(section)] or nodes
     tables = {**config.others, **{f"{KIND}{name}": kind for name, kind in config.kinds.items()}}
+    tables |= {f"{SCOPE}{name}": scope for name, scope in config.scopes.items()}
     for section in [*(one for one in SECTIONS if one not in nodes), *used, *tables]:
         values = tables[section] if section in tables else getattr(config, section)
         for name, expected in getattr(values, "contradictions", lambda _: ())(config):

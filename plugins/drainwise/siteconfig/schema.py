@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
+from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.facts.written_units import format_duration
 from drainwise.reclaim.policies import OPEN_NEED, POLICIES, is_policy
 from drainwise.siteconfig.client_section import ClientsSection
@@ -17,6 +18,7 @@ from drainwise.siteconfig.feature_sections import Contradiction, FeaturesSection
 from drainwise.siteconfig.identity_section import IdentitySection
 from drainwise.siteconfig.kinds import (
     choice,
+    client_conditions,
     decimal,
     duration,
     integer,
@@ -26,6 +28,7 @@ from drainwise.siteconfig.kinds import (
     size,
 )
 from drainwise.siteconfig.node_sections import HTCondorSection, LocalSection, SlurmSection
+from drainwise.siteconfig.scope_section import ScopeSection
 from drainwise.siteconfig.table import Key, key, keys_of, optional
 
 
@@ -71,6 +74,14 @@ class ReclaimSection:
         listed(POLICIES, is_policy, "a policy of an installed package"),
         OPEN_NEED,
         "how the pilots that must leave are chosen",
+    )
+    preemptible: str | None = optional(
+        client_conditions(),
+        "partition=scavenge",
+        "which running jobs may be ordered; without it all may, but for exempt",
+    )
+    exempt: str | None = optional(
+        client_conditions(), "account=operations or user=root", "which running jobs are never ordered; it wins"
     )
     horizon: int = key(
         duration("0s", "30d"),
@@ -140,9 +151,23 @@ class ReclaimSection:
     max_cores_per_user_per_hour: int = key(
         integer(1, 10000000), 1024, "most cores that are taken from one user within any hour"
     )
+    max_cores_per_hour: int = key(
+        integer(1, 10000000), 10000000, "most cores that are taken from all users together within any hour"
+    )
 
     def contradictions(self, site: SiteConfig) -> Iterator[Contradiction]:
         """See `Contradiction`."""
+        if site.agent.act == "yes" and (self.preemptible is not None or self.exempt is not None):
+            for name, value in (
+                ("negotiator_policy", site.htcondor.negotiator_policy),
+                ("defrag", site.htcondor.defrag),
+            ):
+                if value in {"least-waste", "yes"}:
+                    which = "preemptible" if self.exempt is None else "exempt"
+                    yield (
+                        which,
+                        f"no scope, or [agent] act = no: [htcondor] {name} = {value} is not bound by it",
+                    )
         notice = site.features.grace_job or 0
         least = f"at least [features] grace_job, {format_duration(notice)}"
         if self.grace > self.max_grace:
@@ -237,11 +262,22 @@ class SiteConfig:
     metrics: MetricsSection = MetricsSection()
     page: PageSection = PageSection()
     kinds: Mapping[str, KindSection] = field(default_factory=dict, hash=False)
+    scopes: Mapping[str, ScopeSection] = field(default_factory=dict, hash=False)
     others: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def scope(self) -> ScopeRules:
+        """Which running jobs may be ordered."""
+        scopes = tuple(
+            Scope(name, one.jobs, one.min_age, one.multi_node == "yes")
+            for name, one in self.scopes.items()
+            if one.jobs is not None
+        )
+        return ScopeRules(self.reclaim.preemptible or "", self.reclaim.exempt or "", scopes)
 
 
 SECTIONS: dict[str, type[Any]] = {
-    one.name: type(one.default) for one in fields(SiteConfig) if one.name not in {"file", "kinds", "others"}
+    one.name: type(one.default) for one in fields(SiteConfig) if one.name not in {"file", "kinds", "scopes", "others"}
 }
 """The sections of every site file by name, each a typed table."""
 

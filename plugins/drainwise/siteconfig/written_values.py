@@ -11,12 +11,13 @@ from typing import Any
 from drainwise.facts.errors import ConfigurationError
 from drainwise.siteconfig.feature_sections import KIND, KindSection
 from drainwise.siteconfig.schema import SECTIONS
+from drainwise.siteconfig.scope_section import SCOPE, ScopeSection
 from drainwise.siteconfig.table import Key, keys_of
 from drainwise.systems import find
 
 LONGEST_SHOWN = 80
 """Characters of a line or value in a message."""
-_KIND = re.compile(KIND + "[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+_NAMED = re.compile(f"({KIND}|{SCOPE})[A-Za-z0-9][A-Za-z0-9_.-]{{0,31}}")
 
 
 @dataclass(frozen=True)
@@ -79,23 +80,23 @@ def _wrong_section(line: str, name: str, written: Written) -> str:
     """Return what is expected in place of a heading; "" where it is right."""
     if name in written:
         return "the section once"
-    if _without_comment(line).endswith("]") and (name in SECTIONS or is_kind(name) or find.installed(name)):
+    if _without_comment(line).endswith("]") and (name in SECTIONS or is_named(name) or find.installed(name)):
         return ""
     near = difflib.get_close_matches(name, SECTIONS, n=1)
     return f"[{near[0]}]" if near else "a section of " + ", ".join(f"[{known}]" for known in SECTIONS)
 
 
-def is_kind(section: str) -> bool:
-    """Return whether a section is about nodes of one kind."""
-    return _KIND.fullmatch(section) is not None
+def is_named(section: str) -> bool:
+    """Return whether a section is about nodes of one kind, or jobs of one scope."""
+    return _NAMED.fullmatch(section) is not None
 
 
 def table_of_section(section: str) -> type[Any] | None:
     """Return the dataclass of a section; None where any key is accepted as text."""
     if section in SECTIONS:
         return SECTIONS[section]
-    if is_kind(section):
-        return KindSection
+    if is_named(section):
+        return KindSection if section.startswith(KIND) else ScopeSection
     system = find.installed(section)
     return None if system is None else system.site_keys
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from drainwise.facts.client_rules import SLURM_KEYS
 from drainwise.systems.system import System, Timings
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ class Slurm(System):
         places = (f"{site.slurm.config_dir}/slurm.conf", f"{site.slurm.bin_dir}/squeue")
         return "" if all(map(os.path.exists, places)) else "no Slurm here"
 
+    scope_keys = ("user", "account", *SLURM_KEYS)
+
     def open_pool(self, site: SiteConfig, directory: str | None) -> Pool:  # noqa: ARG002
         """See `System`."""
         from drainwise.slurm.pool.pool import SlurmPool
 
         rules, sent = site.clients.rules, site.identity.rules()
-        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent)
+        return SlurmPool(site.slurm, site.reclaim.max_grace, clients=rules, identity=sent, scope=site.scope)
 
     def timings(self, site: SiteConfig) -> Timings:
         """See `System`: it begins at the deadline itself."""

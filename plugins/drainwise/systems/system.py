@@ -56,6 +56,9 @@ class System:
     account = ""
     """The default of `drainwise validate --account` there, in words; "" where that option does not count."""
 
+    scope_keys: tuple[str, ...] = ("user", "account")
+    """What it tells of running jobs for the conditions of [reclaim] preemptible and exempt, and of [scope NAME]."""
+
     about_check = ""
     """A few words for the help of `drainwise check`."""
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from drainwise.facts.scope_rules import OUT_OF_SCOPE
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.free_cores import waiting_jobs
 from drainwise.pool.notices import notices_of
+from drainwise.pool.scope import with_scope
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs, runs_of_sets
 from drainwise.reclaim.decide.open_until import (
@@ -72,6 +74,7 @@ def make_plan(
     """
     policy_called(settings.policy)
     history = history or History()
+    snapshot = with_scope(snapshot, settings.scope)
     snapshot = with_expected_ends(with_unanswered(snapshot, history.unanswered), history.run_times, now)
     snapshot = with_stuck(snapshot, now, settings.stuck)
     require_whole(snapshot)
@@ -234,7 +237,8 @@ def _what_if_plan(requested: Requested, what_if: WhatIf, now: int, settings: Rec
 
 
 def _closed_nodes(snapshot: Snapshot) -> int:
-    return len({node for pilot in snapshot.pilots if pilot.cannot for node in pilot.nodes})
+    closed = (one for one in snapshot.pilots if one.cannot and not one.cannot.startswith(OUT_OF_SCOPE))
+    return len({node for pilot in closed for node in pilot.nodes})
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from drainwise.reclaim.history import MOST_OF_USER, MOST_OF_USER_IN_HOUR, History, bounds_of_user
+from drainwise.reclaim.history import (
+    MOST_IN_HOUR,
+    MOST_OF_USER,
+    MOST_OF_USER_IN_HOUR,
+    History,
+    bounds_of_user,
+    left_of_hour,
+)
 from drainwise.reclaim.settings import ReclaimSettings
 
 MOST_OF_CYCLE, BETWEEN_ACTS = "max_cores_per_cycle", "min_between_acts"
-LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, BETWEEN_ACTS)
+LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR, BETWEEN_ACTS)
 """The keys of [reclaim] that can leave cores to a later cycle."""
 
 
@@ -30,7 +37,8 @@ def allowed_cores(
     """
     if wait:
         return Allowed(0, BETWEEN_ACTS, wait)
-    bounds = {MOST_OF_CYCLE: cycle}
+    ordered = settings.max_cores - cycle  # by this cycle, of all users
+    bounds = {MOST_OF_CYCLE: cycle, MOST_IN_HOUR: left_of_hour(history, now, settings) - ordered}
     bounds |= {key: most - taken for key, most in bounds_of_user(user, history, now, settings).items()}
     key = min(bounds, key=bounds.__getitem__)
     cores = max(0, bounds[key])

@@ -48,7 +48,8 @@ class SlurmJob:
       that it asks for and will not have, as Slurm writes them; disk: temporary space that a node must have, MiB.
     * gres: what it asks for on each node, or has there when it runs, as far as that is known; see `gres`.
     * ranks: its tasks in Slurm's sense (`--ntasks`), which may lie on as many nodes unless it says on how many.
-    * reservation: in which it runs. qos: its quality of service. threads: so many of each core it uses; None: all.
+    * reservation: in which it runs. qos: its quality of service. licences: as Slurm writes them.
+    * threads: so many of each core it uses; None: all.
     * planned: the nodes where the scheduler means to start it, as Slurm writes them.
     * comments: what may be its AdminComment; several where a text of its user's looks like one.
     * name, comment: as the user wrote them, the first MOST_TEXT characters; "" where not asked for or not sure.
@@ -92,6 +93,7 @@ class SlurmJob:
     ranks: int = 1
     reservation: str = ""
     qos: str = ""
+    licences: str = ""
     threads: int | None = None
     planned: str = ""
     unknown: str = ""

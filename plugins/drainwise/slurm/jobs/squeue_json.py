@@ -115,6 +115,7 @@ def _job(record: object, read: Callable[[object], int | None]) -> SlurmJob:
         whole_nodes=_WHOLE_NODES in (shared if isinstance(shared, list) else [shared]),
         user_alone="user" in (shared if isinstance(shared, list) else [shared]),
         qos=text_in(record, "qos"),
+        licences=text_in(record, "licenses"),
         memory=memory_in(asked),
         features=text_in(record, "features"),
         required=text_in(record, "required_nodes"),

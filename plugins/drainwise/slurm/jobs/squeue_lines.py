@@ -28,7 +28,7 @@ _COMMON_FIELDS = (
 )
 FIELDS = (*_OWN_FIELDS, *_COMMON_FIELDS)
 """First what is each job's own: the rest of the line is the same for many, and read once."""
-WAITING_FIELDS = ("SchedNodes", "Exclusive", "QOS", "Threads")
+WAITING_FIELDS = ("SchedNodes", "Exclusive", "QOS", "Threads", "Licenses")
 """What says where a waiting job may start; before 26.05 Slurm has no `Exclusive`, complains, and prints nothing."""
 RUN_FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "State", "StartTime", "EndTime", "NumNodes", "Requeue"),
@@ -193,6 +193,7 @@ def _start_facts(found: Mapping[str, str]) -> dict[str, Any]:
         "unknown": f"{field}={word[:40]}" if sharing is None else "",
         "qos": _text(found, "QOS"),
         "threads": whole(found.get("Threads")),
+        "licences": _text(found, "Licenses"),
     }
 
 

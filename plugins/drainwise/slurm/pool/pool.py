@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError, PoolUnreachable
+from drainwise.facts.scope_rules import ScopeRules
 from drainwise.identity.rules import IdentityRules
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
@@ -39,6 +40,7 @@ class SlurmPool:
     settings: the site's, see the section [slurm] of its file. grace: the site's max_grace in s, see `snapshot_of`.
     transport: who asks for the snapshots, if not whom the settings say. clock: the UNIX time.
     clients: which pilots are of which kind of client. identity: the rules for who sent a pilot.
+    scope: which jobs may be ordered.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class SlurmPool:
         clock: Callable[[], float] = time.time,
         clients: ClientRules | None = None,
         identity: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
+        scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
     ) -> None:
         commands = SlurmCommands(settings.bin_dir, settings.command_timeout)
         self._transport = transport or transport_of(settings.transport, commands, SNAPSHOT_SECONDS)
@@ -56,6 +59,7 @@ class SlurmPool:
         self._marks, self._closings = OrderMarks(commands), SlurmClosings(commands)
         self._numbers: dict[str, int] = {}
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
+        self._scope = scope
         self._accounts: frozenset[str] = frozenset()
         self._jobs: Sequence[SlurmJob] = ()
         self._is_native = settings.native_preemption == "yes"
@@ -71,7 +75,7 @@ class SlurmPool:
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        return with_identities(snapshot_of(*asked, several, self._clients), answers.jobs, self._identity)
+        return with_identities(snapshot_of(*asked, several, self._clients, self._scope), answers.jobs, self._identity)
 
     def _require_known_accounts(self, accounts: frozenset[str]) -> None:
         """Raise PoolUnreachable, once, where accounts of the snapshot before are gone: the answer may have been cut."""

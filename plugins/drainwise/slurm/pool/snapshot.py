@@ -13,20 +13,22 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from drainwise.common.printable import one_line
-from drainwise.facts.client_rules import ClientRules
+from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules
 from drainwise.facts.errors import PoolUnreachable
+from drainwise.facts.scope_rules import ScopeRules
 from drainwise.pilotad.report import CONTRADICTORY
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.free_cores import Hole, usable_cores, waiting_jobs
 from drainwise.pool.job_kinds import Place
 from drainwise.pool.node_versions import counted
+from drainwise.pool.scope import in_scope
 from drainwise.slurm.cluster.allocations import Allocation
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.rules import ClusterRules
 from drainwise.slurm.jobs.admin_comment import Published, lacks_directories, published_in
 from drainwise.slurm.jobs.job import SlurmJob, run_name
-from drainwise.slurm.jobs.job_client import client_of
+from drainwise.slurm.jobs.job_client import client_of, traits_of
 from drainwise.slurm.jobs.lease_change import is_shortened, lease_end
 from drainwise.slurm.jobs.node_reports import whole_report
 from drainwise.slurm.jobs.states import COMPLETING, CONFIGURING, PENDING, RUNNING, waits_for_room
@@ -63,13 +65,15 @@ def snapshot_of(
     rules: ClusterRules = ClusterRules(),  # noqa: B008 - immutable
     allocations: Mapping[int, Allocation] = MappingProxyType({}),
     clients: ClientRules | None = None,
+    scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
 ) -> Snapshot:
     """Return the snapshot that the answers make at `now` (UNIX s).
 
     grace: the site's max_grace in s. A lease that was shortened to end within it counts as an order, whoever gave
     it: its cores come back as if it were ours. exposed: priorities that only runs have which Slurm may preempt at will.
     rules: how nodes are shared, and with whom. allocations: what jobs of several nodes have on each, by number.
-    clients: which pilots are of which kind of client.
+    clients: which pilots are of which kind of client. scope: which jobs may be ordered; those of several nodes
+    that have reported nothing only where it says so.
     Raises PoolUnreachable when the answers cannot be whole.
     """
     odd = [job for job in jobs if job.odd]
@@ -83,11 +87,11 @@ def snapshot_of(
     pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
     on_nodes = (job for job in jobs if job.node)
     runs = (
-        _pilot(job, shares, now, grace, exposed, _why_not(job, draining, pieces), classes, holds, pieces, clients)
-        for job in on_nodes
+        _pilot(job, shares, now, grace, exposed, why, classes, holds, pieces, clients, bool(scope))
+        for job, why in ((job, _why_not(job, draining, pieces, scope)) for job in on_nodes)
     )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
-    pilots_on = {node for pilot in pilots if not pilot.cannot for node in pilot.nodes}
+    pilots_on = {node for pilot in in_scope(pilots, scope) if not pilot.cannot for node in pilot.nodes}
     held: dict[str, list[Amounts]] = defaultdict(list)
     users: dict[str, set[str]] = defaultdict(set)
     for job in on_one_node:
@@ -164,17 +168,25 @@ def _versions(jobs: Iterable[SlurmJob]) -> tuple[tuple[str, int], ...]:
     return counted(version for _, version in newest.values())
 
 
-def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]]) -> str:
+def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequence[Piece]], scope: ScopeRules) -> str:
     """Say why a job cannot get an order, "" when it can."""
     if job.het is not None:
         return HETEROGENEOUS
-    if not job.single and _published(job) is None:
+    if not job.single and _published(job) is None and not _may_end_whole(job, scope):
         return SEVERAL_NODES
     if not job.single and job.number not in pieces:
         return UNKNOWN_PIECES
     if all(node in draining for node in ([job.node] if job.single else [one.node for one in pieces[job.number]])):
         return DRAINING_NODE
     return NO_DIRECTORIES if lacks_directories(job.admin_comment, job.number, job.start) else ""
+
+
+def _may_end_whole(job: SlurmJob, scope: ScopeRules) -> bool:
+    """Decide whether the site lets a job of several nodes that reports nothing be ordered."""
+    if not scope.scopes:
+        return False
+    found = scope.scope_of({USER: (job.user,), ACCOUNT: (job.account,), **dict(traits_of(job))})
+    return found is not None and found.multi_node
 
 
 def _require_whole(jobs: Sequence[SlurmJob], nodes: Sequence[SlurmNode], odd: int) -> None:
@@ -277,6 +289,7 @@ def _pilot(
     holds: Mapping[int, Amounts],
     pieces: Mapping[int, tuple[Piece, ...]],
     clients: ClientRules | None,
+    has_scope: bool,
 ) -> Pilot | None:
     """Return the run of a job; None for one that does not run, or that is only about to."""
     completing = COMPLETING in job.states and bool(job.node)
@@ -311,4 +324,5 @@ def _pilot(
         holds=holds.get(job.number),
         pieces=pieces.get(job.number, ()),
         client=client_of(job, clients).name,
+        traits=traits_of(job) if has_scope else (),
     )

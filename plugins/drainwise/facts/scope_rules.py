@@ -1,0 +1,90 @@
+"""Decide which running jobs may be ordered, by `[reclaim] preemptible`, `exempt` and `[scope NAME]` of the site file.
+
+The conditions are those of `[clients]` (see `client_rules`): patterns on facts of a job. No text is evaluated.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from drainwise.facts.client_rules import alternatives
+from drainwise.facts.name_patterns import any_matches
+
+PREEMPTIBLE, EXEMPT = "preemptible", "exempt"
+OUT_OF_SCOPE = "out of scope"
+"""How the reason begins for which a job outside of the scope gets no order."""
+OF_USERS = ("name", "comment", "feature")
+"""What users set themselves."""
+
+JobFacts = Mapping[str, Sequence[str]]
+"""By key of a condition, the texts of which one must match."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One `[scope NAME]`: the jobs that its conditions fit. min_age: seconds, None as for all. multi_node: see docs."""
+
+    name: str
+    jobs: str
+    min_age: int | None = None
+    multi_node: bool = False
+
+
+@dataclass(frozen=True)
+class ScopeRules:
+    """preemptible, exempt: rows of conditions, "" for none. scopes: in the order of the site file; the first counts."""
+
+    preemptible: str = ""
+    exempt: str = ""
+    scopes: tuple[Scope, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.preemptible or self.exempt or self.scopes)
+
+    def why_out(self, facts: JobFacts) -> str:
+        """Return why a job may not be ordered, with the key that says so; "" when it may. `exempt` wins."""
+        if self.exempt and fits(self.exempt, facts):
+            return f"{OUT_OF_SCOPE} by [reclaim] {EXEMPT} = {self.exempt}"
+        if self.preemptible and not fits(self.preemptible, facts):
+            return f"{OUT_OF_SCOPE} of [reclaim] {PREEMPTIBLE} = {self.preemptible}"
+        return ""
+
+    def scope_of(self, facts: JobFacts) -> Scope | None:
+        """Return the first scope that fits a job."""
+        return next((one for one in self.scopes if fits(one.jobs, facts)), None)
+
+    def rows(self) -> dict[str, str]:
+        """Return the conditions by their place in the site file."""
+        found = {f"[reclaim] {PREEMPTIBLE}": self.preemptible, f"[reclaim] {EXEMPT}": self.exempt}
+        found |= {f"[scope {one.name}] jobs": one.jobs for one in self.scopes}
+        return {place: row for place, row in found.items() if row}
+
+    def remarks(self, jobs: Sequence[JobFacts] | None) -> list[str]:
+        """Return what an administrator should know of the scope; jobs: those that run, None where nobody tells."""
+        if not (self.preemptible or self.exempt):
+            return [
+                "no scope: each running job of an account over its share may be ordered ([reclaim] preemptible, exempt)"
+            ]
+        found = []
+        for place, row in self.rows().items():
+            own = [key for key in OF_USERS if any(key == one for every in _conditions(row) for one, _ in every)]
+            found += [f"{place} = {row}: users set {', '.join(own)} of their jobs themselves"] if own else []
+            if jobs is not None and not any(fits(row, job) for job in jobs):
+                found.append(f"{place} = {row}: no running job fits")
+        return found
+
+    def keys(self) -> frozenset[str]:
+        """Return the keys that the conditions ask for."""
+        return frozenset(key for row in self.rows().values() for every in _conditions(row) for key, _ in every)
+
+
+@functools.lru_cache(maxsize=64)
+def _conditions(row: str) -> tuple[tuple[tuple[str, str], ...], ...]:
+    return alternatives(row)
+
+
+def fits(row: str, facts: JobFacts) -> bool:
+    """Decide whether a row of conditions fits a job; a fact that is not there fits none."""
+    return any(all(any_matches(patterns, facts.get(key, ())) for key, patterns in every) for every in _conditions(row))
