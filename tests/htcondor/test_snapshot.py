@@ -412,7 +412,7 @@ def test_what_the_negotiator_matched_whole_counts_as_what_was_claimed() -> None:
             ad["Cpus"] = ad["SlotWeight"] = 1
     after = accounts(answer.facts())["group_alice"]
     assert alice["WeightedResourcesUsed"] == before.cores_in_use
-    assert after.cores_in_use == after.cores_running < before.cores_in_use
+    assert after.cores_running == after.cores_in_use < before.cores_in_use
 
 
 def test_nobody_is_ordered_below_the_floor_that_the_administrator_gave() -> None:
