@@ -699,9 +699,9 @@ def test_without_the_policy_the_negotiator_is_left_alone() -> None:
     assert drop_in(SITE, "central") == {}
 
 
-@pytest.mark.parametrize(("retirement", "early"), [(None, True), (600, True), (0, False)])
+@pytest.mark.parametrize(("retirement", "early"), [(None, True), (600, True), (0, True)])
 def test_retirement_does_not_hold_the_negotiator_up(retirement: int | None, early: bool) -> None:
-    """Where slots may have retirement time left, it matches them before that has passed."""
+    """Slots that are taken have retirement time left: it matches them before that has passed."""
     site = replace(SITE, htcondor=HTCondorSection(negotiator_policy="least-waste", retirement=retirement))
     assert ("NEGOTIATOR_CONSIDER_EARLY_PREEMPTION" in drop_in(site, "central")) is early
 
