@@ -274,11 +274,13 @@ def test_what_is_free_is_kept_with_what_a_pilot_gives_back() -> None:
 
 def test_what_is_kept_is_for_all_jobs_that_the_place_will_serve() -> None:
     """A job of 8 cores for which a pilot goes already, another account's of 16 for which two go now."""
-    goes = [replace(one, deadline=NOW + 9000) if one.run.startswith("ce#3.") else one for one in FOUR_NODES[:4]]
+    goes = [
+        replace(one, deadline=NOW + SETTINGS.horizon) if one.run.startswith("ce#3.") else one for one in FOUR_NODES[:4]
+    ]
     small, large = kind(1, Amounts(8, GIB)), kind(1, Amounts(16, 2 * GIB))
     found = plan(pool(goes, [small, large], PLACES[:1]))
     assert numbers(found) == [0, 1]
-    last = max(NOW + 9000, *(order.deadline for order in found.orders)) + SETTINGS.time_to_start
+    last = max(NOW + SETTINGS.horizon, *(order.deadline for order in found.orders)) + SETTINGS.time_to_start
     assert kept(found) == {"n0": KeptRoom("n0", "n0", 3, last, Amounts(8, GIB), Amounts(24, 3 * GIB))}
 
 

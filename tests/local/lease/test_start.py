@@ -74,7 +74,7 @@ def test_a_directory_is_never_used_twice(directory: str) -> None:
 def test_a_job_finds_its_features(directory: str) -> None:
     """The directories are complete and right by every rule of the specification, as the job itself sees them."""
     now = int(time.time())
-    planned = now + 7200
+    planned = now + 7200  # behind the lease's end, which is stated then
     start_lease(directory, request(*SHELL, "read word", MACHINEFEATURES="/tmp"), HOST, planned, now, 1.0)
     work = Path(work_directory(directory))
     machine, job = open_features(f"{work}/.machinefeatures"), open_features(f"{work}/.jobfeatures")
@@ -88,7 +88,7 @@ def test_a_job_finds_its_features(directory: str) -> None:
         "cpu_limit_secs": str(8 * 3600),
     }
     assert {key: (work / ".jobfeatures" / key).read_text().strip() for key in expected} == expected
-    assert (work / ".machinefeatures" / "shutdowntime").read_text() == f"{planned}\n"
+    assert (work / ".machinefeatures" / "shutdowntime").read_text() == f"{now + 3600}\n"
     assert (work / ".machinefeatures" / "total_cpu").read_text() == "64\n"
     assert list((work / ".jobstatus").iterdir()) == []
 
