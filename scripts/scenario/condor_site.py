@@ -76,8 +76,11 @@ MIXES_BY_KILL = {
     "busy-6": "8x3000",
 }
 CHEAPEST_TO_KILL = frozenset({"idle-1", "idle-2", "young"})
-MIXES_BY_DRAIN = {**MIXES_BY_KILL, "young": "8x1500", "busy-1": "8x150", "busy-2": "8x160", "busy-3": "8x170"}
-CHEAPEST_TO_DRAIN = frozenset({"busy-1", "busy-2", "busy-3"})
+MIXES_BY_DRAIN = {
+    **{f"soon-{number}": f"8x{140 + 10 * number}" for number in (1, 2, 3)},
+    **{f"idle-{number}": f"{number}x{900 + 300 * number}" for number in range(1, 7)},
+}
+CHEAPEST_TO_DRAIN = frozenset({"soon-1", "soon-2", "soon-3"})
 
 SUBMIT_PILOT = """\
 executable = /usr/share/drainwise/pilot_job.py
