@@ -74,8 +74,8 @@ def _condor(root: str, site: SiteConfig) -> None:
 
 def _slurm(root: str, site: SiteConfig) -> None:
     files = _slurm_node(site)
-    [unit] = [file for file in files if file.path.endswith("drainwise-slurm-agent.service")]
-    _write(root, [replace(unit, path=f"{UNITS}/{os.path.basename(unit.path)}")], sign=False)
+    units = [file for file in files if file.path.endswith(("drainwise-slurm-agent.service", ".mount"))]
+    _write(root, [replace(unit, path=f"{UNITS}/{os.path.basename(unit.path)}") for unit in units], sign=False)
     [lines] = [file for file in files if file.path.endswith("/drainwise.conf")]
     _write(root, [replace(lines, path=f"{LIBRARY}/slurm/new-cluster.conf")], sign=False)
     hooks = [file for file in files if file.path.startswith("/etc/slurm/") and file.mode & 0o111]

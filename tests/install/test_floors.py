@@ -20,6 +20,7 @@ BESIDE = (
     "markupsafe<2.1",
     "pytest<9.2",
     "pytest-timeout>=2.1",
+    "pytest-mock>=3.3",
     "hypothesis>=6.80",
     "exceptiongroup",
     "tomli",

@@ -196,7 +196,7 @@ def test_an_unknown_name_in_a_template_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_an_installed_package_has_its_own_templates(tmp_path: Path) -> None:
     """In a wheel the templates lie inside the package; nothing of the working copy is needed."""
-    require_own_templates(render, "slurm_templates", 8, tmp_path)
+    require_own_templates(render, "slurm_templates", 9, tmp_path)
 
 
 # ---- the hooks as programs ----

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from drainwise.common.printable import printable_ascii
 from drainwise.facts.errors import UsageError
 from drainwise.install.features_unit import features_unit
@@ -59,12 +61,28 @@ def render(site: SiteConfig, role: str, own: OwnSettings | None = None) -> tuple
         )
         files += [_hook_file(text, hook) for hook in hooks_of(site, own).values()]
         files.append(RenderedFile(agent_path(site), text("agent.py.j2"), 0o755))
-        files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2")))
+        mount = mount_unit(site.slurm.runtime_dir)
+        files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2", mount=mount)))
+        files.append(RenderedFile(f"{os.path.dirname(_UNIT)}/{mount}", text("runtime-dir.mount.j2")))
         files += features_unit(site, site.slurm.runtime_dir, "drainwise-slurm-agent.service")
     if role in {"controller", "all"}:
         files.append(agent_unit(site, "slurm", "slurmctld.service"))
     files.append(RenderedFile(fragment_path(site), _fragment(text, site, own)))
     return tuple(files)
+
+
+def mount_unit(directory: str) -> str:
+    """Return the name that systemd wants for the unit that mounts a directory, as `systemd-escape --path` writes it."""
+    plain = "/".join(part for part in directory.split("/") if part)
+    letters = (
+        "-"
+        if letter == "/"
+        else letter
+        if (letter.isascii() and (letter.isalnum() or letter in ":_")) or (letter == "." and place)
+        else "".join(f"\\x{byte:02x}" for byte in letter.encode())
+        for place, letter in enumerate(plain)
+    )
+    return "".join(letters) + ".mount"
 
 
 def _hook_file(text: Renderer, hook: Hook) -> RenderedFile:
