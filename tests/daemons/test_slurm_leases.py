@@ -102,7 +102,8 @@ def test_a_job_that_is_requeued_has_its_limit_back(cluster: SlurmCluster) -> Non
     """Slurm keeps the minutes that an order left it, for each later run; the record says what was granted."""
     job, pool = start(cluster, "alice", "--cpus-per-task=8", "--time=20:00:00", "--requeue"), pool_of(cluster)
     [pilot] = [one for one in pool.snapshot(now()).pilots if one.name == job.label]
-    pool.give_order(pilot, now() + 115, "bob waits")
+    for seconds in (3615, 1811, 115):  # each nearer end leaves up to a minute and a half more of the limit
+        pool.give_order(pilot, now() + seconds, "bob waits")
     cluster.run(["scontrol", "requeue", str(job.id)])
     cluster.wait_for(lambda: cluster.job(job.id).state == "PENDING", 60, "the job to wait again")
     assert cluster.run(["squeue", "--noheader", f"--jobs={job.id}", "--format=%l"]).stdout.strip() != "20:00:00"

@@ -179,15 +179,15 @@ def test_a_run_that_goes_on_after_it_was_ended_has_not_answered(tmp_path: Path) 
         programs(tmp_path, scontrol="")[0].end_now(RUN, "wanted")
 
 
-REQUEUED = SlurmJob(12, states=frozenset({"PENDING"}), start=None, limit=2, restarts=1, cores=8)
+REQUEUED = SlurmJob(12, states=frozenset({"PENDING"}), start=None, limit=334, restarts=1, cores=8)
 
 
 @pytest.mark.parametrize(
     ("job", "until", "limit"),
     [
         (REQUEUED, str(GRANTED), "600"),
-        (REQUEUED, "none", "UNLIMITED"),
-        (replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 1119), str(GRANTED), "600"),
+        (replace(REQUEUED, limit=4294441727), "none", "UNLIMITED"),
+        (replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 21_039), str(GRANTED), "600"),
     ],
 )
 def test_a_job_that_was_requeued_gets_its_limit_back_once(
@@ -207,6 +207,8 @@ def test_a_job_that_was_requeued_gets_its_limit_back_once(
     [
         replace(REQUEUED, restarts=0),
         replace(REQUEUED, limit=600),
+        replace(REQUEUED, limit=100),  # its owner or root has set it since
+        replace(REQUEUED, limit=500),
         replace(REQUEUED, number=13),
         replace(REQUEUED, array=12),
         replace(REQUEUED, states=frozenset({"RUNNING"}), start=T0 + 999, end=T0 + 1000),  # this run has an order
@@ -217,6 +219,18 @@ def test_no_other_limit_is_touched(tmp_path: Path, job: SlurmJob) -> None:
     (tmp_path / "record").write_text(f"{RECORD}\n")
     assert orders.give_limits_back([job]) == []
     assert given() == []
+
+
+def test_a_limit_that_is_refused_keeps_no_other_job_from_its_own(tmp_path: Path) -> None:
+    refuses = 'case "$2" in JobId=12) echo "Job update not available right now" >&2; exit 1;; esac'
+    orders, given = programs(tmp_path, scontrol=refuses)
+    (tmp_path / "record").write_text(f"{RECORD}\n{RECORD.replace('12@', '13@')}\n")
+    [done] = orders.give_limits_back([REQUEUED, replace(REQUEUED, number=13)])
+    assert done.startswith("13 has the time limit back")
+    again = "scontrol update JobId=12 TimeLimit=600"
+    assert given() == [again, "scontrol update JobId=13 TimeLimit=600"]
+    assert orders.give_limits_back([REQUEUED]) == []
+    assert given()[2:] == [again], "it is tried again in the next cycle"
 
 
 def test_limits_are_given_back_when_the_accounting_answers_again(tmp_path: Path) -> None:

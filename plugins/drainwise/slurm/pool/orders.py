@@ -21,6 +21,7 @@ from drainwise.slurm.jobs.job import SlurmJob, label_and_start, run_name
 from drainwise.slurm.jobs.lease_change import is_shortened, sooner_end, steps_to
 from drainwise.slurm.jobs.squeue_lines import current_run
 from drainwise.slurm.jobs.states import PENDING
+from drainwise.slurm.jobs.values import ENDLESS_MINUTES
 
 REQUEUE, CANCEL = "requeue", "cancel"
 _LONGEST_REASON = 200
@@ -32,6 +33,7 @@ _IN_VAIN_SECONDS = 300.0
 # What sacctmgr says where it changes nothing; 26.05 has the second alone.
 _NO_RECORD_YET = ("didn't affect anything", "Data has not changed since")
 _MOST_REQUEUED = 64
+_MOST_BEYOND = 600  # s that a time limit lies beyond the end that orders have set: 90 at most for each
 _ENDLESS = "none"
 # Earlier versions wrote the first of the two wordings.
 _GRANTED = re.compile(
@@ -155,12 +157,15 @@ class SlurmOrders:
                 run = run_name(job.label, job.start or 0)
                 ours = [one for one in map(_GRANTED.match, records) if one is not None and one[2] != run]
                 earlier = [one for one in ours if label_and_start(one[2])[0] == job.label]
-                if earlier and not is_shortened(job) and _is_less(job.limit, earlier[-1]):
-                    limit = _limit_of(earlier[-1])
-                    words = "UNLIMITED" if limit is None else str(limit)
-                    self._commands.order("scontrol", "update", f"JobId={job.label}", f"TimeLimit={words}")
-                    done.append(f"{job.label} has the time limit back that an order to an earlier run took: {words}")
-                self._looked.add((number, job.restarts))
+                with contextlib.suppress(ActionRefused):  # of this job alone: in the next cycle
+                    if earlier and not is_shortened(job) and _is_left_by(job.limit, earlier[-1]):
+                        limit = _limit_of(earlier[-1])
+                        words = "UNLIMITED" if limit is None else str(limit)
+                        self._commands.order("scontrol", "update", f"JobId={job.label}", f"TimeLimit={words}")
+                        done.append(
+                            f"{job.label} has the time limit back that an order to an earlier run took: {words}"
+                        )
+                    self._looked.add((number, job.restarts))
         return done
 
     def end_now(self, run: str, reason: str, requeue: bool = True) -> None:
@@ -233,9 +238,12 @@ def _limit_of(record: re.Match[str]) -> int | None:
     return (int(record[3]) - label_and_start(record[2])[1]) // _MINUTE
 
 
-def _is_less(limit: int | None, record: re.Match[str]) -> bool:
-    granted = _limit_of(record)
-    return limit is not None and (granted is None or limit < granted)
+def _is_left_by(limit: int | None, record: re.Match[str]) -> bool:
+    """Decide whether a time limit (minutes) is what an order left; another one somebody has set since."""
+    if limit is None or limit >= ENDLESS_MINUTES:
+        return limit is not None and record[3] == _ENDLESS
+    beyond = limit * _MINUTE - (int(record[1]) - label_and_start(record[2])[1])
+    return limit != _limit_of(record) and -_MINUTE < beyond < _MOST_BEYOND
 
 
 def _is_longer(state: SlurmJob, deadline: int) -> bool:
