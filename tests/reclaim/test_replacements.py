@@ -151,6 +151,13 @@ def test_a_limit_of_the_hour_holds_for_those_that_replace_others() -> None:
         assert len(plan(seen, bound, history).orders) == (most - 16) // 8
 
 
+def test_the_sites_cores_of_an_hour_hold_for_the_replacements_of_all_users() -> None:
+    pilots = late(1), cheap(2), late(3, user="bea"), cheap(4, user="bea")
+    seen = snapshot(*pilots, deficit=16, surplus=32)
+    for most, orders in ((16, 2), (15, 1), (7, 0)):
+        assert len(plan(seen, dataclasses.replace(OPEN, max_cores_hour=most)).orders) == orders
+
+
 def test_what_nobody_needs_any_more_is_withdrawn_for_that_reason() -> None:
     [one] = plan(snapshot(late(1), cheap(2), deficit=0, surplus=16)).withdrawals
     assert one.reason.startswith("nobody waits") and not one.instead

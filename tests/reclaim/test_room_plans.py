@@ -12,7 +12,7 @@ from drainwise.pool.facts import Account, Piece, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, Place, kind_name
 from drainwise.pool.kept_room import KeptRoom
 from drainwise.reclaim.decide.decision import make_plan
-from drainwise.reclaim.history import History
+from drainwise.reclaim.history import History, PastOrder
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.plan_json import as_json
 from drainwise.reclaim.policies import BY_WASTE, POLICIES
@@ -207,6 +207,16 @@ def test_a_limit_of_the_cycle_delays_the_rest() -> None:
     (part,) = found.users
     assert (part.cores, part.cores_given, part.later) == (32, 16, 16)
     assert part.limit == "[reclaim] max_cores_per_cycle allows 16 cores now"
+
+
+def test_the_sites_cores_of_an_hour_bound_all_users_together() -> None:
+    """Two users of one account: neither gets the whole rest of the hour for itself."""
+    pilots = [replace(one, user="alice" if number % 2 else "amy") for number, one in enumerate(FOUR_NODES)]
+    seen, earlier = pool(pilots, [kind(16, Amounts(8))], PLACES), History((PastOrder(NOW - 60, "bea", 40),))
+    assert len({order.pilot.user for order in plan(seen).orders}) == 2
+    found = plan(seen, replace(SETTINGS, max_cores_hour=56), earlier)
+    assert sum(order.pilot.cores for order in found.orders) == 16
+    assert {one.limited_by for one in found.users if one.later} == {"max_cores_per_hour"}
 
 
 def test_claims_change_which_pilots_go_and_nothing_else() -> None:

@@ -131,10 +131,14 @@ def left_of_hour(history: History, now: int, settings: ReclaimSettings) -> int:
     return settings.max_cores_hour - sum(one.cores for one in history.orders if one.time > now - HOUR)
 
 
+def left_of_cycle(history: History, now: int, settings: ReclaimSettings) -> int:
+    """Return the cores that all users together may be ordered to give back at `now` (UNIX s) in one cycle."""
+    return max(0, min(settings.max_cores, left_of_hour(history, now, settings)))
+
+
 def cores_allowed(user: str, history: History, now: int, settings: ReclaimSettings) -> int:
     """Return the cores that `user` may be ordered to give back at `now` (UNIX s) in one cycle."""
-    least = min(bounds_of_user(user, history, now, settings).values())
-    return max(0, min(least, left_of_hour(history, now, settings)))
+    return max(0, min(*bounds_of_user(user, history, now, settings).values(), left_of_hour(history, now, settings)))
 
 
 IN_DOUBT = 600

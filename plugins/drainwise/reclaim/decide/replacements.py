@@ -18,7 +18,7 @@ from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.reclaim.candidates import candidates_of
 from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.decide.user_plan import orders_of
-from drainwise.reclaim.history import History, cores_allowed
+from drainwise.reclaim.history import History, cores_allowed, left_of_cycle
 from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.plan import Order, Plan, UserPlan
 from drainwise.reclaim.policies import policy_called
@@ -38,7 +38,7 @@ class Replacement:
 
 def core_replacements(snapshot: Snapshot, now: int, settings: ReclaimSettings, history: History) -> list[Replacement]:
     """Return the replacements at `now` (UNIX s) where cores are counted: a pilot by one of as many cores."""
-    found, cycle = [], settings.max_cores
+    found, cycle = [], left_of_cycle(history, now, settings)
     for user in standing_orders(snapshot, now, settings, history):
         allowed = min(cycle, cores_allowed(user.user, history, now, settings))
         pairs = within(cheaper_pairs(user), user, allowed)

@@ -21,7 +21,7 @@ from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import allowed_cores
 from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
 from drainwise.reclaim.decide.user_plan import orders_of
-from drainwise.reclaim.history import History, cores_allowed, why_closed
+from drainwise.reclaim.history import History, cores_allowed, left_of_cycle, why_closed
 from drainwise.reclaim.parts.part_plans import PartsUntil
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import BY_WASTE, policy_called
@@ -66,7 +66,7 @@ def room_plans(
     """
     users = _users(snapshot, balance, now, settings, history)
     within = {f"account {one.account}": one.most for one in users}
-    limits = {"cycle": 0 if wait else settings.max_cores}
+    limits = {"cycle": 0 if wait else left_of_cycle(history, now, settings)}
     limits |= {f"user {one.name}": one.allowed for one in users}
     everybody, parts = users, [Parts() for _ in users]
     if until is not None:

@@ -17,7 +17,7 @@ from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.replacements import Replacement, replacement
 from drainwise.reclaim.decide.room_plans import why_closed_for_room, with_kept_rooms, with_rooms
 from drainwise.reclaim.decide.standing import Standing, standing_orders
-from drainwise.reclaim.history import History, cores_allowed
+from drainwise.reclaim.history import History, cores_allowed, left_of_cycle
 from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.room.choice import CLOSED, PlaceRoom
@@ -34,7 +34,7 @@ def room_replacements(
 ) -> list[Replacement]:
     """Return the replacements at `now` (UNIX s), at most one of each user: what all its orders are for, by others."""
     jobs = _jobs_by_place(kinds, snapshot)
-    found, cycle = [], settings.max_cores
+    found, cycle = [], left_of_cycle(history, now, settings)
     for user in standing_orders(snapshot, now, settings, history, why_closed_for_room):
         allowed = min(cycle, cores_allowed(user.user, history, now, settings))
         one = _of_user(user, kinds, jobs, snapshot, allowed, settings.time_to_start)
