@@ -22,7 +22,7 @@ import slurm_cluster
 from slurm_cluster import DeadlineError, SlurmCluster
 from slurm_cluster.layout import Account, Qos, node_line
 
-pytestmark = pytest.mark.in_turn("rules of Slurm", "alone")
+pytestmark = pytest.mark.play
 PACKAGES = str(Path(drainwise.__file__).parents[1])
 ENVIRONMENT = {"PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}
 RELEASES = ("bookworm", "trixie", "sid")
