@@ -246,7 +246,7 @@ def test_a_planned_shutdown_is_told_without_asking_to_drain(batch: Batch) -> Non
     """Who must not see it does not: neither as it starts, nor when it is ordered away."""
     (Path(batch.directory) / "node.conf").write_text("client_alice = user=bob\n")
     batch.start()
-    [job_id] = batch.submit("sleep 1000")
+    [job_id] = batch.submit("sleep 1000", wall=86_400)
     batch.await_state(RUNNING, job_id)
     file = os.path.join(batch.directory, "shutdowntime")
     when = int(time.time()) + 7200

@@ -81,7 +81,8 @@ def output(batch: Batch, job_id: int) -> list[int]:
 def test_a_running_job_knows_of_a_shutdown(batch: Batch, tmp_path: Path) -> None:
     """Use case 4: planned while it runs, and its lines find it."""
     batch.start()
-    [job_id] = batch.submit(f"until [ -e $MACHINEFEATURES/shutdowntime ]; do sleep 0.05; done\n{lines_of(4)}")
+    script = f"until [ -e $MACHINEFEATURES/shutdowntime ]; do sleep 0.05; done\n{lines_of(4)}"
+    [job_id] = batch.submit(script, wall=86_400)
     batch.await_state(RUNNING, job_id)
     file, before = os.path.join(batch.directory, "shutdowntime"), int(time.time())
     command = [sys.executable, "-m", "drainwise", "shutdown", "--at", "+6h", "--file", file]

@@ -239,7 +239,8 @@ class Metrics:
         self._gauges["notices"].set(len(plan.notices))
         self._gauges["paused_accounts"].set(len(plan.paused))
         self._gauges["paused_demand_cores"].set(sum(one.cores for one in plan.paused))
-        self._have("unplaced_jobs", ((self._label(one.account), one.jobs) for one in plan.unplaced))
+        none = ((label, 0) for label in self._shown.get("account_wanted_cores", ()))
+        self._have("unplaced_jobs", [*none, *((self._label(one.account), one.jobs) for one in plan.unplaced)])
         self._gauges["closed_nodes"].set(plan.closed_nodes)
         self._gauges["stuck_pilots"].set(plan.stuck)
 
