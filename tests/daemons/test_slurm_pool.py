@@ -248,7 +248,7 @@ def as_compared(job: SlurmJob) -> SlurmJob:
     """
     job = replace(job, name="", comment="")
     if "PENDING" in job.states:
-        return replace(job, start=None, end=None, task=None, node_count=0, cores=0, memory=None)
+        return replace(job, start=None, end=None, planned="", task=None, node_count=0, cores=0, memory=None)
     return replace(job, whole_nodes=False)
 
 
