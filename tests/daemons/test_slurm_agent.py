@@ -421,7 +421,8 @@ def test_a_hostile_job_costs_nobody_else_anything(site: SlurmSite) -> None:
     lines = [
         line for line in site.agent_log("node2").splitlines() if f"job {attacker}:" in line or f"job {plain}:" in line
     ]
-    assert 1 <= len(lines) <= 4 and all(line.isprintable() and len(line) <= 200 for line in lines)
+    # A line where what is wrong with a job changes: its name, its report, $JOBSTATUS, the space for .site.ad.
+    assert 1 <= len(lines) <= 8 and all(line.isprintable() and len(line) <= 200 for line in lines)
 
 
 FILL = r"""
