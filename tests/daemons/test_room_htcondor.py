@@ -38,7 +38,8 @@ retirement = {RETIREMENT}s
 """
 NODES = {
     "node2": "MEMORY = 2048\n",
-    "node3": "MACHINE_RESOURCE_GPUs = GPU-a, GPU-b\nMACHINE_RESOURCE_Licence = 3\nHasFast = True\n"
+    "node3": "MACHINE_RESOURCE_INVENTORY_GPUs = $(LIBEXEC)/condor_gpu_discovery -properties -nested -simulate:2,2\n"
+    "MACHINE_RESOURCE_Licence = 3\nHasFast = True\n"
     "STARTD_ATTRS = $(STARTD_ATTRS) HasFast\n",
     "node4": 'START = TARGET.Owner =!= "bob"\n',
     "node5": "NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=4, mem=50%, swap=50%, disk=50%\n"
@@ -149,33 +150,40 @@ def test_each_kind_knows_the_nodes_that_could_run_it(pool: CondorPool) -> None:
     """By memory, GPUs, START and requirements, as if the nodes were empty; what no node can run is no demand."""
     wait(pool, "request_memory = 4000", count=3)
     wait(pool, "request_memory = 64", "request_gpus = 1", cores=1)
+    wait(pool, "request_memory = 64", "request_gpus = 2", "require_gpus = Capability >= 7.0", cores=1)
+    wait(pool, "request_memory = 64", "request_gpus = 2", "require_gpus = Capability >= 8.0", cores=1)
     wait(pool, "requirements = HasFast", "request_licence = 2", cores=2, count=2)
     wait(pool, "requirements = HasNone =?= True")
     wait(pool, "accounting_group = group_x", cores=6)
     wait(pool, "request_memory = 64", 'requirements = Machine != "node1.pool.test"', cores=8, user="alice")
-    seen = told(pool, 6)
-    small, gpu, fast, none, group, alices = sorted(
+    seen = told(pool, 8)
+    small, gpu, usual, newest, fast, none, group, alices = sorted(
         nodes_of(seen), key=lambda kind: int(kind["example"].split("#")[1][:-2])
     )
     assert (small["account"], small["jobs"], small["needs"]["memory"]) == ("bob@pool.test", 3, 4096)
     assert small["nodes"] == ["node1", "node3", "node5"]
     assert (gpu["needs"]["gpus"], gpu["nodes"]) == (1, ["node3"])
+    assert (usual["nodes"], newest["nodes"]) == (["node3"], [])
     assert (fast["jobs"], fast["needs"]["others"], fast["nodes"]) == (2, {"licence": 2}, ["node3"])
     assert fast["asks"] == "HasFast"
     assert (none["nodes"], none["asks"]) == ([], "HasNone is true")
     assert (group["account"], group["nodes"]) == ("group_x.bob@pool.test", ["node1", "node2", "node3"])
     assert (alices["account"], alices["nodes"]) == ("alice@pool.test", ["node2", "node3", "node4"])
     wanted = {account["name"]: account["cores_wanted"] for account in seen["accounts"]}
-    assert wanted == {"bob@pool.test": 3 * 4 + 1 + 2 * 2, "group_x.bob@pool.test": 6, "alice@pool.test": 8}
+    assert wanted == {"bob@pool.test": 3 * 4 + 1 + 1 + 2 * 2, "group_x.bob@pool.test": 6, "alice@pool.test": 8}
     assert seen["notices"] == []
 
 
-def test_jobs_that_are_held_or_start_later_are_no_demand(pool: CondorPool) -> None:
+def test_jobs_that_their_schedd_would_not_run_now_are_no_demand(pool: CondorPool) -> None:
+    """Held ones, those with a start time ahead, those that a job router has taken, those that cool down."""
     wait(pool, "hold = True")
+    wait(pool, '+Managed = "External"')
+    wait(pool, "+JobCoolDownExpiration = time() + 3600")
+    wait(pool, "+JobCoolDownExpiration = time() - 5", "request_memory = 29000")
     wait(pool, "deferral_time = (CurrentTime + 86400)")
     wait(pool, "request_memory = 30000 + 128 * ProcId", count=2)
-    seen = told(pool, 2)
-    assert [kind["nodes"] for kind in nodes_of(seen)] == [[], []]
+    seen = told(pool, 3)
+    assert [kind["nodes"] for kind in nodes_of(seen)] == [[], [], []]
     assert {account["name"]: account["cores_wanted"] for account in seen["accounts"]} == {
         "alice@pool.test": 0,
         "bob@pool.test": 0,

@@ -24,11 +24,13 @@ from drainwise.htcondor.demand.place_ads import (
     AMOUNTS,
     PECULIAR,
     PLACES,
+    WITH_GPUS,
     PlaceAd,
     as_if_empty,
     as_without_kept_room,
     place_attributes,
     read_places,
+    set_own_gpus,
     unresolved,
 )
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
@@ -58,8 +60,13 @@ def ask_demand(seconds: float) -> Told:
     collector = htcondor2.Collector()
     names, by_nodes = _asked_by_nodes(collector)
     waiting = _jobs(collector, names, by_nodes, seconds)
-    by_jobs = (references(ad, "Requirements") for ad in waiting.ads if ad is not None)
-    places, asked = _places(collector, names, _some(by_nodes.union(*by_jobs) - FREE_NOW))
+    by_jobs = frozenset().union(*(references(ad, "Requirements") for ad in waiting.ads if ad is not None))
+    places, asked = _places(collector, names, _some(by_nodes.union(by_jobs) - FREE_NOW))
+    if not FREE_NOW.isdisjoint(by_jobs):
+        properties = frozenset().union(*(references(ad, "RequireGPUs") for ad in waiting.ads if ad is not None))
+        with_gpus = queried(collector, COLLECTOR, htcondor2.AdType.Startd, WITH_GPUS, ())
+        set_own_gpus(places, with_gpus, properties)
+        asked |= FREE_NOW
     classes = _classes(places, waiting, names, asked)
     examples = {name: _example(places[place], names, classes.ignored) for name, place in classes.examples.items()}
     totals = {name: places[place].total for name, place in classes.examples.items()}
@@ -199,7 +206,8 @@ def _described(
     if ad is None:
         return replace(one, ad="", asks=_NOT_READ, key=one.ad)
     asks = unusual(flattened(ad, "Requirements"), [name.lower() for name in names])
-    if limits := flattened(ad, "ConcurrencyLimits"):  # what keeps such jobs from starting keeps no others
-        asks = f"{asks} && concurrency_limits = {limits}" if asks else f"concurrency_limits = {limits}"
+    for name, said in (("RequireGPUs", "require_gpus"), (_TAKEN, "concurrency_limits")):
+        if more := flattened(ad, name):  # what keeps such jobs from starting keeps no others
+            asks = f"{asks} && {said} = {more}" if asks else f"{said} = {more}"
     key = asks + "".join(f"\n{name}={ad.lookup(name)}" for name in sorted(by_nodes) if name in ad)
     return replace(one, ad="", classes=classes, asks=asks, key=key)

@@ -17,7 +17,13 @@ from drainwise.htcondor.demand.told import IdleJobs
 UNIVERSES = (5, 10, 13)
 """Vanilla (container and docker, too), java, vm: what starts in a slot by itself."""
 
-IDLE = f"JobStatus == 1 && ({' || '.join(f'JobUniverse == {number}' for number in UNIVERSES)})"
+IDLE = (
+    f"JobStatus == 1 && ({' || '.join(f'JobUniverse == {number}' for number in UNIVERSES)})"
+    ' && Managed =!= "External" && (JobCoolDownExpiration > time()) =!= true'
+)
+"""The jobs that a schedd would run now: not those that a job router has taken, whose routed copies count, and not those
+that cool down."""
+
 JOB_ATTRIBUTES = (
     "JobStatus",
     "JobUniverse",
@@ -28,6 +34,7 @@ JOB_ATTRIBUTES = (
     "ConcurrencyLimits",
     "DeferralTime",
     "Requirements",
+    "RequireGPUs",
     "RequestCpus",
     "RequestMemory",
     "RequestDisk",

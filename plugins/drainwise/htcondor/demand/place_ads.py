@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,9 @@ Of two slots over the same cores the first one stands for both.
 
 PECULIAR = f'Start =!= true || {MACHINE_RESOURCES} =!= "Cpus Memory Disk Swap"'
 """Of these, the ones that do not take every job, or have what not every node has."""
+
+WITH_GPUS = f"{PLACES} && isString(DetectedGPUs)"
+"""Of these, the ones that name their GPUs."""
 
 AMOUNTS = ("Cpus", "Memory", "Disk")
 _TOTAL = "TotalSlot"
@@ -49,7 +52,7 @@ class PlaceAd:
     """A place: its ClassAd, all values by name in lower case, its amounts."""
 
     ad: Any
-    row: Mapping[str, object]
+    row: dict[str, object]
     name: str
     machine: str
     free: Amounts
@@ -117,6 +120,32 @@ def as_if_empty(place: PlaceAd, names: Sequence[str]) -> Any:
         if type(value) in {int, float}:
             place.ad[amount] = value
     return place.ad
+
+
+def set_own_gpus(places: Iterable[PlaceAd], ads: Iterable[Any], properties: Collection[str]) -> None:
+    """Set AvailableGPUs of each place to all its GPUs, in use or not.
+
+    A slot lists there what is free of them; DetectedGPUs and `GPUs_<id>` have them all (seen on 23.9.6 and 25.14.1).
+    ads: the whole ads of the places with GPUs. properties: those that jobs ask about, in lower case; a GPU is listed
+    with these alone, so that two nodes with equal ones are of one class.
+    """
+    lists: dict[str, tuple[Any, str]] = {}
+    for ad in ads:
+        gpus = []
+        try:
+            for one in str(ad["DetectedGPUs"]).split(","):
+                gpu = classad2.ClassAd()
+                for name, value in ad.get(f"GPUs_{one.strip().replace('-', '_')}", {}).items():
+                    if name.lower() in properties:
+                        gpu[name] = value
+                gpus.append(gpu)
+            listed = f"{{{', '.join(sorted(' '.join(str(gpu).split()) for gpu in gpus))}}}"
+            lists[str(ad["Name"])] = _expression(listed), f"{EXPRESSION}{listed})/"
+        except (classad2.ClassAdException, AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            continue
+    for place in places:
+        if place.name in lists:
+            place.ad["AvailableGPUs"], place.row["availablegpus"] = lists[place.name]
 
 
 def unresolved(places: Iterable[PlaceAd], asked: Collection[str]) -> frozenset[str]:
