@@ -71,7 +71,7 @@ def submit(pool: CondorPool, group: str, user: str, arguments: str, executable: 
 def test_two_liars_with_huge_claims_do_not_keep_their_slots(pool: CondorPool) -> None:
     """The honest pilot has by far the least to lose; the liars' priority is worse, so one of theirs goes.
 
-    None can end within max_grace, which is all that the one that is chosen gets.
+    None of them says that it ends within max_grace, so kill waste is compared and the one that is chosen is killed.
     """
     pilots = {
         user: submit(pool, "group_pilots", user, said, "/usr/share/drainwise/claims") for user, said in CLAIMS.items()
