@@ -30,4 +30,5 @@ def test_the_agents_unit_brings_the_mount(release: str) -> None:
         site.run(["rm", "-r", "/run/drainwise"])
         site.systemctl("start", AGENT)
         [shown] = [line for line in site.run(["cat", "/proc/mounts"]).stdout.splitlines() if " /run/drainwise " in line]
-        assert shown.startswith("drainwise /run/drainwise tmpfs ") and "noexec" in shown
+        assert shown.startswith("drainwise /run/drainwise tmpfs ")
+        assert {"nosuid", "nodev", "noexec", "size=262144k"} <= set(shown.split()[3].split(","))

@@ -486,8 +486,11 @@ def test_a_run_without_directories_is_published_and_not_ordered(site: SlurmSite)
     numbers = [site.cluster.submit("sleep 600", "alice", options) for _ in range(2)]
     for number in numbers:
         site.running(number)
-    remove = f"cd /run/drainwise/node3 && umount {numbers[0]}/.jobstatus; rm -r ./{numbers[0]}"
-    site.cluster.run(["sh", "-c", remove], node="node3", check=False)
+    both = f"cd /run/drainwise/node3 && mountpoint -q {numbers[1]}/.jobstatus && umount {numbers[0]}/.jobstatus"
+    site.cluster.wait_for(  # a job is running while its prolog still makes them
+        lambda: site.cluster.run(["sh", "-c", both], node="node3", check=False).returncode == 0, SECONDS, "directories"
+    )
+    site.cluster.run(["rm", "-r", f"/run/drainwise/node3/{numbers[0]}"], node="node3")
     site.start_agent("node3")
     site.cluster.wait_for(lambda: '"directories":false' in site.comment(numbers[0]), ROUND, "the node's word")
     tools = site.cluster.outside_env()["PATH"].split(os.pathsep)[0]

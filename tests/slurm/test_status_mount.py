@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from drainwise.pool.finding import DANGEROUS, MISSING, OK
-from drainwise.siteconfig import SiteConfig
 from drainwise.slurm.node.job_tree import open_node
 from drainwise.slurm.node.lease import SlurmLease
 from drainwise.slurm.node.prolog import make_tree
 from drainwise.slurm.node.status_mount import BYTES, FILES, can_be_seen, foreign_mounts, mount, own_mounts, unmount
 from drainwise.slurm.setup.check_node import Space, judge_space, space_of
-from drainwise.slurm.setup.render import render
 from made_up_node import public_directory
 
 from .agent_host import ALICE, NODE, AgentHost, as_user
@@ -148,24 +144,3 @@ def test_a_directory_that_others_may_write_to_is_dangerous(tmp_path: Path) -> No
     found = judge_space(space_of(str(tmp_path)), "n1")
     assert [one.severity for one in found] == [DANGEROUS, MISSING]
     assert "others may write there" in found[0].why
-
-
-def test_the_unit_mounts_the_runtime_directory_unless_jobs_have_trees_there() -> None:
-    """As systemd runs it, in a mount namespace: of 256 MiB, once; an upgrade hides no running job's tree."""
-    with public_directory() as base:
-        runtime = f"{base}/run"
-        site = replace(SiteConfig(), slurm=replace(SiteConfig().slurm, runtime_dir=runtime))
-        (unit,) = (file.text for file in render(site, "node") if file.path.endswith(".service"))
-        script = unit.partition("ExecStartPre=-+/bin/sh -c '")[2].partition("'\n")[0].replace("\\\n", "")
-        show = f"findmnt -n -o SIZE,OPTIONS {runtime} || echo none"
-
-        def ran(before: str) -> list[str]:
-            again = script.replace("$$", "$")
-            argv = ["unshare", "--mount", "sh", "-c", f'{before}\nsh -c "$0"; sh -c "$0"; {show}', again]
-            return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
-
-        (line,) = ran("true")
-        assert line.split()[0] == "256M" and {"nosuid", "nodev", "noexec"} <= set(line.split()[1].split(","))
-        assert ran(f"mkdir -p {runtime}/node1; touch {runtime}/agent.wake")[0].split()[0] == "256M"
-        with_jobs = ran(f"mkdir -p {runtime}/node1/17")
-        assert with_jobs[0].endswith("has jobs, so it is mounted at the next boot") and with_jobs[-1] == "none"
