@@ -1,0 +1,267 @@
+"""Fill places with waiting jobs at the least price a job, then let go on whatever no job needs.
+
+Bounds that cost one look at all places say where room for a job may be cheap; only there sets of rows are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from drainwise.reclaim.choose.problem import Problem, Real, Whole
+from drainwise.reclaim.choose.sets import PlaceSets, sets_on
+from drainwise.reclaim.choose.state import State
+
+NEAR, MORE = 3, 24
+"""Places that are looked at: so many for each part of a job, and so many more."""
+ONE_BY_ONE = 8
+"""So few jobs are served one after the other."""
+SLACK = 1.5
+"""A price above so many times the next bound brings in the next places."""
+
+
+class Bounds:
+    """The lowest price of a unit of each amount on each place (unit, P × R), and all that could come back (back)."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.unit = np.full(state.room.shape, np.inf)
+        self.back = np.zeros(state.room.shape)
+        self.renew(np.arange(len(state.room)))
+
+    def renew(self, places: Whole) -> None:
+        """Look at places anew."""
+        table = self._state.problem.rows
+        pieces, whose = self._state.problem.pieces(places)
+        open_ = self._state.open(table.row[pieces])
+        pieces, whose = pieces[open_], whose[open_]
+        self.unit[places] = np.inf
+        self.back[places] = 0
+        if not len(pieces):
+            return
+        begin = np.flatnonzero(np.diff(whose, prepend=-1))
+        gives = table.gives[pieces]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(gives > 0, self._state.price[table.row[pieces], None] / gives, np.inf)
+        there = places[whose[begin]]
+        self.unit[there] = np.minimum.reduceat(each, begin, axis=0)
+        self.back[there] = np.add.reduceat(gives, begin, axis=0)
+
+    def of(self, kind: int, places: Whole) -> Real:
+        """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
+        state, needs = self._state, self._state.problem.needs
+        lack = state.problem.needed(kind, places) - state.room[places]
+        with np.errstate(invalid="ignore"):
+            price = np.where(lack > 0, lack * self.unit[places], 0.0).max(axis=1)
+        able = needs.may[kind, places] & ~state.closed[places] & (lack <= self.back[places]).all(axis=1)
+        if needs.whole[kind]:
+            able &= state.jobs[places].sum(axis=1) == 0
+        else:
+            able &= state.problem.places.shared[places] | (state.jobs[places].sum(axis=1) == 0)
+        able &= state.jobs[places, kind] < needs.most[kind]
+        return np.where(able, price, np.inf)
+
+
+def fill(state: State, kinds: Iterable[int]) -> None:
+    """Serve kind after kind, as many whole jobs as its account is owed, each at the least price that is found."""
+    bounds, tight = Bounds(state), _is_tight(state)
+    for kind in kinds:
+        if state.wanted(kind):
+            _Kind(state, bounds, kind, tight).serve()
+
+
+def _is_tight(state: State) -> bool:
+    """Return whether a limit could refuse something."""
+    rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
+    return bool((state.spent(rows) > state.rest).any())
+
+
+class _Kind:
+    """Serving jobs of one kind: of each place its bound, and its cheapest offer once it is looked at."""
+
+    def __init__(self, state: State, bounds: Bounds, kind: int, tight: bool) -> None:
+        self.state, self.bounds, self.kind, self.tight = state, bounds, kind, tight
+        self.several = int(state.problem.needs.several[kind])
+        self.barred: list[Whole] = []
+        if tight:
+            self._bar_too_large()
+        self.bound = bounds.of(kind, np.arange(len(state.room)))
+        self.known = np.zeros(len(self.bound), dtype=bool)
+        self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
+        self.source = np.zeros((len(self.bound), 3), dtype=np.int64)
+        self.looked: list[PlaceSets] = []
+        self.least = 1
+
+    def serve(self) -> None:
+        """Serve what is wanted. It ends: each round serves a job, bars a row, or looks at a place more."""
+        more = MORE
+        while left := self.state.wanted(self.kind):
+            places = int(np.isfinite(self.bound).sum())
+            if not places:
+                break
+            self.least = max(1, -(-left // (4 * places))) if left >= 8 * places and self.least else 1
+            self._forget(np.flatnonzero(self.known & (self.number > left)))
+            self._look(min(places, NEAR * left * self.several + more), left)
+            unknown = self.bound[~self.known]
+            beyond = float(unknown.min()) if len(unknown) else np.inf
+            good = np.flatnonzero(np.isfinite(self.each))
+            good = good[np.argsort(self.each[good], kind="stable")]
+            cheap = good[self.each[good] <= SLACK * beyond] if np.isfinite(beyond) else good
+            if len(cheap) < self.several:
+                if np.isfinite(beyond):
+                    more = 2 * more + NEAR * left * self.several
+                elif self.least > 1:
+                    self.least = 0
+                    self._forget(np.flatnonzero(self.known))
+                else:
+                    break
+                continue
+            self._take(cheap, left)
+        if self.barred:
+            rows = np.concatenate(self.barred)
+            self.state.barred[rows] = False
+            self.bounds.renew(np.unique(self._places_of(rows)))
+
+    def _look(self, count: int, left: int) -> None:
+        """Look at the places with the lowest bounds that are not known yet."""
+        near = np.argpartition(self.bound, count - 1)[:count] if count < len(self.bound) else np.arange(count)
+        near = np.sort(near[~self.known[near] & np.isfinite(self.bound[near])])
+        if not len(near):
+            return
+        self.known[near] = True
+        state, needs = self.state, self.state.problem.needs
+        need = state.problem.needed(self.kind, near)
+        most = np.minimum(left, needs.most[self.kind] - state.jobs[near, self.kind])
+        alone = needs.whole[self.kind] or self.several > 1
+        most = np.where(state.problem.places.shared[near] & (not alone), most, np.minimum(most, 1))
+        for sets in sets_on(state, near, np.maximum(need - state.room[near], 0)):
+            some, asked = sets.at, need[sets.at]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = (state.room[near[some]][:, None, :] + sets.gives) / asked[:, None, :]
+                fit = np.where(asked[:, None, :] > 0, room, np.inf).min(axis=2)
+                jobs = np.minimum(np.floor(fit), most[some][:, None])
+                price = np.where(jobs >= min(max(1, self.least), left), sets.price / jobs, np.inf)
+            best = price.argmin(axis=1)
+            row, place = np.arange(len(best)), near[some]
+            self.each[place] = price[row, best]
+            self.number[place] = np.where(np.isfinite(self.each[place]), jobs[row, best], 0)
+            self.source[place] = np.column_stack((np.full(len(best), len(self.looked)), row, best))
+            self.looked.append(sets)
+
+    def _rows(self, place: int) -> Whole:
+        looked, row, chosen = self.source[place].tolist()
+        return self.looked[looked].rows_of(row, chosen)
+
+    def _take(self, cheap: Whole, left: int) -> None:
+        """Take offers, cheapest first, until half of what is left is served; one where few are left."""
+        several = self.several
+        jobs = np.cumsum(self.number[cheap]) // several
+        half = 1 if left <= ONE_BY_ONE or len(cheap) // several <= ONE_BY_ONE else left // 2
+        last = int(np.searchsorted(jobs, half)) + 1
+        taken = cheap[: last // several * several if last < len(cheap) else len(cheap) // several * several]
+        taken = taken[np.cumsum(self.number[taken]) <= left * several]
+        taken = taken[: len(taken) // several * several]
+        rows = [self._rows(place) for place in taken.tolist()]
+        if not self.tight or (self.state.spent(np.concatenate(rows)) <= self.state.rest).all():
+            self._apply(taken, np.concatenate(rows))
+            return
+        for begin in range(0, len(taken), several):
+            some = taken[begin : begin + several]
+            going = np.concatenate(rows[begin : begin + several])
+            over = np.flatnonzero(self.state.spent(going) > self.state.rest)
+            if len(over):
+                self._refuse(going, int(over[0]))
+                return
+            self._apply(some, going)
+
+    def _apply(self, places: Whole, rows: Whole) -> None:
+        state = self.state
+        touched = np.union1d(places, self._places_of(rows)) if state.problem.wide[rows].any() else places
+        state.go(np.unique(rows))
+        state.serve(self.kind, places, self.number[places])
+        self._renew(touched)
+
+    def _renew(self, places: Whole) -> None:
+        self.bounds.renew(places)
+        self.bound[places] = self.bounds.of(self.kind, places)
+        self._forget(places)
+
+    def _forget(self, places: Whole) -> None:
+        self.known[places] = False
+        self.each[places] = np.inf
+
+    def _places_of(self, rows: Whole) -> Whole:
+        problem = self.state.problem
+        begin, count = problem.pieces_of[rows], np.diff(problem.pieces_of)[rows]
+        return problem.rows.place[np.repeat(begin - np.cumsum(count) + count, count) + np.arange(int(count.sum()))]
+
+    def _bar(self, rows: Whole) -> None:
+        self.state.barred[rows] = True
+        self.barred.append(rows)
+
+    def _bar_too_large(self) -> None:
+        """Bar rows that a limit does not let go any more."""
+        state = self.state
+        rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
+        rows = rows[exceeding(state, rows)]
+        if len(rows):
+            self._bar(rows)
+            self.bounds.renew(np.unique(self._places_of(rows)))
+
+    def _refuse(self, rows: Whole, limit: int) -> None:
+        """Bar, of rows that a limit refuses together, those that it refuses alone, else the dearest one it counts."""
+        state, limits = self.state, self.state.problem.limits
+        counted = rows[(limits.binds[state.problem.rows.user[rows]] == limit).any(axis=1)]
+        amount = state.problem.rows.spends[counted, limits.counts[limit]]
+        counted, amount = counted[amount > 0], amount[amount > 0]
+        alone = counted[amount > state.rest[limit]]
+        self._bar(alone if len(alone) else counted[[int(state.price[counted].argmax())]])
+        self._renew(np.unique(self._places_of(self.barred[-1])))
+
+
+def exceeding(state: State, rows: Whole) -> Whole:
+    """Return which of these rows a limit that binds its user does not let go alone, as a mask."""
+    limits = state.problem.limits
+    found = np.zeros(len(rows), dtype=bool)
+    binds = limits.binds[state.problem.rows.user[rows]]
+    for column in range(binds.shape[1]):
+        limit = binds[:, column]
+        amount = state.problem.rows.spends[rows, limits.counts[limit]]
+        found |= (limit >= 0) & (amount > state.rest[limit])
+    return found
+
+
+def reprieve(state: State) -> None:
+    """Let go on what no job needs, dearest first; a round looks at the next of each place."""
+    problem = state.problem
+    gone = np.flatnonzero(state.gone & ~problem.wide)
+    place = problem.rows.place[problem.pieces_of[gone]]
+    gone = gone[np.lexsort((gone, -state.price[gone], place))]
+    place = problem.rows.place[problem.pieces_of[gone]]
+    turn = np.arange(len(gone)) - np.searchsorted(place, place)
+    for number in range(int(turn.max()) + 1 if len(turn) else 0):
+        some = np.flatnonzero(turn == number)
+        _let_go_on(state, gone[some])
+    wide = np.flatnonzero(state.gone & problem.wide)
+    for row in wide[np.argsort(-state.price[wide], kind="stable")].tolist():
+        _let_go_on(state, np.array([row]))
+
+
+def _let_go_on(state: State, rows: Whole) -> None:
+    """Let each of these rows, on different places or one alone, go on where its room is not needed."""
+    problem = state.problem
+    begin, end = problem.pieces_of[rows], problem.pieces_of[rows + 1]
+    pieces = np.concatenate([np.arange(a, b) for a, b in zip(begin.tolist(), end.tolist())]) if len(rows) else begin
+    enough = (state.room[problem.rows.place[pieces]] >= problem.rows.gives[pieces]).all(axis=1)
+    spare = np.minimum.reduceat(enough, np.cumsum(end - begin) - (end - begin)) if len(rows) else enough
+    state.go(rows[spare], back=True)
+
+
+def orders_of_kinds(problem: Problem) -> list[list[int]]:
+    """Return three orders in which kinds are served: their own, the largest first, those with the fewest places first."""
+    needs = problem.needs
+    own = np.arange(len(needs.jobs))
+    large = np.lexsort((own, -needs.cores))
+    rare = np.lexsort((own, needs.may.sum(axis=1)))
+    return [list(order) for order in dict.fromkeys((tuple(one.tolist()) for one in (own, large, rare)))]
