@@ -51,6 +51,17 @@ class PlaceSets:
             chosen -= count
         return rows[self.orders[0][number][:FIRST][_subsets((1,) * FIRST)[chosen]]]
 
+    def members(self) -> Mask:
+        """Return S × M, the rows of each set of the first place."""
+        if self.which is not None:
+            return self.which
+        count = self.rows.shape[1]
+        eye, few = np.eye(count, dtype=bool), np.zeros((1 << FIRST, count), dtype=bool)
+        few[:, self.orders[0][0][:FIRST]] = _subsets((1,) * FIRST)
+        begin = np.tril(np.ones((count, count), dtype=bool))
+        ordered = [begin[:, np.argsort(order[0])] for order in self.orders]
+        return np.vstack((np.zeros((1, count), dtype=bool), eye, *ordered, few))
+
 
 def sets_on(state: State, places: Whole, lack: Real) -> Iterator[PlaceSets]:
     """Yield the sets of open rows on these places, alike ones together, the empty set first.

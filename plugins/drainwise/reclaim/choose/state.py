@@ -14,7 +14,7 @@ class State:
     """Which rows have `gone`, which `jobs` (P × K, parts of jobs on each place) are served, and what is left.
 
     price: n, of each row in this choice, infinite where it may not go. barred: n, rows left out for now. room: P × R.
-    served: K, whole jobs. owed: A, cores left. rest: L, of each limit.
+    parts, served: K, of jobs and whole ones. owed: A, cores left. rest: L, of each limit.
     """
 
     def __init__(self, problem: Problem, price: Real) -> None:
@@ -25,9 +25,10 @@ class State:
         self.taken = np.zeros(int(rows.pilot.max()) + 1 if len(rows) else 0, dtype=bool)
         self.jobs = np.zeros((len(problem.places.free), len(needs.jobs)), dtype=np.int64)
         self.room = problem.places.free.copy()
-        self.served = np.zeros(len(needs.jobs), dtype=np.int64)
+        self.parts = np.zeros(len(needs.jobs), dtype=np.int64)
+        self.served = self.parts.copy()
         self.owed = needs.owed.copy()
-        self.rest = problem.limits.most.copy()
+        self.rest = np.maximum(problem.limits.most, 0.0)
         self.closed = np.zeros(len(self.room), dtype=bool)
         """Places that one job has for itself."""
 
@@ -74,15 +75,15 @@ class State:
         self.rest -= sign * self.spent(rows)
 
     def serve(self, kind: int, places: Whole, parts: Whole) -> None:
-        """Serve parts of jobs on places that have the room; together whole jobs. Negative ones are given up."""
-        problem = self.problem
+        """Serve parts of jobs on places, or give up negative ones; as many whole jobs are served as parts make up."""
+        problem, account = self.problem, self.problem.needs.account[kind]
         self.jobs[places, kind] += parts
+        self.parts[kind] += parts.sum()
         self.room[places] -= parts[:, None] * problem.needed(kind, places)
-        jobs = int(parts.sum()) // int(problem.needs.several[kind])
-        self.served[kind] += jobs
-        self.owed[problem.needs.account[kind]] -= jobs * problem.needs.cores[kind]
-        alone = ~problem.places.shared[places] | problem.needs.whole[kind]
-        self.closed[places] = (self.jobs[places].sum(axis=1) > 0) & alone
+        before, self.served[kind] = self.served[kind], self.parts[kind] // problem.needs.several[kind]
+        self.owed[account] -= (self.served[kind] - before) * problem.needs.cores[kind]
+        alone = ~problem.places.shared[places] | (self.jobs[np.ix_(places, problem.needs.whole)].sum(axis=1) > 0)
+        self.closed[places] = alone & (self.jobs[places].sum(axis=1) > 0)
 
     def cost(self) -> float:
         """Return the price of all that goes."""

@@ -1,0 +1,109 @@
+"""Choose the rows that go: small pools as a whole, large ones by filling them and then bettering small groups of places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from drainwise.reclaim.choose.fill import Bounds, fill, orders_of_kinds, reprieve
+from drainwise.reclaim.choose.problem import Problem, Real, Whole
+from drainwise.reclaim.choose.resolve import resolve
+from drainwise.reclaim.choose.state import State
+
+LOOKS = 1_000
+"""Groups of places that are solved anew to better one choice."""
+SMALL_MIXES, SMALL_PLACES = 4_000, 64
+"""So many mixes of jobs, so many places are solved as a whole."""
+GROUP_LABELS = 200_000
+PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
+MOST_ROWS = 16
+"""Places with more rows are in no group."""
+
+
+def choose(problem: Problem, price: Real, looks: int = LOOKS, start: State | None = None, join: bool = True) -> State:
+    """Return the choice that serves most jobs in the needs' order, at the least price that is found.
+
+    price: n, ≥ 0, infinite for rows that may not go. start: a choice that it must be no worse than. join: whether a small
+    pool is solved as a whole.
+    """
+    if join and _is_small(problem):
+        state = State(problem, price) if start is None else start.copy()
+        kinds = np.flatnonzero(problem.needs.jobs > 0)
+        resolve(state, np.arange(len(state.room)), kinds)
+        if state.served.any():
+            reprieve(state)
+            return state
+    best = start
+    for order in orders_of_kinds(problem):
+        state = State(problem, price)
+        fill(state, order)
+        reprieve(state)
+        if best is None or state.better(best):
+            best = state
+    if best is None:
+        return State(problem, price)
+    improve(best, looks)
+    reprieve(best)
+    return best
+
+
+def _is_small(problem: Problem) -> bool:
+    mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
+    return mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES
+
+
+def improve(state: State, looks: int) -> int:
+    """Solve groups of places anew, those where most is lost first; return how many groups were looked at."""
+    used = 0
+    changed = np.zeros(len(state.room), dtype=np.int64)
+    seen: dict[tuple[int, ...], int] = {}
+    for number in range(ROUNDS):
+        before = used, int(changed.max(initial=0))
+        for places, kinds in _groups(state):
+            group = tuple(sorted(set(places)))
+            last = int(changed[list(group)].max())
+            if seen.get(group, -1) >= last:
+                continue
+            if used >= looks:
+                return used
+            used += 1
+            seen[group] = used
+            if resolve(state, group, kinds, GROUP_LABELS):
+                changed[list(group)] = used + 1
+        if int(changed.max(initial=0)) == before[1] or number == ROUNDS:
+            break
+    return used
+
+
+def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
+    """Yield groups of places with kinds to serve there: each active place alone, with partners, with dear ones, and both."""
+    problem = state.problem
+    many = np.diff(problem.piece_from) > MOST_ROWS
+    worth = np.zeros(len(state.room))
+    gone = np.flatnonzero(state.gone & ~problem.wide)
+    np.add.at(worth, problem.rows.place[problem.pieces_of[gone]], state.price[gone])
+    active = np.flatnonzero((state.jobs.any(axis=1) | (worth > 0)) & ~many)
+    active = active[np.argsort(-worth[active], kind="stable")]
+    unserved = np.array([kind for kind in range(len(state.served)) if state.wanted(kind)], dtype=np.int64)
+    bounds, every = Bounds(state), np.arange(len(state.room))
+    near: dict[int, Whole] = {}
+    for kind in range(len(state.served)):
+        price = np.where(many, np.inf, bounds.of(kind, every))
+        few = np.argsort(price, kind="stable")[: 2 * PARTNERS]
+        near[kind] = few[np.isfinite(price[few])]
+    for place in active.tolist():
+        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
+        yield (place,), kinds
+    for place in active.tolist():
+        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
+        own = np.flatnonzero(state.jobs[place])
+        partners = list(dict.fromkeys(one for kind in (*own, *kinds) for one in near[kind].tolist() if one != place))
+        dear = [one for one in active[: DEAR + 1].tolist() if one != place][:DEAR]
+        for other in partners[:PARTNERS]:
+            yield (place, other), kinds
+        for other in dear:
+            yield (place, other), kinds
+        for other in dear if partners else ():
+            if other != partners[0]:
+                yield (place, partners[0], other), kinds

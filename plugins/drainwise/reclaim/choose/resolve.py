@@ -1,0 +1,264 @@
+"""Solve a group of places anew: clear them, list what each could serve and at what price, and join these menus.
+
+A label is what some of the places serve together, its price, and what it takes of each limit that could refuse; of labels
+that serve the same only those that no other beats are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drainwise.reclaim.choose.problem import Real, Whole
+from drainwise.reclaim.choose.sets import PlaceSets, sets_on
+from drainwise.reclaim.choose.state import ROUNDING, State
+
+MOST_MIXES = 400
+"""Mixes of jobs that are looked at on a place."""
+MOST_LABELS = 5_000_000
+"""Labels times entries of a menu that are looked at at once; groups that need more stay as they are."""
+_BEATEN = 6
+"""Labels of the same jobs that are compared with each."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Menu:
+    """What one place could serve: jobs (I × kinds), price (I), uses of limits (I × D), the set of rows of each entry."""
+
+    jobs: Whole
+    price: Real
+    uses: Real
+    chosen: Whole
+    sets: PlaceSets | None
+
+
+class _Group:
+    """A group of places as it would be without what goes there now, and the kinds of jobs that are looked at.
+
+    most: parts of each kind that the group could serve. rest: of each limit. limits: those that the group could break.
+    """
+
+    def __init__(self, state: State, places: Whole, kinds: Whole) -> None:
+        self.state, self.places, self.kinds = state, places, kinds
+        problem, needs = state.problem, state.problem.needs
+        pieces, whose = problem.pieces(places)
+        rows = problem.rows.row[pieces]
+        self.wide = rows[problem.wide[rows]]
+        self.gone = rows[state.gone[rows] & ~problem.wide[rows]]
+        self.room = problem.places.free[places].copy()
+        held = state.gone[rows] & problem.wide[rows]
+        np.add.at(self.room, whose[held], problem.rows.gives[pieces[held]])
+        self.rest = state.rest + state.spent(self.gone)
+        self.limits = np.flatnonzero(state.spent(rows[np.isfinite(state.price[rows])]) > self.rest)
+        here = state.jobs[np.ix_(places, kinds)]
+        self.outside = state.parts[kinds] - here.sum(axis=0)
+        self.several = needs.several[kinds]
+        self.account = needs.account[kinds]
+        self.cores = needs.cores[kinds]
+        self.owed = state.owed.copy()
+        np.add.at(self.owed, self.account, state.served[kinds] * self.cores)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            owed = np.where(self.cores > 0, (self.owed[self.account] + ROUNDING) // self.cores, np.inf)
+        jobs = np.minimum(needs.jobs[kinds], np.maximum(owed, 0)).astype(np.int64)
+        self.most = np.maximum(jobs * self.several - self.outside, 0)
+        others = np.ones(len(state.jobs), dtype=bool)
+        others[places] = False
+        self.spread = np.flatnonzero(self.several > 1)
+        self.highest = np.array([state.jobs[others, kinds[one]].max(initial=0) for one in self.spread], dtype=np.int64)
+
+    def sets(self) -> list[PlaceSets | None]:
+        """Return the sets of rows of each place; rows on several places stay as they are."""
+        state = self.state
+        pilots, kept = state.problem.rows.pilot[self.gone], state.barred[self.wide]
+        state.taken[pilots] = False
+        state.barred[self.wide] = True
+        lack = np.maximum((self.most[:, None] * state.problem.needs.needs[self.kinds]).sum(axis=0) - self.room, 0)
+        found: list[PlaceSets | None] = [None] * len(self.places)
+        for sets in sets_on(state, self.places, lack):
+            for number, at in enumerate(sets.at.tolist()):
+                one = slice(number, number + 1)
+                orders = tuple(order[one] for order in sets.orders)
+                found[at] = PlaceSets(sets.at[one], sets.rows[one], sets.gives[one], sets.price[one], sets.which, orders)
+        state.taken[pilots] = True
+        state.barred[self.wide] = kept
+        return found
+
+    def menu(self, number: int, sets: PlaceSets | None) -> _Menu:
+        """Return what the place at `number` could serve, each mix of jobs with its cheapest sets."""
+        place = self.places[number]
+        gives = self.room[number] + (sets.gives[0] if sets is not None else np.zeros((1, len(self.room[0]))))
+        price = sets.price[0] if sets is not None else np.zeros(1)
+        gives, price, kept = gives[np.isfinite(price)], price[np.isfinite(price)], np.flatnonzero(np.isfinite(price))
+        mixes, takes = self._mixes(int(place), gives.max(axis=0), self.state.jobs[place, self.kinds])
+        fits = np.ones((len(mixes), len(price)), dtype=bool)
+        for resource in range(gives.shape[1]):
+            fits &= takes[:, resource, None] <= gives[None, :, resource]
+        priced = np.where(fits, price[None, :], np.inf)
+        if not len(self.limits):
+            best = priced.argmin(axis=1)
+            value = priced[np.arange(len(mixes)), best]
+            able = np.isfinite(value)
+            return _Menu(mixes[able], value[able], np.zeros((int(able.sum()), 0)), kept[best[able]], sets)
+        uses = self._uses(sets)[kept]
+        levels, level = np.unique(uses, axis=0, return_inverse=True)
+        level = level.reshape(-1)
+        order = np.argsort(level, kind="stable")
+        begin = np.searchsorted(level[order], np.arange(len(levels)))
+        least = np.minimum.reduceat(priced[:, order], begin, axis=1)
+        beats = (levels[:, None, :] <= levels[None, :, :]).all(axis=2)
+        np.fill_diagonal(beats, val=False)
+        alive = np.isfinite(least) & (levels <= self.rest[self.limits] + ROUNDING).all(axis=1)
+        for at in range(len(levels)):
+            if beats[:, at].any():
+                alive[:, at] &= least[:, beats[:, at]].min(axis=1) > least[:, at]
+        mix, at = np.nonzero(alive)
+        chosen = np.array(
+            [
+                order[begin[b] : begin[b + 1] if b + 1 < len(begin) else None][
+                    priced[a, order[begin[b] : begin[b + 1] if b + 1 < len(begin) else None]].argmin()
+                ]
+                for a, b in zip(mix.tolist(), at.tolist())
+            ],
+            dtype=np.int64,
+        )
+        return _Menu(mixes[mix], least[mix, at], levels[at], kept[chosen], sets)
+
+    def _uses(self, sets: PlaceSets | None) -> Real:
+        """Return what each set of the place takes of each limit that the group could break; S × D."""
+        if sets is None:
+            return np.zeros((1, len(self.limits)))
+        problem, rows = self.state.problem, sets.rows[0]
+        binds = problem.limits.binds[problem.rows.user[rows]]
+        bound = (binds[:, :, None] == self.limits).any(axis=1)
+        each = np.where(bound, problem.rows.spends[rows][:, problem.limits.counts[self.limits]], 0)
+        return sets.members().astype(float) @ each
+
+    def _mixes(self, place: int, most: Real, now: Whole) -> tuple[Whole, Real]:
+        """Return mixes of jobs that fit into so much, those with few jobs first, and what each takes."""
+        problem, needs = self.state.problem, self.state.problem.needs
+        mixes, takes = np.zeros((1, len(self.kinds)), dtype=np.int64), np.zeros((1, len(most)))
+        alone = np.zeros(1, dtype=bool)
+        for column, kind in enumerate(self.kinds.tolist()):
+            if not needs.may[kind, place] or not self.most[column]:
+                continue
+            need = problem.needed(kind, np.array([place]))[0]
+            limit = min(int(self.most[column]), int(needs.most[kind]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                fit = np.where(need > 0, np.floor((most + 1e-9) / need), np.inf).min()
+            lonely = bool(needs.whole[kind]) or not problem.places.shared[place]
+            limit = min(limit, 1 if lonely else limit, int(max(fit, 0)))
+            counts = np.arange(limit + 1)
+            busy = mixes.sum(axis=1) > 0
+            grown = np.repeat(mixes, limit + 1, axis=0)
+            grown[:, column] = np.tile(counts, len(mixes))
+            taken = (takes[:, None, :] + counts[:, None] * need).reshape(-1, len(most))
+            able = (taken <= most).all(axis=1)
+            able &= ~((np.repeat(busy, limit + 1) & lonely | np.repeat(alone, limit + 1)) & (grown[:, column] > 0))
+            alone = (np.repeat(alone, limit + 1) | ((grown[:, column] > 0) & lonely))[able]
+            mixes, takes = grown[able], taken[able]
+            if len(mixes) > MOST_MIXES:
+                far = np.abs(mixes - np.minimum(now, self.most)).sum(axis=1) * (mixes.sum(axis=1) > 0)
+                few = np.sort(np.argsort(far, kind="stable")[:MOST_MIXES])
+                mixes, takes, alone = mixes[few], takes[few], alone[few]
+        return mixes, takes
+
+
+def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS) -> bool:
+    """Serve more jobs in the needs' order on these places, or as many at a lower price; return whether it is better.
+
+    kinds: beside those that are served there. labels: how much is looked at; a group that needs more stays as it is.
+    """
+    places = np.unique(np.asarray(places, dtype=np.int64))
+    served = np.flatnonzero(state.jobs[places].any(axis=0))
+    group = _Group(state, places, np.union1d(served, np.asarray(kinds, dtype=np.int64)))
+    radix = np.concatenate((group.most + 1, np.maximum(group.most[group.spread], group.highest) + 1))
+    if not group.most.any() or np.prod(radix.astype(float)) > 2.0**60:
+        return False
+    factors = np.cumprod(np.concatenate(([1], radix[:-1])))
+    menus = [group.menu(number, sets) for number, sets in enumerate(group.sets())]
+    count = len(group.kinds)
+    jobs, highest = np.zeros((1, count), dtype=np.int64), group.highest[None, :]
+    price, uses = np.zeros(1), np.zeros((1, len(group.limits)))
+    steps: list[tuple[Whole, Whole]] = []
+    for menu in menus:
+        if len(price) * len(menu.price) > labels:
+            return False
+        parent, entry = (one.reshape(-1) for one in np.indices((len(price), len(menu.price))))
+        total = jobs[parent] + menu.jobs[entry]
+        able = (total <= group.most).all(axis=1)
+        if len(group.limits):
+            used = uses[parent] + menu.uses[entry]
+            able &= (used <= group.rest[group.limits] + ROUNDING).all(axis=1)
+            used = used[able]
+        parent, entry, total = parent[able], entry[able], total[able]
+        peak = np.maximum(highest[parent], menu.jobs[entry][:, group.spread])
+        cost = price[parent] + menu.price[entry]
+        key = total @ factors[:count] + peak @ factors[count:]
+        kept = _unbeaten(key, cost, used if len(group.limits) else None)
+        steps.append((parent[kept], entry[kept]))
+        jobs, highest, price = total[kept], peak[kept], cost[kept]
+        uses = used[kept] if len(group.limits) else np.zeros((len(kept), 0))
+    best = _best(group, jobs, highest, price)
+    if best is None:
+        return False
+    _apply(group, menus, steps, best)
+    return True
+
+
+def _unbeaten(key: Whole, price: Real, uses: Real | None) -> Whole:
+    """Return of the labels with the same jobs those that no cheaper one beats in every use."""
+    if uses is None:
+        order = np.lexsort((price, key))
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = key[order[1:]] != key[order[:-1]]
+        return order[first]
+    order = np.lexsort((*uses.T, price, key))
+    for _ in range(3):
+        beaten = np.zeros(len(order), dtype=bool)
+        for lag in range(1, min(_BEATEN, len(order) - 1) + 1):
+            same = key[order[lag:]] == key[order[:-lag]]
+            beaten[lag:] |= same & (uses[order[:-lag]] <= uses[order[lag:]]).all(axis=1)
+        if not beaten.any():
+            break
+        order = order[~beaten]
+    return order
+
+
+def _best(group: _Group, parts: Whole, highest: Whole, price: Real) -> int | None:
+    """Return the label with the most jobs in the needs' order, then the least price, where it betters what is."""
+    state = group.state
+    total = parts + group.outside
+    jobs = total // group.several
+    able = (total % group.several == 0).all(axis=1) & (highest <= jobs[:, group.spread]).all(axis=1)
+    for account in np.unique(group.account).tolist():
+        mine = group.account == account
+        able &= jobs[:, mine] @ group.cores[mine] <= group.owed[account] + ROUNDING
+    some = np.flatnonzero(able)
+    if not len(some):
+        return None
+    order = np.lexsort((price[some], *(-jobs[some, column] for column in reversed(range(jobs.shape[1])))))
+    best = int(some[order[0]])
+    mine, now = jobs[best].tolist(), state.served[group.kinds].tolist()
+    cost = float(state.price[group.gone].sum())
+    return best if mine > now or (mine == now and price[best] < cost - 1e-9 * max(1.0, cost)) else None
+
+
+def _apply(group: _Group, menus: Sequence[_Menu], steps: Sequence[tuple[Whole, Whole]], best: int) -> None:
+    """Put a label in place of what was there."""
+    state, rows = group.state, []
+    parts = np.zeros((len(group.places), len(group.kinds)), dtype=np.int64)
+    for number in reversed(range(len(menus))):
+        parent, entry = steps[number]
+        item, menu = int(entry[best]), menus[number]
+        parts[number] = menu.jobs[item]
+        if menu.sets is not None:
+            rows.append(menu.sets.rows_of(0, int(menu.chosen[item])))
+        best = int(parent[best])
+    state.go(group.gone, back=True)
+    parts -= state.jobs[np.ix_(group.places, group.kinds)]
+    for column, kind in enumerate(group.kinds.tolist()):
+        if parts[:, column].any():
+            state.serve(kind, group.places, parts[:, column])
+    state.go(np.concatenate(rows) if rows else group.gone[:0])
