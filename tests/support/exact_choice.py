@@ -74,11 +74,12 @@ class Exact:
         self._terms.append(terms)
         self._most.append(most)
 
-    def budget(self, cores: Real) -> None:
-        """Hold what each user loses in cores."""
-        for user, most in enumerate(cores.tolist()):
+    def budget(self, most: Real) -> None:
+        """Hold what each user loses in cores and devices, U × 2."""
+        for user, bounds in enumerate(most.tolist()):
             mine = np.flatnonzero(self._it.rows.user == user)
-            self.at_most({int(row): float(self._it.rows.spends[row, 0]) for row in mine}, most)
+            for column, bound in enumerate(bounds):
+                self.at_most({int(row): float(self._it.rows.spends[row, column]) for row in mine}, bound)
 
     def only(self, gone: Whole) -> None:
         """Let no other rows go than these."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from drainwise.reclaim.choose.state import State
 
 LOOKS = 1_000
 """Groups of places that are solved anew to better one choice."""
-SMALL_MIXES, SMALL_PLACES = 4_000, 64
+SMALL_MIXES, SMALL_PLACES = 1_000, 12
 """So many mixes of jobs, so many places are solved as a whole."""
 GROUP_LABELS = 200_000
 PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
@@ -21,28 +21,33 @@ MOST_ROWS = 16
 """Places with more rows are in no group."""
 
 
-def choose(problem: Problem, price: Real, looks: int = LOOKS, start: State | None = None, join: bool = True) -> State:
+def choose(
+    problem: Problem,
+    price: Real,
+    looks: int = LOOKS,
+    start: State | None = None,
+    join: bool = True,
+    fills: Sequence[Real] = (),
+) -> State:
     """Return the choice that serves most jobs in the needs' order, at the least price that is found.
 
-    price: n, ≥ 0, infinite for rows that may not go. start: a choice that it must be no worse than. join: whether a small
-    pool is solved as a whole.
+    price: n, ≥ 0, infinite for rows that may not go. looks: groups of places that are solved anew at most. start: a
+    choice by this price that it must be no worse than. join: whether a small pool is solved as a whole. fills: prices by
+    which a large pool is filled instead, kinds in their own order.
     """
     if join and _is_small(problem):
-        state = State(problem, price) if start is None else start.copy()
-        kinds = np.flatnonzero(problem.needs.jobs > 0)
-        resolve(state, np.arange(len(state.room)), kinds)
-        if state.served.any():
+        state = State(problem, price) if start is None else start
+        if resolve(state, np.arange(len(state.room)), np.flatnonzero(problem.needs.jobs > 0)) is not None:
             reprieve(state)
             return state
-    best = start
-    for order in orders_of_kinds(problem):
-        state = State(problem, price)
+    best = State(problem, price) if start is None else start
+    orders = orders_of_kinds(problem)
+    for filled, order in [(one, orders[0]) for one in fills] or [(price, order) for order in orders]:
+        state = State(problem, filled)
         fill(state, order)
+        state.price = price
         reprieve(state)
-        if best is None or state.better(best):
-            best = state
-    if best is None:
-        return State(problem, price)
+        best = state if state.better(best) else best
     improve(best, looks)
     reprieve(best)
     return best

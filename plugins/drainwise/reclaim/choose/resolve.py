@@ -165,17 +165,18 @@ class _Group:
         return mixes, takes
 
 
-def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS) -> bool:
+def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS) -> bool | None:
     """Serve more jobs in the needs' order on these places, or as many at a lower price; return whether it is better.
 
-    kinds: beside those that are served there. labels: how much is looked at; a group that needs more stays as it is.
+    kinds: beside those that are served there. labels: how much is looked at; a group that needs more stays as it is,
+    and None is returned.
     """
     places = np.unique(np.asarray(places, dtype=np.int64))
     served = np.flatnonzero(state.jobs[places].any(axis=0))
     group = _Group(state, places, np.union1d(served, np.asarray(kinds, dtype=np.int64)))
     radix = np.concatenate((group.most + 1, np.maximum(group.most[group.spread], group.highest) + 1))
-    if not group.most.any() or np.prod(radix.astype(float)) > 2.0**60:
-        return False
+    if np.prod(radix.astype(float)) > 2.0**60:
+        return None
     factors = np.cumprod(np.concatenate(([1], radix[:-1])))
     menus = [group.menu(number, sets) for number, sets in enumerate(group.sets())]
     count = len(group.kinds)
@@ -184,7 +185,7 @@ def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | 
     steps: list[tuple[Whole, Whole]] = []
     for menu in menus:
         if len(price) * len(menu.price) > labels:
-            return False
+            return None
         parent, entry = (one.reshape(-1) for one in np.indices((len(price), len(menu.price))))
         total = jobs[parent] + menu.jobs[entry]
         able = (total <= group.most).all(axis=1)
@@ -242,7 +243,7 @@ def _best(group: _Group, parts: Whole, highest: Whole, price: Real) -> int | Non
     best = int(some[order[0]])
     mine, now = jobs[best].tolist(), state.served[group.kinds].tolist()
     cost = float(state.price[group.gone].sum())
-    return best if mine > now or (mine == now and price[best] < cost - 1e-9 * max(1.0, cost)) else None
+    return best if mine > now or (mine == now and price[best] < cost - 1e-12 * max(1.0, cost)) else None
 
 
 def _apply(group: _Group, menus: Sequence[_Menu], steps: Sequence[tuple[Whole, Whole]], best: int) -> None:
