@@ -177,7 +177,7 @@ def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | 
     radix = np.concatenate((group.most + 1, np.maximum(group.most[group.spread], group.highest) + 1))
     if np.prod(radix.astype(float)) > 2.0**60:
         return None
-    factors = np.cumprod(np.concatenate(([1], radix[:-1])))
+    factors = np.cumprod(np.concatenate(([1], radix)))[:-1]
     menus = [group.menu(number, sets) for number, sets in enumerate(group.sets())]
     count = len(group.kinds)
     jobs, highest = np.zeros((1, count), dtype=np.int64), group.highest[None, :]
