@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from drainwise.reclaim.choose.fill import Bounds, fill, orders_of_kinds, reprieve
+from drainwise.reclaim.choose.fill import MANY, Bounds, fill, orders_of_kinds, reprieve
 from drainwise.reclaim.choose.problem import Problem, Real, Whole
-from drainwise.reclaim.choose.resolve import resolve
+from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
 from drainwise.reclaim.choose.state import State
 
-LOOKS = 1_000
+LOOKS = 300
 """Groups of places that are solved anew to better one choice."""
 SMALL_MIXES, SMALL_PLACES = 1_000, 12
 """So many mixes of jobs, so many places are solved as a whole."""
-GROUP_LABELS = 200_000
+GROUP_LABELS, LABELS_OF_A_LOOK = 100_000, 10_000
 PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
 MOST_ROWS = 16
 """Places with more rows are in no group."""
@@ -33,21 +33,23 @@ def choose(
 
     price: n, ≥ 0, infinite for rows that may not go. looks: groups of places that are solved anew at most. start: a
     choice by this price that it must be no worse than. join: whether a small pool is solved as a whole. fills: prices by
-    which a large pool is filled instead, kinds in their own order.
+    which a large pool is filled instead, kinds in their own order, until one is better than `start`.
     """
     if join and _is_small(problem):
         state = State(problem, price) if start is None else start
-        if resolve(state, np.arange(len(state.room)), np.flatnonzero(problem.needs.jobs > 0)) is not None:
+        if resolve(state, np.arange(len(state.room)), np.flatnonzero(problem.needs.jobs > 0))[1] <= MOST_LABELS:
             reprieve(state)
             return state
     best = State(problem, price) if start is None else start
-    orders = orders_of_kinds(problem)
-    for filled, order in [(one, orders[0]) for one in fills] or [(price, order) for order in orders]:
+    orders = orders_of_kinds(problem)[: 1 if fills or len(price) > MANY else None]
+    for filled, order in [(one, order) for one in fills or (price,) for order in orders]:
         state = State(problem, filled)
         fill(state, order)
         state.price = price
         reprieve(state)
         best = state if state.better(best) else best
+        if best is state and fills:
+            break
     improve(best, looks)
     reprieve(best)
     return best
@@ -72,9 +74,10 @@ def improve(state: State, looks: int) -> int:
                 continue
             if used >= looks:
                 return used
-            used += 1
+            better, labels = resolve(state, group, kinds, GROUP_LABELS)
+            used += 1 + labels // LABELS_OF_A_LOOK
             seen[group] = used
-            if resolve(state, group, kinds, GROUP_LABELS):
+            if better:
                 changed[list(group)] = used + 1
         if int(changed.max(initial=0)) == before[1] or number == ROUNDS:
             break

@@ -10,13 +10,17 @@ from collections.abc import Iterable
 import numpy as np
 
 from drainwise.reclaim.choose.problem import Problem, Real, Whole
-from drainwise.reclaim.choose.sets import PlaceSets, sets_on
+from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 from drainwise.reclaim.choose.state import State
 
 NEAR, MORE = 3, 24
 """Places that are looked at: so many for each part of a job, and so many more."""
 ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
+MOST_ROWS = 64
+"""Rows of a place that are looked at first."""
+MANY, FEW = 20_000, 5
+"""In a pool of more rows than that all subsets of fewer pilots are looked at."""
 SLACK = 1.5
 """A price above so many times the next bound brings in the next places."""
 
@@ -51,15 +55,18 @@ class Bounds:
     def of(self, kind: int, places: Whole) -> Real:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
         state, needs = self._state, self._state.problem.needs
-        lack = state.problem.needed(kind, places) - state.room[places]
-        with np.errstate(invalid="ignore"):
-            price = np.where(lack > 0, lack * self.unit[places], 0.0).max(axis=1)
-        able = needs.may[kind, places] & ~state.closed[places] & (lack <= self.back[places]).all(axis=1)
+        need = state.problem.needed(kind, places)
+        price = np.zeros(len(places))
+        able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
+        for resource in np.flatnonzero(need.any(axis=0)).tolist():
+            lack = need[:, resource] - state.room[places, resource]
+            able &= lack <= self.back[places, resource]
+            with np.errstate(invalid="ignore"):
+                np.maximum(price, np.where(lack > 0, lack * self.unit[places, resource], 0.0), out=price)
         if needs.whole[kind]:
             able &= state.jobs[places].sum(axis=1) == 0
         else:
             able &= state.problem.places.shared[places] | (state.jobs[places].sum(axis=1) == 0)
-        able &= state.jobs[places, kind] < needs.most[kind]
         return np.where(able, price, np.inf)
 
 
@@ -78,7 +85,10 @@ def _is_tight(state: State) -> bool:
 
 
 class _Kind:
-    """Serving jobs of one kind: of each place its bound, and its cheapest offer once it is looked at."""
+    """Serving jobs of one kind: of each place its bound, and its cheapest offer once it is looked at.
+
+    near: the places with the lowest bounds. beyond: a bound of all others.
+    """
 
     def __init__(self, state: State, bounds: Bounds, kind: int, tight: bool) -> None:
         self.state, self.bounds, self.kind, self.tight = state, bounds, kind, tight
@@ -87,6 +97,7 @@ class _Kind:
         if tight:
             self._bar_too_large()
         self.bound = bounds.of(kind, np.arange(len(state.room)))
+        self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
         self.known = np.zeros(len(self.bound), dtype=bool)
         self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
         self.source = np.zeros((len(self.bound), 3), dtype=np.int64)
@@ -94,39 +105,44 @@ class _Kind:
         self.least = 1
 
     def serve(self) -> None:
-        """Serve what is wanted. It ends: each round serves a job, bars a row, or looks at a place more."""
-        more = MORE
+        """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
+        places = int(np.isfinite(self.bound).sum())
         while left := self.state.wanted(self.kind):
-            places = int(np.isfinite(self.bound).sum())
-            if not places:
-                break
-            self.least = max(1, -(-left // (4 * places))) if left >= 8 * places and self.least else 1
-            self._forget(np.flatnonzero(self.known & (self.number > left)))
-            self._look(min(places, NEAR * left * self.several + more), left)
-            unknown = self.bound[~self.known]
-            beyond = float(unknown.min()) if len(unknown) else np.inf
-            good = np.flatnonzero(np.isfinite(self.each))
-            good = good[np.argsort(self.each[good], kind="stable")]
-            cheap = good[self.each[good] <= SLACK * beyond] if np.isfinite(beyond) else good
-            if len(cheap) < self.several:
-                if np.isfinite(beyond):
-                    more = 2 * more + NEAR * left * self.several
-                elif self.least > 1:
-                    self.least = 0
-                    self._forget(np.flatnonzero(self.known))
-                else:
+            if not len(self.near):
+                if not places:
                     break
-                continue
-            self._take(cheap, left)
+                self._bring_in(min(places, NEAR * left * self.several + MORE))
+            self.least = -(-left // (4 * places)) if left >= 8 * places and self.least else min(self.least, 1)
+            self._forget(self.near[self.known[self.near] & (self.number[self.near] > left)])
+            self._look(left)
+            good = self.near[np.isfinite(self.each[self.near])]
+            good = good[np.argsort(self.each[good], kind="stable")]
+            cheap = good[self.each[good] <= SLACK * self.beyond] if np.isfinite(self.beyond) else good
+            if len(cheap) >= self.several:
+                self._take(cheap, left)
+            elif np.isfinite(self.beyond):
+                self._bring_in(min(len(self.bound), 3 * len(self.near)))
+            elif self.least > 1:
+                self.least = 0
+                self._forget(self.near)
+            else:
+                break
         if self.barred:
             rows = np.concatenate(self.barred)
             self.state.barred[rows] = False
             self.bounds.renew(np.unique(self._places_of(rows)))
 
-    def _look(self, count: int, left: int) -> None:
-        """Look at the places with the lowest bounds that are not known yet."""
+    def _bring_in(self, count: int) -> None:
+        """Take so many places with the lowest bounds as near ones, beside those that are."""
         near = np.argpartition(self.bound, count - 1)[:count] if count < len(self.bound) else np.arange(count)
-        near = np.sort(near[~self.known[near] & np.isfinite(self.bound[near])])
+        self.near = np.union1d(self.near, near)
+        others = np.ones(len(self.bound), dtype=bool)
+        others[self.near] = False
+        self.beyond = float(self.bound[others].min(initial=np.inf))
+
+    def _look(self, left: int) -> None:
+        """Look at the near places that are not known."""
+        near = self.near[~self.known[self.near] & np.isfinite(self.bound[self.near])]
         if not len(near):
             return
         self.known[near] = True
@@ -135,15 +151,24 @@ class _Kind:
         most = np.minimum(left, needs.most[self.kind] - state.jobs[near, self.kind])
         alone = needs.whole[self.kind] or self.several > 1
         most = np.where(state.problem.places.shared[near] & (not alone), most, np.minimum(most, 1))
-        for sets in sets_on(state, near, np.maximum(need - state.room[near], 0)):
-            some, asked = sets.at, need[sets.at]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                room = (state.room[near[some]][:, None, :] + sets.gives) / asked[:, None, :]
-                fit = np.where(asked[:, None, :] > 0, room, np.inf).min(axis=2)
-                jobs = np.minimum(np.floor(fit), most[some][:, None])
-                price = np.where(jobs >= min(max(1, self.least), left), sets.price / jobs, np.inf)
+        self._offer(near, need, most, MOST_ROWS)
+        short = np.flatnonzero(~np.isfinite(self.each[near]) & (np.diff(state.problem.piece_from)[near] > MOST_ROWS))
+        if len(short):
+            self._offer(near[short], need[short], most[short], 1 << 62)
+
+    def _offer(self, places: Whole, need: Real, most: Whole, most_rows: int) -> None:
+        """Find the cheapest offer of each of these places: the set of rows of the least price a job."""
+        state = self.state
+        all_of = ALL_OF if len(state.gone) <= MANY else FEW
+        for sets in sets_on(state, places, np.maximum(need - state.room[places], 0), all_of, most_rows):
+            jobs = np.repeat(most[sets.at].astype(float)[:, None], sets.price.shape[1], axis=1)
+            for resource in np.flatnonzero(need[sets.at].any(axis=0)).tolist():
+                room = state.room[places[sets.at], resource, None] + sets.gives[resource]
+                np.minimum(jobs, np.floor(room / need[sets.at, resource, None]), out=jobs)
+            able = jobs >= max(1, self.least)
+            price = np.divide(sets.price, jobs, out=np.full(jobs.shape, np.inf), where=able)
             best = price.argmin(axis=1)
-            row, place = np.arange(len(best)), near[some]
+            row, place = np.arange(len(best)), places[sets.at]
             self.each[place] = price[row, best]
             self.number[place] = np.where(np.isfinite(self.each[place]), jobs[row, best], 0)
             self.source[place] = np.column_stack((np.full(len(best), len(self.looked)), row, best))

@@ -109,41 +109,74 @@ class _Groups:
     """The groups of users whose reports compete, and where each may choose: by facts alone.
 
     A place that only one group clears is its own, with what is free there and the jobs. Of a place where nothing goes, what
-    is free belongs to the group that holds most cores there. On other places of a group its rows give room by themselves.
-    Where several groups clear a place together each may only give as much there by other rows.
+    is free belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for
+    which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may only
+    give as much there by other rows. On other places of a group its rows give room by themselves.
+
+    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by place
+    and group.
     """
 
     def __init__(self, problem: Problem, first: State, group: Whole, budget: Real, price: Real) -> None:
         self.problem, self.first, self.price = problem, first, price
         rows, places = problem.rows, len(problem.places.free)
         self.of_row = group[rows.user]
-        of_piece = self.of_row[rows.row]
-        gone = first.gone[rows.row]
-        self.owner = _most_held(rows.place, of_piece, rows.gives[:, 0], places)
-        low, high = np.full(places, len(rows) + len(group)), np.full(places, -1)
-        np.minimum.at(low, rows.place[gone], of_piece[gone])
-        np.maximum.at(high, rows.place[gone], of_piece[gone])
-        self.cleared = high >= 0
-        self.mixed = self.cleared & (low != high)
-        self.owner = np.where(self.cleared, high, self.owner)
-        fixed = first.gone & problem.wide
-        self.mixed[rows.place[fixed[rows.row]]] = True
+        of_piece, gone = self.of_row[rows.row], first.gone[rows.row]
+        self.cleared = np.zeros(places, dtype=bool)
+        self.cleared[rows.place[gone]] = True
+        held = np.where(gone, rows.gives[:, 0], np.where(self.cleared[rows.place], -1.0, rows.gives[:, 0]))
+        self.owner = _most_held(rows.place, of_piece, held, places)
+        others = gone & (of_piece != self.owner[rows.place])
+        self.mixed = np.zeros(places, dtype=bool)
+        self.mixed[rows.place[others]] = True
+        self.mixed[rows.place[gone & problem.wide[rows.row]]] = True
+        self.split: dict[tuple[int, int], Whole] = {}
+        for place in np.flatnonzero(self.mixed).tolist():
+            self._split(place)
         self.order = np.argsort(self.of_row, kind="stable")
         self.begin = np.searchsorted(self.of_row[self.order], np.arange(int(group.max(initial=0)) + 2))
         self.left = budget - _lost(rows, len(budget), first.gone)
+        self.swapping = State(problem, price)
+        self.swapping.barred[:] = True
+
+    def _split(self, place: int) -> None:
+        """Give each job of a place to the group that gives its room, the largest job first; all or none."""
+        problem, rows = self.problem, self.problem.rows
+        kinds = np.flatnonzero(self.first.jobs[place])
+        pieces, _ = problem.pieces(np.array([place]))
+        pieces = pieces[self.first.gone[rows.row[pieces]]]
+        alone = problem.needs.whole[kinds] | (problem.needs.several[kinds] > 1)
+        if problem.wide[rows.row[pieces]].any() or alone.any() or not problem.places.shared[place]:
+            return
+        room: dict[int, Real] = {int(self.owner[place]): problem.places.free[place].copy()}
+        for piece in pieces.tolist():
+            group = int(self.of_row[rows.row[piece]])
+            room[group] = room.get(group, 0) + rows.gives[piece]
+        found: dict[int, Whole] = {}
+        for kind in kinds[np.argsort(-problem.needs.cores[kinds], kind="stable")].tolist():
+            need = problem.needs.needs[kind]
+            for _ in range(int(self.first.jobs[place, kind])):
+                able = [group for group, left in room.items() if (left >= need).all()]
+                if not able:
+                    return
+                group = min(able, key=lambda one: float(room[one][0]))
+                room[group] = room[group] - need
+                found.setdefault(group, np.zeros(len(problem.needs.jobs), dtype=np.int64))[kind] += 1
+        self.mixed[place] = False
+        none = np.zeros(len(problem.needs.jobs), dtype=np.int64)
+        self.split |= {(place, group): found.get(group, none) for group in room}
 
     def chosen(self, rules: Rules) -> tuple[Mask, Whole]:
         """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for."""
         gone, jobs = self.first.gone.copy(), self.first.jobs.copy()
-        losing = np.unique(self.of_row[self.first.gone]).tolist()
         total = max(1.0, float(self.first.gone.sum()))
-        for group in losing:
+        for group in np.unique(self.of_row[self.first.gone]).tolist():
             rows = self.order[self.begin[group] : self.begin[group + 1]]
-            rows = rows[np.isfinite(self.price[rows]) & (~self.problem.wide[rows])]
+            rows = rows[np.isfinite(self.price[rows]) & ~self.problem.wide[rows]]
+            mixed = self.mixed[self._place(rows)]
             looks = 5 + int(rules.looks * self.first.gone[rows].sum() / total)
-            self._choose(group, rows, looks, rules, gone, jobs)
-            for place in np.unique(self._place(rows[self.mixed[self._place(rows)]])).tolist():
-                self._swap(rows[self._place(rows) == place], place, gone)
+            self._choose(group, rows[~mixed], looks, rules, gone, jobs)
+            self._swap(rows[mixed], gone)
         return gone, jobs
 
     def _place(self, rows: Whole) -> Whole:
@@ -151,45 +184,45 @@ class _Groups:
 
     def _choose(self, group: int, rows: Whole, looks: int, rules: Rules, gone: Mask, jobs: Whole) -> None:
         """Choose anew among the rows of a group on places that are not mixed, for the jobs that it serves there."""
-        problem, first = self.problem, self.first
-        rows = rows[~self.mixed[self._place(rows)]]
         places = np.unique(self._place(rows))
-        mine = self.owner[places] == group
-        cleared = mine & self.cleared[places]
-        parts = first.jobs[places[cleared]].sum(axis=0)
-        kinds = np.flatnonzero(parts)
+        start, free = self._held(group, places)
+        kinds = np.flatnonzero(start.any(axis=0))
         if not len(kinds):
             return
-        part, start = self._part(rows, places, kinds, parts[kinds], mine, cleared)
-        price = self.price[rows]
-        state = State(part, price)
-        state.go(np.flatnonzero(first.gone[rows]))
-        for column in range(len(kinds)):
-            state.serve(column, np.arange(len(places)), start[:, column])
-        found = choose(part, price, looks, state, rules.join, _prices(part.rows, rules.idle))
+        part = self._part(group, rows, places, kinds, start[:, kinds], free)
+        state = State(part, self.price[rows])
+        state.go(np.flatnonzero(self.first.gone[rows]))
+        for column, kind in enumerate(kinds.tolist()):
+            state.serve(column, np.arange(len(places)), start[:, kind])
+        found = choose(part, self.price[rows], looks, state, rules.join, _prices(part.rows, rules.idle))
         self._move(rows[gone[rows]], rows[found.gone], gone)
-        jobs[np.ix_(places, kinds)] += found.jobs - start
+        jobs[np.ix_(places, kinds)] += found.jobs - start[:, kinds]
 
-    def _part(
-        self, rows: Whole, places: Whole, kinds: Whole, parts: Whole, mine: Mask, cleared: Mask
-    ) -> tuple[Problem, Whole]:
-        """Return the problem of one group, and the parts of jobs that its places serve by facts."""
+    def _held(self, group: int, places: Whole) -> tuple[Whole, Real]:
+        """Return the parts of jobs that places serve for a group by facts, and what is free there for it alone."""
+        mine = self.owner[places] == group
+        start = np.where((mine & self.cleared[places])[:, None], self.first.jobs[places], 0)
+        free = self.problem.places.free[places].copy()
+        served = mine & ~self.cleared[places]
+        free[served] = self.first.room[places[served]]
+        free[~mine] = np.minimum(free[~mine], 0)
+        for number, place in enumerate(places.tolist()):
+            if (place, group) in self.split:
+                start[number] = self.split[place, group]
+        return start, free
+
+    def _part(self, group: int, rows: Whole, places: Whole, kinds: Whole, start: Whole, free: Real) -> Problem:
+        """Return the problem of one group: its rows on these places, and so many parts of jobs of some kinds."""
         problem, first, table, needs = self.problem, self.first, self.problem.rows, self.problem.needs
         where = np.searchsorted(places, self._place(rows))
         users, user = np.unique(table.user[rows], return_inverse=True)
         pieces = problem.pieces_of[rows]
-        start = np.where(cleared[:, None], first.jobs[np.ix_(places, kinds)], 0)
-        free = first.room[places].copy()
-        for column, kind in enumerate(kinds.tolist()):
-            free += start[:, column, None] * problem.needed(kind, places)
-        going = first.gone[rows]
-        np.subtract.at(free, where[going], table.gives[pieces[going]])
-        free[~mine] = np.minimum(free[~mine], 0)
-        closed = first.closed[places] & ~cleared
+        mine = self.owner[places] == group
+        others = first.jobs[np.ix_(places, kinds)] > start
+        closed = first.closed[places] & ~start.any(axis=1)
         may = needs.may[np.ix_(kinds, places)] & ~closed & (mine | problem.places.shared[places])
         alone = needs.whole[kinds] | (needs.several[kinds] > 1)
-        others = first.jobs[np.ix_(places, kinds)].T > start.T
-        may &= ~alone[:, None] | (mine & ~others)
+        may &= ~alone[:, None] | (mine & ~others.T)
         some = Rows(
             np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1),
             table.way[rows],
@@ -206,14 +239,14 @@ class _Groups:
             problem.limits.account[users],
             problem.limits.rank[users],
             np.column_stack((np.arange(count), np.arange(count) + count)),
-            (self.left[users] + _lost(table, len(self.left), rows[going])[users]).T.reshape(-1),
+            (self.left[users] + _lost(table, len(self.left), rows[first.gone[rows]])[users]).T.reshape(-1),
             np.repeat(np.array([CORES, DEVICES]), count),
             np.zeros(count),
         )
         most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
         asked = Needs(
             np.zeros(len(kinds), dtype=np.int64),
-            parts,
+            start.sum(axis=0),
             needs.needs[kinds],
             may,
             needs.whole[kinds],
@@ -223,7 +256,7 @@ class _Groups:
             np.zeros(1),
         )
         held = Places(free, problem.places.cores[places], problem.places.shared[places])
-        return Problem(some, held, asked, limits), start
+        return Problem(some, held, asked, limits)
 
     def _move(self, before: Whole, after: Whole, gone: Mask) -> None:
         """Let other rows go in place of those before."""
@@ -233,26 +266,27 @@ class _Groups:
         np.add.at(self.left, table.user[before], table.spends[before])
         np.subtract.at(self.left, table.user[after], table.spends[after])
 
-    def _swap(self, rows: Whole, place: int, gone: Mask) -> None:
-        """Give by other rows of the same group, on a place that several clear, no less than the rows that go there."""
-        table, problem = self.problem.rows, self.problem
+    def _swap(self, rows: Whole, gone: Mask) -> None:
+        """Give by other rows of a group, on each place that several groups clear, no less than those that go there."""
+        table, state = self.problem.rows, self.swapping
         going = rows[gone[rows]]
-        if not len(going):
-            return
-        asked = table.gives[problem.pieces_of[going]].sum(axis=0)
-        state = State(problem, self.price)
-        state.barred[:] = True
+        places, where = np.unique(self._place(going), return_inverse=True)
+        asked, cost = np.zeros((len(places), table.gives.shape[1])), np.zeros(len(places))
+        np.add.at(asked, where.reshape(-1), table.gives[self.problem.pieces_of[going]])
+        np.add.at(cost, where.reshape(-1), self.price[going])
         state.barred[rows] = False
-        best, cost = going, float(self.price[going].sum())
-        for sets in sets_on(state, np.array([place]), asked[None, :]):
-            cheaper = (sets.gives[0] >= asked).all(axis=1) & (sets.price[0] < cost)
-            for chosen in np.flatnonzero(cheaper)[np.argsort(sets.price[0, cheaper], kind="stable")].tolist():
-                some = sets.rows_of(0, chosen)
-                self._move(best, some, gone)
-                if (self.left[table.user[some]] >= -ROUNDING).all():
-                    best = some
-                    break
-                self._move(some, best, gone)
+        for sets in sets_on(state, places, asked):
+            enough = (sets.gives >= asked[sets.at].T[:, :, None]).all(axis=0)
+            price = np.where(enough, sets.price, np.inf)
+            best = price.argmin(axis=1)
+            cheaper = price[np.arange(len(best)), best] < cost[sets.at] * (1 - 1e-12)
+            for number in np.flatnonzero(cheaper).tolist():
+                before = going[where.reshape(-1) == sets.at[number]]
+                after = sets.rows_of(number, int(best[number]))
+                self._move(before, after, gone)
+                if (self.left[table.user[after]] < -ROUNDING).any():
+                    self._move(after, before, gone)
+        state.barred[rows] = True
 
 
 def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:

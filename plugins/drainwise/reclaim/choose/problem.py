@@ -125,12 +125,15 @@ class Problem:
         """Where the pieces of each row begin; n + 1."""
         return np.searchsorted(self.rows.row, np.arange(len(self.rows) + 1))
 
-    def pieces(self, places: Whole) -> tuple[Whole, Whole]:
-        """Return the pieces on these places, in the order of `piece`, and of each the position of its place in them."""
+    def pieces(self, places: Whole, order: Whole | None = None) -> tuple[Whole, Whole]:
+        """Return the pieces on these places, and of each the position of its place in them.
+
+        order: of all pieces, by place; that of `piece` where it is not given.
+        """
         begin, count = self.piece_from[places], np.diff(self.piece_from)[places]
         whose = np.repeat(np.arange(len(places)), count)
         within = np.arange(len(whose)) - np.repeat(np.cumsum(count) - count, count)
-        return self.piece[begin[whose] + within], whose
+        return (self.piece if order is None else order)[begin[whose] + within], whose
 
     def needed(self, kind: int, places: Whole) -> Real:
         """Return what a job of a kind takes of each of these places, places × R: of a whole place all cores."""

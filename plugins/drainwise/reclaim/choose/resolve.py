@@ -31,7 +31,7 @@ class _Menu:
     price: Real
     uses: Real
     chosen: Whole
-    sets: PlaceSets | None
+    sets: PlaceSets
 
 
 class _Group:
@@ -68,33 +68,30 @@ class _Group:
         self.spread = np.flatnonzero(self.several > 1)
         self.highest = np.array([state.jobs[others, kinds[one]].max(initial=0) for one in self.spread], dtype=np.int64)
 
-    def sets(self) -> list[PlaceSets | None]:
+    def sets(self) -> list[PlaceSets]:
         """Return the sets of rows of each place; rows on several places stay as they are."""
         state = self.state
         pilots, kept = state.problem.rows.pilot[self.gone], state.barred[self.wide]
         state.taken[pilots] = False
         state.barred[self.wide] = True
         lack = np.maximum((self.most[:, None] * state.problem.needs.needs[self.kinds]).sum(axis=0) - self.room, 0)
-        found: list[PlaceSets | None] = [None] * len(self.places)
+        found: dict[int, PlaceSets] = {}
         for sets in sets_on(state, self.places, lack):
             for number, at in enumerate(sets.at.tolist()):
-                one = slice(number, number + 1)
-                orders = tuple(order[one] for order in sets.orders)
-                found[at] = PlaceSets(sets.at[one], sets.rows[one], sets.gives[one], sets.price[one], sets.which, orders)
+                found[at] = sets.of(number)
         state.taken[pilots] = True
         state.barred[self.wide] = kept
-        return found
+        return [found[at] for at in range(len(self.places))]
 
-    def menu(self, number: int, sets: PlaceSets | None) -> _Menu:
+    def menu(self, number: int, sets: PlaceSets) -> _Menu:
         """Return what the place at `number` could serve, each mix of jobs with its cheapest sets."""
         place = self.places[number]
-        gives = self.room[number] + (sets.gives[0] if sets is not None else np.zeros((1, len(self.room[0]))))
-        price = sets.price[0] if sets is not None else np.zeros(1)
-        gives, price, kept = gives[np.isfinite(price)], price[np.isfinite(price)], np.flatnonzero(np.isfinite(price))
-        mixes, takes = self._mixes(int(place), gives.max(axis=0), self.state.jobs[place, self.kinds])
+        kept = np.flatnonzero(np.isfinite(sets.price[0]))
+        price, gives = sets.price[0, kept], self.room[number][:, None] + sets.gives[:, 0, kept]
+        mixes, takes = self._mixes(int(place), gives.max(axis=1), self.state.jobs[place, self.kinds])
         fits = np.ones((len(mixes), len(price)), dtype=bool)
-        for resource in range(gives.shape[1]):
-            fits &= takes[:, resource, None] <= gives[None, :, resource]
+        for resource in range(len(gives)):
+            fits &= takes[:, resource, None] <= gives[resource]
         priced = np.where(fits, price[None, :], np.inf)
         if not len(self.limits):
             best = priced.argmin(axis=1)
@@ -125,10 +122,8 @@ class _Group:
         )
         return _Menu(mixes[mix], least[mix, at], levels[at], kept[chosen], sets)
 
-    def _uses(self, sets: PlaceSets | None) -> Real:
+    def _uses(self, sets: PlaceSets) -> Real:
         """Return what each set of the place takes of each limit that the group could break; S × D."""
-        if sets is None:
-            return np.zeros((1, len(self.limits)))
         problem, rows = self.state.problem, sets.rows[0]
         binds = problem.limits.binds[problem.rows.user[rows]]
         bound = (binds[:, :, None] == self.limits).any(axis=1)
@@ -165,27 +160,29 @@ class _Group:
         return mixes, takes
 
 
-def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS) -> bool | None:
+def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS) -> tuple[bool, int]:
     """Serve more jobs in the needs' order on these places, or as many at a lower price; return whether it is better.
 
-    kinds: beside those that are served there. labels: how much is looked at; a group that needs more stays as it is,
-    and None is returned.
+    Also return how many labels were looked at; labels: the most, beyond which a group stays as it is.
+    kinds: beside those that are served there.
     """
     places = np.unique(np.asarray(places, dtype=np.int64))
     served = np.flatnonzero(state.jobs[places].any(axis=0))
     group = _Group(state, places, np.union1d(served, np.asarray(kinds, dtype=np.int64)))
     radix = np.concatenate((group.most + 1, np.maximum(group.most[group.spread], group.highest) + 1))
     if np.prod(radix.astype(float)) > 2.0**60:
-        return None
+        return False, labels + 1
     factors = np.cumprod(np.concatenate(([1], radix)))[:-1]
     menus = [group.menu(number, sets) for number, sets in enumerate(group.sets())]
     count = len(group.kinds)
     jobs, highest = np.zeros((1, count), dtype=np.int64), group.highest[None, :]
     price, uses = np.zeros(1), np.zeros((1, len(group.limits)))
     steps: list[tuple[Whole, Whole]] = []
+    work = 0
     for menu in menus:
-        if len(price) * len(menu.price) > labels:
-            return None
+        work += len(price) * len(menu.price)
+        if work > labels:
+            return False, work
         parent, entry = (one.reshape(-1) for one in np.indices((len(price), len(menu.price))))
         total = jobs[parent] + menu.jobs[entry]
         able = (total <= group.most).all(axis=1)
@@ -202,10 +199,9 @@ def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | 
         jobs, highest, price = total[kept], peak[kept], cost[kept]
         uses = used[kept] if len(group.limits) else np.zeros((len(kept), 0))
     best = _best(group, jobs, highest, price)
-    if best is None:
-        return False
-    _apply(group, menus, steps, best)
-    return True
+    if best is not None:
+        _apply(group, menus, steps, best)
+    return best is not None, work
 
 
 def _unbeaten(key: Whole, price: Real, uses: Real | None) -> Whole:
@@ -254,8 +250,7 @@ def _apply(group: _Group, menus: Sequence[_Menu], steps: Sequence[tuple[Whole, W
         parent, entry = steps[number]
         item, menu = int(entry[best]), menus[number]
         parts[number] = menu.jobs[item]
-        if menu.sets is not None:
-            rows.append(menu.sets.rows_of(0, int(menu.chosen[item])))
+        rows.append(menu.sets.rows_of(0, int(menu.chosen[item])))
         best = int(parent[best])
     state.go(group.gone, back=True)
     parts -= state.jobs[np.ix_(group.places, group.kinds)]

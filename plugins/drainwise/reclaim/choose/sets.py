@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Mask, Real, Whole
+from drainwise.reclaim.choose.problem import Mask, Real, Rows, Whole
 from drainwise.reclaim.choose.state import State
 
 ALL_OF = 10
@@ -16,17 +16,17 @@ ALL_OF = 10
 MOST_PRODUCTS = 2048
 FIRST = 6
 """Rows of which all subsets are looked at where there are many."""
-MOST_ROWS = 256
-_DEAR = 1e300
-_BLOCK = 2_000_000
+_DEAR = 1e200
+_BLOCK = 1_000_000
 """Amounts in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlaceSets:
-    """S sets of rows on each of q places that are alike: rows q × M, gives q × S × R, price q × S.
+    """S sets of rows on each of q places: rows q × M, gives R × q × S, price q × S; infinite where there is no such set.
 
-    at: q, positions in what was asked. which: S × M, rows of each set; None where sets differ from place to place.
+    at: q, positions in what was asked. which: S × M, rows of each set; None where they differ: then the sets are none, each
+    row alone, the beginnings of each of `orders` (q × M), and the subsets of the first rows of the first order.
     """
 
     at: Whole
@@ -36,102 +36,110 @@ class PlaceSets:
     which: Mask | None
     orders: tuple[Whole, ...] = ()
 
+    def of(self, number: int) -> PlaceSets:
+        """Return the sets of the place at `number` alone."""
+        one = slice(number, number + 1)
+        orders = tuple(order[one] for order in self.orders)
+        return PlaceSets(self.at[one], self.rows[one], self.gives[:, one], self.price[one], self.which, orders)
+
     def rows_of(self, number: int, chosen: int) -> Whole:
         """Return the rows of a set of the place at `number`."""
-        rows = self.rows[number]
+        rows, count = self.rows[number], self.rows.shape[1]
         if self.which is not None:
             return rows[self.which[chosen]]
-        count = len(rows)
         if chosen <= count:
-            return rows[chosen - 1 : chosen] if chosen else rows[:0]
-        chosen -= count + 1
-        for order in self.orders:
-            if chosen < count:
-                return rows[order[number][: chosen + 1]]
-            chosen -= count
-        return rows[self.orders[0][number][:FIRST][_subsets((1,) * FIRST)[chosen]]]
+            return rows[max(0, chosen - 1) : chosen]
+        part, length = divmod(chosen - count - 1, count)
+        if part < len(self.orders):
+            return rows[self.orders[part][number][: length + 1]]
+        few = subsets((1,) * FIRST)[chosen - 1 - count * (1 + len(self.orders))]
+        return rows[self.orders[0][number][:FIRST][few]]
 
     def members(self) -> Mask:
-        """Return S × M, the rows of each set of the first place."""
+        """Return which rows are in each set of the first place; S × M."""
         if self.which is not None:
             return self.which
         count = self.rows.shape[1]
-        eye, few = np.eye(count, dtype=bool), np.zeros((1 << FIRST, count), dtype=bool)
-        few[:, self.orders[0][0][:FIRST]] = _subsets((1,) * FIRST)
+        few = np.zeros((1 << FIRST, count), dtype=bool)
+        few[:, self.orders[0][0][:FIRST]] = subsets((1,) * FIRST)
         begin = np.tril(np.ones((count, count), dtype=bool))
         ordered = [begin[:, np.argsort(order[0])] for order in self.orders]
-        return np.vstack((np.zeros((1, count), dtype=bool), eye, *ordered, few))
+        return np.vstack((np.zeros((1, count), dtype=bool), np.eye(count, dtype=bool), *ordered, few))
 
 
-def sets_on(state: State, places: Whole, lack: Real) -> Iterator[PlaceSets]:
+def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most: int = 1 << 62) -> Iterator[PlaceSets]:
     """Yield the sets of open rows on these places, alike ones together, the empty set first.
 
-    lack: places × R, what is to come back there at least. Of a place with more than MOST_ROWS rows the cheapest for a
-    core are looked at.
+    lack: places × R, what is to come back there at least. all_of: pilots of a place of which all subsets are looked at.
+    most: rows of a place that are looked at, the cheapest for a core.
     """
-    problem = state.problem
-    pieces, whose = problem.pieces(places)
-    open_ = state.open(problem.rows.row[pieces])
+    table = state.problem.rows
+    many = np.diff(state.problem.piece_from)[places].max(initial=0) > most
+    pieces, whose = state.problem.pieces(places, state.cheapest if many else None)
+    open_ = state.open(table.row[pieces])
     pieces, whose = pieces[open_], whose[open_]
-    rows = problem.rows.row[pieces]
     count = np.bincount(whose, minlength=len(places))
-    if len(count) and count.max() > MOST_ROWS:
-        keep = _cheapest(state, rows, whose)
-        pieces, whose, rows = pieces[keep], whose[keep], rows[keep]
-        count = np.bincount(whose, minlength=len(places))
+    if many:
+        keep = np.arange(len(whose)) - (np.cumsum(count) - count)[whose] < most
+        pieces, whose, count = pieces[keep], whose[keep], np.minimum(count, most)
+        order = np.lexsort((pieces, table.pilot[table.row[pieces]], whose))
+        pieces = pieces[order]
     begin = np.cumsum(count) - count
-    pilot = problem.rows.pilot[rows]
-    again = np.zeros(len(rows), dtype=bool)
+    pilot = table.pilot[table.row[pieces]]
+    again = np.zeros(len(pieces), dtype=bool)
     again[1:] = (pilot[1:] == pilot[:-1]) & (whose[1:] == whose[:-1])
-    within = np.arange(len(rows)) - begin[whose]
-    few = count <= 62
-    bits = np.bincount(whose[again], weights=2.0 ** np.minimum(within[again], 62), minlength=len(places))
-    pilots = count - np.bincount(whose[again], minlength=len(places))
-    pattern = np.where(few & (pilots <= ALL_OF), bits * 64 + count, -1)
+    pattern = np.where(count <= all_of, (count + 1) // 2 * 2, -1)  # of rows of different pilots: as many, or one more
+    if again.any():
+        within = np.arange(len(pieces)) - begin[whose]
+        bits = np.bincount(whose[again], weights=2.0 ** np.minimum(within[again], 44), minlength=len(places))
+        pilots = count - np.bincount(whose[again], minlength=len(places))
+        products = (bits > 0) & (pilots <= all_of) & (count <= 44)
+        pattern = np.where(products, bits * 64 + count, np.where(bits > 0, -1, pattern)).astype(np.int64)
     for value in np.unique(pattern).tolist():
         at = np.flatnonzero(pattern == value)
-        ways = _ways(again[begin[at[0]] : begin[at[0]] + count[at[0]]]) if value >= 0 else ()
-        if value >= 0 and np.prod([one + 1.0 for one in ways]) <= MOST_PRODUCTS:
-            yield from _products(state, at, pieces, begin, _subsets(ways))
-        else:
+        ways = (1,) * value
+        if value >= 64:
+            new = np.flatnonzero(~again[begin[at[0]] : begin[at[0]] + count[at[0]]])
+            ways = tuple(np.diff(np.append(new, count[at[0]])).tolist())
+        if value < 0 or (value >= 64 and np.prod([one + 1.0 for one in ways]) > MOST_PRODUCTS):
             yield from _likely(state, at, pieces, begin, count, lack)
-
-
-def _cheapest(state: State, rows: Whole, whose: Whole) -> Mask:
-    """Return the MOST_ROWS rows of each place that are cheapest for a core."""
-    each = state.price[rows] / np.maximum(state.problem.rows.spends[rows, 0], 1e-9)
-    order = np.lexsort((each, whose))
-    place = whose[order]
-    first = np.searchsorted(place, place)
-    keep = np.zeros(len(rows), dtype=bool)
-    keep[order] = np.arange(len(rows)) - first < MOST_ROWS
-    return keep
-
-
-def _ways(again: Mask) -> tuple[int, ...]:
-    """Return how many rows each pilot has, in the order of the rows."""
-    return tuple(np.diff(np.append(np.flatnonzero(~again), len(again))).tolist())
+        else:
+            yield from _products(state, at, pieces, begin, count, subsets(ways))
 
 
 @lru_cache(maxsize=4096)
-def _subsets(ways: tuple[int, ...]) -> Mask:
-    """Return all choices of one row or none of each pilot, the empty one first."""
+def subsets(ways: tuple[int, ...]) -> Mask:
+    """Return all choices of one row or none of each pilot, the empty one first; ways: rows of each pilot."""
     found = np.zeros((1, 0), dtype=bool)
     for rows in ways:
         options = np.vstack((np.zeros((1, rows), dtype=bool), np.eye(rows, dtype=bool)))
-        found = np.hstack((np.repeat(found, rows + 1, axis=0), np.tile(options, (len(found), 1))))
+        found = np.hstack((np.tile(found, (rows + 1, 1)), np.repeat(options, len(found), axis=0)))
     return found
 
 
-def _products(state: State, at: Whole, pieces: Whole, begin: Whole, which: Mask) -> Iterator[PlaceSets]:
-    table = state.problem.rows
-    step = max(1, _BLOCK // (which.shape[0] * table.gives.shape[1]))
-    factors = which.astype(float)
+def _blocks(
+    state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, width: int, sets: int
+) -> Iterator[tuple[Whole, Whole, Real, Real]]:
+    """Yield positions of places, their rows (q × width), what these give (R × q × width) and their prices, in blocks."""
+    table, within = state.problem.rows, np.arange(width)
+    step = max(1, _BLOCK // (sets * table.gives.shape[1]))
     for number in range(0, len(at), step):
         some = at[number : number + step]
-        here = pieces[begin[some][:, None] + np.arange(which.shape[1])]
-        rows = table.row[here]
-        yield PlaceSets(some, rows, factors @ table.gives[here], state.price[rows] @ factors.T, which)
+        there = within < count[some][:, None]
+        here = pieces[np.where(there, begin[some][:, None] + within, 0)] if len(pieces) else np.zeros(there.shape, int)
+        rows = table.row[here] if len(pieces) else here
+        price = np.where(there, state.price[rows] if len(pieces) else 0.0, _DEAR)
+        gives = np.stack([np.where(there, one[here], 0) if len(pieces) else 0.0 * there for one in table.gives.T])
+        yield some, rows, gives, price
+
+
+def _products(
+    state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, which: Mask
+) -> Iterator[PlaceSets]:
+    factors = which.T.astype(float)
+    for some, rows, gives, price in _blocks(state, at, pieces, begin, count, which.shape[1], len(which)):
+        total = price @ factors
+        yield PlaceSets(some, rows, gives @ factors, np.where(total >= _DEAR, np.inf, total), which)
 
 
 def _likely(
@@ -139,43 +147,36 @@ def _likely(
 ) -> Iterator[PlaceSets]:
     """Yield each row alone, the beginnings of two orders, and the subsets of the first rows of the first order."""
     table = state.problem.rows
-    most = max(FIRST, int(count[at].max()))
-    few = _subsets((1,) * FIRST)
-    step = max(1, _BLOCK // ((3 * most + len(few)) * table.gives.shape[1]))
-    for number in range(0, len(at), step):
-        some = at[number : number + step]
-        there = np.arange(most) < count[some][:, None]
-        here = pieces[np.minimum(begin[some][:, None] + np.arange(most), len(pieces) - 1)]
-        rows = table.row[here]
-        gives = np.where(there[:, :, None], table.gives[here], 0)
-        price = np.where(there, state.price[rows], np.inf)
-        shares = np.minimum(gives, lack[some][:, None, :]) / np.maximum(lack[some][:, None, :], 1e-9)
-        orders = []
-        sums, prices = [np.zeros((len(some), 1, gives.shape[2])), gives], [np.zeros((len(some), 1)), price]
-        for value in (table.spends[rows, 0], shares.sum(axis=2)):
-            ratio = _once(table.pilot[rows], np.where(there, price / np.maximum(value, 1e-9), np.inf))
-            orders.append(np.argsort(ratio, axis=1, kind="stable"))
-            each = np.where(np.isfinite(ratio), price, np.inf)
-            prices.append(np.cumsum(np.take_along_axis(each, orders[-1], axis=1), axis=1))
-            sums.append(np.cumsum(np.take_along_axis(gives, orders[-1][:, :, None], axis=1), axis=1))
+    width, factors = max(FIRST, int(count[at].max())), subsets((1,) * FIRST).T.astype(float)
+    for some, rows, gives, price in _blocks(state, at, pieces, begin, count, width, 3 * width + 64):
+        lacking = lack[some].T[:, :, None]
+        shares = (np.minimum(gives, lacking) / np.maximum(lacking, 1e-9)).sum(axis=0)
+        orders, sums, prices = [], [np.zeros((*gives.shape[:2], 1)), gives], [np.zeros((len(some), 1)), price]
+        for value in (table.spends[rows, 0], shares):
+            each = _once(table, rows, np.minimum(price / np.maximum(value, 1e-9), _DEAR), price)
+            order = np.argsort(each / np.maximum(value, 1e-9), axis=1, kind="stable")
+            orders.append(order)
+            prices.append(np.cumsum(np.take_along_axis(each, order, axis=1), axis=1))
+            sums.append(np.cumsum(np.take_along_axis(gives, order[None], axis=2), axis=2))
         first = orders[0][:, :FIRST]
-        alone = np.where(np.isfinite(_once(table.pilot[rows], price)), price, _DEAR)
-        total = np.minimum(np.take_along_axis(alone, first, axis=1), _DEAR) @ few.T.astype(float)
-        prices.append(np.where(total >= _DEAR, np.inf, total))
-        sums.append(few.astype(float) @ np.take_along_axis(gives, first[:, :, None], axis=1))
-        yield PlaceSets(some, rows, np.concatenate(sums, axis=1), np.concatenate(prices, axis=1), None, tuple(orders))
+        alone = _once(table, rows, price, price)
+        prices.append(np.take_along_axis(alone, first, axis=1) @ factors)
+        sums.append(np.take_along_axis(gives, first[None], axis=2) @ factors)
+        total = np.concatenate(prices, axis=1)
+        total[total >= _DEAR] = np.inf
+        yield PlaceSets(some, rows, np.concatenate(sums, axis=2), total, None, tuple(orders))
 
 
-def _once(pilot: Whole, value: Real) -> Real:
-    """Return the values (q × M), infinite for all rows of a pilot of a place but the least."""
+def _once(table: Rows, rows: Whole, value: Real, price: Real) -> Real:
+    """Return the prices (q × M), out of reach for all rows of a pilot of a place but that of the least value."""
+    pilot = table.pilot[rows]
+    if (pilot[:, 1:] > pilot[:, :-1]).all():
+        return price
     order = np.lexsort((value, pilot), axis=1)
     ordered = np.take_along_axis(pilot, order, axis=1)
     again = np.zeros(pilot.shape, dtype=bool)
     again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    if not again.any():
-        return value
-    found = np.take_along_axis(value, order, axis=1)
-    found[again] = np.inf
-    back = np.empty_like(value)
+    found = np.where(again, _DEAR, np.take_along_axis(price, order, axis=1))
+    back = np.empty_like(price)
     np.put_along_axis(back, order, found, axis=1)
     return back
