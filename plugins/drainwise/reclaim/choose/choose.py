@@ -13,7 +13,7 @@ from drainwise.reclaim.choose.state import State
 
 LOOKS = 300
 """Groups of places that are solved anew to better one choice."""
-SMALL_MIXES, SMALL_PLACES = 1_000, 12
+SMALL_MIXES, SMALL_PLACES = 1_000, 32
 """So many mixes of jobs, so many places are solved as a whole."""
 GROUP_LABELS, LABELS_OF_A_LOOK = 100_000, 10_000
 PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
@@ -87,17 +87,17 @@ def improve(state: State, looks: int) -> int:
 def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
     """Yield groups of places with kinds to serve there: each active place alone, with partners, with dear ones, and both."""
     problem = state.problem
-    many = np.diff(problem.piece_from) > MOST_ROWS
+    many = problem.piece_count > MOST_ROWS
     worth = np.zeros(len(state.room))
     gone = np.flatnonzero(state.gone & ~problem.wide)
     np.add.at(worth, problem.rows.place[problem.pieces_of[gone]], state.price[gone])
     active = np.flatnonzero((state.jobs.any(axis=1) | (worth > 0)) & ~many)
     active = active[np.argsort(-worth[active], kind="stable")]
     unserved = np.array([kind for kind in range(len(state.served)) if state.wanted(kind)], dtype=np.int64)
-    bounds, every = Bounds(state), np.arange(len(state.room))
+    bounds = Bounds(state)
     near: dict[int, Whole] = {}
     for kind in range(len(state.served)):
-        price = np.where(many, np.inf, bounds.of(kind, every))
+        price = np.where(many, np.inf, bounds.of(kind))
         few = np.argsort(price, kind="stable")[: 2 * PARTNERS]
         near[kind] = few[np.isfinite(price[few])]
     for place in active.tolist():

@@ -19,7 +19,7 @@ ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
 MOST_ROWS = 64
 """Rows of a place that are looked at first."""
-MANY, FEW = 20_000, 5
+MANY, FEW = 20_000, 8
 """In a pool of more rows than that all subsets of fewer pilots are looked at."""
 SLACK = 1.5
 """A price above so many times the next bound brings in the next places."""
@@ -52,22 +52,27 @@ class Bounds:
         self.unit[there] = np.minimum.reduceat(each, begin, axis=0)
         self.back[there] = np.add.reduceat(gives, begin, axis=0)
 
-    def of(self, kind: int, places: Whole) -> Real:
+    def of(self, kind: int, places: Whole | slice = slice(None)) -> Real:
         """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
-        state, needs = self._state, self._state.problem.needs
-        need = state.problem.needed(kind, places)
-        price = np.zeros(len(places))
+        state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
         able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
-        for resource in np.flatnonzero(need.any(axis=0)).tolist():
-            lack = need[:, resource] - state.room[places, resource]
+        if needs.whole[kind]:
+            able &= state.jobs[places].sum(axis=1) == 0
+        elif not held.shared.all():
+            able &= held.shared[places] | (state.jobs[places].sum(axis=1) == 0)
+        price = np.zeros(len(able))
+        for resource, need in enumerate(needs.needs[kind].tolist()):
+            if resource == 0 and needs.whole[kind]:
+                lack = np.maximum(held.cores[places], need) - state.room[places, 0]
+            elif need > 0:
+                lack = need - state.room[places, resource]
+            else:
+                continue
             able &= lack <= self.back[places, resource]
             with np.errstate(invalid="ignore"):
                 np.maximum(price, np.where(lack > 0, lack * self.unit[places, resource], 0.0), out=price)
-        if needs.whole[kind]:
-            able &= state.jobs[places].sum(axis=1) == 0
-        else:
-            able &= state.problem.places.shared[places] | (state.jobs[places].sum(axis=1) == 0)
-        return np.where(able, price, np.inf)
+        price[~able] = np.inf
+        return price
 
 
 def fill(state: State, kinds: Iterable[int]) -> None:
@@ -96,7 +101,7 @@ class _Kind:
         self.barred: list[Whole] = []
         if tight:
             self._bar_too_large()
-        self.bound = bounds.of(kind, np.arange(len(state.room)))
+        self.bound = bounds.of(kind)
         self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
         self.known = np.zeros(len(self.bound), dtype=bool)
         self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
@@ -152,7 +157,7 @@ class _Kind:
         alone = needs.whole[self.kind] or self.several > 1
         most = np.where(state.problem.places.shared[near] & (not alone), most, np.minimum(most, 1))
         self._offer(near, need, most, MOST_ROWS)
-        short = np.flatnonzero(~np.isfinite(self.each[near]) & (np.diff(state.problem.piece_from)[near] > MOST_ROWS))
+        short = np.flatnonzero(~np.isfinite(self.each[near]) & (state.problem.piece_count[near] > MOST_ROWS))
         if len(short):
             self._offer(near[short], need[short], most[short], 1 << 62)
 

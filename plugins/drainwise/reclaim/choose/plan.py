@@ -18,6 +18,8 @@ from drainwise.reclaim.choose.state import ROUNDING, State
 
 USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
+MOST_GROUPS = 200
+"""Groups that are chosen for anew, those that lose most."""
 IDLE = 600.0
 """Seconds for which each core beyond the least is taken to idle; an hour changes waste by up to 4 %."""
 
@@ -136,8 +138,6 @@ class _Groups:
         self.order = np.argsort(self.of_row, kind="stable")
         self.begin = np.searchsorted(self.of_row[self.order], np.arange(int(group.max(initial=0)) + 2))
         self.left = budget - _lost(rows, len(budget), first.gone)
-        self.swapping = State(problem, price)
-        self.swapping.barred[:] = True
 
     def _split(self, place: int) -> None:
         """Give each job of a place to the group that gives its room, the largest job first; all or none."""
@@ -167,16 +167,23 @@ class _Groups:
         self.split |= {(place, group): found.get(group, none) for group in room}
 
     def chosen(self, rules: Rules) -> tuple[Mask, Whole]:
-        """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for."""
+        """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for.
+
+        Beyond MOST_GROUPS those that lose least only swap rows place by place.
+        """
         gone, jobs = self.first.gone.copy(), self.first.jobs.copy()
-        total = max(1.0, float(self.first.gone.sum()))
-        for group in np.unique(self.of_row[self.first.gone]).tolist():
+        lost = np.bincount(self.of_row[gone], weights=1 + self.problem.rows.spends[gone, CORES])
+        order = np.lexsort((np.arange(len(lost)), -lost))
+        swapped = gone.copy()
+        for group in order[lost[order] > 0][:MOST_GROUPS].tolist():
             rows = self.order[self.begin[group] : self.begin[group + 1]]
             rows = rows[np.isfinite(self.price[rows]) & ~self.problem.wide[rows]]
-            mixed = self.mixed[self._place(rows)]
-            looks = 5 + int(rules.looks * self.first.gone[rows].sum() / total)
-            self._choose(group, rows[~mixed], looks, rules, gone, jobs)
-            self._swap(rows[mixed], gone)
+            rows = rows[~self.mixed[self._place(rows)]]
+            swapped[rows] = False
+            looks = 5 + int(rules.looks * lost[group] / lost.sum())
+            if not gone[rows].all():
+                self._choose(group, rows, looks, rules, gone, jobs)
+        self._swap(np.flatnonzero(swapped & ~self.problem.wide), gone)
         return gone, jobs
 
     def _place(self, rows: Whole) -> Whole:
@@ -266,27 +273,34 @@ class _Groups:
         np.add.at(self.left, table.user[before], table.spends[before])
         np.subtract.at(self.left, table.user[after], table.spends[after])
 
-    def _swap(self, rows: Whole, gone: Mask) -> None:
-        """Give by other rows of a group, on each place that several groups clear, no less than those that go there."""
-        table, state = self.problem.rows, self.swapping
-        going = rows[gone[rows]]
-        places, where = np.unique(self._place(going), return_inverse=True)
-        asked, cost = np.zeros((len(places), table.gives.shape[1])), np.zeros(len(places))
-        np.add.at(asked, where.reshape(-1), table.gives[self.problem.pieces_of[going]])
-        np.add.at(cost, where.reshape(-1), self.price[going])
-        state.barred[rows] = False
-        for sets in sets_on(state, places, asked):
+    def _swap(self, going: Whole, gone: Mask) -> None:
+        """Give by other rows of the same group no less than these rows that go, on each place for itself."""
+        problem, table = self.problem, self.problem.rows
+        groups = int(self.of_row.max(initial=0)) + 1
+        key = table.place * groups + self.of_row[table.row]
+        going = going[np.isfinite(self.price[going])]
+        asked_of = np.unique(key[problem.pieces_of[going]])
+        some = np.flatnonzero(np.isin(key, asked_of) & ~problem.wide[table.row] & (gone | ~self.first.gone)[table.row])
+        where = np.searchsorted(asked_of, key[some])
+        own = Rows(
+            table.pilot, table.way, table.user, table.spends, table.loss, table.claim, table.row[some], where, table.gives[some]
+        )
+        none = Places(np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of)), problem.places.shared)
+        state = State(Problem(own, none, problem.needs, problem.limits), self.price)
+        asked, cost = none.free.copy(), np.zeros(len(asked_of))
+        at = np.searchsorted(asked_of, key[problem.pieces_of[going]])
+        np.add.at(asked, at, table.gives[problem.pieces_of[going]])
+        np.add.at(cost, at, self.price[going])
+        for sets in sets_on(state, np.arange(len(asked_of)), asked):
             enough = (sets.gives >= asked[sets.at].T[:, :, None]).all(axis=0)
             price = np.where(enough, sets.price, np.inf)
             best = price.argmin(axis=1)
             cheaper = price[np.arange(len(best)), best] < cost[sets.at] * (1 - 1e-12)
             for number in np.flatnonzero(cheaper).tolist():
-                before = going[where.reshape(-1) == sets.at[number]]
-                after = sets.rows_of(number, int(best[number]))
+                before, after = going[at == sets.at[number]], sets.rows_of(number, int(best[number]))
                 self._move(before, after, gone)
                 if (self.left[table.user[after]] < -ROUNDING).any():
                     self._move(after, before, gone)
-        state.barred[rows] = True
 
 
 def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:

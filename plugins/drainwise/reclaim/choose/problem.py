@@ -116,6 +116,11 @@ class Problem:
         return np.searchsorted(self.rows.place[self.piece], np.arange(len(self.places.free) + 1))
 
     @cached_property
+    def piece_count(self) -> Whole:
+        """Pieces of each place, P."""
+        return np.diff(self.piece_from)
+
+    @cached_property
     def wide(self) -> Mask:
         """Rows with pieces on several places; n."""
         return np.bincount(self.rows.row, minlength=len(self.rows)) > 1
@@ -130,7 +135,7 @@ class Problem:
 
         order: of all pieces, by place; that of `piece` where it is not given.
         """
-        begin, count = self.piece_from[places], np.diff(self.piece_from)[places]
+        begin, count = self.piece_from[places], self.piece_count[places]
         whose = np.repeat(np.arange(len(places)), count)
         within = np.arange(len(whose)) - np.repeat(np.cumsum(count) - count, count)
         return (self.piece if order is None else order)[begin[whose] + within], whose

@@ -17,7 +17,7 @@ from drainwise.reclaim.choose.state import ROUNDING, State
 
 MOST_MIXES = 400
 """Mixes of jobs that are looked at on a place."""
-MOST_LABELS = 5_000_000
+MOST_LABELS = 1_000_000
 """Labels times entries of a menu that are looked at at once; groups that need more stay as they are."""
 _BEATEN = 6
 """Labels of the same jobs that are compared with each."""

@@ -74,7 +74,7 @@ def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most:
     most: rows of a place that are looked at, the cheapest for a core.
     """
     table = state.problem.rows
-    many = np.diff(state.problem.piece_from)[places].max(initial=0) > most
+    many = state.problem.piece_count[places].max(initial=0) > most
     pieces, whose = state.problem.pieces(places, state.cheapest if many else None)
     open_ = state.open(table.row[pieces])
     pieces, whose = pieces[open_], whose[open_]
