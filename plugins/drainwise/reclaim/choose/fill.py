@@ -13,7 +13,7 @@ from drainwise.reclaim.choose.problem import Problem, Real, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 from drainwise.reclaim.choose.state import State
 
-NEAR, MORE = 3, 24
+NEAR, MORE = 1, 24
 """Places that are looked at: so many for each part of a job, and so many more."""
 ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
@@ -187,7 +187,9 @@ class _Kind:
         """Take offers, cheapest first, until half of what is left is served; one where few are left."""
         several = self.several
         jobs = np.cumsum(self.number[cheap]) // several
-        half = 1 if left <= ONE_BY_ONE or len(cheap) // several <= ONE_BY_ONE else left // 2
+        many = len(self.state.gone) > MANY
+        few = ONE_BY_ONE // 4 if many else ONE_BY_ONE
+        half = 1 if left <= few or len(cheap) // several <= few else left - left // 4 if many else left // 2
         last = int(np.searchsorted(jobs, half)) + 1
         taken = cheap[: last // several * several if last < len(cheap) else len(cheap) // several * several]
         taken = taken[np.cumsum(self.number[taken]) <= left * several]
@@ -222,9 +224,7 @@ class _Kind:
         self.each[places] = np.inf
 
     def _places_of(self, rows: Whole) -> Whole:
-        problem = self.state.problem
-        begin, count = problem.pieces_of[rows], np.diff(problem.pieces_of)[rows]
-        return problem.rows.place[np.repeat(begin - np.cumsum(count) + count, count) + np.arange(int(count.sum()))]
+        return self.state.problem.rows.place[self.state.problem.pieces_by(rows)]
 
     def _bar(self, rows: Whole) -> None:
         self.state.barred[rows] = True
@@ -281,11 +281,9 @@ def reprieve(state: State) -> None:
 def _let_go_on(state: State, rows: Whole) -> None:
     """Let each of these rows, on different places or one alone, go on where its room is not needed."""
     problem = state.problem
-    begin, end = problem.pieces_of[rows], problem.pieces_of[rows + 1]
-    pieces = np.concatenate([np.arange(a, b) for a, b in zip(begin.tolist(), end.tolist())]) if len(rows) else begin
-    enough = (state.room[problem.rows.place[pieces]] >= problem.rows.gives[pieces]).all(axis=1)
-    spare = np.minimum.reduceat(enough, np.cumsum(end - begin) - (end - begin)) if len(rows) else enough
-    state.go(rows[spare], back=True)
+    pieces = problem.pieces_by(rows)
+    lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
+    state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)
 
 
 def orders_of_kinds(problem: Problem) -> list[list[int]]:

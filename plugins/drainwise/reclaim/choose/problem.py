@@ -130,6 +130,12 @@ class Problem:
         """Where the pieces of each row begin; n + 1."""
         return np.searchsorted(self.rows.row, np.arange(len(self.rows) + 1))
 
+    def pieces_by(self, rows: Whole) -> Whole:
+        """Return the pieces of these rows, in their order."""
+        begin = self.pieces_of[rows]
+        count = self.pieces_of[rows + 1] - begin
+        return np.repeat(begin - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+
     def pieces(self, places: Whole, order: Whole | None = None) -> tuple[Whole, Whole]:
         """Return the pieces on these places, and of each the position of its place in them.
 

@@ -17,7 +17,7 @@ MOST_PRODUCTS = 2048
 FIRST = 6
 """Rows of which all subsets are looked at where there are many."""
 _DEAR = 1e200
-_BLOCK = 1_000_000
+_BLOCK = 60_000
 """Amounts in memory at once."""
 
 

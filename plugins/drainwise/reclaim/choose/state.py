@@ -78,8 +78,7 @@ class State:
         """Let rows go, or go on where `back`."""
         problem, sign = self.problem, -1 if back else 1
         self.gone[rows] = self.taken[problem.rows.pilot[rows]] = not back
-        begin, count = problem.pieces_of[rows], np.diff(problem.pieces_of)[rows]
-        pieces = np.repeat(begin - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+        pieces = problem.pieces_by(rows)
         np.add.at(self.room, problem.rows.place[pieces], sign * problem.rows.gives[pieces])
         self.rest -= sign * self.spent(rows)
 
