@@ -19,7 +19,7 @@ ONE_BY_ONE = 8
 """So few jobs are served one after the other."""
 MOST_ROWS = 64
 """Rows of a place that are looked at first."""
-MANY, FEW = 20_000, 8
+MANY, FEW = 1_000, 8
 """In a pool of more rows than that all subsets of fewer pilots are looked at."""
 SLACK = 1.5
 """A price above so many times the next bound brings in the next places."""

@@ -18,7 +18,7 @@ from drainwise.reclaim.choose.state import ROUNDING, State
 
 USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
-MOST_GROUPS = 200
+MOST_GROUPS = 100
 """Groups that are chosen for anew, those that lose most."""
 IDLE = 600.0
 """Seconds for which each core beyond the least is taken to idle; an hour changes waste by up to 4 %."""
