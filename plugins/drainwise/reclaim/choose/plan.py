@@ -71,8 +71,7 @@ def make_plan(problem: Problem, rules: Rules) -> Plan:
     budget[:, CORES] += extra_cores(rows, limits, lost[:, CORES], first.rest)
     price = rows.claim + rules.idle * rows.spends[:, CORES]
     price = np.where(np.isfinite(first.price), price, np.inf)
-    group = {USER: np.arange(len(limits.rank)), ACCOUNT: limits.account, SITE: np.zeros(len(limits.rank), dtype=np.int64)}
-    groups = _Groups(problem, first, group[rules.compete], budget, price)
+    groups = _Groups(problem, first, groups_of(limits, rules.compete), budget, price)
     gone, jobs = groups.chosen(rules)
     second = State(problem, np.where(gone, first.price, np.inf))
     second.go(np.flatnonzero(gone))
@@ -81,6 +80,12 @@ def make_plan(problem: Problem, rules: Rules) -> Plan:
         second.serve(kind, places, jobs[places, kind])
     reprieve(second)
     return Plan(second.gone, second.jobs, second.served, first.gone, budget, gone & ~second.gone)
+
+
+def groups_of(limits: Limits, compete: str) -> Whole:
+    """Return the group of each user whose reports compete with each other."""
+    one_each = np.arange(len(limits.rank))
+    return {USER: one_each, ACCOUNT: limits.account, SITE: 0 * one_each}[compete]
 
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
