@@ -47,7 +47,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """P places. free: P × R, that no job uses, far below 0 where one is closed. cores: P, of the whole place.
+    """P places. free: P × R, that no job uses; below 0 nothing starts that needs some of it. cores: P, of the whole place.
 
     shared: P, whether several jobs can run there at once.
     """

@@ -87,7 +87,7 @@ class _Group:
         """Return what the place at `number` could serve, each mix of jobs with its cheapest sets."""
         place = self.places[number]
         kept = np.flatnonzero(np.isfinite(sets.price[0]))
-        price, gives = sets.price[0, kept], self.room[number][:, None] + sets.gives[:, 0, kept]
+        price, gives = sets.price[0, kept], np.maximum(self.room[number][:, None] + sets.gives[:, 0, kept], 0)
         mixes, takes = self._mixes(int(place), gives.max(axis=1), self.state.jobs[place, self.kinds])
         fits = np.ones((len(mixes), len(price)), dtype=bool)
         for resource in range(len(gives)):
@@ -143,7 +143,7 @@ class _Group:
             with np.errstate(divide="ignore", invalid="ignore"):
                 fit = np.where(need > 0, np.floor((most + 1e-9) / need), np.inf).min()
             lonely = bool(needs.whole[kind]) or not problem.places.shared[place]
-            limit = min(limit, 1 if lonely else limit, int(max(fit, 0)))
+            limit = int(min(limit, 1 if lonely else MOST_MIXES, fit))
             counts = np.arange(limit + 1)
             busy = mixes.sum(axis=1) > 0
             grown = np.repeat(mixes, limit + 1, axis=0)
