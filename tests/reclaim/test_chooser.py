@@ -17,6 +17,7 @@ from drainwise.reclaim.choose.problem import Mask, Places, Problem, Real
 from drainwise.reclaim.choose.state import State
 from exact_choice import Exact
 from random_pools import random_problem
+from reached_asserts import judged
 from small_pool import problem
 
 SMALL = ("small", "users", "full", "full-users", "wide")
@@ -146,6 +147,7 @@ def test_nobodys_report_makes_another_user_lose_more(it: Problem, liar: int, say
     assert (truth.served == lie.served).all()
     assert (truth.by_facts == lie.by_facts).all()
     assert ((truth.gone | truth.spared)[~mine] == (lie.gone | lie.spared)[~mine]).all()
+    judged("a user whose report changes which of its pilots go", bool((truth.gone != lie.gone)[mine].any()), at_least=0.1)
     extra = lost(it, lie.gone)[:, 0] - lost(it, lie.by_facts)[:, 0]
     assert (extra <= lie.budget[:, 0] - lost(it, lie.by_facts)[:, 0] + 1e-6).all()
 
@@ -187,13 +189,14 @@ def hostile_pools(draw: st.DrawFn) -> Problem:
         loss=some(it.rows.loss, (*HOSTILE, np.inf)),
         claim=some(it.rows.claim, (*HOSTILE, 1e300)),
     )
+    jobs = some(it.needs.jobs, (0, 1, 10**9)).astype(np.int64)
     needs = replace(
         it.needs,
         needs=some(it.needs.needs),
-        jobs=some(it.needs.jobs, (0, 1, 10**9)).astype(np.int64),
+        jobs=jobs,
         cores=some(it.needs.cores),
         owed=some(it.needs.owed, (-5.0, 0.0, *HOSTILE)),
-        most=some(it.needs.most, (0, 1, 10**9)).astype(np.int64),
+        most=jobs,
     )
     shared = dice.random(len(it.places.cores)) < draw(st.sampled_from((0.5, 1.0)))
     places = Places(some(it.places.free, (-1e15, 0.0, 1e15)), it.places.cores, shared)
@@ -207,6 +210,7 @@ def test_it_ends_whatever_the_sizes_are(it: Problem, compete: str, join: bool) -
     plan = make_plan(it, Rules(compete=compete, join=join, looks=50))
     assert list(faults(it, plan)) == []
     assert np.isfinite(it.rows.loss[plan.gone]).all()
+    judged("a plan in which something goes", bool(plan.gone.any()), at_least=0.1)
 
 
 def test_limits_that_refuse_everything_end_soon() -> None:

@@ -63,7 +63,8 @@ class Needs:
 
     account: K, whose they are. jobs: K, how many wait. needs: K × R, of one job in one place. may: K × P, the places it
     may use. whole: K, whether a job takes all cores of its place and shares it with none. several: K, on how many places
-    at once a job runs. cores: K, what a job counts for its account. most: K, jobs of the kind in one place at most.
+    at once a job runs. cores: K, what a job counts for its account. most: K, parts of its jobs in one place at most: all,
+    but where parts of jobs on several places are looked at one by one.
     owed: A, cores that may be served for each account.
     """
 
