@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drainwise.reclaim.choose.plan import Rules, extra_cores, groups_of, price_by_facts
+from drainwise.reclaim.choose.plan import Rules, extra_cores, groups_of, price_by_claims, price_by_facts
 from drainwise.reclaim.choose.problem import CORES, Limits, Mask, Real, Rows, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, subsets
 
@@ -38,7 +38,7 @@ def plan_cores(rows: Rows, limits: Limits, cores: float, rules: Rules) -> CoresP
     first, wanted, rest = _by_facts(by_user, size, facts, limits, cores)
     lost = np.bincount(rows.user[first], weights=size[first], minlength=users)
     budget = lost + extra_cores(rows, limits, lost, rest)
-    price = rows.claim + rules.idle * size
+    price = price_by_claims(rows, rules.idle)
     able = _cheapest_way(rows, np.where((size > 0) & np.isfinite(facts) & (lost > 0)[rows.user], price, np.inf))
     group = groups_of(limits, rules.compete)
     count = int(group.max(initial=-1)) + 1

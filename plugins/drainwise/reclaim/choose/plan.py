@@ -20,6 +20,8 @@ USER, ACCOUNT, SITE = "user", "account", "site"
 """Whose reports compete with each other."""
 MOST_GROUPS = 100
 """Groups that are chosen for anew, those that lose most."""
+MOST_WASTE = 1e18
+"""Core-seconds; whoever claims more is believed no more."""
 IDLE = 600.0
 """Seconds for which each core beyond the least is taken to idle; an hour changes waste by up to 4 %."""
 
@@ -62,6 +64,11 @@ def price_by_facts(rows: Rows, limits: Limits, rank_factor: float) -> Real:
     return np.where(np.isfinite(rows.loss), cores + 0.5 * loss / (1 + loss.sum()), np.inf)
 
 
+def price_by_claims(rows: Rows, idle: float) -> Real:
+    """Return what each row wastes by its report, with what its cores idle beyond the least, in core-seconds."""
+    return np.minimum(rows.claim, MOST_WASTE) + idle * rows.spends[:, CORES]
+
+
 def make_plan(problem: Problem, rules: Rules) -> Plan:
     """Return which rows go, for which jobs."""
     rows, limits = problem.rows, problem.limits
@@ -69,8 +76,7 @@ def make_plan(problem: Problem, rules: Rules) -> Plan:
     lost = _lost(rows, len(limits.rank), first.gone)
     budget = lost.copy()
     budget[:, CORES] += extra_cores(rows, limits, lost[:, CORES], first.rest)
-    price = rows.claim + rules.idle * rows.spends[:, CORES]
-    price = np.where(np.isfinite(first.price), price, np.inf)
+    price = np.where(np.isfinite(first.price), price_by_claims(rows, rules.idle), np.inf)
     groups = _Groups(problem, first, groups_of(limits, rules.compete), budget, price)
     gone, jobs = groups.chosen(rules)
     second = State(problem, np.where(gone, first.price, np.inf))
@@ -322,7 +328,7 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
 def _prices(rows: Rows, idle: float) -> list[Real]:
     """Return the prices by which a large part is filled: claims, and cores at five prices up to endless."""
     cores = rows.spends[:, CORES]
-    usual = float(np.median(rows.claim / np.maximum(cores, 1))) if len(rows) else 0.0
-    each = [idle, *(idle + usual * times for times in (0.5, 2.0, 8.0))]
-    found: list[Real] = [rows.claim + one * cores for one in each]
-    return [*found, cores + rows.claim / (1 + rows.claim.sum())]
+    claim = price_by_claims(rows, 0.0)
+    usual = float(np.median(claim / np.maximum(cores, 1))) if len(rows) else 0.0
+    found: list[Real] = [price_by_claims(rows, idle + usual * times) for times in (0.0, 0.5, 2.0, 8.0)]
+    return [*found, cores + claim / (1 + claim.sum())]

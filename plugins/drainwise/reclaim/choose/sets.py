@@ -97,7 +97,7 @@ def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most:
         pattern = np.where(products, bits * 64 + count, np.where(bits > 0, -1, pattern)).astype(np.int64)
     for value in np.unique(pattern).tolist():
         at = np.flatnonzero(pattern == value)
-        ways = (1,) * value
+        ways = (1,) * value if value < 64 else ()
         if value >= 64:
             new = np.flatnonzero(~again[begin[at[0]] : begin[at[0]] + count[at[0]]])
             ways = tuple(np.diff(np.append(new, count[at[0]])).tolist())
