@@ -16,7 +16,9 @@ from drainwise.reclaim.choose.problem import KILL, PART, Limits, Needs, Places, 
 FLOATS, PILOTS, KINDS = 1_000_000, 100_000, 50
 
 
-def pool(nodes: int, pilots: int, kinds: int, users: int, accounts: int, *, most_jobs: int = 200, parts: int = 0) -> Problem:
+def pool(
+    nodes: int, pilots: int, kinds: int, users: int, accounts: int, *, most_jobs: int = 200, parts: int = 0
+) -> Problem:
     """Nodes with 2 to 8 GiB a core, one in twenty with GPUs; pilots of 1 to 16 cores; kinds of 1 to 32 cores.
 
     Of the kinds one wants whole nodes, three want four nodes at once. parts: beside itself, each pilot could give so many
@@ -39,7 +41,9 @@ def pool(nodes: int, pilots: int, kinds: int, users: int, accounts: int, *, most
     way = np.where(share < 1, PART, KILL)
     rows = Rows(pilot, way, user[pilot], gives[:, [0, 2]], loss, claim, every, place[pilot], gives)
     limits = _limits(rows, users, accounts)
-    return Problem(rows, Places(free, cores, np.ones(nodes, dtype=bool)), _needs(kinds, most_jobs, node_class, dice), limits)
+    return Problem(
+        rows, Places(free, cores, np.ones(nodes, dtype=bool)), _needs(kinds, most_jobs, node_class, dice), limits
+    )
 
 
 def _limits(rows: Rows, users: int, accounts: int) -> Limits:
@@ -96,7 +100,9 @@ def figures(runs: int) -> list[Figure]:
         pools.append((what, pool(nodes, PILOTS, KINDS, users, accounts), limit))
     small = pool(400, 2_000, KINDS, 2_000, 2_000, most_jobs=20)
     pools.append((f"2,000 pilots of 2,000 accounts on 400 nodes, {KINDS} kinds", small, 0.3))
-    pools.append(("1,600 pilots with parts on 400 nodes, 20 kinds", pool(400, 1_600, 20, 20, 5, most_jobs=20, parts=3), 1.0))
+    pools.append(
+        ("1,600 pilots with parts on 400 nodes, 20 kinds", pool(400, 1_600, 20, 20, 5, most_jobs=20, parts=3), 1.0)
+    )
     numbers = np.random.default_rng(1).random(FLOATS)
     steps: list[Callable[[], object]] = [lambda: np.sort(numbers)]
     steps += [lambda it=it: make_plan(it, Rules()) for _, it, _ in pools]  # type: ignore[misc]

@@ -143,11 +143,15 @@ def test_nobodys_report_makes_another_user_lose_more(it: Problem, liar: int, say
     claim = it.rows.claim.copy()
     mine = it.rows.user == liar
     claim[mine] = np.resize(np.array(says), int(mine.sum()))
-    truth, lie = (make_plan(replace(it, rows=replace(it.rows, claim=one)), Rules(join=join)) for one in (it.rows.claim, claim))
+    truth, lie = (
+        make_plan(replace(it, rows=replace(it.rows, claim=one)), Rules(join=join)) for one in (it.rows.claim, claim)
+    )
     assert (truth.served == lie.served).all()
     assert (truth.by_facts == lie.by_facts).all()
     assert ((truth.gone | truth.spared)[~mine] == (lie.gone | lie.spared)[~mine]).all()
-    judged("a user whose report changes which of its pilots go", bool((truth.gone != lie.gone)[mine].any()), at_least=0.1)
+    judged(
+        "a user whose report changes which of its pilots go", bool((truth.gone != lie.gone)[mine].any()), at_least=0.1
+    )
     extra = lost(it, lie.gone)[:, 0] - lost(it, lie.by_facts)[:, 0]
     assert (extra <= lie.budget[:, 0] - lost(it, lie.by_facts)[:, 0] + 1e-6).all()
 

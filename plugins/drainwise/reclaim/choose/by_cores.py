@@ -1,7 +1,7 @@
 """Plan by cores alone, where it is not known what waits in which place: one virtual place, one amount.
 
-Facts: users in the order of their ranks give up to their limits until the need is met. Claims: each user, or group of users
-whose reports compete, gives no fewer cores by other rows, within its budget.
+Facts: users in the order of their ranks give up to their limits until the need is met. Claims: each user, or group of
+users whose reports compete, gives what was wanted of it by other rows, within its budget.
 """
 
 from __future__ import annotations
@@ -73,9 +73,11 @@ def _cheapest_way(rows: Rows, price: Real) -> Whole:
 
 
 def _by_facts(by_user: _Segments, size: Real, price: Real, limits: Limits, cores: float) -> tuple[Whole, Real, Real]:
-    """Return the rows that go by facts, the cores that each user is to give (U), and what is left of each limit."""
+    """Return the rows that go by facts, the cores that each user is to give (U), and what is left of limits (L)."""
     rest = np.maximum(limits.most, 0.0)
-    bounds = [[int(one) for one in binds if one >= 0 and limits.counts[one] == CORES] for binds in limits.binds.tolist()]
+    bounds = [
+        [int(one) for one in binds if one >= 0 and limits.counts[one] == CORES] for binds in limits.binds.tolist()
+    ]
     most = np.array([min((float(rest[one]) for one in bound), default=np.inf) for bound in bounds])
     most = np.minimum(most, by_user.sums(size))
     guess = by_user.cover(size, price, most, most)

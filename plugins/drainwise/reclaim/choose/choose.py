@@ -1,4 +1,4 @@
-"""Choose the rows that go: small pools as a whole, large ones by filling them and then bettering small groups of places."""
+"""Choose the rows that go: small pools as a whole, large ones by filling them and bettering small groups of places."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from drainwise.reclaim.choose.state import State
 LOOKS = 300
 """Groups of places that are solved anew to better one choice."""
 SMALL_MIXES, SMALL_PLACES = 1_000, 32
-"""So many mixes of jobs, so many places are solved as a whole."""
+"""So many mixes of jobs, so many places are solved as a whole, where MOST_LABELS are enough for it."""
 GROUP_LABELS, LABELS_OF_A_LOOK = 100_000, 10_000
+"""Labels that a group may need; more than the second count as another look."""
 PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
+"""Places with which each is looked at: near ones, dear ones; kinds that wait still; how often all that is done."""
 MOST_ROWS = 16
 """Places with more rows are in no group."""
 
@@ -32,8 +34,8 @@ def choose(
     """Return the choice that serves most jobs in the needs' order, at the least price that is found.
 
     price: n, ≥ 0, infinite for rows that may not go. looks: groups of places that are solved anew at most. start: a
-    choice by this price that it must be no worse than. join: whether a small pool is solved as a whole. fills: prices by
-    which a large pool is filled instead, kinds in their own order, until one is better than `start`.
+    choice by this price that it must be no worse than, and that is changed. join: whether a small pool is solved as a
+    whole. fills: prices by which a large pool is filled instead, in the needs' order, until one is better than `start`.
     """
     if join and _is_small(problem):
         state = State(problem, price) if start is None else start
@@ -61,16 +63,16 @@ def _is_small(problem: Problem) -> bool:
 
 
 def improve(state: State, looks: int) -> int:
-    """Solve groups of places anew, those where most is lost first; return how many groups were looked at."""
-    used = 0
+    """Solve groups of places anew, those where most is lost first; return how many looks that took, `looks` at most.
+
+    A group is looked at once more only when one of its places has changed; a look at very many labels counts as several.
+    """
+    used, seen = 0, dict[tuple[int, ...], int]()
     changed = np.zeros(len(state.room), dtype=np.int64)
-    seen: dict[tuple[int, ...], int] = {}
-    for number in range(ROUNDS):
-        before = used, int(changed.max(initial=0))
-        for places, kinds in _groups(state):
-            group = tuple(sorted(set(places)))
-            last = int(changed[list(group)].max())
-            if seen.get(group, -1) >= last:
+    for _ in range(ROUNDS):
+        before = used
+        for group, kinds in _groups(state):
+            if seen.get(group, -1) >= int(changed[list(group)].max()):
                 continue
             if used >= looks:
                 return used
@@ -79,13 +81,13 @@ def improve(state: State, looks: int) -> int:
             seen[group] = used
             if better:
                 changed[list(group)] = used + 1
-        if int(changed.max(initial=0)) == before[1] or number == ROUNDS:
+        if int(changed.max(initial=0)) <= before:
             break
     return used
 
 
 def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
-    """Yield groups of places with kinds to serve there: each active place alone, with partners, with dear ones, and both."""
+    """Yield groups of places, and kinds to serve there: each active place alone, with a partner, a dear one, or both."""
     problem = state.problem
     many = problem.piece_count > MOST_ROWS
     worth = np.zeros(len(state.room))
@@ -98,8 +100,10 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
     near: dict[int, Whole] = {}
     for kind in range(len(state.served)):
         price = np.where(many, np.inf, bounds.of(kind))
-        few = np.argsort(price, kind="stable")[: 2 * PARTNERS]
-        near[kind] = few[np.isfinite(price[few])]
+        few = (
+            np.argpartition(price, 2 * PARTNERS)[: 2 * PARTNERS] if len(price) > 2 * PARTNERS else np.arange(len(price))
+        )
+        near[kind] = few[np.lexsort((few, price[few]))][: int(np.isfinite(price[few]).sum())]
     for place in active.tolist():
         kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
         yield (place,), kinds
@@ -109,9 +113,9 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
         partners = list(dict.fromkeys(one for kind in (*own, *kinds) for one in near[kind].tolist() if one != place))
         dear = [one for one in active[: DEAR + 1].tolist() if one != place][:DEAR]
         for other in partners[:PARTNERS]:
-            yield (place, other), kinds
+            yield (min(place, other), max(place, other)), kinds
         for other in dear:
-            yield (place, other), kinds
+            yield (min(place, other), max(place, other)), kinds
         for other in dear if partners else ():
             if other != partners[0]:
-                yield (place, partners[0], other), kinds
+                yield tuple(sorted((place, partners[0], other))), kinds

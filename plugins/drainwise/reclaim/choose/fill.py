@@ -287,7 +287,7 @@ def _let_go_on(state: State, rows: Whole) -> None:
 
 
 def orders_of_kinds(problem: Problem) -> list[list[int]]:
-    """Return three orders in which kinds are served: their own, the largest first, those with the fewest places first."""
+    """Return orders in which kinds are served: their own, the largest first, those with the fewest places first."""
     needs = problem.needs
     own = np.arange(len(needs.jobs))
     large = np.lexsort((own, -needs.cores))

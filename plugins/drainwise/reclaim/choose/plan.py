@@ -1,7 +1,7 @@
 """Plan in two passes: facts say which jobs are served and what each user loses, claims which of its pilots go for that.
 
-A user's reports cost it at most its extra cores more than facts do, and by default nobody else: each user, or group of
-users whose reports compete, is chosen for anew with its own rows, on places where nothing else depends on them.
+A user's reports cost it at most its extra cores more than facts do, and nobody else anything: each user, or group of users
+whose reports compete, is chosen for anew with its own rows, for the jobs for which it makes the room by facts.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ IDLE = 600.0
 
 @dataclass(frozen=True)
 class Rules:
-    """How a plan weighs. rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE.
+    """How a plan weighs.
 
-    idle: seconds a core beyond the least counts. looks: groups of places solved anew in each pass. join: whether small
-    pools are solved as a whole.
+    rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds that a
+    core beyond the least counts. looks: groups of places that are solved anew in each pass. join: whether small pools are
+    solved as a whole.
     """
 
     rank_factor: float = 1.0
@@ -96,14 +97,16 @@ def groups_of(limits: Limits, compete: str) -> Whole:
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
     """Return the cores and devices that each user loses by some rows, U × 2."""
-    columns = [np.bincount(rows.user[gone], weights=rows.spends[gone, one], minlength=users) for one in (CORES, DEVICES)]
+    columns = [
+        np.bincount(rows.user[gone], weights=rows.spends[gone, one], minlength=users) for one in (CORES, DEVICES)
+    ]
     return np.column_stack(columns).astype(float)
 
 
 def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
-    """Return how many cores more than by facts (lost, U) reports may cost each user that loses some, in users' ranks.
+    """Return how many cores more than by facts (lost, U) reports may cost each user that loses some.
 
-    rest: L, what is left of each limit, which users share in that order.
+    rest: L, what is left of each limit, which users share in the order of their ranks.
     """
     largest = np.zeros(len(lost))
     np.maximum.at(largest, rows.user, rows.spends[:, CORES])
@@ -121,10 +124,10 @@ def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
 class _Groups:
     """The groups of users whose reports compete, and where each may choose: by facts alone.
 
-    A place that only one group clears is its own, with what is free there and the jobs. Of a place where nothing goes, what
-    is free belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for
-    which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may only
-    give as much there by other rows. On other places of a group its rows give room by themselves.
+    A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, what is free
+    belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for which it
+    gives the room, and one of them what is free; where jobs need room of several groups, each of these may only give as
+    much there by other rows. On all other places of a group its rows give room by themselves.
 
     owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by place
     and group.
@@ -294,7 +297,15 @@ class _Groups:
         some = np.flatnonzero(np.isin(key, asked_of) & ~problem.wide[table.row] & (gone | ~self.first.gone)[table.row])
         where = np.searchsorted(asked_of, key[some])
         own = Rows(
-            table.pilot, table.way, table.user, table.spends, table.loss, table.claim, table.row[some], where, table.gives[some]
+            table.pilot,
+            table.way,
+            table.user,
+            table.spends,
+            table.loss,
+            table.claim,
+            table.row[some],
+            where,
+            table.gives[some],
         )
         none = Places(np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of)), problem.places.shared)
         state = State(Problem(own, none, problem.needs, problem.limits), self.price)

@@ -1,7 +1,7 @@
 """Solve a group of places anew: clear them, list what each could serve and at what price, and join these menus.
 
-A label is what some of the places serve together, its price, and what it takes of each limit that could refuse; of labels
-that serve the same only those that no other beats are kept.
+A label is what some of the places serve together, its price, and what it takes of each limit that could refuse. Of labels
+that serve the same those that another beats are dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEATEN = 6
 
 @dataclass(frozen=True, eq=False)
 class _Menu:
-    """What one place could serve: jobs (I × kinds), price (I), uses of limits (I × D), the set of rows of each entry."""
+    """What a place could serve, in I entries: jobs (I × kinds), price (I), uses of limits (I × D), sets of rows (I)."""
 
     jobs: Whole
     price: Real
@@ -37,7 +37,8 @@ class _Menu:
 class _Group:
     """A group of places as it would be without what goes there now, and the kinds of jobs that are looked at.
 
-    most: parts of each kind that the group could serve. rest: of each limit. limits: those that the group could break.
+    most: parts of each kind that the group could serve. rest: L. limits: those that the group could break. outside: parts of
+    each kind that other places serve. spread: the kinds on several places; highest: how many parts another place has.
     """
 
     def __init__(self, state: State, places: Whole, kinds: Whole) -> None:
@@ -92,35 +93,21 @@ class _Group:
         fits = np.ones((len(mixes), len(price)), dtype=bool)
         for resource in range(len(gives)):
             fits &= takes[:, resource, None] <= gives[resource]
-        priced = np.where(fits, price[None, :], np.inf)
-        if not len(self.limits):
-            best = priced.argmin(axis=1)
-            value = priced[np.arange(len(mixes)), best]
-            able = np.isfinite(value)
-            return _Menu(mixes[able], value[able], np.zeros((int(able.sum()), 0)), kept[best[able]], sets)
-        uses = self._uses(sets)[kept]
-        levels, level = np.unique(uses, axis=0, return_inverse=True)
-        level = level.reshape(-1)
-        order = np.argsort(level, kind="stable")
+        levels, level = np.zeros((1, 0)), np.zeros(len(kept), dtype=np.int64)
+        if len(self.limits):
+            levels, level = np.unique(self._uses(sets)[kept], axis=0, return_inverse=True)
+            level = level.reshape(-1)
+        order = np.lexsort((price, level))
         begin = np.searchsorted(level[order], np.arange(len(levels)))
-        least = np.minimum.reduceat(priced[:, order], begin, axis=1)
-        beats = (levels[:, None, :] <= levels[None, :, :]).all(axis=2)
-        np.fill_diagonal(beats, val=False)
+        first = np.minimum.reduceat(np.where(fits[:, order], np.arange(len(order)), len(order)), begin, axis=1)
+        order, price = np.append(order, len(price)), np.append(price, np.inf)
+        least = price[order[first]]
         alive = np.isfinite(least) & (levels <= self.rest[self.limits] + ROUNDING).all(axis=1)
-        for at in range(len(levels)):
-            if beats[:, at].any():
-                alive[:, at] &= least[:, beats[:, at]].min(axis=1) > least[:, at]
+        beats = (levels[:, None, :] <= levels[None, :, :]).all(axis=2) & ~np.eye(len(levels), dtype=bool)
+        for number in np.flatnonzero(beats.any(axis=0)).tolist():
+            alive[:, number] &= least[:, beats[:, number]].min(axis=1) > least[:, number]
         mix, at = np.nonzero(alive)
-        chosen = np.array(
-            [
-                order[begin[b] : begin[b + 1] if b + 1 < len(begin) else None][
-                    priced[a, order[begin[b] : begin[b + 1] if b + 1 < len(begin) else None]].argmin()
-                ]
-                for a, b in zip(mix.tolist(), at.tolist())
-            ],
-            dtype=np.int64,
-        )
-        return _Menu(mixes[mix], least[mix, at], levels[at], kept[chosen], sets)
+        return _Menu(mixes[mix], least[mix, at], levels[at], kept[order[first[mix, at]]], sets)
 
     def _uses(self, sets: PlaceSets) -> Real:
         """Return what each set of the place takes of each limit that the group could break; S × D."""
@@ -160,11 +147,13 @@ class _Group:
         return mixes, takes
 
 
-def resolve(state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS) -> tuple[bool, int]:
-    """Serve more jobs in the needs' order on these places, or as many at a lower price; return whether it is better.
+def resolve(
+    state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS
+) -> tuple[bool, int]:
+    """Serve more jobs in the needs' order on these places, or as many at a lower price.
 
-    Also return how many labels were looked at; labels: the most, beyond which a group stays as it is.
-    kinds: beside those that are served there.
+    Return whether that is so, and how many labels were looked at. kinds: beside those that are served there. labels: a
+    group for which more would have to be looked at stays as it is.
     """
     places = np.unique(np.asarray(places, dtype=np.int64))
     served = np.flatnonzero(state.jobs[places].any(axis=0))

@@ -23,10 +23,10 @@ _BLOCK = 60_000
 
 @dataclass(frozen=True, eq=False)
 class PlaceSets:
-    """S sets of rows on each of q places: rows q × M, gives R × q × S, price q × S; infinite where there is no such set.
+    """S sets of rows on each of q places: rows q × M, gives R × q × S, price q × S, infinite where there is no such set.
 
-    at: q, positions in what was asked. which: S × M, rows of each set; None where they differ: then the sets are none, each
-    row alone, the beginnings of each of `orders` (q × M), and the subsets of the first rows of the first order.
+    at: q, positions in what was asked. which: S × M, rows of each set; None where they differ. Then the sets are none,
+    each row alone, the beginnings of each of `orders` (q × M), and the subsets of the first rows of the first order.
     """
 
     at: Whole
@@ -120,7 +120,7 @@ def subsets(ways: tuple[int, ...]) -> Mask:
 def _blocks(
     state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, width: int, sets: int
 ) -> Iterator[tuple[Whole, Whole, Real, Real]]:
-    """Yield positions of places, their rows (q × width), what these give (R × q × width) and their prices, in blocks."""
+    """Yield positions of q places, their rows (q × width), what these give (R × q × width) and their prices."""
     table, within = state.problem.rows, np.arange(width)
     step = max(1, _BLOCK // (sets * table.gives.shape[1]))
     for number in range(0, len(at), step):
@@ -133,18 +133,14 @@ def _blocks(
         yield some, rows, gives, price
 
 
-def _products(
-    state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, which: Mask
-) -> Iterator[PlaceSets]:
+def _products(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, which: Mask) -> Iterator[PlaceSets]:
     factors = which.T.astype(float)
     for some, rows, gives, price in _blocks(state, at, pieces, begin, count, which.shape[1], len(which)):
         total = price @ factors
         yield PlaceSets(some, rows, gives @ factors, np.where(total >= _DEAR, np.inf, total), which)
 
 
-def _likely(
-    state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, lack: Real
-) -> Iterator[PlaceSets]:
+def _likely(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, lack: Real) -> Iterator[PlaceSets]:
     """Yield each row alone, the beginnings of two orders, and the subsets of the first rows of the first order."""
     table = state.problem.rows
     width, factors = max(FIRST, int(count[at].max())), subsets((1,) * FIRST).T.astype(float)
