@@ -122,6 +122,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         stuck=StuckRules(reclaim.stuck_after, reclaim.stuck_first == "yes", site.pilot.stale_after),
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
+        max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )
 
