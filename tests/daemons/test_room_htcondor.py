@@ -157,6 +157,21 @@ def test_places_are_all_slots_to_which_cores_go_back(pool: CondorPool) -> None:
     assert (seen["kinds"], seen["notices"]) == ([], [])
 
 
+def test_who_is_at_his_floor_is_not_ordered_below_it(pool: CondorPool) -> None:
+    """Of alice's 39 cores her oldest pilots with 20 stay; the others may go. The administrator gave her the floor."""
+
+    def kept() -> list[int]:
+        found = snapshot(pool)["pilots"]
+        why = "alice@pool.test would have less than its floor of 20 cores"
+        return [pilot["cores"] for pilot in found if pilot["cannot"] == why]
+
+    pool.run(["condor_userprio", "-setfloor", "alice@pool.test", "20"])
+    cores = pool.wait_for(kept, WAIT_SECS, "the floor in the accounting")
+    pool.run(["condor_userprio", "-setfloor", "alice@pool.test", "0"])
+    assert 20 <= sum(cores) < 20 + cores[-1] + 8
+    pool.wait_for(lambda: not kept(), WAIT_SECS, "no floor")
+
+
 def test_each_kind_knows_the_nodes_that_could_run_it(pool: CondorPool) -> None:
     """By memory, GPUs, START and requirements, as if the nodes were empty; what no node can run is no demand."""
     wait(pool, "request_memory = 4000", count=3)

@@ -52,7 +52,7 @@ from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
+from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, none_ended, watched, with_orders
 from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
@@ -279,12 +279,14 @@ class Memory:
         """
         return self._returned.looked(snapshot, now, heartbeat_limit)
 
-    def watched(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
+    def watched(
+        self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded = none_ended
+    ) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.
 
-        What an account uses is written with the next change only.
+        What an account uses is written with the next change only. ended: see `unmet_demand.watched`.
         """
-        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings, self._blind)
+        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings, self._blind, ended)
         self._blind = None
         changed = [
             one
