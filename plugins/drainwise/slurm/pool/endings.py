@@ -74,8 +74,8 @@ class SlurmEndings:
         where = (f"--nodelist={','.join(nodes)}", f"--starttime=uts{since}", "--format=Account,Start,End,AllocCPUS")
         try:
             lines = self._commands.ask(*words, *where).splitlines()
-            rows = [words for line in lines if len(words := line.split("|")) == 4]
-            ended = ((words[0], [int(one) for one in words[1:]]) for words in rows if all(map(str.isdigit, words[1:])))
+            rows = [row for line in lines if len(row := line.split("|")) == 4]
+            ended = ((row[0], [int(one) for one in row[1:]]) for row in rows if all(map(str.isdigit, row[1:])))
             found = [(account, (start, end, cores)) for account, (start, end, cores) in ended]
         except PoolUnreachable:
             known = (job for job in jobs_in_states(self._commands, "all", fields=FIELDS) if not job.states & _NOT_ENDED)
