@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from drainwise.agent.cycle import Cycle, run_cycle
+from drainwise.facts.errors import PoolUnreachable
 from drainwise.journal.explain import explain, in_words
 from drainwise.journal.file import JournalFile
 from drainwise.journal.memory import Memory
@@ -129,6 +130,33 @@ def test_jobs_that_start_pause_nothing(tmp_path: Path) -> None:
     assert played.pool.jobs == 0
     assert len(played.pool.ordered) == 3
     assert not any(one.unused or (one.plan and one.plan.paused) for one in done)
+
+
+class TellsShortJobs(RefilledNodes):
+    """Its jobs come and go between two looks, or it cannot tell (None)."""
+
+    def __init__(self, told: float | None) -> None:
+        super().__init__()
+        self.told, self.asked = told, list[tuple[str, tuple[str, ...], int]]()
+
+    def cores_of_ended(self, account: str, nodes: tuple[str, ...], since: int, now: int) -> float:
+        assert since <= now == self.now
+        self.asked.append((account, nodes, since))
+        if self.told is None:
+            raise PoolUnreachable("nobody tells")
+        return self.told
+
+
+@pytest.mark.parametrize(("told", "paused"), [(24.0, False), (12.0, False), (8.0, True), (None, False)])
+def test_jobs_that_come_and_go_between_two_looks_have_started(told: float | None, paused: bool, tmp_path: Path) -> None:
+    """Half of the 24 cores that came back are enough; a round of which nobody tells counts for nothing."""
+    pool = TellsShortJobs(told)
+    played = Played(tmp_path, pool)
+    done = played.cycles(25)
+    assert any(one.plan and one.plan.paused for one in done) == paused
+    account, nodes, since = pool.asked[0]
+    assert (account, set(nodes) <= set(pool.nodes), since >= NOW) == ("bob", True, True)
+    assert len(pool.asked) <= 6, "it is asked at the end of a round alone"
 
 
 def test_a_new_node_where_the_jobs_could_run_ends_the_pause(played: Played) -> None:

@@ -96,7 +96,10 @@ def test_a_user_names_no_vo_and_the_access_point_names_its_token(site: tuple[Con
 
 
 def test_a_ticket_of_a_vo_is_answered(site: tuple[CondorPool, str]) -> None:
-    """Who sent it stands in status, snapshot, journal, explain and report; a hostile job costs nobody his place."""
+    """Who sent it stands in status, snapshot, journal, explain and report; a hostile job costs nobody his place.
+
+    A scope by attributes of jobs lets no other pilot be ordered; of an expression only its writing is looked at.
+    """
     pool, site_file = site
     pool.configure("central", "45-as-a-ce.conf", AS_A_CE)
     pool.reconfigure("central")
@@ -132,14 +135,23 @@ def test_a_ticket_of_a_vo_is_answered(site: tuple[CondorPool, str]) -> None:
         ["atlas", "12.3", "CERN_central_A"],
         ["cms", "4711.0", "OSGGOC"],
     ]
-    pool.submit(described(600, "accounting_group = group_bob", cores=CORES), user="bob")
+    pool.submit(described(600, "accounting_group = group_bob", cores=PART), user="bob")
 
-    def ordered() -> list[Any]:
+    def ordered(site_file: str) -> list[Any]:
         plan = in_pool_json(pool, ["reclaim", "--once", "--act", "--site", site_file])
         return [order for user in plan["users"] for order in user["orders"]]
 
-    orders = pool.wait_for(ordered, 90, "orders")
-    assert len(orders) == len(clusters)
+    scoped = Path(site_file).with_name("scoped.ini")
+    scope = "preemptible = job.GlideinFactory=OSG*,xx* or job.harvesterID=CERN*\nexempt = job.harvesterWorkerID=991\n"
+    scoped.write_text(Path(site_file).read_text().replace("[reclaim]\n", f"[reclaim]\n{scope}"))
+    [first] = pool.wait_for(lambda: ordered(str(scoped)), 90, "an order within the scope")
+    assert f"#{cms}." in first["run"]
+    states = in_pool_json(pool, ["status", "--site", str(scoped)])["pilots"]
+    why = {int(one["run"].split("#")[1].split(".")[0]): one["cannot"] for one in states}
+    assert "by [reclaim] exempt" in why[atlas] and "of [reclaim] preemptible" in why[hostile]
+    pool.submit(described(600, "accounting_group = group_bob", cores=CORES - PART), user="bob")
+    orders = pool.wait_for(lambda: ordered(site_file), 90, "orders")
+    assert len(orders) == len(clusters) - 1
     journal = ["--journal", str(next(Path(f"{pool.root}/var/lib/drainwise").glob("*.journal")))]
     words = in_pool(pool, ["explain", "--vo", "cms", *journal]).stdout
     assert "VO cms, FQAN /cms/Role=pilot/Capability=NULL, subject /DC=ch/DC=cern/CN=cmspilot, CE job 4711.0" in words

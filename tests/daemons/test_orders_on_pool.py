@@ -340,6 +340,20 @@ print(json.dumps({run: dataclasses.astuple(ending)[1:] for run, ending in found.
 """
 
 
+# Prints the cores of an account's jobs that began on a node since a time and ended.
+ENDED = """
+import sys, time
+from drainwise.htcondor.pool.pool import HTCondorPool
+account, node, since = sys.argv[1:]
+print(HTCondorPool().cores_of_ended(account, [node], int(since), int(time.time())))
+"""
+
+
+def cores_of_ended(pool: CondorPool, account: str, node: str, since: int) -> float:
+    command = [sys.executable, "-c", ENDED, account, node, str(since)]
+    return float(pool.run_outside(command, environment=ENVIRONMENT).stdout)
+
+
 def withdraw_order(pool: CondorPool, slot: str, **options: str) -> tuple[str, object]:
     command = [sys.executable, "-c", TAKE_BACK, slot]
     outcome, detail = json.loads(pool.run_outside(command, environment=ENVIRONMENT, **options).stdout)  # type: ignore[arg-type]
@@ -379,6 +393,10 @@ def test_an_order_that_is_withdrawn_leaves_the_run_alone(pool: CondorPool) -> No
     assert isinstance(ended, int)
     assert again - VACATE_SECONDS - 8 <= ended <= again + 15
     assert vacated is True
+    began, node = int(before[slot].rpartition("@")[2]), slot.partition("@")[2]
+    asked = ("group_alice", began), ("group_bob", began), ("group_alice", ended)
+    told = [cores_of_ended(pool, account, node, since) for account, since in asked]
+    assert told[0] > 0 == told[1] == told[2]
 
 
 def test_a_run_that_allows_no_longer_retirement_keeps_its_order(pool: CondorPool) -> None:

@@ -37,7 +37,8 @@ max_vacate_time = 3s
 retirement = {RETIREMENT}s
 """
 NODES = {
-    "node2": "MEMORY = 2048\n",
+    "node2": "MEMORY = 2048\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n"
+    "NUM_SLOTS_TYPE_2 = 1\nSLOT_TYPE_2 = 100%\nSLOT_TYPE_2_PARTITIONABLE = True\nSLOT_TYPE_2_BACKFILL = True\n",
     "node3": "MACHINE_RESOURCE_INVENTORY_GPUs = $(LIBEXEC)/condor_gpu_discovery -properties -nested -simulate:2,2\n"
     "MACHINE_RESOURCE_Licence = 3\nHasFast = True\n"
     "STARTD_ATTRS = $(STARTD_ATTRS) HasFast\n",
@@ -59,6 +60,11 @@ PILOTS = ("node1", 8, 1), ("node2", 8, 1), ("node3", 7, 1), ("node4", 8, 1), ("n
 
 DEVICES = "request_gpus = 1", "request_licence = 1"
 WAIT_SECS = 60
+WHOLE_NODE = (
+    "request_cpus = ifThenElse(isUndefined(TotalCpus), 1, TotalCpus)",
+    "requirements = TARGET.TotalCpus == TARGET.Cpus",
+)
+"""A job for all of a node, as HTCondor-CE routes it."""
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +79,12 @@ def pool(release: str) -> Iterator[CondorPool]:
             place_tree(running, f"{place}/tree", running.node_names)
         for name in running.node_names:
             running.restart(name)
+        running.submit(scripted("sleep 3000", "node2", "requirements = TARGET.BackfillSlot", cores=4), user="bob")
+        running.wait_for(lambda: busy(running), 90, "a job in a backfill slot, while the node is free")
         for node, cores, count in PILOTS:
             running.submit(scripted(PILOT, node, cores=cores, count=count), user="alice")
         running.submit(scripted(PILOT, "node3", *DEVICES, "concurrency_limits = db:2", cores=1), user="alice")
-        running.wait_for(lambda: len(busy(running)) == 7, 90, "seven pilots")
+        running.wait_for(lambda: len(busy(running)) == 8, 90, "seven pilots")
         yield running
 
 
@@ -133,17 +141,35 @@ def test_places_are_all_slots_to_which_cores_go_back(pool: CondorPool) -> None:
     assert (gpu_node["total"]["gpus"], gpu_node["total"]["others"]) == (2, {"licence": 3})
     assert (gpu_node["free"]["gpus"], gpu_node["free"]["others"]) == (1, {"licence": 2})
     assert sum(place["free"]["cores"] for place in places.values()) == 0
-    assert len(seen["pilots"]) == 7
-    for pilot in seen["pilots"]:
+    pilots = [pilot for pilot in seen["pilots"] if "backfill slot" not in pilot["cannot"]]
+    assert (len(pilots), len(seen["pilots"])) == (7, 8)
+    in_use = {account["name"]: account["cores_in_use"] for account in seen["accounts"]}
+    assert in_use == {"alice@pool.test": 8 + 8 + 7 + 8 + 2 * 4 + 1}, "the job in the backfill slot holds nothing"
+    for pilot in pilots:
         place = places[pilot["place"].replace(".pool.test", "")]
         assert place["node"] == pilot["node"]
         if place["name"].startswith("slot1@node3"):
             continue
         for amount in ("cores", "memory"):
             assert place["free"][amount] + pilot["holds"][amount] == place["total"][amount]
-    [with_gpu] = [pilot["holds"] for pilot in seen["pilots"] if pilot["holds"]["gpus"]]
+    [with_gpu] = [pilot["holds"] for pilot in pilots if pilot["holds"]["gpus"]]
     assert (with_gpu["cores"], with_gpu["gpus"], with_gpu["others"]) == (1, 1, {"licence": 1})
     assert (seen["kinds"], seen["notices"]) == ([], [])
+
+
+def test_who_is_at_his_floor_is_not_ordered_below_it(pool: CondorPool) -> None:
+    """Of alice's 39 cores her oldest pilots with 20 stay; the others may go. The administrator gave her the floor."""
+
+    def kept() -> list[int]:
+        found = snapshot(pool)["pilots"]
+        why = "alice@pool.test would have less than its floor of 20 cores"
+        return [pilot["cores"] for pilot in found if pilot["cannot"] == why]
+
+    pool.run(["condor_userprio", "-setfloor", "alice@pool.test", "20"])
+    cores = pool.wait_for(kept, WAIT_SECS, "the floor in the accounting")
+    pool.run(["condor_userprio", "-setfloor", "alice@pool.test", "0"])
+    assert 20 <= sum(cores) < 20 + cores[-1] + 8
+    pool.wait_for(lambda: not kept(), WAIT_SECS, "no floor")
 
 
 def test_each_kind_knows_the_nodes_that_could_run_it(pool: CondorPool) -> None:
@@ -156,8 +182,9 @@ def test_each_kind_knows_the_nodes_that_could_run_it(pool: CondorPool) -> None:
     wait(pool, "requirements = HasNone =?= True")
     wait(pool, "accounting_group = group_x", cores=6)
     wait(pool, "request_memory = 64", 'requirements = Machine != "node1.pool.test"', cores=8, user="alice")
-    seen = told(pool, 8)
-    small, gpu, usual, newest, fast, none, group, alices = sorted(
+    wait(pool, "request_memory = 64", *WHOLE_NODE)
+    seen = told(pool, 9)
+    small, gpu, usual, newest, fast, none, group, alices, whole = sorted(
         nodes_of(seen), key=lambda kind: int(kind["example"].split("#")[1][:-2])
     )
     assert (small["account"], small["jobs"], small["needs"]["memory"]) == ("bob@pool.test", 3, 4096)
@@ -169,8 +196,9 @@ def test_each_kind_knows_the_nodes_that_could_run_it(pool: CondorPool) -> None:
     assert (none["nodes"], none["asks"]) == ([], "HasNone is true")
     assert (group["account"], group["nodes"]) == ("group_x.bob@pool.test", ["node1", "node2", "node3"])
     assert (alices["account"], alices["nodes"]) == ("alice@pool.test", ["node2", "node3", "node4"])
+    assert (whole["needs"]["cores"], whole["whole"], whole["nodes"]) == (8, True, ["node1", "node2", "node3"])
     wanted = {account["name"]: account["cores_wanted"] for account in seen["accounts"]}
-    assert wanted == {"bob@pool.test": 3 * 4 + 1 + 1 + 2 * 2, "group_x.bob@pool.test": 6, "alice@pool.test": 8}
+    assert wanted == {"bob@pool.test": 3 * 4 + 1 + 1 + 2 * 2 + 8, "group_x.bob@pool.test": 6, "alice@pool.test": 8}
     assert seen["notices"] == []
 
 

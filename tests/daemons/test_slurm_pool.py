@@ -19,9 +19,11 @@ import pytest
 import drainwise
 from drainwise.agent.cycle import Cycle, run_cycle
 from drainwise.facts.errors import ActionRefused, PoolUnreachable, RightsRefused, RunEnded
+from drainwise.facts.scope_rules import Scope, ScopeRules
 from drainwise.journal.event import Event
 from drainwise.journal.memory import Memory
 from drainwise.pilotad.report import PilotReport
+from drainwise.pool.abilities import most_at_once
 from drainwise.pool.facts import Pilot
 from drainwise.pool.notices import notices_of
 from drainwise.reclaim.quota import require_whole
@@ -70,13 +72,17 @@ def tools(cluster: SlurmCluster, user: str = "root") -> str:
 
 
 def pool_of(
-    cluster: SlurmCluster, user: str = "root", vacate: str = "requeue", native: str = "no", limit: int = 60
+    cluster: SlurmCluster,
+    user: str = "root",
+    vacate: str = "requeue",
+    native: str = "no",
+    limit: int = 60,
+    scope: ScopeRules = ScopeRules(),  # noqa: B008 - immutable
 ) -> SlurmPool:
     """The cluster as a pool; limit: s that a command may take."""
     bin_dir = tools(cluster, user)
-    return SlurmPool(
-        SlurmSection(bin_dir=bin_dir, command_timeout=limit, vacate=vacate, native_preemption=native), GRACE
-    )
+    section = SlurmSection(bin_dir=bin_dir, command_timeout=limit, vacate=vacate, native_preemption=native)
+    return SlurmPool(section, GRACE, scope=scope)
 
 
 def now() -> int:
@@ -171,6 +177,27 @@ def test_jobs_that_no_order_can_reach_are_named(slurm: SlurmCluster) -> None:
         with pytest.raises(ActionRefused, match="an order to it would reach other nodes"):
             pool.give_order(forged, deadline, "test")
     assert lease_ends(slurm) == ends
+
+
+def test_a_heterogeneous_job_is_ordered_as_one_where_its_scope_lets_it(slurm: SlurmCluster) -> None:
+    """All its components end by then, and get their leases back; one that the scope exempts keeps it whole."""
+    wrap = ["sbatch", "--parsable", "--time=60", "--cpus-per-task=1", ":", "--comment=mine", "--cpus-per-task=2"]
+    first = int(slurm.run([*wrap, f"--wrap={SLEEP}"], user="alice").stdout)
+    slurm.wait_for(lambda: slurm.job(first).state == "RUNNING", 30, "the heterogeneous job to run")
+    exempt = ScopeRules(exempt="comment=mine", scopes=(Scope("wide", "user=alice", multi_node=True),))
+    assert {one.cannot for one in pool_of(slurm, scope=exempt).snapshot(now()).pilots} == {HETEROGENEOUS}
+    pool = pool_of(slurm, scope=ScopeRules(scopes=exempt.scopes))
+    ends = lease_ends(slurm)
+    (one,) = pool.snapshot(now()).pilots
+    assert (one.name, one.cores, one.cannot, sum(part.holds.cores for part in one.pieces)) == (str(first), 3, "", 3)
+    pool.give_order(one, now() + 601, "test")
+    (ordered,) = pool.snapshot(now()).pilots
+    assert set(lease_ends(slurm).values()) == {ordered.deadline} != {None}
+    pool.withdraw_order(ordered, "test")
+    assert lease_ends(slurm) == ends
+    (one,) = pool.snapshot(now()).pilots
+    pool.give_order(one, now() - 1, "test")
+    slurm.wait_for(lambda: not pool.snapshot(now()).pilots, 60, "its end")
 
 
 def test_only_what_could_start_is_demand_and_whole_nodes_are_whole(slurm: SlurmCluster) -> None:
@@ -475,10 +502,19 @@ def test_how_runs_ended_is_what_the_accounting_says(slurm: SlurmCluster) -> None
     used = found[runs["left"]].cpu_seconds
     assert used is not None and 0.05 < used < 10
     assert all(int(run.partition("@")[2]) <= ending.ended <= now() for run, ending in found.items())
+    since = min(int(run.partition("@")[2]) for run in wanted[:5])
+    nodes = ("node1", "node2", "node3", "node4")
+
+    def of_ended(account: str) -> float:
+        return pool.cores_of_ended(account, nodes, since, now())
+
+    most = most_at_once((int(run.partition("@")[2]), ending.ended, left.cores) for run, ending in found.items())
+    assert (of_ended("atlas"), of_ended("cms"), pool.cores_of_ended("atlas", nodes, now() + 60, now())) == (most, 0, 0)
 
     slurm.kill_daemon("slurmdbd")
     try:
         remembered = pool.endings(wanted, now())
+        assert 0 < of_ended("atlas") <= most and of_ended("cms") == 0, "a requeued run is forgotten"
     finally:
         slurm.start_daemon("slurmdbd")
     assert remembered[runs["left"]] == replace(found[runs["left"]], cpu_seconds=None)
@@ -516,7 +552,10 @@ def test_a_lease_is_never_made_longer(slurm: SlurmCluster) -> None:
 
 
 def test_an_order_to_a_task_of_an_array_reaches_this_task_only(slurm: SlurmCluster) -> None:
-    """The last task of an array has the array's own number: an order to the number would reach all tasks."""
+    """The last task of an array has the array's own number: an order to the number would reach all tasks.
+
+    Nor is there a record of its own: who gave the order knows what the lease was, and nobody else takes it back.
+    """
     pool = pool_of(slurm)
     array = slurm.submit(SLEEP, "alice", ["--array=1-3"])
     slurm.wait_for(lambda: len(lease_ends(slurm)) == 3, 30, "all tasks to run")
@@ -524,6 +563,10 @@ def test_an_order_to_a_task_of_an_array_reaches_this_task_only(slurm: SlurmClust
     ends = lease_ends(slurm)
     pool.give_order(pilot(pool, last), now() + 601, "test")
     assert {label for label, end in lease_ends(slurm).items() if end != ends[label]} == {last.label}
+    with pytest.raises(ActionRefused, match="is shared by an array"):
+        pool_of(slurm).withdraw_order(pilot(pool, last), "test")
+    pool.withdraw_order(pilot(pool, last), "test")
+    assert lease_ends(slurm) == ends
     pool.give_order(pilot(pool, last), now(), "test")
     slurm.wait_for(lambda: set(lease_ends(slurm)) == set(ends) - {last.label}, 30, "the end of this task alone")
 

@@ -11,7 +11,7 @@ import pytest
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.packed_ads import literals
 from drainwise.htcondor.identity import asked
-from drainwise.htcondor.identity.asked import Identities, JobsTold
+from drainwise.htcondor.identity.asked import NOT_TOLD, Identities, JobsTold
 from drainwise.htcondor.identity.attributes import attribute_groups, constraint, identity_in
 from drainwise.identity.identity import PilotIdentity
 from drainwise.identity.rules import IdentityRules, rule_of
@@ -149,7 +149,7 @@ class AccessPoints:
         self.told = JobsTold()
         self.fault: Exception | None = None
         monkeypatch.setattr(asked, "BoundedCall", lambda _, call, what: self.call(call, what))
-        monkeypatch.setattr(asked, "_ask", lambda _, since, seconds: since)
+        monkeypatch.setattr(asked, "_ask", lambda rules, attributes, since, seconds: since)
 
     def call(self, call: Callable[[], dict[str, int]], _: str) -> AccessPoints:
         self.asked.append(call())
@@ -173,10 +173,10 @@ def snapshot(*pilots: tuple[str, int]) -> Snapshot:
 def test_who_is_known_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """First for all jobs; then for those that may have begun since, or that were not told though they are young."""
     points, identities = AccessPoints(monkeypatch), Identities(RULES)
-    points.told = JobsTold({"ce#1.0#1": CMS}, frozenset({"ce"}))
+    points.told = JobsTold({"ce#1.0#1": CMS}, {}, frozenset({"ce"}))
     seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD)), identities.ask(8.0))
     assert [one.identity for one in seen.pilots] == [CMS, None] and seen.notices == ()
-    points.told = JobsTold({}, frozenset({"ce"}))
+    points.told = JobsTold({}, {}, frozenset({"ce"}))
     seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", OLD), ("ce#3.0#1", NEW)), identities.ask(8.0))
     assert [one.identity for one in seen.pilots] == [CMS, None, None]
     identities.ask(8.0)
@@ -189,10 +189,10 @@ def test_who_is_known_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_known_stands_with_the_pilot_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its next run is the same job's; who has gone is forgotten."""
     points, identities = AccessPoints(monkeypatch), Identities(RULES)
-    points.told = JobsTold({"ce#1.0#1": CMS, "ce#9.0#1": CMS}, frozenset({"ce"}))
+    points.told = JobsTold({"ce#1.0#1": CMS, "ce#9.0#1": CMS}, {}, frozenset({"ce"}))
     identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
     assert identities.known == {"ce#1.0#1": CMS}
-    points.told = JobsTold({}, frozenset({"ce"}))
+    points.told = JobsTold({}, {}, frozenset({"ce"}))
     assert identities.completed(snapshot(("ce#1.0#1", NEW)), identities.ask(8.0)).pilots[0].identity == CMS
     identities.completed(snapshot(("ce#2.0#1", OLD)), identities.ask(8.0))
     assert identities.known == {"ce#2.0#1": None}
@@ -200,7 +200,7 @@ def test_what_is_known_stands_with_the_pilot_at_once(monkeypatch: pytest.MonkeyP
 
 def test_an_access_point_that_is_silent_is_named_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     points, identities = AccessPoints(monkeypatch), Identities(RULES)
-    points.told = JobsTold({"a#1.0#1": CMS}, frozenset({"a"}), {"b": "it did not answer within 4 s"})
+    points.told = JobsTold({"a#1.0#1": CMS}, {}, frozenset({"a"}), {"b": "it did not answer within 4 s"})
     seen = identities.completed(snapshot(("a#1.0#1", OLD), ("b#1.0#1", OLD)), identities.ask(8.0))
     assert [one.identity for one in seen.pilots] == [CMS, None]
     assert seen.notices == ("who sent the pilots is not known of all: b: it did not answer within 4 s",)
@@ -208,10 +208,24 @@ def test_an_access_point_that_is_silent_is_named_and_asked_again(monkeypatch: py
     assert points.asked[1].keys() == {"a"}, "b is asked for all of its jobs"
 
 
+def test_a_pilot_is_not_ordered_before_its_job_was_told_to_the_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told stays; a job that its access point does not have, or has without such a value, fits none."""
+    points, identities = AccessPoints(monkeypatch), Identities(RULES, ("Queue",))
+    traits: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"a#1.0#1": (("job.Queue", ("low",)),)}
+    points.told = JobsTold({"a#1.0#1": CMS}, traits, frozenset({"a"}), {"b": "it did not answer within 4 s"})
+    pilots = ("a#1.0#1", OLD), ("a#2.0#1", OLD), ("a#3.0#1", NEW), ("b#1.0#1", OLD)
+    seen = identities.completed(snapshot(*pilots), identities.ask(8.0))
+    assert [one.cannot for one in seen.pilots] == ["", "", NOT_TOLD, NOT_TOLD]
+    assert [one.traits for one in seen.pilots] == [traits["a#1.0#1"], (), (), ()]
+    points.fault = PoolUnreachable("the access points did not answer within 8 s")
+    again = identities.completed(snapshot(*pilots[:1]), identities.ask(8.0))
+    assert (again.pilots[0].traits, again.pilots[0].cannot) == (traits["a#1.0#1"], "")
+
+
 def test_no_answer_costs_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so; what was known stays, and the next question is for the same jobs."""
     points, identities = AccessPoints(monkeypatch), Identities(RULES)
-    points.told = JobsTold({"ce#1.0#1": CMS}, frozenset({"ce"}))
+    points.told = JobsTold({"ce#1.0#1": CMS}, {}, frozenset({"ce"}))
     identities.completed(snapshot(("ce#1.0#1", OLD)), identities.ask(8.0))
     points.fault = PoolUnreachable("the access points did not answer within 8 s")
     seen = identities.completed(snapshot(("ce#1.0#1", OLD), ("ce#2.0#1", NEW)), identities.ask(8.0))

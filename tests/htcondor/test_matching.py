@@ -10,7 +10,7 @@ import pytest
 from drainwise.htcondor.ads.bindings import classad2
 from drainwise.htcondor.demand import matching
 from drainwise.htcondor.demand.access_points import value_in
-from drainwise.htcondor.demand.ask import _described
+from drainwise.htcondor.demand.ask import _described, _fitting
 from drainwise.htcondor.demand.matching import flattened, matched, may_run, parsed, references
 from drainwise.htcondor.demand.place_ads import PlaceAd, as_if_empty, read_places, unresolved
 from drainwise.htcondor.demand.told import IdleJobs
@@ -149,8 +149,8 @@ def bomb() -> object:
 
 
 def test_an_expression_without_end_holds_up_its_own_job_alone() -> None:
-    first, endless, third, none = matched([job(), bomb(), job(), None], {"class": empty()}, (), 2)
-    assert first == third == frozenset({"class"}) and none is None
+    first, endless, third, none = matched([job(), bomb(), job(), None], {"class": empty()}, (), seconds=2)
+    assert first == third == {"class": None} and none is None
     assert not endless, "it may run nowhere that is known"
 
 
@@ -162,8 +162,10 @@ def test_after_three_matches_without_end_no_more_are_tried(monkeypatch: pytest.M
         return True
 
     monkeypatch.setattr(matching, "may_run", without_end)
+    monkeypatch.setattr(matching, "asks_of_place", lambda job, names: frozenset())
     jobs: list[object] = ["first", "endless", "second", "endless", "endless", "endless", "third"]
-    assert matched(jobs, {"class": empty()}, (), 1) == [{"class"}, None, {"class"}, None, None, None, None]
+    there = {"class": None}
+    assert matched(jobs, {"class": empty()}, (), seconds=1) == [there, None, there, None, None, None, None]
 
 
 @pytest.mark.parametrize("text", ["", "[", "x", "[A = ]", "[" + "(" * 20_000 + "]"])
@@ -180,10 +182,42 @@ def test_a_value_is_plain_or_none(value: str) -> None:
     assert value_in(ad, "B") is None
 
 
+CE = """RequestCpus = ifThenElse(WantWholeNode =?= true, !isUndefined(TotalCpus) ? TotalCpus : JobCpus, OriginalCpus);
+WantWholeNode = true; JobCpus = 1; OriginalCpus = 1; Requirements = TARGET.Cpus >= RequestCpus && TARGET.Memory >= 1"""
+
+
+@pytest.mark.parametrize(
+    ("ad", "memory", "cores", "whole"),
+    [
+        (f"[{CE}; RequestMemory = 1024]", 1024, 8, True),  # as HTCondor-CE routes it
+        (f"[{CE}; RequestMemory = TARGET.TotalMemory * 95 / 100]", 15_616, 8, True),
+        ("[RequestCpus = 2; RequestMemory = 2 * TARGET.TotalMemory / TARGET.TotalCpus]", 7680, 2, False),
+        ("[RequestCpus = 2; RequestMemory = MemoryUsage =!= undefined ? MemoryUsage : 900]", 1024, 2, False),
+    ],
+)
+def test_what_a_job_asks_as_a_part_of_a_node_is_asked_of_each_class(
+    ad: str, memory: int, cores: int, whole: bool
+) -> None:
+    """All cores of it is the whole place, however large: else the largest ask, so that room for it serves anywhere."""
+    names = ("TotalCpus", "TotalMemory")
+    sizes = {"small": (8, 16_384), "large": (16, 61_440)}
+    examples = {
+        name: empty(**dict(zip(names, size)), TotalSlotCpus=size[0], TotalSlotMemory=size[1])
+        for name, size in sizes.items()
+    }
+    totals = {name: Amounts(*size) for name, size in sizes.items()}
+    job, group = parsed(ad), IdleJobs("ce1", "bob@pool.test", 1, Amounts(2, 1024))
+    (run_on,) = matched([job], examples, (), names)
+    assert run_on is not None
+    found = _fitting(group, run_on, totals)
+    assert (found.needs.cores, found.needs.memory, found.whole) == (cores, memory, whole)
+    assert found.classes is not None and set(found.classes) == {"small", "large"}
+
+
 def test_jobs_with_a_concurrency_limit_are_of_another_kind() -> None:
     """A pause of those, while the limit is used up, does not hold up jobs that need nothing of it."""
     group = IdleJobs("ce1", "bob@pool.test", 1, Amounts(8))
     ads = ("[Requirements = true]", '[Requirements = true; ConcurrencyLimits = "spent"]')
-    free, limited = (_described(group, parsed(text), frozenset({"cpu"}), (), ()) for text in ads)
+    free, limited = (_described(group, parsed(text), (), ()) for text in ads)
     assert free.key != limited.key
     assert "spent" in limited.asks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -398,12 +399,13 @@ def test_a_room_is_written_once_and_counts_from_the_next_reconfig_on(pool: Pool,
     startd, rights = Startd(), mocker.spy(order_channel, "rights_at")
     startd.slot["Name"] = ROOM.place
     pool(startd)
-    keep_room(ROOM)
+    room = replace(ROOM, until=int(time.time()) + 50)  # kept in any case until then, whenever it is written
+    keep_room(room)
     rights.assert_called_once_with(f"<{NODE}>")  # from there on root shows tokens that the startd takes
     written = startd.knobs["PILOT_RECLAIM_ROOM"]
-    assert "slot1@n1=" in written and written.endswith(f":{DEADLINE}:8:1000:0:16:2000:0")
+    assert "slot1@n1=" in written and written.endswith(f":{room.until}:8:1000:0:16:2000:0")
     startd.faults["write"] = "it is there already"
-    keep_room(ROOM)
+    keep_room(room)
     assert startd.reconfigs == 0
 
 

@@ -12,6 +12,7 @@ from drainwise.htcondor.ads.values import Ad, Others
 from drainwise.htcondor.demand.resources import slot_amounts
 from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
 from drainwise.htcondor.node.order_list import ENDLESS
+from drainwise.htcondor.pool.slots import BACKFILL_SLOT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Account, Snapshot
@@ -426,6 +427,20 @@ def test_nobody_is_ordered_below_the_floor_that_the_administrator_gave() -> None
     assert max(one.started for one in kept) <= min(one.started for one in pilots if one not in kept)
     alice["Floor"] = 72.0
     assert all(one.cannot for one in answer.facts().pilots)
+
+
+def test_a_backfill_slot_is_nobodys_capacity() -> None:
+    """Its cores are free for others as they are: who has some holds nothing, and nobody's share grows by it."""
+    before = recorded(GROUPS).facts()
+    answer = recorded(GROUPS)
+    slot = next(ad for ad in answer.slots if ad.get("RemoteOwner"))
+    ad = {**slot, "Name": "slot2_1@n9", "BackfillSlot": True, "GlobalJobId": "ce1#7.0#1", "Cpus": 64}
+    answer.slots.append(ad)
+    seen = answer.facts()
+    assert accounts(seen) == accounts(before)
+    assert seen.free_cores == before.free_cores
+    [more] = [one for one in seen.pilots if one.name == "slot2_1@n9"]
+    assert more.cannot == BACKFILL_SLOT
 
 
 def test_accounting_that_is_old() -> None:

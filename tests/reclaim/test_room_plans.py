@@ -219,6 +219,31 @@ def test_the_sites_cores_of_an_hour_bound_all_users_together() -> None:
     assert {one.limited_by for one in found.users if one.later} == {"max_cores_per_hour"}
 
 
+@pytest.mark.parametrize(("most", "earlier", "orders"), [(10_000_000, 0, 4), (3, 0, 3), (3, 2, 1), (3, 3, 0)])
+def test_the_gpus_of_a_user_are_bound_within_an_hour(most: int, earlier: int, orders: int) -> None:
+    """The youngest go; why the others do not is said. An order of another user, or of long ago, counts for nothing."""
+    pilots = [
+        replace(one, started=NOW - 20_000 + number, holds=replace(one.holds, gpus=1))
+        for number, one in enumerate(FOUR_NODES)
+        if one.holds
+    ]
+    places = [replace(one, total=replace(one.total, gpus=8)) for one in PLACES]
+    seen = pool(pilots, [kind(4, Amounts(8, gpus=1))], places)
+    past = History(
+        (
+            PastOrder(NOW - 60, "alice", 8, earlier),
+            PastOrder(NOW - 60, "amy", 8, 9),
+            PastOrder(NOW - 3700, "alice", 8, 9),
+        )
+    )
+    found = plan(seen, replace(SETTINGS, max_gpus_user_hour=most, min_between_acts=0), past)
+    assert len(found.orders) == orders
+    if most == 3:
+        youngest = {one.run for one in pilots[-(3 - earlier) :]} if earlier < 3 else set()
+        assert {order.pilot.run for order in found.orders} == youngest
+        assert any("max_gpus_per_user_per_hour lets no more GPUs of alice be taken" in one for one in found.notices)
+
+
 def test_claims_change_which_pilots_go_and_nothing_else() -> None:
     kinds = [kind(1, Amounts(8, 32 * GIB)), kind(2, Amounts(4, 16 * GIB))]
     claims = plan(pool(FOUR_NODES, kinds, PLACES))

@@ -187,31 +187,31 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "common": Budget(1_940, "__init__ __main__ common facts service"),
+    "common": Budget(1_947, "__init__ __main__ common facts service"),
     "features": Budget(1_892, "features features.serve prologs"),
     "pilotad": Budget(1_072, "pilotad"),
     "node": Budget(1_417, "node node.payloads"),
     "pilot": Budget(2_147, "pilot pilot.decide pilot.queues"),
-    "pool": Budget(904, "pool identity"),
+    "pool": Budget(915, "pool identity"),
     "reclaim": Budget(
-        6_324,
+        6_372,
         "reclaim reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals room requests",
     ),
     "journal": Budget(2_124, "journal journal.views"),
-    "agent": Budget(2_121, "agent agent.export page"),
-    "site": Budget(1_105, "siteconfig systems"),
+    "agent": Budget(2_128, "agent agent.export page"),
+    "site": Budget(1_108, "siteconfig systems"),
     "install": Budget(1_126, "install doctor"),
     "htcondor/node": Budget(1_216, "htcondor.node"),
     "htcondor/pool": Budget(
-        3_536,
+        3_657,
         "htcondor htcondor.ads htcondor.demand htcondor.identity htcondor.knobs htcondor.pool htcondor.shares",
     ),
     "htcondor/setup": Budget(889, "htcondor.setup"),
     "slurm/node": Budget(2_160, "slurm.node slurm.node_agent"),
-    "slurm/pool": Budget(3_644, "slurm slurm.cluster slurm.jobs slurm.pool"),
+    "slurm/pool": Budget(3_695, "slurm slurm.cluster slurm.jobs slurm.pool"),
     "slurm/setup": Budget(1_054, "slurm.setup"),
     "cli": Budget(
-        4_719,
+        4_722,
         "cli cli.command_line cli.config_commands cli.doctor cli.feature_commands cli.screen",
     ),
     "local": Budget(2_179, "local local.lease"),
@@ -237,7 +237,7 @@ class Allowance(NamedTuple):
 
 
 ALLOWANCES = {
-    "What may be ordered; Who waits for what": Allowance(2_000, 1_381),
+    "What may be ordered; Who waits for what": Allowance(2_000, 1_632),
     "check and doctor": Allowance(600),
     "Whose jobs": Allowance(1_500),
     "Leave at the next checkpoint": Allowance(1_000),

@@ -21,11 +21,13 @@ from drainwise.journal.entries import decision_event, followup_event
 from drainwise.journal.event import ENDED, Event, number
 from drainwise.journal.file import Journal
 from drainwise.journal.memory import Memory, Noted, ended_events
+from drainwise.pool.abilities import TellsEnded
 from drainwise.pool.closing import ClosesNodes, Closing
 from drainwise.pool.facts import Pool, Snapshot
 from drainwise.reclaim.decide.decision import make_plan
 from drainwise.reclaim.plan import Plan
 from drainwise.reclaim.settings import ReclaimSettings
+from drainwise.reclaim.unmet_demand import UnmetDemand
 from drainwise.requests.request import AdminRequest
 
 OLDEST_SNAPSHOT = 300
@@ -207,7 +209,7 @@ class _Work:
 
     def _watch(self, snapshot: Snapshot, now: int, noted: Noted) -> None:
         """Look at how accounts fare that orders were given for, and lift pauses that are to be lifted."""
-        for event in self.memory.watched(snapshot, now, self.settings):
+        for event in self.memory.watched(snapshot, now, self.settings, partial(_cores_of_ended, self.pool, now)):
             noted.write(event)
             self.unused += number(event, "unused")
         for account in self.resumed() if self.acting else ():
@@ -263,6 +265,14 @@ class _Work:
         event = decision_event(plan, snapshot, self.acting, now, requests)
         if self.memory.is_news(event):
             noted.write(event)
+
+
+def _cores_of_ended(pool: Pool, now: int, one: UnmetDemand) -> float | None:
+    """Return the cores of the jobs of a round that came and went between two looks; None where nobody tells now."""
+    try:
+        return pool.cores_of_ended(one.account, one.nodes, one.left, now) if isinstance(pool, TellsEnded) else 0.0
+    except PoolError:
+        return None
 
 
 def _follow_up(

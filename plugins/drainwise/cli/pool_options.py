@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from drainwise.common.printable import printable
+from drainwise.facts.client_rules import ANY_ATTRIBUTE, ATTRIBUTE
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.local.system import add_directory
@@ -122,6 +123,7 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         stuck=StuckRules(reclaim.stuck_after, reclaim.stuck_first == "yes", site.pilot.stale_after),
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
+        max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )
 
@@ -129,7 +131,8 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
 def _scope(site: SiteConfig, system: System) -> ScopeRules:
     """Return which jobs may be ordered. Raises ConfigurationError for a condition on what nobody tells of jobs."""
     for place, row in site.scope.rows().items():
-        unknown = sorted(ScopeRules(row).keys() - set(system.scope_keys))
+        of_job = ATTRIBUTE if ANY_ATTRIBUTE in system.scope_keys else ()
+        unknown = sorted(key for key in ScopeRules(row).keys() - set(system.scope_keys) if not key.startswith(of_job))
         if unknown:
             section, _, key = place.strip("[").partition("] ")
             expected = f"conditions on {', '.join(system.scope_keys)}: {system.name} does not tell {unknown[0]} of jobs"

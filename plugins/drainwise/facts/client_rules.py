@@ -25,6 +25,8 @@ SLURM_KEYS = ("name", "comment", "partition", "qos", "feature", "licence")
 """What only a job of Slurm has."""
 ATTRIBUTE = "job."
 """Begins a key that is an attribute of HTCondor's job ad."""
+ANY_ATTRIBUTE = "job.ATTRIBUTE"
+"""Stands for all of them."""
 _OR = "or"
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 

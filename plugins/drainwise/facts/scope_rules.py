@@ -9,7 +9,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from drainwise.facts.client_rules import alternatives
+from drainwise.facts.client_rules import ATTRIBUTE, alternatives
 from drainwise.facts.name_patterns import any_matches
 
 PREEMPTIBLE, EXEMPT = "preemptible", "exempt"
@@ -69,15 +69,25 @@ class ScopeRules:
             ]
         found = []
         for place, row in self.rows().items():
-            own = [key for key in OF_USERS if any(key == one for every in _conditions(row) for one, _ in every)]
+            keys = dict.fromkeys(key for every in _conditions(row) for key, _ in every)
+            own = [key for key in keys if key in OF_USERS or (key.startswith(ATTRIBUTE) and not _is_credential(key))]
             found += [f"{place} = {row}: users set {', '.join(own)} of their jobs themselves"] if own else []
             if jobs is not None and not any(fits(row, job) for job in jobs):
                 found.append(f"{place} = {row}: no running job fits")
         return found
 
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes of HTCondor's job ad that the conditions ask for."""
+        return tuple(sorted(key[len(ATTRIBUTE) :] for key in self.keys() if key.startswith(ATTRIBUTE)))
+
     def keys(self) -> frozenset[str]:
         """Return the keys that the conditions ask for."""
         return frozenset(key for row in self.rows().values() for every in _conditions(row) for key, _ in every)
+
+
+def _is_credential(key: str) -> bool:
+    """Decide whether the access point sets an attribute, and no user can (SYSTEM_SECURE_JOB_ATTRS)."""
+    return key[len(ATTRIBUTE) :].lower().startswith(("x509userproxy", "authtoken"))
 
 
 @functools.lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from drainwise.facts.client_rules import ANY_ATTRIBUTE
 from drainwise.facts.errors import UsageError
 from drainwise.systems.system import System, Timings
 
@@ -49,6 +50,7 @@ class HTCondor(System):
     packages = ("htcondor2", "classad2")
     roles = (*_ROLES, "all")
     account = "no group"
+    scope_keys = ("user", "account", ANY_ATTRIBUTE)
     about_check = "inspect the knobs, hooks and crons of a live HTCondor pool"
 
     def missing(self, site: SiteConfig) -> str:  # noqa: ARG002
@@ -66,7 +68,12 @@ class HTCondor(System):
 
         label = re.sub("[^A-Za-z0-9]+", "-", self.agent_label(site, directory))[-_LONGEST_LABEL:]
         startds = f"{os.path.abspath(site.agent.state_dir)}/startds-{label}.json"
-        return HTCondorPool(clients=site.clients.rules, rules=site.identity.rules(), startds_file=startds)
+        return HTCondorPool(
+            clients=site.clients.rules,
+            rules=site.identity.rules(),
+            startds_file=startds,
+            attributes=site.scope.attributes(),
+        )
 
     def require(self, pool: Pool) -> None:
         """See `System`."""

@@ -17,8 +17,8 @@ from drainwise.journal.event import (
     Event,
     moment,
     text,
-    whole,
 )
+from drainwise.journal.outcomes import past_order
 from drainwise.pool.facts import Pilot
 from drainwise.reclaim.candidates import KILL
 from drainwise.reclaim.history import HOUR, IN_DOUBT, NodeFault, PastOrder
@@ -64,10 +64,7 @@ class Doubts:
 
     def orders(self) -> dict[str, PastOrder]:
         """Return the orders that were not answered, by run: they count as given."""
-        return {
-            run: PastOrder(moment(one, "time"), text(one, "user"), whole(one, "cores"))
-            for run, one in self._unanswered().items()
-        }
+        return {run: past_order(one) for run, one in self._unanswered().items()}
 
     def deadlines(self) -> dict[str, int]:
         """Return the deadlines (UNIX s) of the orders that may still be carried out, by run."""

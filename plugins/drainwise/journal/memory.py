@@ -40,7 +40,7 @@ from drainwise.journal.event import (
     whole,
 )
 from drainwise.journal.file import Journal
-from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of
+from drainwise.journal.outcomes import OpenOrder, broken_probability, open_order_of, outcome_of, past_order
 from drainwise.journal.payloads import SeenPayloads
 from drainwise.journal.pilots import PilotsSeen
 from drainwise.journal.read import PassedOver, event_of, kind_of, lines_of
@@ -52,7 +52,7 @@ from drainwise.pool.facts import Ending, Snapshot
 from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, PilotOutcome, that_count, trust_by_user
 from drainwise.reclaim.policies import OPEN_NEED
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.reclaim.unmet_demand import UnmetDemand, watched, with_orders
+from drainwise.reclaim.unmet_demand import CoresOfEnded, UnmetDemand, none_ended, watched, with_orders
 from drainwise.reclaim.untaken_room import UntakenRoom, watched_room
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Memory:
         if event.get("outcome") == DONE:
             self._open[run] = order
             if not request:  # the limits of a cycle and an hour are the agent's own
-                self._orders[run] = PastOrder(order.ordered, order.user, order.cores)
+                self._orders[run] = past_order(event)
         if event.get("outcome") in (DONE, UNANSWERED):
             self._pilots.ordered(order)
         if event.get("outcome") in (DONE, UNANSWERED) and request:
@@ -266,11 +266,7 @@ class Memory:
         if not self._unwritten:
             return {}
         time = moment(self._decision, "time")
-        return {
-            run: PastOrder(time, text(one, "user"), whole(one, "cores"))
-            for run, one in self._unwritten.items()
-            if not _request_of(one)
-        }
+        return {run: past_order({**one, "time": time}) for run, one in self._unwritten.items() if not _request_of(one)}
 
     def payloads_seen(self, snapshot: Snapshot) -> list[dict[str, object]]:
         """Take in which payloads the nodes see; those that have ended, as events to write."""
@@ -283,12 +279,14 @@ class Memory:
         """
         return self._returned.looked(snapshot, now, heartbeat_limit)
 
-    def watched(self, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> list[dict[str, object]]:
+    def watched(
+        self, snapshot: Snapshot, now: int, settings: ReclaimSettings, ended: CoresOfEnded = none_ended
+    ) -> list[dict[str, object]]:
         """Take in how the accounts fare that orders were given for; what has changed, as events to write.
 
-        What an account uses is written with the next change only.
+        What an account uses is written with the next change only. ended: see `unmet_demand.watched`.
         """
-        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings, self._blind)
+        before, self._unmet = self._unmet, watched(self._unmet, snapshot, now, settings, self._blind, ended)
         self._blind = None
         changed = [
             one

@@ -34,7 +34,7 @@ from drainwise.pilotad.report import OBSERVED
 from drainwise.pool.facts import Ending, Pilot
 from drainwise.reclaim.candidates import KILL, LEAVE
 from drainwise.reclaim.columns import ClaimedValues, claimed_values
-from drainwise.reclaim.history import PilotOutcome
+from drainwise.reclaim.history import PastOrder, PilotOutcome
 from drainwise.reclaim.settings import BROKEN_PROMISES
 
 EVER = 1 << 62
@@ -158,6 +158,12 @@ def _idle_on_average(order: OpenOrder, ended: int, cpu_seconds: float | None) ->
     if cpu_seconds is None or run <= 0:
         return 0.0
     return max(0.0, order.cores - cpu_seconds / run) * (ended - order.ordered)
+
+
+def past_order(event: Event) -> PastOrder:
+    """Return what the order of an event took of its user. Raises ValueError for an event that is not sound."""
+    gpus = whole(event, "gpus") if "gpus" in event else 0
+    return PastOrder(moment(event, "time"), text(event, "user"), whole(event, "cores"), gpus)
 
 
 def open_order_of(event: Event) -> OpenOrder:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol, runtime_checkable
 
 from drainwise.pilotad.partial_return import PartialReturn
@@ -19,6 +21,23 @@ class LendsParts(Protocol):
         It replaces an earlier wish; with 0 cores there is none any more, and the pilot may have again what nobody uses.
         A snapshot shows the wish as `asked` as long as it stands. Raises as `Pool.give_order`.
         """
+
+
+@runtime_checkable
+class TellsEnded(Protocol):
+    """A pool that tells of jobs which came and went between two snapshots."""
+
+    def cores_of_ended(self, account: str, nodes: Sequence[str], since: int, now: int) -> float:
+        """Return the most cores that an account had at a time in jobs that began on these nodes since then and ended.
+
+        since, now: UNIX s. Raises PoolError when nobody tells.
+        """
+
+
+def most_at_once(runs: Iterable[tuple[int, int, int]]) -> int:
+    """Return the most cores that runs (start and end in UNIX s, cores) had at a time."""
+    changes = sorted(change for start, end, cores in runs for change in ((start, cores), (end, -cores)))
+    return max(accumulate((cores for _, cores in changes), initial=0))
 
 
 @dataclass(frozen=True)

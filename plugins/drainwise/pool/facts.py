@@ -93,6 +93,11 @@ class Pilot:
         """All nodes on which it runs, as far as they are known."""
         return tuple(one.node for one in self.pieces) or (self.node,)
 
+    @property
+    def gpus(self) -> int:
+        """GPUs that it holds, as far as they are known."""
+        return sum(one.gpus for one in (self.holds, *(piece.holds for piece in self.pieces)) if one is not None)
+
     def cores_on(self, nodes: Collection[str]) -> int:
         """Return the cores that it has on these nodes."""
         if self.pieces:

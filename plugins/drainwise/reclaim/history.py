@@ -32,11 +32,12 @@ from drainwise.requests.request import AdminRequest
 
 @dataclass(frozen=True)
 class PastOrder:
-    """Cores that one user was ordered to give back at `time` (UNIX s)."""
+    """Cores and GPUs that one user was ordered to give back at `time` (UNIX s)."""
 
     time: int
     user: str
     cores: int
+    gpus: int = 0
 
 
 @dataclass(frozen=True)

@@ -78,3 +78,4 @@ class ReclaimSettings:
     trust: Trust = field(default_factory=Trust)
     scope: ScopeRules = field(default_factory=ScopeRules)
     max_cores_hour: int = 10_000_000
+    max_gpus_user_hour: int = 10_000_000

@@ -19,8 +19,9 @@ and one that cannot costs a number of pilots that grows with the logarithm of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Optional
 
 from drainwise.pool.facts import Account, Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind
@@ -126,6 +127,15 @@ class UnmetDemand:
         return replace(idle, settled=0.0, served=0.0, wasted=0.0)
 
 
+CoresOfEnded = Callable[[UnmetDemand], Optional[float]]
+"""Tells the cores of jobs of a round that came and went between two looks; None where that is not known now."""
+
+
+def none_ended(_: UnmetDemand) -> float:
+    """Return that no job came and went: where nobody tells."""
+    return 0.0
+
+
 def use_of(account: Account) -> float:
     """Return the cores that the account's jobs hold."""
     return account.cores_in_use if account.cores_running is None else account.cores_running
@@ -182,18 +192,23 @@ def with_orders(
 
 
 def watched(
-    known: Mapping[str, UnmetDemand], snapshot: Snapshot, now: int, settings: ReclaimSettings, blind: int | None = None
+    known: Mapping[str, UnmetDemand],
+    snapshot: Snapshot,
+    now: int,
+    settings: ReclaimSettings,
+    blind: int | None = None,
+    ended: CoresOfEnded = none_ended,
 ) -> dict[str, UnmetDemand]:
     """Return the unmet demand after a look at `now` (UNIX s), without accounts of which nothing need be remembered.
 
     blind: since when (UNIX s) no look succeeded, None where the last one did. Of a longer time than jobs are given to
-    start, rounds in it count for nothing.
+    start, rounds in it count for nothing. ended: asked where a round would have failed by what was seen.
     """
     if blind is not None and now - blind >= settings.time_to_start:
         known = {name: one.unseen(snapshot) for name, one in known.items()}
     accounts = {one.name: one for one in (*snapshot.accounts, *map(kind_as_account, snapshot.kinds or ()))}
     gone = Account("", 0.0, 0.0, 0.0, 0.0)
-    after = {name: _watch(one, accounts.get(name, gone), snapshot, now, settings) for name, one in known.items()}
+    after = {name: _watch(one, accounts.get(name, gone), snapshot, now, settings, ended) for name, one in known.items()}
     return {name: one for name, one in after.items() if _is_remembered(one, now)}
 
 
@@ -211,7 +226,14 @@ def _is_in_round(one: UnmetDemand) -> bool:
     return bool(one.runs or one.back or one.settled)
 
 
-def _watch(one: UnmetDemand, account: Account, snapshot: Snapshot, now: int, settings: ReclaimSettings) -> UnmetDemand:
+def _watch(
+    one: UnmetDemand,
+    account: Account,
+    snapshot: Snapshot,
+    now: int,
+    settings: ReclaimSettings,
+    ended: CoresOfEnded,
+) -> UnmetDemand:
     """Return one account's unmet demand: what has come back, whether it helped, and what remains paused."""
     # Of times that lie ahead since the clock was set back only as much is believed as can be.
     one = replace(one, ordered=min(one.ordered, now), first=min(one.first, now), last=min(one.last, now))
@@ -222,7 +244,7 @@ def _watch(one: UnmetDemand, account: Account, snapshot: Snapshot, now: int, set
     one = _come_back(one, use_of(account), snapshot, now, settings)
     if one.back or one.settled:
         failed = one.failed
-        one = _judged(one, account, now, settings)
+        one = _judged(one, account, now, settings, ended)
         if one.kind and one.failed > failed:
             one = replace(one, spots=spots_of(one.kind, snapshot), closed=True)
     if one.kind:
@@ -269,7 +291,9 @@ def _others(one: UnmetDemand, snapshot: Snapshot) -> float:
     )
 
 
-def _judged(one: UnmetDemand, account: Account, now: int, settings: ReclaimSettings) -> UnmetDemand:
+def _judged(
+    one: UnmetDemand, account: Account, now: int, settings: ReclaimSettings, ended: CoresOfEnded
+) -> UnmetDemand:
     """Decide on the round when it is due: what could not serve even one job of the account's proves nothing yet."""
     back, gained, wait = one.settled + one.back, one.served + one.gained, settings.time_to_start
     wasted = one.wasted + one.idle
@@ -279,6 +303,11 @@ def _judged(one: UnmetDemand, account: Account, now: int, settings: ReclaimSetti
         return _helped(over, now)
     if one.back and now < min(one.last + wait, one.first + _LONGEST_ROUND * wait):
         return one
+    if 2 * gained < back and 2 * wasted > back:
+        unseen = ended(one)
+        if unseen is None:
+            return over
+        gained, wasted = gained + unseen, wasted - unseen
     vanished = owed(account) <= 0  # nobody waits any more: whether that was right is not known
     if vanished and (2 * gained >= back or 2 * wasted <= back):
         return over

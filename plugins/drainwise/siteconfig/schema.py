@@ -151,6 +151,9 @@ class ReclaimSection:
     max_cores_per_user_per_hour: int = key(
         integer(1, 10000000), 1024, "most cores that are taken from one user within any hour"
     )
+    max_gpus_per_user_per_hour: int = key(
+        integer(1, 10000000), 10000000, "most GPUs that are taken from one user within any hour"
+    )
     max_cores_per_hour: int = key(
         integer(1, 10000000), 10000000, "most cores that are taken from all users together within any hour"
     )

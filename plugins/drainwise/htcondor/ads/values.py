@@ -37,6 +37,9 @@ Ad = Mapping[str, object]
 
 STARTD_START = "DaemonStartTime"
 
+BACKFILL = "BackfillSlot"
+"""True on a slot that shows cores a second time, for jobs that stand in nobody's way (SLOT_TYPE_2_BACKFILL)."""
+
 SLOTS = "Cpus > 0"
 """The slots that are queried: most nodes are full, and nothing is left of their partitionable slots."""
 
@@ -53,6 +56,7 @@ SLOT_ATTRIBUTES = (
     "Disk",
     "SlotWeight",
     "PartitionableSlot",
+    BACKFILL,
     "Offline",
     "LastHeardFrom",
     "GlobalJobId",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from drainwise.facts.errors import PoolUnreachable
@@ -18,7 +19,7 @@ from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, tex
 from drainwise.htcondor.demand.access_points import ask_access_points
 from drainwise.htcondor.demand.concurrency import largest_sum, limits_taken
 from drainwise.htcondor.demand.expressions import literals_in, searched_names, unusual
-from drainwise.htcondor.demand.matching import FREE_NOW, flattened, matched, parsed, references
+from drainwise.htcondor.demand.matching import FREE_NOW, asks_of_place, flattened, matched, parsed, references
 from drainwise.htcondor.demand.node_classes import Classes, classes_of
 from drainwise.htcondor.demand.place_ads import (
     AMOUNTS,
@@ -35,6 +36,7 @@ from drainwise.htcondor.demand.place_ads import (
 )
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, countables
 from drainwise.htcondor.demand.told import IdleJobs, SeenPlace, Told
+from drainwise.pool.amounts import Amounts
 
 _TAKEN = "ConcurrencyLimits"
 _MOST_MATCHED = 200
@@ -61,7 +63,8 @@ def ask_demand(seconds: float) -> Told:
     names, by_nodes = _asked_by_nodes(collector)
     waiting = _jobs(collector, names, by_nodes, seconds)
     by_jobs = frozenset().union(*(references(ad, "Requirements") for ad in waiting.ads if ad is not None))
-    places, asked = _places(collector, names, _some(by_nodes.union(by_jobs) - FREE_NOW))
+    parts_of = frozenset().union(*(asks_of_place(ad, names) for ad in waiting.ads if ad is not None))
+    places, asked = _places(collector, names, _some(by_nodes.union(by_jobs, parts_of) - FREE_NOW))
     if not FREE_NOW.isdisjoint(by_jobs):
         properties = frozenset().union(*(references(ad, "RequireGPUs") for ad in waiting.ads if ad is not None))
         with_gpus = queried(collector, COLLECTOR, htcondor2.AdType.Startd, WITH_GPUS, ())
@@ -71,10 +74,10 @@ def ask_demand(seconds: float) -> Told:
     examples = {name: _example(places[place], names, classes.ignored) for name, place in classes.examples.items()}
     totals = {name: places[place].total for name, place in classes.examples.items()}
     unknown = FREE_NOW.union(classes.ignored, *(references(ad, "Start") - asked for ad in examples.values()))
-    told = []
-    for one, ad, run_on in zip(waiting.jobs, waiting.ads, matched(waiting.ads, examples, unknown)):
-        fitting = None if run_on is None else frozenset(name for name in run_on if totals[name].covers(one.needs))
-        told.append(_described(one, ad, fitting, by_nodes, names))
+    told = [
+        _described(one if run_on is None else _fitting(one, run_on, totals), ad, by_nodes, names)
+        for one, ad, run_on in zip(waiting.jobs, waiting.ads, matched(waiting.ads, examples, unknown, names))
+    ]
     told += [replace(one, ad="", asks=_NOT_READ) for one in waiting.jobs[len(told) :]]
     seen = [
         SeenPlace(place.name, place.machine, label, place.free, place.total, place.divisible, place.heard, unclaimed)
@@ -145,7 +148,8 @@ def _classes(places: Sequence[PlaceAd], waiting: _Jobs, names: Sequence[str], as
     amounts += [str(amount) for one in needs for _, amount in one.others]
     ours = {"start", "partitionableslot", *(name.lower() for name in (*AMOUNTS, *names))}
     rows = [place.row for place in places]
-    return classes_of(rows, ours | asked, literals_in([*texts, *amounts]), frozenset(searched_names(texts)))
+    exact = frozenset().union(*(references(ad, "RequestCpus") for ad in waiting.ads if ad is not None))
+    return classes_of(rows, ours | asked, literals_in([*texts, *amounts]), frozenset(searched_names(texts)), exact)
 
 
 def _limits_left(collector: Any, names: Collection[str]) -> dict[str, float]:
@@ -195,13 +199,25 @@ def _notices(classes: Classes, jobs: Sequence[IdleJobs]) -> Iterator[str]:
         )
 
 
-def _described(
-    one: IdleJobs, ad: Any | None, classes: frozenset[str] | None, by_nodes: Collection[str], names: Sequence[str]
-) -> IdleJobs:
+def _fitting(one: IdleJobs, run_on: Mapping[str, Amounts | None], totals: Mapping[str, Amounts]) -> IdleJobs:
+    """Return the jobs with the classes of places that have enough for them, were they empty.
+
+    run_on: where they match, and what they ask there if it is a part of what is there (`matched`). Jobs that take all
+    cores wherever they may run need the whole place; of others the largest ask counts, so that each such place does.
+    """
+    parts = {name: needs for name, needs in run_on.items() if needs is not None}
+    if parts:
+        whole = all(needs.cores == totals[name].cores for name, needs in parts.items())
+        needs = reduce(Amounts.at_most if whole else (lambda a, b: a + b.minus(a)), parts.values())
+        one = replace(one, needs=needs, whole=whole)
+    return replace(one, classes=frozenset(name for name in run_on if totals[name].covers(one.needs)))
+
+
+def _described(one: IdleJobs, ad: Any | None, by_nodes: Collection[str], names: Sequence[str]) -> IdleJobs:
     """Return the jobs with what they ask beside the amounts, and without the text of their ad.
 
-    ad: that ad, None for one that cannot be read. classes: where they may run. by_nodes: the attributes of jobs that
-    nodes ask about. names: the pool's countables.
+    ad: that ad, None for one that cannot be read. by_nodes: the attributes of jobs that nodes ask about. names: the
+    pool's countables.
     """
     if ad is None:
         return replace(one, ad="", asks=_NOT_READ, key=one.ad)
@@ -210,4 +226,4 @@ def _described(
         if more := flattened(ad, name):  # what keeps such jobs from starting keeps no others
             asks = f"{asks} && {said} = {more}" if asks else f"{said} = {more}"
     key = asks + "".join(f"\n{name}={ad.lookup(name)}" for name in sorted(by_nodes) if name in ad)
-    return replace(one, ad="", classes=classes, asks=asks, key=key)
+    return replace(one, ad="", asks=asks, key=key)

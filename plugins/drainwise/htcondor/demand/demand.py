@@ -174,11 +174,12 @@ def _startable(told: Told, schedds: Iterable[Ad], rooms: dict[str, float], left_
 def _kind(one: IdleJobs, account: str, classes: frozenset[str]) -> JobKind:
     example = f"{shown(one.schedd)}#{one.first[0]}.{one.first[1]}" if one.schedd else ""
     return JobKind(
-        kind_name(account, one.needs, one.key),
+        kind_name(account, one.needs, one.key, whole=one.whole),
         account,
         one.jobs,
         one.needs,
         classes,
+        whole=one.whole,
         asks=one_line(one.asks),
         example=example,
     )

@@ -13,6 +13,8 @@ from typing import Any
 from drainwise.common.bounded_call import several_within
 from drainwise.facts.errors import PoolUnreachable
 from drainwise.htcondor.ads.bindings import classad2
+from drainwise.htcondor.demand.resources import job_needs
+from drainwise.pool.amounts import Amounts
 
 FREE_NOW = frozenset(("availablegpus",))
 """What a place says of its free things alone, in lower case: of a place that were empty it is not known."""
@@ -82,26 +84,51 @@ def _holds(ad: Any, other: Any, name: str, unknown: Collection[str]) -> bool:
     return type(value) in {int, float} and value != 0
 
 
-def matched(
-    jobs: Sequence[Any | None], places: Mapping[str, Any], unknown: Collection[str], seconds: float = JOB_SECONDS
-) -> list[frozenset[str] | None]:
-    """Return the classes (by name; `places` has one place of each) on which each job may run.
+def needs_at(job: Any, place: Any, names: Collection[str]) -> Amounts:
+    """Return what a job asks of an empty place, of which its amounts may be a part; names: the pool's countables."""
 
-    None for a job without an ad, and for one whose match takes longer than `seconds`.
+    def value_of(name: str) -> object:
+        try:
+            expression = job.lookup(name)
+            return expression.eval(job, place) if isinstance(expression, classad2.ExprTree) else expression
+        except _FAULTS:
+            return None
+
+    return job_needs(value_of, names)
+
+
+def asks_of_place(job: Any, names: Collection[str]) -> frozenset[str]:
+    """Return the names, in lower case, of what a job's amounts refer to at a place; names: the pool's countables."""
+    return frozenset().union(*(references(job, f"Request{name}") for name in ("Cpus", "Memory", "Disk", *names)))
+
+
+def matched(
+    jobs: Sequence[Any | None],
+    places: Mapping[str, Any],
+    unknown: Collection[str],
+    names: Collection[str] = (),
+    seconds: float = JOB_SECONDS,
+) -> list[dict[str, Amounts | None] | None]:
+    """Return the classes (by name; `places` has one place of each) on which each job may run, with what it asks there.
+
+    The latter is None where it is the same everywhere. names: the pool's countables. Of a job, None: it is without an
+    ad, or its match takes longer than `seconds`.
     """
 
-    def answers(begin: int) -> Callable[[], Iterator[frozenset[str] | None]]:
-        def give() -> Iterator[frozenset[str] | None]:
+    def match(job: Any) -> dict[str, Amounts | None]:
+        fitting = [name for name, place in places.items() if may_run(job, place, unknown)]
+        asked = asks_of_place(job, names)
+        differs = any(name in places[one] for name in asked for one in fitting)
+        return {name: needs_at(job, places[name], names) if differs else None for name in fitting}
+
+    def answers(begin: int) -> Callable[[], Iterator[dict[str, Amounts | None] | None]]:
+        def give() -> Iterator[dict[str, Amounts | None] | None]:
             for job in jobs[begin:]:
-                yield (
-                    None
-                    if job is None
-                    else frozenset(name for name, place in places.items() if may_run(job, place, unknown))
-                )
+                yield None if job is None else match(job)
 
         return give
 
-    found: list[frozenset[str] | None] = []
+    found: list[dict[str, Amounts | None] | None] = []
     for _ in range(_MOST_HANGS):
         if len(found) == len(jobs):
             break

@@ -31,18 +31,23 @@ class Classes:
 
 
 def classes_of(
-    rows: Sequence[Mapping[str, object]], names: Collection[str], literals: Literals, searched: Collection[str] = ()
+    rows: Sequence[Mapping[str, object]],
+    names: Collection[str],
+    literals: Literals,
+    searched: Collection[str] = (),
+    exact: Collection[str] = (),
 ) -> Classes:
     """Return the classes of places by the values of their attributes (by name in lower case).
 
     names: the attributes that are asked about; literals: what the asking expressions name; searched: the attributes
-    whose texts are looked into. With more than MOST_CLASSES classes, the attributes with most values are ignored.
+    whose texts are looked into; exact: those of which all values are told apart. With more than MOST_CLASSES classes,
+    the attributes with most values are ignored.
     """
     columns = {name: [_plain(row.get(name)) for row in rows] for name in sorted(names)}
     counts = {name: len(set(column)) for name, column in columns.items()}
     columns = {name: column for name, column in columns.items() if counts[name] > 1}
     for name in list(columns):
-        if counts[name] > FEW:
+        if counts[name] > FEW and name not in exact:
             columns[name] = [_coarse(value, literals, exact=name in searched) for value in columns[name]]
             counts[name] = len(set(columns[name]))
     ignored: set[str] = set()

@@ -9,14 +9,16 @@ from functools import lru_cache
 from typing import Any
 
 from drainwise.htcondor.ads.bindings import classad2
-from drainwise.htcondor.ads.values import Ad, moment, text
+from drainwise.htcondor.ads.values import BACKFILL, Ad, moment, text
 from drainwise.htcondor.demand.expressions import without_kept_room
 from drainwise.htcondor.demand.node_classes import EXPRESSION
 from drainwise.htcondor.demand.resources import MACHINE_RESOURCES, slot_amounts
 from drainwise.htcondor.node import SECOND_SLOT
 from drainwise.pool.amounts import Amounts
 
-PLACES = f"DynamicSlot =!= true && Offline =!= true && Draining =!= true && {SECOND_SLOT} =!= true"
+PLACES = (
+    f"DynamicSlot =!= true && Offline =!= true && Draining =!= true && {SECOND_SLOT} =!= true && {BACKFILL} =!= true"
+)
 """The slots where jobs start and cores come back; a node that is being drained takes no jobs.
 
 Of two slots over the same cores the first one stands for both.

@@ -16,7 +16,8 @@ class IdleJobs:
     priority: JobPrio, larger first. first: the first job, (cluster, process). asks: their requirements beside the
     amounts, with the job's own values put in; key: all by which they match otherwise than other jobs. ad: the text of a
     ClassAd with what matching needs. classes: of the places where they may run and could, were they empty; None where
-    that could not be found out. limits: what each job takes of concurrency limits, by their names.
+    that could not be found out. limits: what each job takes of concurrency limits, by their names. whole: it takes all
+    of a place, however large.
     """
 
     schedd: str
@@ -30,6 +31,7 @@ class IdleJobs:
     ad: str = ""
     classes: frozenset[str] | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
+    whole: bool = False
 
 
 class SeenPlace(NamedTuple):

@@ -12,15 +12,16 @@ from __future__ import annotations
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from drainwise.common.bounded_call import BoundedCall, each_within
+from drainwise.facts.client_rules import ATTRIBUTE
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.htcondor.ads.values import DAEMON_ADDRESS, Ad, named, number, shown, text
-from drainwise.htcondor.identity.attributes import attribute_groups, constraint, identity_in
+from drainwise.htcondor.identity.attributes import attribute_groups, constraint, first_text, identity_in
 from drainwise.identity.identity import PilotIdentity
 from drainwise.identity.rules import IdentityRules
 from drainwise.pool.facts import Pilot, Snapshot
@@ -35,23 +36,35 @@ _MEMORY = 2 << 30
 """Bytes that an answer may take in the process that asks."""
 _RUNNING = "TotalRunningJobs"
 
+NOT_TOLD = "what the site's scope asks of its job is not known yet: its access point has not told it"
+"""The reason of a pilot that cannot be ordered for that."""
+
 _Jobs = dict[str, "PilotIdentity | None"]
+_Traits = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
 class JobsTold:
-    """What access points told: who sent each job, by GlobalJobId, and the names of who answered and who did not."""
+    """What access points told: who sent each job, by GlobalJobId, and the names of who answered and who did not.
+
+    traits: of each job the attributes that the site's scope asks for, as far as it has them as plain values.
+    """
 
     jobs: _Jobs = field(default_factory=dict)
+    traits: Mapping[str, _Traits] = field(default_factory=dict)
     answered: frozenset[str] = frozenset()
     silent: Mapping[str, str] = field(default_factory=dict)
 
 
 class Identities:
-    """The identities of a pool's jobs, as far as they were told, `known` by GlobalJobId; rules: the site's."""
+    """The identities of a pool's jobs, as far as they were told, `known` by GlobalJobId.
 
-    def __init__(self, rules: IdentityRules) -> None:
-        self._rules = rules
+    rules: the site's. attributes: those of jobs that its scope asks for.
+    """
+
+    def __init__(self, rules: IdentityRules, attributes: Sequence[str] = ()) -> None:
+        self._rules, self._attributes = rules, tuple(attributes)
+        self._traits: dict[str, _Traits] = {}
         self.known: _Jobs = {}
         self._since: dict[str, int] = {}
         """By access point the start, in UNIX s, of the jobs that are asked for next."""
@@ -60,7 +73,9 @@ class Identities:
     def ask(self, seconds: float) -> BoundedCall[JobsTold]:
         """Begin to ask for the jobs that are not known."""
         self._asked_at = int(time.time())
-        return BoundedCall(seconds, partial(_ask, self._rules, dict(self._since), seconds), "the access points")
+        return BoundedCall(
+            seconds, partial(_ask, self._rules, self._attributes, dict(self._since), seconds), "the access points"
+        )
 
     def completed(self, snapshot: Snapshot, asked: BoundedCall[JobsTold]) -> Snapshot:
         """Return the snapshot with who sent each pilot, as far as that is told now or was; else with a notice."""
@@ -79,6 +94,7 @@ class Identities:
     def _learn(self, told: JobsTold, snapshot: Snapshot) -> None:
         """Remember what was told of the jobs of the snapshot's pilots, and from when on to ask each access point."""
         known, begun = {**self.known, **told.jobs}, self._asked_at - _LATE
+        traits = {**self._traits, **told.traits}
         unknown: dict[str, int] = defaultdict(lambda: self._asked_at)
         self.known = {}
         for pilot in snapshot.pilots:
@@ -89,11 +105,16 @@ class Identities:
                 self.known[job] = None  # it has no such job, or not any more
             else:
                 unknown[access_point] = min(unknown[access_point], pilot.started)
+        self._traits = {job: traits[job] for job in self.known if job in traits}
         self._since.update((name, unknown[name] - _LATE) for name in told.answered)
 
     def _identified(self, pilot: Pilot) -> Pilot:
-        identity = self.known.get(job_of(pilot.run))
-        return pilot if identity is pilot.identity else replace(pilot, identity=identity)
+        job = job_of(pilot.run)
+        identity = self.known.get(job)
+        if not self._attributes:
+            return pilot if identity is pilot.identity else replace(pilot, identity=identity)
+        cannot = pilot.cannot if job in self.known else pilot.cannot or NOT_TOLD
+        return replace(pilot, identity=identity, traits=self._traits.get(job, ()), cannot=cannot)
 
 
 def job_of(run: str) -> str:
@@ -101,7 +122,9 @@ def job_of(run: str) -> str:
     return run.rpartition("@")[0]
 
 
-def _ask(rules: IdentityRules, since: Mapping[str, int], seconds: float) -> Iterator[JobsTold]:
+def _ask(
+    rules: IdentityRules, attributes: tuple[str, ...], since: Mapping[str, int], seconds: float
+) -> Iterator[JobsTold]:
     """Ask the access points for their jobs that have begun since then (UNIX s), each in a process of its own."""
     _bound_memory()
     from drainwise.htcondor.ads.bindings import htcondor2  # noqa: PLC0415 - they may hang, and read the configuration
@@ -111,18 +134,20 @@ def _ask(rules: IdentityRules, since: Mapping[str, int], seconds: float) -> Iter
     schedds = {name: ad for ad in found if (name := text(ad, "Name")) is not None and number(ad, _RUNNING) != 0}
     names = sorted(schedds)
     jobs: _Jobs = {}
+    traits: dict[str, _Traits] = {}
     silent = {}
-    calls = [partial(_jobs_of, schedds[name], rules, since.get(name, 0)) for name in names]
+    calls = [partial(_jobs_of, schedds[name], rules, attributes, since.get(name, 0)) for name in names]
     with closing(each_within(seconds * _OF_ACCESS_POINTS, calls, "it", _AT_ONCE)) as answers:
         for place, answer in answers:
             if isinstance(answer, PoolError):
                 silent[names[place]] = shown(str(answer))
             else:
-                jobs.update(answer)
-    yield JobsTold(jobs, frozenset(names) - silent.keys(), silent)
+                jobs.update(answer.jobs)
+                traits.update(answer.traits)
+    yield JobsTold(jobs, traits, frozenset(names) - silent.keys(), silent)
 
 
-def _jobs_of(address: Ad, rules: IdentityRules, since: int) -> _Jobs:
+def _jobs_of(address: Ad, rules: IdentityRules, attributes: tuple[str, ...], since: int) -> JobsTold:
     """Query one access point. Raises PoolUnreachable."""
     from drainwise.htcondor.ads.bindings import classad2, htcondor2  # noqa: PLC0415
     from drainwise.htcondor.ads.packed_ads import literals  # noqa: PLC0415
@@ -130,13 +155,17 @@ def _jobs_of(address: Ad, rules: IdentityRules, since: int) -> _Jobs:
     found: dict[str, dict[str, object]] = defaultdict(dict)
     try:
         schedd = htcondor2.Schedd(classad2.ClassAd({name: address[name] for name in DAEMON_ADDRESS if name in address}))
-        for attributes in attribute_groups(rules):
-            for ad in schedd.query(constraint(attributes, since), ["GlobalJobId", *attributes]):
-                values = literals(ad, ("GlobalJobId", *attributes))
+        for group in (*attribute_groups(rules), *((attributes,) if attributes else ())):
+            for ad in schedd.query(constraint(group, since), ["GlobalJobId", *group]):
+                values = literals(ad, ("GlobalJobId", *group))
                 found[text(values, "GlobalJobId") or ""].update(values)
     except (htcondor2.HTCondorException, KeyError, TypeError, ValueError) as fault:
         raise PoolUnreachable(f"it does not answer: {fault}") from None
-    return {job: identity_in(values, rules) for job, values in found.items()}
+    traits = {
+        job: tuple((ATTRIBUTE + name, (value,)) for name in attributes if (value := first_text(values, (name,))))
+        for job, values in found.items()
+    }
+    return JobsTold({job: identity_in(values, rules) for job, values in found.items()}, traits)
 
 
 def _bound_memory() -> None:

@@ -55,7 +55,7 @@ def constraint(attributes: Sequence[str], since: int) -> str:
 
 def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
     """Return who sent a job; None where nothing tells. An attribute that is no text or number is none."""
-    values = {name: text for name, names in _SOURCES.items() if (text := _first(ad, names))}
+    values = {name: text for name, names in _SOURCES.items() if (text := first_text(ad, names))}
     if not values:
         return None
     if values.get("fqan", "").startswith("/"):
@@ -64,7 +64,8 @@ def identity_in(ad: Ad, rules: IdentityRules) -> PilotIdentity | None:
     return identity_of(rules.applied(values, (rules.issuer, values.get("issuer", ""))))
 
 
-def _first(ad: Ad, names: Sequence[str]) -> str:
+def first_text(ad: Ad, names: Sequence[str]) -> str:
+    """Return the first of these attributes that an ad has as a text or number; "" for none."""
     for name in names:
         value = ad.get(name)
         if type(value) is str and value:

@@ -31,7 +31,13 @@ from drainwise.htcondor.ads.values import (
 from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.node import ORDERS
 from drainwise.htcondor.pool.complete_answer import collector_start
-from drainwise.htcondor.pool.endings import HISTORY_ATTRIBUTES, JOB_ATTRIBUTES, PLACE_ATTRIBUTES, OrderedNode
+from drainwise.htcondor.pool.endings import (
+    ENDED_ATTRIBUTES,
+    HISTORY_ATTRIBUTES,
+    JOB_ATTRIBUTES,
+    PLACE_ATTRIBUTES,
+    OrderedNode,
+)
 from drainwise.htcondor.pool.order_rights import rights_at
 from drainwise.pool.clocks import CLOCKS_DIFFER, wrong_clock
 from drainwise.pool.facts import Ending
@@ -139,14 +145,29 @@ def startd_history(place: OrderedNode) -> list[Ad]:
     """Query a startd's history of the jobs of these runs, back to the first of them. Raises PoolUnreachable."""
     parts = [order.run.rpartition("@") for order in place.orders]
     constraint = " || ".join(f"GlobalJobId == {quoted(job)}" for job, _, _ in parts)
+    first = min(int(start) for _, _, start in parts)
+    return _history(place.machine, place.address, constraint, HISTORY_ATTRIBUTES, first)
+
+
+def ended_there(machine: str, since: int) -> list[Ad]:
+    """Query a node's history of the jobs that have ended since then (UNIX s). Raises PoolUnreachable."""
+    constraint = f"Machine == {quoted(machine)}"
+    found = query(htcondor2.Collector(), COLLECTOR, htcondor2.AdType.Startd, constraint, ("MyAddress",))
+    address = next((one for ad in found if (one := text(ad, "MyAddress"))), None)
+    if address is None:
+        raise PoolUnreachable(f"the collector knows no startd on {machine} any more")
+    return _history(machine, address, f"CompletionDate >= {since}", ENDED_ATTRIBUTES, since)
+
+
+def _history(machine: str, address: str, constraint: str, attributes: Sequence[str], since: int) -> list[Ad]:
     # As an expression: the bindings of 25.14 fail over one that is a text.
-    since = classad2.ExprTree(f"CompletionDate < {min(int(start) for _, _, start in parts)}")
-    startd = htcondor2.Startd(classad2.ClassAd({"MyAddress": place.address}))
+    until = classad2.ExprTree(f"CompletionDate < {since}")
+    startd = htcondor2.Startd(classad2.ClassAd({"MyAddress": address}))
     try:
-        ads = startd.history(constraint, list(HISTORY_ATTRIBUTES), -1, since)
+        ads = startd.history(constraint, list(attributes), -1, until)
     except htcondor2.HTCondorException as fault:
-        raise PoolUnreachable(f"{place.machine} does not answer with its history: {fault}") from None
-    return [plain(ad, HISTORY_ATTRIBUTES) for ad in ads]
+        raise PoolUnreachable(f"{machine} does not answer with its history: {fault}") from None
+    return [plain(ad, attributes) for ad in ads]
 
 
 def jobs_at_their_end(access_point: str, endings: Sequence[Ending]) -> list[Ad]:

@@ -12,10 +12,10 @@ release of a drain. Of jobs that were removed or held, the access point keeps by
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from drainwise.htcondor.ads.values import Ad, moment, number, text, whole
+from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, moment, number, text, whole
 from drainwise.htcondor.knobs.orders import OrderEntry, parse_orders, run_name
 from drainwise.htcondor.node import ORDERS
 from drainwise.pool.facts import Ending
@@ -27,6 +27,16 @@ HISTORY_ATTRIBUTES = (
 )
 JOB_ATTRIBUTES = ("GlobalJobId", "Owner", "RemoveReason", "HoldReason", "HoldReasonCode", "EnteredCurrentStatus")
 """Of an access point's jobs, in its queue and of its history."""
+
+ENDED_ATTRIBUTES = (
+    "User",
+    "AccountingGroup",
+    "CpusProvisioned",
+    "RequestCpus",
+    "CompletionDate",
+    "RemoteWallClockTime",
+)
+"""What a startd's history is asked for runs that came and went between two snapshots."""
 
 _BY_ADMINISTRATOR = {1010, 1014}  # VacateReasonCode of condor_vacate and condor_drain
 _ON_REQUEST = 1  # HoldReasonCode of condor_hold
@@ -78,6 +88,18 @@ def endings_in(history: Sequence[Ad], place: OrderedNode) -> Mapping[str, Ending
                 others = ended < order.deadline - place.vacate and _by_administrator(ad)
                 endings[order.run] = Ending(order.run, ended, vacated, _cpu_seconds(ad), others)
     return endings
+
+
+def ended_since(history: Iterable[Ad], account: str, since: int) -> Iterator[tuple[int, int, int]]:
+    """Yield start and end (UNIX s) and cores of an account's runs that began after `since` and ended; history: ads."""
+    for ad in history:
+        user, ended, seconds = text(ad, "User") or "", moment(ad, "CompletionDate"), whole(ad, "RemoteWallClockTime")
+        submitter = text(ad, "AccountingGroup") or user
+        submitter += "" if "@" in submitter else f"@{user.rpartition('@')[2]}"
+        cores = whole(ad, "CpusProvisioned") or whole(ad, "RequestCpus") or 1
+        is_its = submitter == account or submitter.startswith(f"{account}.")
+        if is_its and ended is not None and seconds is not None and ended - seconds >= since:
+            yield ended - seconds, ended, min(cores, LARGEST_SLOT)
 
 
 def _by_administrator(ad: Ad) -> bool:

@@ -19,14 +19,14 @@ from drainwise.htcondor.demand.resources import resources_of
 from drainwise.htcondor.identity.asked import Identities
 from drainwise.htcondor.knobs.orders import OrderEntry, to_be_asked, with_knobs
 from drainwise.htcondor.pool.closing import reason_of, to_drain, to_open
-from drainwise.htcondor.pool.endings import OrderedNode, endings_in, in_question, places_of, with_who_ended
+from drainwise.htcondor.pool.endings import OrderedNode, ended_since, endings_in, in_question, places_of, with_who_ended
 from drainwise.htcondor.pool.known_startds import Answer, KnownStartds, completed
 from drainwise.htcondor.pool.places import NO_MORE_LENT
 from drainwise.htcondor.pool.snapshot import snapshot_of
 from drainwise.htcondor.pool.snapshot_question import SnapshotQuestion, without_collection
 from drainwise.identity.rules import IdentityRules
 from drainwise.pilotad.partial_return import PartialReturn
-from drainwise.pool.abilities import AgentNotice
+from drainwise.pool.abilities import AgentNotice, most_at_once
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.pool.kept_room import KeptRoom
@@ -43,7 +43,7 @@ class HTCondorPool:
     snapshot_seconds, order_seconds: how long the collector may take for a snapshot, and a node for an order. A snapshot
     needs level READ at the collector, an order level ADMINISTRATOR at the node. clients: which pilots are of which kind
     of client. rules: who sent a pilot, as far as the site wants to know. startds_file: where the startds of the last
-    whole answer are kept, "" for nowhere.
+    whole answer are kept, "" for nowhere. attributes: those of jobs that the site's scope asks for.
     """
 
     def __init__(
@@ -53,10 +53,11 @@ class HTCondorPool:
         clients: ClientRules | None = None,
         rules: IdentityRules = IdentityRules(),  # noqa: B008 - immutable
         startds_file: str = "",
+        attributes: Sequence[str] = (),
     ) -> None:
         self._clients = clients or ClientRules()
         self._snapshot_seconds, self._order_seconds = snapshot_seconds, order_seconds
-        self._identities = Identities(rules)
+        self._identities = Identities(rules, attributes)
         self._startds = KnownStartds(startds_file)
         self._drained: dict[str, str] = {}
         """Of these, the ones that are drained, each with the reason."""
@@ -176,6 +177,16 @@ class HTCondorPool:
                 known.update((one.run, with_who_ended(one, jobs)) for one in own)
         return known
 
+    def cores_of_ended(self, account: str, nodes: Sequence[str], since: int, now: int) -> float:  # noqa: ARG002 - what ended has ended
+        """See `TellsEnded`; each node keeps it as long as its STARTD_HISTORY."""
+        runs: list[tuple[int, int, int]] = []
+        calls = [partial(_ask_ended, node, since) for node in nodes]
+        for _, answer in each_within(NODE_SECONDS, calls, "a node that gave cores back"):
+            if isinstance(answer, PoolError):
+                raise answer
+            runs += ended_since(answer, account, since)
+        return float(most_at_once(runs))
+
     def follow_up(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`: nothing is ever left to do. What nodes have decided about lending is told once."""
         told = [one for one in snapshot.notices if NO_MORE_LENT in one and one not in self._told]
@@ -285,6 +296,12 @@ def _ask_jobs(access_point: str, endings: Sequence[Ending]) -> list[Ad]:
     from drainwise.htcondor.pool.collector import jobs_at_their_end  # noqa: PLC0415
 
     return jobs_at_their_end(access_point, endings)
+
+
+def _ask_ended(machine: str, since: int) -> list[Ad]:
+    from drainwise.htcondor.pool.collector import ended_there  # noqa: PLC0415
+
+    return ended_there(machine, since)
 
 
 def _ask_history(place: OrderedNode) -> list[Ad]:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from drainwise.facts.client_rules import ACCOUNT, USER, ClientRules, user_texts
 from drainwise.facts.clients import PAPER, ClientProfile
 from drainwise.htcondor.ads.values import (
+    BACKFILL,
     LARGEST_SLOT,
     Ad,
     contradicts_itself,
@@ -39,6 +40,9 @@ SILENT_AFTER = 900
 
 NO_UPDATE_HOOK = "it started before its node had the hooks by which an order reaches it"
 """The reason of a pilot whose starter does not run the update hook: a starter reads its configuration once."""
+
+BACKFILL_SLOT = "it runs in a backfill slot: its cores are free for others as it is"
+"""Likewise."""
 
 _LEAVING = ("Retiring", "Vacating", "Killing")
 _IN_USE = ("Claimed", "Preempting")
@@ -73,6 +77,11 @@ class Slot:
     def run(self) -> str | None:
         """Return the name of its run, where it has one that an order could name."""
         return run_name(text(self.ad, "GlobalJobId"), moment(self.ad, "JobStart"))
+
+    @property
+    def is_backfill(self) -> bool:
+        """Decide whether it shows cores a second time: see `BACKFILL`."""
+        return self.ad.get(BACKFILL) is True
 
     @property
     def idle(self) -> bool:
@@ -213,7 +222,9 @@ def pilot_of(
     run, cannot = slot.run or f"{shown(job)}@{start}", why_no_orders(slot.ad)
     if not _has_update_hook(slot.ad, start, hooks_since):
         cannot = NO_UPDATE_HOOK
-    if slot.run is None:
+    if slot.is_backfill:
+        cannot = BACKFILL_SLOT
+    elif slot.run is None:
         cannot = f"no order can name it: its GlobalJobId, {shown(job)}, has a sign that no list of orders may have"
     elif start > now + CLOCKS_DIFFER:
         cannot = (

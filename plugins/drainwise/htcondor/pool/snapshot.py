@@ -60,9 +60,10 @@ def snapshot_of(
     known, startds, names = groups(records), Startds(others.startds), Accounts(records)
     seen = _seen(slot_ads, startds, names, now, resources_of(others.startds), clients, sent)
     slots = counted_once(seen.slots, startds, now)
-    claimed = [slot for slot in slots if slot.submitter is not None]
     require_refilled(startds, {slot.name for slot in slots}, others.collectors, others.masters, before, now, silent)
-    require_whole(slots, seen.gone, claimed, others.accounting, records, now)
+    charged = [slot for slot in slots if slot.submitter is not None]
+    require_whole(slots, seen.gone, charged, others.accounting, records, now)
+    slots, claimed = ([slot for slot in some if not slot.is_backfill] for some in (slots, charged))
     shared = set(startds.second.values())
     ratio, strange = _cores_per_weight([slot for slot in slots if startds.place_of(slot.name) not in shared])
     back = given_back(slots, now)
@@ -83,10 +84,10 @@ def snapshot_of(
     floors = {record.name: record.floor * ratio for record in records if record.floor and not record.is_group}
     return Snapshot(
         taken=now,
-        pilots=at_floor(pilots, floors, {slot.name: slot.submitter or "" for slot in claimed}) if floors else pilots,
+        pilots=at_floor(pilots, floors, {slot.name: slot.submitter or "" for slot in charged}) if floors else pilots,
         accounts=accounts,
         free_cores=float(usable_cores(holes, waiting_jobs(accounts))),
-        user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in claimed), records),
+        user_priorities=user_priorities(((slot.owner, slot.submitter) for slot in charged), records),
         notices=(
             *closed_notices(slots),
             *no_more_lent_notices(slots),

@@ -16,6 +16,7 @@ from drainwise.pool.notices import notices_of
 from drainwise.pool.scope import with_scope
 from drainwise.reclaim.decide.core_plans import core_plans
 from drainwise.reclaim.decide.kinds_left import KindsLeft, kinds_left, needed_runs, runs_of_sets
+from drainwise.reclaim.decide.limits import within_gpus
 from drainwise.reclaim.decide.open_until import (
     OpenUntil,
     coming,
@@ -83,7 +84,7 @@ def make_plan(
     requested = requested_plans(snapshot, now, settings, history)
     if what_if is not None:
         return _what_if_plan(requested, what_if, now, settings, history)
-    snapshot = with_far_ends(requested.others, now, settings.horizon)
+    snapshot = within_gpus(with_far_ends(requested.others, now, settings.horizon), history, now, settings)
     need, seen = open_until(snapshot, now, settings, history), snapshot
     until = parts_until(snapshot, now, settings, history)
     snapshot = with_ending_leases(snapshot, need)
@@ -121,7 +122,7 @@ def make_plan(
                 ],
             ),
         ),
-        closed_nodes=_closed_nodes(snapshot),
+        closed_nodes=_closed_nodes(requested.others),
         stuck=len(stuck_pilots(seen, now, settings.stuck)),
         waiting={one.name: cores for one in looked.counts.accounts if (cores := owed(one)) > 0},
         parts=demand.parts(looked, history),

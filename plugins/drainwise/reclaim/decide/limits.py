@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import NamedTuple
 
+from drainwise.pool.facts import Snapshot
 from drainwise.reclaim.history import (
+    HOUR,
     MOST_IN_HOUR,
     MOST_OF_USER,
     MOST_OF_USER_IN_HOUR,
     History,
     bounds_of_user,
     left_of_hour,
+    why_closed,
 )
 from drainwise.reclaim.settings import ReclaimSettings
 
+MOST_GPUS = "max_gpus_per_user_per_hour"
 MOST_OF_CYCLE, BETWEEN_ACTS = "max_cores_per_cycle", "min_between_acts"
 LIMITS = (MOST_OF_CYCLE, MOST_OF_USER, MOST_OF_USER_IN_HOUR, MOST_IN_HOUR, BETWEEN_ACTS)
 """The keys of [reclaim] that can leave cores to a later cycle."""
+
+
+def within_gpus(snapshot: Snapshot, history: History, now: int, settings: ReclaimSettings) -> Snapshot:
+    """Return the snapshot in which no user can lose more GPUs within the hour at `now` (UNIX s) than the site allows.
+
+    Of the pilots with GPUs those that have run for the shortest time may be ordered, by facts alone.
+    """
+    if settings.max_gpus_user_hour == ReclaimSettings.max_gpus_user_hour:
+        return snapshot  # as by default, which is no limit
+    left = defaultdict[str, int](lambda: settings.max_gpus_user_hour)
+    for one in history.orders:
+        left[one.user] -= one.gpus if one.time > now - HOUR else 0
+    barred: dict[str, str] = {}
+    for pilot in sorted(snapshot.pilots, key=lambda pilot: (-pilot.started, pilot.run)):
+        gpus = 0 if why_closed(pilot, now, settings, history) else pilot.gpus
+        if gpus > left[pilot.user]:
+            barred[pilot.run] = f"[reclaim] {MOST_GPUS} lets no more GPUs of {pilot.user} be taken now"
+        else:
+            left[pilot.user] -= gpus
+    pilots = (replace(one, cannot=barred[one.run]) if one.run in barred else one for one in snapshot.pilots)
+    return replace(snapshot, pilots=tuple(pilots)) if barred else snapshot
 
 
 class Allowed(NamedTuple):

@@ -66,16 +66,17 @@ class Allocations:
         self._known: dict[tuple[object, ...], Allocation] = {}
 
     def of(self, jobs: Iterable[SlurmJob]) -> Mapping[int, Allocation]:
-        """Return what each running job of several nodes has on them, by its number.
+        """Return what each running job of several nodes or components has on its nodes, by its number.
 
         One that ended meanwhile, or that nobody could be asked for, is absent.
         """
-        wanted = {_run(job): job for job in jobs if job.runs and job.node_count > 1 and job.het is None}
+        wanted = {_run(job): job for job in jobs if job.runs and not job.single}
         self._known = {run: known for run, known in self._known.items() if run in wanted}
         new = [run for run in wanted if run not in self._known][:MOST]
         if new:
             try:
-                blocks = answers(self._commands, [f"show job {wanted[run].label}" for run in new], "--details")
+                questions = [f"show job {_only(wanted[run])}" for run in new]
+                blocks = answers(self._commands, questions, "--details")
             except PoolUnreachable:
                 blocks = []  # the snapshot's own questions say whether slurmctld answers
             for run, block in zip(new, blocks):
@@ -83,6 +84,11 @@ class Allocations:
                 if found:
                     self._known[run] = found
         return {wanted[run].number: known for run, known in self._known.items()}
+
+
+def _only(job: SlurmJob) -> str:
+    """Return what scontrol takes for this job alone; a component's number lies as far from the first one's."""
+    return job.label if job.het is None else f"{job.het}+{job.number - job.het}"
 
 
 def _run(job: SlurmJob) -> tuple[object, ...]:

@@ -212,11 +212,11 @@ def current_run(commands: SlurmCommands, label: str) -> SlurmJob | None:
     return next((job for job in jobs_of_lines(answer.out, RUN_FIELDS) if job.label == label), None)
 
 
-def jobs_in_states(commands: SlurmCommands, *states: str) -> list[SlurmJob]:
+def jobs_in_states(commands: SlurmCommands, *states: str, fields: tuple[str, ...] = RUN_FIELDS) -> list[SlurmJob]:
     """Ask for all jobs in these states (RUNNING when none is named). Raises PoolUnreachable."""
-    running = commands.start("squeue", *_run_options(",".join(states) or RUNNING))
-    return jobs_of_lines(running.output(), RUN_FIELDS)
+    running = commands.start("squeue", *_run_options(",".join(states) or RUNNING, fields))
+    return jobs_of_lines(running.output(), fields)
 
 
-def _run_options(states: str = "all") -> tuple[str, ...]:
-    return ("--noheader", "--all", "--array", f"--states={states}", _format(RUN_FIELDS))
+def _run_options(states: str = "all", fields: tuple[str, ...] = RUN_FIELDS) -> tuple[str, ...]:
+    return ("--noheader", "--all", "--array", f"--states={states}", _format(fields))

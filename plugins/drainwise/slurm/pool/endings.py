@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from drainwise.facts.errors import ActionRefused, PoolUnreachable
 from drainwise.pool.facts import Ending
 from drainwise.slurm.jobs.commands import SlurmCommands
 from drainwise.slurm.jobs.job import label_and_start, run_name
-from drainwise.slurm.jobs.squeue_lines import jobs_in_states
+from drainwise.slurm.jobs.squeue_lines import FIELDS, jobs_in_states
 from drainwise.slurm.jobs.states import BY_ITSELF, NODE_FAILED
 from drainwise.slurm.jobs.values import cpu_seconds
+from drainwise.slurm.node.host_list import hosts
 
 _TOGETHER = 500  # jobs in one question
 _FIELDS = ("JobID", "Start", "End", "State", "TotalCPU", "UID", "User")
@@ -63,6 +64,24 @@ class SlurmEndings:
             found = self._remembered()
         wanted = set(runs)
         return {run: ending for run, ending in found.items() if run in wanted}
+
+    def ended_on(self, nodes: Sequence[str], since: int) -> list[tuple[str, tuple[int, int, int]]]:
+        """Return of the runs that began on these nodes after `since` (UNIX s) and ended: account; start, end, cores.
+
+        By the accounting, else by what slurmctld remembers. Raises PoolUnreachable when neither answers.
+        """
+        words = ("sacct", "--allocations", "--duplicates", "--allusers", "--noheader", "--parsable2")
+        where = (f"--nodelist={','.join(nodes)}", f"--starttime=uts{since}", "--format=Account,Start,End,AllocCPUS")
+        try:
+            lines = self._commands.ask(*words, *where).splitlines()
+            rows = [row for line in lines if len(row := line.split("|")) == 4]
+            ended = ((row[0], [int(one) for one in row[1:]]) for row in rows if all(map(str.isdigit, row[1:])))
+            found = [(account, (start, end, cores)) for account, (start, end, cores) in ended]
+        except PoolUnreachable:
+            known = (job for job in jobs_in_states(self._commands, "all", fields=FIELDS) if not job.states & _NOT_ENDED)
+            there = (job for job in known if job.node and not set(hosts(job.node)).isdisjoint(nodes))
+            found = [(job.account, (job.start or 0, job.end or 0, job.cores)) for job in there]
+        return [(account, run) for account, run in found if since <= run[0] <= run[1]]
 
     def _accounted(self, labels: Iterable[str]) -> dict[str, Ending]:
         answer = self._commands.ask(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from drainwise.facts.errors import ActionRefused, OrderUnanswered, PoolError, PoolUnreachable, RunEnded
@@ -58,7 +58,11 @@ class SlurmOrders:
 
     def __init__(self, commands: SlurmCommands, vacate: str = REQUEUE) -> None:
         self._commands, self._vacate = commands, vacate
+        self.as_one: Collection[str] = ()
+        """Runs that an order may reach on all their nodes: a heterogeneous job is ordered by its first component."""
         self._looked: set[tuple[int, int]] = set()  # job and how many times it was requeued
+        self._leases: dict[str, tuple[int | None]] = {}
+        """When leases were to end, by run, before an order of this process."""
         self._waits_from = 0.0  # of the monotonic clock: until then no order waits for the accounting
 
     def shorten(self, run: str, deadline: int, reason: str) -> SlurmJob:
@@ -66,7 +70,7 @@ class SlurmOrders:
         state = self.must_run(run)
         sooner = sooner_end(state.start or 0, state.end, deadline)
         with contextlib.suppress(PoolUnreachable):  # what a record says that cannot be read now is not overwritten
-            granted = self._granted(run, state) or (state.end,)
+            granted = self._leases[run] = self._granted(run, state) or (state.end,)
             until = _ENDLESS if granted[0] is None else str(granted[0])
             # First, so that whoever takes the order back knows what the lease was.
             self._record(state, f"ordered to end by {sooner} (lease of {run} until {until}): {reason}")
@@ -115,8 +119,10 @@ class SlurmOrders:
 
         Raises PoolUnreachable when the accounting does not answer; one that there is not says nothing.
         """
-        if state.end is None or not _may_be_shortened(state) or state.number == state.array:
+        if state.end is None or not _may_be_shortened(state):
             return None
+        if state.number == state.array:  # its record is that of all tasks: only who gave the order knows
+            return self._leases.get(run)
         lines = self._records([state.number])
         found = [one for one in map(_GRANTED.match, lines) if one is not None and one[2] == run]
         if found and _is_longer(state, int(found[-1][1])):
@@ -190,7 +196,7 @@ class SlurmOrders:
         state = current_run(self._commands, label)
         if state is None or not state.runs or state.start != start:
             raise RunEnded(f"{run} does not run any more")
-        if state.het is not None:
+        if state.het is not None and run not in self.as_one:
             raise ActionRefused(f"{run} is part of a heterogeneous job: an order to it would reach other nodes as well")
         return state
 

@@ -9,6 +9,7 @@ from drainwise.facts.client_rules import ClientRules
 from drainwise.facts.errors import PoolError, PoolUnreachable
 from drainwise.facts.scope_rules import ScopeRules
 from drainwise.identity.rules import IdentityRules
+from drainwise.pool.abilities import most_at_once
 from drainwise.pool.closing import Closing
 from drainwise.pool.facts import Ending, Pilot, Snapshot
 from drainwise.siteconfig.node_sections import SlurmSection
@@ -61,6 +62,7 @@ class SlurmPool:
         self._endings, self._allocations = SlurmEndings(commands), Allocations(commands)
         self._scope = scope
         self._accounts: frozenset[str] = frozenset()
+        self._sharing_account: Callable[[str], str] = str
         self._jobs: Sequence[SlurmJob] = ()
         self._is_native = settings.native_preemption == "yes"
         self._grace, self._clock, self._clients, self._identity = grace, clock, clients, identity
@@ -69,13 +71,16 @@ class SlurmPool:
         """See `Pool`."""
         answers = self._transport.answers()
         self._require_known_accounts(answers.shares.accounts)
+        self._sharing_account = answers.shares.sharing_account
         self._jobs = answers.jobs
         self._marks.learn(answers.jobs)
         self._numbers = {job.label: job.number for job in answers.jobs}
         exposed = (EXPOSED,) if self._is_native else ()
         several = self._allocations.of(answers.jobs)
         asked = (answers.jobs, answers.nodes, answers.shares, now, self._grace, exposed, answers.rules)
-        return with_identities(snapshot_of(*asked, several, self._clients, self._scope), answers.jobs, self._identity)
+        found = snapshot_of(*asked, several, self._clients, self._scope)
+        self._orders.as_one = frozenset(pilot.run for pilot in found.pilots if pilot.pieces and not pilot.cannot)
+        return with_identities(found, answers.jobs, self._identity)
 
     def _require_known_accounts(self, accounts: frozenset[str]) -> None:
         """Raise PoolUnreachable, once, where accounts of the snapshot before are gone: the answer may have been cut."""
@@ -106,6 +111,11 @@ class SlurmPool:
     def endings(self, runs: Collection[str], now: int) -> dict[str, Ending]:  # noqa: ARG002 - what ended has ended
         """See `Pool`; the records are the accounting's, and without it what slurmctld still knows (MinJobAge)."""
         return self._endings.endings(runs)
+
+    def cores_of_ended(self, account: str, nodes: Sequence[str], since: int, now: int) -> float:  # noqa: ARG002 - what ended has ended
+        """See `TellsEnded`; the records are those of `endings`."""
+        runs = self._endings.ended_on(nodes, since)
+        return float(most_at_once(run for whose, run in runs if self._sharing_account(whose) == account))
 
     def follow_up(self, snapshot: Snapshot) -> list[str]:
         """See `Pool`.

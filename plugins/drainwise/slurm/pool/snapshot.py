@@ -38,7 +38,7 @@ from drainwise.slurm.pool.places import closures_of, cores_by_node, holdings, no
 from drainwise.slurm.pool.shares import Shares
 from drainwise.slurm.pool.waiting_kinds import WaitingTasks, by_whole_nodes, in_queue, kinds_in
 
-HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it"
+HETEROGENEOUS = "a part of a heterogeneous job: an order would reach all of it ([scope NAME] multi_node lets it)"
 SEVERAL_NODES = "a job of several nodes that has reported nothing: it may be no pilot, and an order would end all of it"
 UNKNOWN_PIECES = "a job of several nodes, and it is not known what it has on each of them"
 DRAINING_NODE = "the node takes no new jobs: the cores would help nobody"
@@ -85,10 +85,10 @@ def snapshot_of(
     on_one_node = [job for job in jobs if _holds_cores(job) and job.single]
     holds = holdings(on_one_node, nodes, rules.selection.memory, rules.partitions)
     pieces = pieces_of(allocations, classes.class_of, rules.selection.memory)
-    on_nodes = (job for job in jobs if job.node)
+    on_nodes, joined = _joined([job for job in jobs if job.node], pieces, scope)
     runs = (
-        _pilot(job, shares, now, grace, exposed, why, classes, holds, pieces, clients, bool(scope))
-        for job, why in ((job, _why_not(job, draining, pieces, scope)) for job in on_nodes)
+        _pilot(job, shares, now, grace, exposed, why, classes, holds, joined, clients, bool(scope))
+        for job, why in ((job, _why_not(job, draining, joined, scope)) for job in on_nodes)
     )
     pilots = tuple(pilot for pilot in runs if pilot is not None)
     pilots_on = {node for pilot in in_scope(pilots, scope) if not pilot.cannot for node in pilot.nodes}
@@ -181,12 +181,38 @@ def _why_not(job: SlurmJob, draining: Collection[str], pieces: Mapping[int, Sequ
     return NO_DIRECTORIES if lacks_directories(job.admin_comment, job.number, job.start) else ""
 
 
+def _joined(
+    jobs: Sequence[SlurmJob], pieces: Mapping[int, tuple[Piece, ...]], scope: ScopeRules
+) -> tuple[Sequence[SlurmJob], Mapping[int, tuple[Piece, ...]]]:
+    """Return the jobs, each heterogeneous one that may be ordered as one under its first component, and the pieces.
+
+    Slurm changes and ends all components by that one's number. All must run, and the site must allow it for each.
+    """
+    components: dict[int, list[SlurmJob]] = defaultdict(list)
+    for job in jobs:
+        if job.het is not None:
+            components[job.het].append(job)
+    if not components or not scope.scopes:
+        return jobs, pieces
+    found, joined = [job for job in jobs if job.het is None], dict(pieces)
+    for first, parts in components.items():
+        parts.sort(key=lambda one: one.number)
+        if parts[0].number != first or not all(
+            one.runs and one.number in pieces and _may_end_whole(one, scope) for one in parts
+        ):
+            found += parts
+            continue
+        cores, nodes = (sum(getattr(one, name) for one in parts) for name in ("cores", "node_count"))
+        found.append(replace(parts[0], het=None, cores=cores, node_count=nodes))
+        joined[first] = tuple(piece for one in parts for piece in pieces[one.number])
+    return found, joined
+
+
 def _may_end_whole(job: SlurmJob, scope: ScopeRules) -> bool:
     """Decide whether the site lets a job of several nodes that reports nothing be ordered."""
-    if not scope.scopes:
-        return False
-    found = scope.scope_of({USER: (job.user,), ACCOUNT: (job.account,), **dict(traits_of(job))})
-    return found is not None and found.multi_node
+    facts = {USER: (job.user,), ACCOUNT: (job.account,), **dict(traits_of(job))}
+    found = scope.scope_of(facts)
+    return found is not None and found.multi_node and not scope.why_out(facts)
 
 
 def _require_whole(jobs: Sequence[SlurmJob], nodes: Sequence[SlurmNode], odd: int) -> None:
