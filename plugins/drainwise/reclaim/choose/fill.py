@@ -292,4 +292,4 @@ def orders_of_kinds(problem: Problem) -> list[list[int]]:
     own = np.arange(len(needs.jobs))
     large = np.lexsort((own, -needs.cores))
     rare = np.lexsort((own, needs.may.sum(axis=1)))
-    return [list(order) for order in dict.fromkeys((tuple(one.tolist()) for one in (own, large, rare)))]
+    return [list(order) for order in dict.fromkeys(tuple(one.tolist()) for one in (own, large, rare))]
