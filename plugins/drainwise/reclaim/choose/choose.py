@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from drainwise.reclaim.choose.fill import MANY, Bounds, fill, orders_of_kinds, reprieve
+from drainwise.reclaim.choose.fill import Bounds, fill, reprieve
 from drainwise.reclaim.choose.problem import Problem, Real, Whole
 from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
 from drainwise.reclaim.choose.state import State
@@ -33,9 +33,9 @@ def choose(
 ) -> State:
     """Return the choice that serves most jobs in the needs' order, at the least price that is found.
 
-    price: n, ≥ 0, infinite for rows that may not go. looks: groups of places that are solved anew at most. start: a
+    Kinds are filled in in their order; from there small groups of places are bettered. price: n, ≥ 0, infinite for rows that may not go. looks: groups of places that are solved anew at most. start: a
     choice by this price that it must be no worse than, and that is changed. join: whether a small pool is solved as a
-    whole. fills: prices by which a large pool is filled instead, in the needs' order, until one is better than `start`.
+    whole. fills: prices by which a large pool is filled instead, one after the other until that is better than `start`.
     """
     if join and _is_small(problem):
         state = State(problem, price) if start is None else start
@@ -43,14 +43,13 @@ def choose(
             reprieve(state)
             return state
     best = State(problem, price) if start is None else start
-    orders = orders_of_kinds(problem)[: 1 if fills or len(price) > MANY else None]
-    for filled, order in [(one, order) for one in fills or (price,) for order in orders]:
+    for filled in fills or (price,):
         state = State(problem, filled)
-        fill(state, order)
+        fill(state, range(len(problem.needs.jobs)))
         state.price = price
         reprieve(state)
-        best = state if state.better(best) else best
-        if best is state and fills:
+        if state.better(best):
+            best = state
             break
     improve(best, looks)
     reprieve(best)

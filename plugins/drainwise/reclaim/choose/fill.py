@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Problem, Real, Whole
+from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
 from drainwise.reclaim.choose.state import State
 
@@ -21,8 +21,6 @@ MOST_ROWS = 64
 """Rows of a place that are looked at first."""
 MANY, FEW = 1_000, 8
 """In a pool of more rows than that all subsets of fewer pilots are looked at."""
-SLACK = 1.5
-"""A price above so many times the next bound brings in the next places."""
 
 
 class Bounds:
@@ -107,7 +105,6 @@ class _Kind:
         self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
         self.source = np.zeros((len(self.bound), 3), dtype=np.int64)
         self.looked: list[PlaceSets] = []
-        self.least = 1
 
     def serve(self) -> None:
         """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
@@ -117,19 +114,15 @@ class _Kind:
                 if not places:
                     break
                 self._bring_in(min(places, NEAR * left * self.several + MORE))
-            self.least = -(-left // (4 * places)) if left >= 8 * places and self.least else min(self.least, 1)
             self._forget(self.near[self.known[self.near] & (self.number[self.near] > left)])
             self._look(left)
             good = self.near[np.isfinite(self.each[self.near])]
             good = good[np.argsort(self.each[good], kind="stable")]
-            cheap = good[self.each[good] <= SLACK * self.beyond] if np.isfinite(self.beyond) else good
+            cheap = good[self.each[good] <= self.beyond]
             if len(cheap) >= self.several:
                 self._take(cheap, left)
             elif np.isfinite(self.beyond):
                 self._bring_in(min(len(self.bound), 3 * len(self.near)))
-            elif self.least > 1:
-                self.least = 0
-                self._forget(self.near)
             else:
                 break
         if self.barred:
@@ -170,7 +163,7 @@ class _Kind:
             for resource in np.flatnonzero(need[sets.at].any(axis=0)).tolist():
                 room = state.room[places[sets.at], resource, None] + sets.gives[resource]
                 np.minimum(jobs, np.floor(room / need[sets.at, resource, None]), out=jobs)
-            able = jobs >= max(1, self.least)
+            able = jobs >= 1
             price = np.divide(sets.price, jobs, out=np.full(jobs.shape, np.inf), where=able)
             best = price.argmin(axis=1)
             row, place = np.arange(len(best)), places[sets.at]
@@ -250,8 +243,8 @@ class _Kind:
         self._renew(np.unique(self._places_of(self.barred[-1])))
 
 
-def exceeding(state: State, rows: Whole) -> Whole:
-    """Return which of these rows a limit that binds its user does not let go alone, as a mask."""
+def exceeding(state: State, rows: Whole) -> Mask:
+    """Return which of these rows a limit that binds its user does not let go alone."""
     limits = state.problem.limits
     found = np.zeros(len(rows), dtype=bool)
     binds = limits.binds[state.problem.rows.user[rows]]
@@ -284,12 +277,3 @@ def _let_go_on(state: State, rows: Whole) -> None:
     pieces = problem.pieces_by(rows)
     lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
     state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)
-
-
-def orders_of_kinds(problem: Problem) -> list[list[int]]:
-    """Return orders in which kinds are served: their own, the largest first, those with the fewest places first."""
-    needs = problem.needs
-    own = np.arange(len(needs.jobs))
-    large = np.lexsort((own, -needs.cores))
-    rare = np.lexsort((own, needs.may.sum(axis=1)))
-    return [list(order) for order in dict.fromkeys(tuple(one.tolist()) for one in (own, large, rare))]
