@@ -123,6 +123,7 @@ HOUSE = {
     "reclaim.open_need": Room(POOL, "agent", "pool reclaim.totals", plain=False),
     "reclaim.seen": Room(POOL, "agent", "estimate facts pilotad pool"),
     "reclaim.totals": Room(POOL, "agent", "", plain=False),
+    "reclaim.choose": Room(POOL, "agent", "", plain=False),
     "journal": Room(
         POOL,
         "agent",
@@ -195,7 +196,7 @@ BUDGETS = {
     "pool": Budget(904, "pool identity"),
     "reclaim": Budget(
         6_324,
-        "reclaim reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals room requests",
+        "reclaim reclaim.choose reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals room requests",
     ),
     "journal": Budget(2_124, "journal journal.views"),
     "agent": Budget(2_121, "agent agent.export page"),

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from drainwise.reclaim.choose.plan import Rules, extra_cores, groups_of, price_by_claims, price_by_facts
-from drainwise.reclaim.choose.problem import CORES, Limits, Mask, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import CORES, Limits, Mask, Real, Rows, Whole, sums
 from drainwise.reclaim.choose.sets import ALL_OF, subsets
 
-DEAREST, SWAPS = 12, 64
-"""Rows that are tried to be replaced, one or two at once; how often that is done at most."""
+NEAR, MOST_TOTALS = 10, 256
+"""Rows on either side of the last one by price alone among which is searched; totals that are kept then."""
 _BLOCK = 500_000
 """Totals in memory at once."""
 
@@ -36,7 +36,7 @@ def plan_cores(rows: Rows, limits: Limits, cores: float, rules: Rules) -> CoresP
     able = _cheapest_way(rows, np.where(size > 0, facts, np.inf))
     by_user = _Segments(able[np.argsort(rows.user[able], kind="stable")], rows.user, users)
     first, wanted, rest = _by_facts(by_user, size, facts, limits, cores)
-    lost = np.bincount(rows.user[first], weights=size[first], minlength=users)
+    lost = sums(rows.user[first], size[first], users)
     budget = lost + extra_cores(rows, limits, lost, rest)
     price = price_by_claims(rows, rules.idle)
     able = _cheapest_way(rows, np.where((size > 0) & np.isfinite(facts) & (lost > 0)[rows.user], price, np.inf))
@@ -48,13 +48,10 @@ def plan_cores(rows: Rows, limits: Limits, cores: float, rules: Rules) -> CoresP
         able = able[own.running(size) <= budget[rows.user[able]]]
     able = able[np.argsort(group[rows.user[able]], kind="stable")]
     by_group = _Segments(able, group[rows.user], count)
-    want = np.bincount(group, weights=wanted, minlength=count)
-    most = np.bincount(group, weights=budget, minlength=count)
+    want, most = sums(group, wanted, count), sums(group, budget, count)
     second = by_group.cover(size, price, want, most)
-    given = np.bincount(group[rows.user[second]], weights=size[second], minlength=count)
-    spent = np.bincount(group[rows.user[second]], weights=price[second], minlength=count)
-    before = np.bincount(group[rows.user[first]], weights=price[first], minlength=count)
-    kept = (given < want) | (spent >= before)
+    kept = by_group.sums(size, second) < want
+    kept |= by_group.sums(price, second) >= by_group.sums(price, first)
     gone = np.zeros(len(rows), dtype=bool)
     gone[second[~kept[group[rows.user[second]]]]] = True
     gone[first[kept[group[rows.user[first]]]]] = True
@@ -116,16 +113,16 @@ class _Segments:
     def sums(self, amount: Real, rows: Whole | None = None) -> Real:
         """Return the sum of an amount over all rows, or these, of each."""
         some = self.rows if rows is None else rows
-        return np.bincount(self.whose[some], weights=amount[some], minlength=len(self.begin) - 1).astype(float)
+        return sums(self.whose[some], amount[some], len(self.begin) - 1)
 
     def running(self, amount: Real) -> Real:
         """Return the running sums of an amount over the rows of each, in the order of `rows`."""
         total = np.cumsum(amount[self.rows])
-        before = np.concatenate(([0.0], total))[self.begin[:-1]]
-        return total - np.repeat(before, np.diff(self.begin))
+        before: Real = np.repeat(np.append(0.0, total)[self.begin[:-1]], np.diff(self.begin))
+        return total - before
 
     def cover(self, size: Real, price: Real, want: Real, most: Real) -> Whole:
-        """Return for each the cheapest rows found that give as much as wanted, but no more than `most`; see `_cover`."""
+        """Return for each the cheapest rows found that give what is wanted, and no more than `most`; see `_cover`."""
         count = np.diff(self.begin)
         found = [self.rows[:0]]
         every = (self.sums(size) <= want) & (count > 0)
@@ -149,50 +146,40 @@ class _Segments:
 
 
 def _cover(size: Real, price: Real, want: float, most: float) -> Whole:
-    """Return rows that give `want`, cheapest for a core first, without spare ones; as much as can be within `most`."""
+    """Return rows that give `want`, cheapest for a core first; of those near the last one the best set that is found.
+
+    Where no set gives that much and no more than `most`: the largest rows first that are within it.
+    """
     order = np.lexsort((-size, price / size))
     running = np.cumsum(size[order])
-    last = int(np.searchsorted(running, want)) + 1
-    taken = order[:last]
-    total = float(size[taken].sum())
-    kept = np.ones(len(taken), dtype=bool)
-    for at in np.argsort(-price[taken], kind="stable").tolist():
-        if total - size[taken[at]] >= want:
-            kept[at] = False
-            total -= float(size[taken[at]])
-    taken = _swapped(size, price, taken[kept], want, most)
-    if size[taken].sum() <= most:
-        return taken
-    total, found = 0.0, []
-    for at in np.lexsort((price, -size)).tolist():
-        if total < want and total + size[at] <= most:
-            found.append(at)
-            total += float(size[at])
+    middle = int(np.searchsorted(running, want))
+    low = max(0, middle - NEAR)
+    total, cost = np.array([running[low - 1] if low else 0.0]), np.zeros(1)
+    steps: list[tuple[int, Whole, int]] = []
+    loose = most - want >= size.max()
+    for row in order[low : middle + NEAR].tolist():
+        totals, costs = np.concatenate((total, total + size[row])), np.concatenate((cost, cost + price[row]))
+        kept = np.lexsort((costs, -totals))
+        kept = kept[totals[kept] <= most]
+        least = np.minimum.accumulate(costs[kept])
+        better = np.ones(len(kept), dtype=bool)
+        better[1:] = costs[kept[1:]] < least[:-1] if loose else totals[kept[1:]] < totals[kept[:-1]]
+        kept = kept[better]
+        kept = kept[:: -(-len(kept) // MOST_TOTALS)]
+        steps.append((row, kept, len(total)))
+        total, cost = totals[kept], costs[kept]
+    enough = np.flatnonzero(total >= want)
+    if len(enough):
+        found, best = order[:low].tolist(), int(enough[cost[enough].argmin()])
+        for row, kept, before in reversed(steps):
+            best = int(kept[best])
+            if best >= before:
+                found.append(row)
+                best -= before
+        return np.array(found, dtype=np.int64)
+    given, found = 0.0, []
+    for row in np.lexsort((price, -size)).tolist():
+        if given < want and given + size[row] <= most:
+            found.append(row)
+            given += float(size[row])
     return np.array(found, dtype=np.int64)
-
-
-def _swapped(size: Real, price: Real, taken: Whole, want: float, most: float) -> Whole:
-    """Replace one or two of the dearest rows by one other, as long as that lowers the price, or the total to `most`."""
-    for _ in range(SWAPS):
-        total, spare = float(size[taken].sum()), float(size[taken].sum()) - want
-        dear = taken[np.argsort(-price[taken], kind="stable")[:DEAREST]]
-        others = np.setdiff1d(np.arange(len(size)), taken)
-        if not len(dear) or not len(others):
-            break
-        first, second = np.triu_indices(len(dear))
-        pair = first != second
-        away = size[dear[first]] + np.where(pair, size[dear[second]], 0)
-        saved = price[dear[first]] + np.where(pair, price[dear[second]], 0)
-        order = others[np.argsort(size[others], kind="stable")]
-        least = np.minimum.accumulate(price[order][::-1])[::-1]
-        at = np.searchsorted(size[order], away - spare)
-        gain = np.where(at < len(order), saved - least[np.minimum(at, len(order) - 1)], -np.inf)
-        best = int(gain.argmax())
-        if gain[best] <= 0:
-            break
-        come = order[at[best] + int(np.argmin(price[order[at[best] :]]))]
-        if total - away[best] + size[come] > max(most, total):
-            break
-        gone = {int(dear[first[best]]), int(dear[second[best]])}
-        taken = np.array([*(one for one in taken.tolist() if one not in gone), int(come)], dtype=np.int64)
-    return taken
