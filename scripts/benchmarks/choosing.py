@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.figures import Figure
 from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.plan import Rules, make_plan
-from drainwise.reclaim.choose.problem import KILL, PART, Limits, Needs, Places, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import KILL, PART, Limits, Needs, Places, Problem, Real, Rows, Whole, sums
 
 FLOATS, PILOTS, KINDS = 1_000_000, 100_000, 50
 
@@ -21,8 +21,8 @@ def pool(
 ) -> Problem:
     """Nodes with 2 to 8 GiB a core, one in twenty with GPUs; pilots of 1 to 16 cores; kinds of 1 to 32 cores.
 
-    Of the kinds one wants whole nodes, three want four nodes at once. parts: beside itself, each pilot could give so many
-    smaller parts of its cores. Each account may lose what it holds.
+    Of the kinds one wants whole nodes, three want four nodes at once. parts: beside itself, each pilot could give so
+    many smaller parts of its cores. Each account may lose what it holds.
     """
     dice = np.random.default_rng(20261127)
     place, node_class = dice.integers(0, nodes, pilots), dice.choice(4, nodes, p=(0.5, 0.25, 0.2, 0.05))
@@ -31,12 +31,12 @@ def pool(
     holds = np.column_stack((size, size * dice.choice((1, 2, 3, 4), pilots), gpus)).astype(float)
     user, age = dice.integers(0, users, pilots), dice.integers(100, 200_000, pilots)
     free = np.column_stack((dice.integers(0, 4, nodes), dice.integers(0, 9, nodes), np.zeros(nodes))).astype(float)
-    cores = free[:, 0] + np.bincount(place, size, nodes)
+    cores = free[:, 0] + sums(place, holds[:, 0], nodes)
     share = np.tile(np.arange(1, parts + 2) / (parts + 1), pilots)
     pilot = np.repeat(np.arange(pilots), parts + 1)
     gives = np.floor(holds[pilot] * share[:, None])
-    loss = gives[:, 0] * age[pilot]
-    claim = np.rint(loss * dice.random(len(pilot)) ** 2)
+    loss: Real = gives[:, 0] * age[pilot].astype(float)
+    claim: Real = np.rint(loss * dice.random(len(pilot)) ** 2)
     every = np.arange(len(pilot))
     way = np.where(share < 1, PART, KILL)
     rows = Rows(pilot, way, user[pilot], gives[:, [0, 2]], loss, claim, every, place[pilot], gives)
@@ -48,7 +48,7 @@ def pool(
 
 def _limits(rows: Rows, users: int, accounts: int) -> Limits:
     account = np.arange(users) % accounts
-    held = np.bincount(account[rows.user], rows.spends[:, 0], accounts)
+    held = sums(account[rows.user], rows.spends[:, 0], accounts)
     return Limits(
         account,
         np.arange(users, dtype=float),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from drainwise.reclaim.choose.choose import choose
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
-from drainwise.reclaim.choose.problem import Mask, Places, Problem, Real
+from drainwise.reclaim.choose.problem import Mask, Places, Problem, Real, sums
 from drainwise.reclaim.choose.state import State
 from exact_choice import Exact
 from random_pools import random_problem
@@ -22,15 +22,15 @@ from small_pool import problem
 
 SMALL = ("small", "users", "full", "full-users", "wide")
 BY_CORES = Rules(rank_factor=0.0)
-pools = st.builds(random_problem, st.sampled_from(SMALL), st.integers(0, 10**6))
-several_users = st.builds(random_problem, st.sampled_from(("users", "full-users")), st.integers(0, 10**6))
+numbers = st.integers(0, 10**6)
+pools = st.builds(random_problem, st.sampled_from((*SMALL, "crowd")), numbers)
+several_users = st.builds(random_problem, st.sampled_from(("crowd", "crowd", "users", "full-users")), numbers)
 
 
 def lost(it: Problem, gone: Mask) -> Real:
     """Cores and devices that each user loses."""
     users = len(it.limits.rank)
-    columns = [np.bincount(it.rows.user[gone], it.rows.spends[gone, one], users) for one in (0, 1)]
-    return np.column_stack(columns).astype(float)
+    return np.column_stack([sums(it.rows.user[gone], it.rows.spends[gone, one], users) for one in (0, 1)])
 
 
 def faults(it: Problem, plan: Plan | State) -> Iterator[str]:
@@ -137,15 +137,14 @@ def test_a_plan_can_be_carried_out_within_every_limit(it: Problem, compete: str,
     assert (plan.budget[:, 1] == lost(it, plan.by_facts)[:, 1]).all()
 
 
-@given(several_users, st.integers(0, 2), st.lists(st.sampled_from((0.0, 1.0, 1e3, 1e9)), min_size=1), st.booleans())
-def test_nobodys_report_makes_another_user_lose_more(it: Problem, liar: int, says: list[float], join: bool) -> None:
+@given(several_users, st.lists(st.sampled_from((0.0, 1.0, 1e3, 1e9)), min_size=2), st.booleans())
+def test_nobodys_report_makes_another_user_lose_more(it: Problem, says: list[float], join: bool) -> None:
     """Nor does it change which jobs are served; what is spared in the end may be another's."""
+    truth = make_plan(it, Rules(join=join))
+    mine = it.rows.user == int(lost(it, truth.by_facts)[:, 0].argmax())
     claim = it.rows.claim.copy()
-    mine = it.rows.user == liar
     claim[mine] = np.resize(np.array(says), int(mine.sum()))
-    truth, lie = (
-        make_plan(replace(it, rows=replace(it.rows, claim=one)), Rules(join=join)) for one in (it.rows.claim, claim)
-    )
+    lie = make_plan(replace(it, rows=replace(it.rows, claim=claim)), Rules(join=join))
     assert (truth.served == lie.served).all()
     assert (truth.by_facts == lie.by_facts).all()
     assert ((truth.gone | truth.spared)[~mine] == (lie.gone | lie.spared)[~mine]).all()
@@ -193,7 +192,7 @@ def hostile_pools(draw: st.DrawFn) -> Problem:
         loss=some(it.rows.loss, (*HOSTILE, np.inf)),
         claim=some(it.rows.claim, (*HOSTILE, 1e300)),
     )
-    jobs = some(it.needs.jobs, (0, 1, 10**9)).astype(np.int64)
+    jobs = some(it.needs.jobs.astype(float), (0, 1, 10**9)).astype(np.int64)
     needs = replace(
         it.needs,
         needs=some(it.needs.needs),
@@ -210,7 +209,7 @@ def hostile_pools(draw: st.DrawFn) -> Problem:
 
 @given(hostile_pools(), st.sampled_from((USER, SITE)), st.booleans())
 def test_it_ends_whatever_the_sizes_are(it: Problem, compete: str, join: bool) -> None:
-    """A round of filling serves a job, bars a row or brings in places; a look is counted; what is chosen can be done."""
+    """A round of filling serves a job, bars a row or brings in places; looks are counted; the plan can be done."""
     plan = make_plan(it, Rules(compete=compete, join=join, looks=50))
     assert list(faults(it, plan)) == []
     assert np.isfinite(it.rows.loss[plan.gone]).all()

@@ -66,7 +66,7 @@ class Exact:
                 for place in range(self._places):
                     self.at_most({self._here(kind, place): 1.0, self._all(kind): -1.0}, 0)
         for account, owed in enumerate(it.needs.owed):
-            mine = np.flatnonzero(it.needs.account == account)
+            mine = np.flatnonzero(it.needs.account == account).tolist()
             self.at_most({self._all(kind): float(it.needs.cores[kind]) for kind in mine}, float(owed))
 
     def at_most(self, terms: Mapping[int, float], most: float) -> None:

@@ -35,6 +35,7 @@ FAMILIES = {
     "full": Family(full=True),
     "full-users": Family(full=True, users=3),
     "wide": Family(wide=True),
+    "crowd": Family((4, 6), (16, 24, 32), (4, 8), (1, 2, 4, 8), (1, 2), (2, 4, 8), (1, 3), users=3, full=True),
     "middle": Family(
         (30, 60), (32, 48, 64), (4, 8), (2, 4, 8, 12, 16), (3, 5), (4, 6, 8, 12, 16, 24), (4, 15), (100, 400)
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import KILL, Limits, Needs, Places, Problem, Rows
+from drainwise.reclaim.choose.problem import KILL, Limits, Needs, Places, Problem, Rows, sums
 
 ENDLESS = 1e12
 Pilot = tuple[str, float, float]
@@ -47,7 +47,7 @@ def problem(
         cores[:, None],
     )
     free = np.array(list(nodes.values()), dtype=float)
-    total = free + np.bincount(where, weights=cores, minlength=len(free))
+    total = free + sums(where, cores, len(free))
     number = np.array([one for one, _ in jobs], dtype=np.int64)
     sizes = np.array([size for _, size in jobs], dtype=float)
     one_each = np.ones(len(jobs), dtype=np.int64)

@@ -94,18 +94,20 @@ class RowTable:
         self.runs = [run for user in users for run in user.runs]
         count, none = len(self.runs), np.zeros(0)
         cores = np.concatenate([none, *(user.cores for user in users)])
+        gives = np.concatenate([np.zeros((0, len(facts.resources))), *(user.holds.T for user in users)])
+        devices = gives[:, facts.resources.index("gpus")] if "gpus" in facts.resources else np.zeros(count)
         whose = [np.full(len(user), number, dtype=np.int64) for number, user in enumerate(users)]
         self.cost = np.concatenate([none, *(user.cost for user in users)])
         self.rows = Rows(
             pilot=np.arange(count),
             way=np.full(count, KILL),
             user=np.concatenate([none.astype(np.int64), *whose]),
-            spends=np.column_stack((cores, np.zeros(count))),
+            spends=np.column_stack((cores, devices)),
             loss=cores * np.concatenate([none, *(user.run_time for user in users)]),
             claim=self.cost,
             row=np.arange(count),
             place=np.concatenate([none.astype(np.int64), *(user.at for user in users)]),
-            gives=np.concatenate([np.zeros((0, len(facts.resources))), *(user.holds.T for user in users)]),
+            gives=gives,
         )
 
     def loss(self, number: int, user: UserPilots, plan: Plan) -> UserLoss:

@@ -33,9 +33,10 @@ def choose(
 ) -> State:
     """Return the choice that serves most jobs in the needs' order, at the least price that is found.
 
-    Kinds are filled in in their order; from there small groups of places are bettered. price: n, ≥ 0, infinite for rows that may not go. looks: groups of places that are solved anew at most. start: a
-    choice by this price that it must be no worse than, and that is changed. join: whether a small pool is solved as a
-    whole. fills: prices by which a large pool is filled instead, one after the other until that is better than `start`.
+    Kinds are filled in in their order; from there small groups of places are bettered. price: n, ≥ 0, infinite for
+    rows that may not go. looks: groups of places that are solved anew at most. start: a choice by this price that it
+    must be no worse than, and that is changed. join: whether a small pool is solved as a whole. fills: prices by
+    which a large pool is filled instead, one after the other until that is better than `start`.
     """
     if join and _is_small(problem):
         state = State(problem, price) if start is None else start
@@ -64,7 +65,8 @@ def _is_small(problem: Problem) -> bool:
 def improve(state: State, looks: int) -> int:
     """Solve groups of places anew, those where most is lost first; return how many looks that took, `looks` at most.
 
-    A group is looked at once more only when one of its places has changed; a look at very many labels counts as several.
+    A group is looked at once more only when one of its places has changed; a look at very many labels counts as
+    several.
     """
     used, seen = 0, dict[tuple[int, ...], int]()
     changed = np.zeros(len(state.room), dtype=np.int64)
@@ -86,7 +88,7 @@ def improve(state: State, looks: int) -> int:
 
 
 def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
-    """Yield groups of places, and kinds to serve there: each active place alone, with a partner, a dear one, or both."""
+    """Yield groups of places, and kinds to serve: each active place alone, with a partner, a dear one, or both."""
     problem = state.problem
     many = problem.piece_count > MOST_ROWS
     worth = np.zeros(len(state.room))

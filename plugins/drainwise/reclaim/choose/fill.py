@@ -174,7 +174,7 @@ class _Kind:
 
     def _rows(self, place: int) -> Whole:
         looked, row, chosen = self.source[place].tolist()
-        return self.looked[looked].rows_of(row, chosen)
+        return self.looked[int(looked)].rows_of(row, chosen)
 
     def _take(self, cheap: Whole, left: int) -> None:
         """Take offers, cheapest first, until half of what is left is served; one where few are left."""
@@ -217,7 +217,8 @@ class _Kind:
         self.each[places] = np.inf
 
     def _places_of(self, rows: Whole) -> Whole:
-        return self.state.problem.rows.place[self.state.problem.pieces_by(rows)]
+        problem = self.state.problem
+        return problem.rows.place[problem.pieces_by(rows)]
 
     def _bar(self, rows: Whole) -> None:
         self.state.barred[rows] = True

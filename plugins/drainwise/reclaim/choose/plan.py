@@ -1,18 +1,30 @@
 """Plan in two passes: facts say which jobs are served and what each user loses, claims which of its pilots go for that.
 
-A user's reports cost it at most its extra cores more than facts do, and nobody else anything: each user, or group of users
-whose reports compete, is chosen for anew with its own rows, for the jobs for which it makes the room by facts.
+A user's reports cost it at most its extra cores more than facts do, and nobody else anything: each user, or group of
+users whose reports compete, is chosen for anew with its own rows, for the jobs for which it makes the room by facts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from drainwise.reclaim.choose.choose import LOOKS, choose
 from drainwise.reclaim.choose.fill import reprieve
-from drainwise.reclaim.choose.problem import CORES, DEVICES, Limits, Mask, Needs, Places, Problem, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import (
+    CORES,
+    DEVICES,
+    Limits,
+    Mask,
+    Needs,
+    Places,
+    Problem,
+    Real,
+    Rows,
+    Whole,
+    sums,
+)
 from drainwise.reclaim.choose.sets import sets_on
 from drainwise.reclaim.choose.state import ROUNDING, State
 
@@ -30,9 +42,9 @@ IDLE = 600.0
 class Rules:
     """How a plan weighs.
 
-    rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds that a
-    core beyond the least counts. looks: groups of places that are solved anew in each pass. join: whether small pools are
-    solved as a whole.
+    rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds that
+    a core beyond the least counts. looks: groups of places that are solved anew in each pass. join: whether small pools
+    are solved as a whole.
     """
 
     rank_factor: float = 1.0
@@ -44,10 +56,10 @@ class Rules:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which rows go (n), and the parts of jobs that each place serves (P × K) with what is free.
+    """Which rows have `gone` (n), the parts of `jobs` that each place serves (P × K), the jobs that are `served` (K).
 
-    by_facts: n, rows that would go by facts alone. budget: U × 2, cores and devices that each user may lose. spared: n, rows that go on
-    because what others give has made them unneeded.
+    by_facts: n, rows that would go by facts alone. budget: U × 2, cores and devices that each user may lose. spared: n,
+    rows that go on because what others give has made them unneeded.
     """
 
     gone: Mask
@@ -59,7 +71,7 @@ class Plan:
 
 
 def price_by_facts(rows: Rows, limits: Limits, rank_factor: float) -> Real:
-    """Return cores, dearer by a factor for each rank of the user, and so little of the loss that it only breaks ties."""
+    """Return cores, dearer by a factor for each rank of the user, and of the loss what only breaks ties."""
     loss = np.where(np.isfinite(rows.loss), rows.loss, 0)
     cores = rows.spends[:, CORES] * (1 + rank_factor * limits.rank[rows.user])
     return np.where(np.isfinite(rows.loss), cores + 0.5 * loss / (1 + loss.sum()), np.inf)
@@ -97,10 +109,7 @@ def groups_of(limits: Limits, compete: str) -> Whole:
 
 def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
     """Return the cores and devices that each user loses by some rows, U × 2."""
-    columns = [
-        np.bincount(rows.user[gone], weights=rows.spends[gone, one], minlength=users) for one in (CORES, DEVICES)
-    ]
-    return np.column_stack(columns).astype(float)
+    return np.column_stack([sums(rows.user[gone], rows.spends[gone, one], users) for one in (CORES, DEVICES)])
 
 
 def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
@@ -124,10 +133,10 @@ def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
 class _Groups:
     """The groups of users whose reports compete, and where each may choose: by facts alone.
 
-    A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, what is free
-    belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for which it
-    gives the room, and one of them what is free; where jobs need room of several groups, each of these may only give as
-    much there by other rows. On all other places of a group its rows give room by themselves.
+    A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, what is
+    free belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for
+    which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may
+    only give as much there by other rows. On all other places of a group its rows give room by themselves.
 
     owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by place
     and group.
@@ -186,7 +195,7 @@ class _Groups:
         Beyond MOST_GROUPS those that lose least only swap rows place by place.
         """
         gone, jobs = self.first.gone.copy(), self.first.jobs.copy()
-        lost = np.bincount(self.of_row[gone], weights=1 + self.problem.rows.spends[gone, CORES])
+        lost = sums(self.of_row[gone], 1 + self.problem.rows.spends[gone, CORES], len(self.begin) - 1)
         order = np.lexsort((np.arange(len(lost)), -lost))
         swapped = gone.copy()
         for group in order[lost[order] > 0][:MOST_GROUPS].tolist():
@@ -296,17 +305,7 @@ class _Groups:
         asked_of = np.unique(key[problem.pieces_of[going]])
         some = np.flatnonzero(np.isin(key, asked_of) & ~problem.wide[table.row] & (gone | ~self.first.gone)[table.row])
         where = np.searchsorted(asked_of, key[some])
-        own = Rows(
-            table.pilot,
-            table.way,
-            table.user,
-            table.spends,
-            table.loss,
-            table.claim,
-            table.row[some],
-            where,
-            table.gives[some],
-        )
+        own = replace(table, row=table.row[some], place=where, gives=table.gives[some])
         none = Places(np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of)), problem.places.shared)
         state = State(Problem(own, none, problem.needs, problem.limits), self.price)
         asked, cost = none.free.copy(), np.zeros(len(asked_of))
@@ -329,7 +328,7 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
     """Return for each place the group that holds most cores there, −1 where none does."""
     count = int(group.max(initial=0)) + 1
     key, where = np.unique(place * count + group, return_inverse=True)
-    held = np.bincount(where.reshape(-1), weights=cores, minlength=len(key)) if len(key) else np.zeros(0)
+    held = sums(where.reshape(-1), cores, len(key))
     order = np.lexsort((-key, held))
     found = np.full(places, -1)
     found[key[order] // count] = key[order] % count

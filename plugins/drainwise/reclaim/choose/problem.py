@@ -1,6 +1,7 @@
 """Put a decision into arrays: ways in which pilots give something back, waiting jobs, places, and what users may lose.
 
-Letters in shapes: n rows, m pieces, P places, R resources (cores first), K needs, A accounts that wait, U users, L limits.
+Letters in shapes: n rows, m pieces, P places, R resources (cores first), K needs, A accounts that wait, U users, L
+limits.
 """
 
 from __future__ import annotations
@@ -21,14 +22,20 @@ CORES, DEVICES = range(2)
 """What a limit counts: the columns of `Rows.spends`."""
 
 
+def sums(whose: Whole, amount: Real, count: int) -> Real:
+    """Return the sum of an amount (n) for each of so many users, groups or the like, numbered in `whose` (n)."""
+    total: Real = np.bincount(whose, weights=amount, minlength=count).astype(np.float64)
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """n rows, each one way in which one pilot gives something back; the ways of one pilot exclude each other.
 
-    pilot: n, numbers from 0. way: n, STANDING to PART. user: n, numbers of users. spends: n × 2, cores and devices that
-    the user loses, ≥ 0. loss: n, core-seconds by facts; claim: n, core-seconds as its report states; both ≥ 0, infinite
-    where a row may not be chosen. A row gives back in one place or more, a piece in each. row: m, the row of each piece,
-    ascending. place: m. gives: m × R, ≥ 0.
+    pilot: n, numbers from 0. way: n, STANDING to PART. user: n, numbers of users. spends: n × 2, cores and devices
+    that the user loses, ≥ 0. loss: n, core-seconds by facts; claim: n, core-seconds as its report states; both ≥ 0,
+    infinite where a row may not be chosen. A row gives back in one place or more, a piece in each. row: m, the row of
+    each piece, ascending. place: m. gives: m × R, ≥ 0.
     """
 
     pilot: Whole
@@ -47,9 +54,10 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """P places. free: P × R, that no job uses; below 0 nothing starts that needs some of it. cores: P, of the whole place.
+    """P places.
 
-    shared: P, whether several jobs can run there at once.
+    free: P × R, that no job uses; below 0 nothing starts that needs some of it. cores: P, of the whole place. shared:
+    P, whether several jobs can run there at once.
     """
 
     free: Real
@@ -61,11 +69,11 @@ class Places:
 class Needs:
     """K kinds of waiting jobs, in the order in which they should start.
 
-    account: K, whose they are. jobs: K, how many wait. needs: K × R, of one job in one place. may: K × P, the places it
-    may use. whole: K, whether a job takes all cores of its place and shares it with none. several: K, on how many places
-    at once a job runs. cores: K, what a job counts for its account. most: K, parts of its jobs in one place at most: all,
-    but where parts of jobs on several places are looked at one by one.
-    owed: A, cores that may be served for each account.
+    account: K, whose they are. jobs: K, how many wait. needs: K × R, of one job in one place. may: K × P, the places
+    it may use. whole: K, whether a job takes all cores of its place and shares it with none. several: K, on how many
+    places at once a job runs. cores: K, what a job counts for its account. most: K, parts of its jobs in one place at
+    most: all, but where parts of jobs on several places are looked at one by one. owed: A, cores that may be served
+    for each account.
     """
 
     account: Whole

@@ -1,7 +1,7 @@
 """Solve a group of places anew: clear them, list what each could serve and at what price, and join these menus.
 
-A label is what some of the places serve together, its price, and what it takes of each limit that could refuse. Of labels
-that serve the same those that another beats are dropped.
+A label is what some of the places serve together, its price, and what it takes of each limit that could refuse. Of
+labels that serve the same those that another beats are dropped.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class _Menu:
 class _Group:
     """A group of places as it would be without what goes there now, and the kinds of jobs that are looked at.
 
-    most: parts of each kind that the group could serve. rest: L. limits: those that the group could break. outside: parts of
-    each kind that other places serve. spread: the kinds on several places; highest: how many parts another place has.
+    most: parts of each kind that the group could serve. rest: L. limits: those that the group could break. outside:
+    parts of each kind that other places serve. spread: the kinds on several places; highest: most parts on another
+    place.
     """
 
     def __init__(self, state: State, places: Whole, kinds: Whole) -> None:
@@ -104,8 +105,8 @@ class _Group:
         least = price[order[first]]
         alive = np.isfinite(least) & (levels <= self.rest[self.limits] + ROUNDING).all(axis=1)
         beats = (levels[:, None, :] <= levels[None, :, :]).all(axis=2) & ~np.eye(len(levels), dtype=bool)
-        for number in np.flatnonzero(beats.any(axis=0)).tolist():
-            alive[:, number] &= least[:, beats[:, number]].min(axis=1) > least[:, number]
+        for one in np.flatnonzero(beats.any(axis=0)).tolist():
+            alive[:, one] &= least[:, beats[:, one]].min(axis=1) > least[:, one]
         mix, at = np.nonzero(alive)
         return _Menu(mixes[mix], least[mix, at], levels[at], kept[order[first[mix, at]]], sets)
 
@@ -121,29 +122,23 @@ class _Group:
         """Return mixes of jobs that fit into so much, those with few jobs first, and what each takes."""
         problem, needs = self.state.problem, self.state.problem.needs
         mixes, takes = np.zeros((1, len(self.kinds)), dtype=np.int64), np.zeros((1, len(most)))
-        alone = np.zeros(1, dtype=bool)
+        alone = needs.whole[self.kinds] | ~problem.places.shared[place]
         for column, kind in enumerate(self.kinds.tolist()):
-            if not needs.may[kind, place] or not self.most[column]:
+            if not needs.may[kind, place]:
                 continue
             need = problem.needed(kind, np.array([place]))[0]
-            limit = min(int(self.most[column]), int(needs.most[kind]))
             with np.errstate(divide="ignore", invalid="ignore"):
-                fit = np.where(need > 0, np.floor((most + 1e-9) / need), np.inf).min()
-            lonely = bool(needs.whole[kind]) or not problem.places.shared[place]
-            limit = int(min(limit, 1 if lonely else MOST_MIXES, fit))
-            counts = np.arange(limit + 1)
-            busy = mixes.sum(axis=1) > 0
-            grown = np.repeat(mixes, limit + 1, axis=0)
+                fit = np.where(need > 0, most // need, np.inf).min()
+            counts = np.arange(1 + int(min(self.most[column], needs.most[kind], MOST_MIXES, fit)))
+            grown = np.repeat(mixes, len(counts), axis=0)
             grown[:, column] = np.tile(counts, len(mixes))
             taken = (takes[:, None, :] + counts[:, None] * need).reshape(-1, len(most))
-            able = (taken <= most).all(axis=1)
-            able &= ~((np.repeat(busy, limit + 1) & lonely | np.repeat(alone, limit + 1)) & (grown[:, column] > 0))
-            alone = (np.repeat(alone, limit + 1) | ((grown[:, column] > 0) & lonely))[able]
+            able = (taken <= most).all(axis=1) & ~((grown.sum(axis=1) > 1) & grown[:, alone].any(axis=1))
             mixes, takes = grown[able], taken[able]
             if len(mixes) > MOST_MIXES:
                 far = np.abs(mixes - np.minimum(now, self.most)).sum(axis=1) * (mixes.sum(axis=1) > 0)
                 few = np.sort(np.argsort(far, kind="stable")[:MOST_MIXES])
-                mixes, takes, alone = mixes[few], takes[few], alone[few]
+                mixes, takes = mixes[few], takes[few]
         return mixes, takes
 
 
@@ -174,40 +169,33 @@ def resolve(
             return False, work
         parent, entry = (one.reshape(-1) for one in np.indices((len(price), len(menu.price))))
         total = jobs[parent] + menu.jobs[entry]
-        able = (total <= group.most).all(axis=1)
-        if len(group.limits):
-            used = uses[parent] + menu.uses[entry]
-            able &= (used <= group.rest[group.limits] + ROUNDING).all(axis=1)
-            used = used[able]
-        parent, entry, total = parent[able], entry[able], total[able]
+        used = uses[parent] + menu.uses[entry]
+        able = (total <= group.most).all(axis=1) & (used <= group.rest[group.limits] + ROUNDING).all(axis=1)
+        parent, entry, total, used = parent[able], entry[able], total[able], used[able]
         peak = np.maximum(highest[parent], menu.jobs[entry][:, group.spread])
         cost = price[parent] + menu.price[entry]
         key = total @ factors[:count] + peak @ factors[count:]
-        kept = _unbeaten(key, cost, used if len(group.limits) else None)
+        kept = _unbeaten(key, cost, used)
         steps.append((parent[kept], entry[kept]))
-        jobs, highest, price = total[kept], peak[kept], cost[kept]
-        uses = used[kept] if len(group.limits) else np.zeros((len(kept), 0))
+        jobs, highest, price, uses = total[kept], peak[kept], cost[kept], used[kept]
     best = _best(group, jobs, highest, price)
     if best is not None:
         _apply(group, menus, steps, best)
     return best is not None, work
 
 
-def _unbeaten(key: Whole, price: Real, uses: Real | None) -> Whole:
-    """Return of the labels with the same jobs those that no cheaper one beats in every use."""
-    if uses is None:
-        order = np.lexsort((price, key))
+def _unbeaten(key: Whole, price: Real, uses: Real) -> Whole:
+    """Return of the labels with the same jobs those that no cheaper one is seen to beat in every use."""
+    order = np.lexsort((*uses.T, price, key))
+    if not uses.shape[1]:
         first = np.ones(len(order), dtype=bool)
         first[1:] = key[order[1:]] != key[order[:-1]]
         return order[first]
-    order = np.lexsort((*uses.T, price, key))
     for _ in range(3):
         beaten = np.zeros(len(order), dtype=bool)
         for lag in range(1, min(_BEATEN, len(order) - 1) + 1):
             same = key[order[lag:]] == key[order[:-lag]]
             beaten[lag:] |= same & (uses[order[:-lag]] <= uses[order[lag:]]).all(axis=1)
-        if not beaten.any():
-            break
         order = order[~beaten]
     return order
 

@@ -23,7 +23,7 @@ _BLOCK = 60_000
 
 @dataclass(frozen=True, eq=False)
 class PlaceSets:
-    """S sets of rows on each of q places: rows q × M, gives R × q × S, price q × S, infinite where there is no such set.
+    """S sets of rows on each of q places: rows q × M, gives R × q × S, price q × S, infinite for what is no set.
 
     at: q, positions in what was asked. which: S × M, rows of each set; None where they differ. Then the sets are none,
     each row alone, the beginnings of each of `orders` (q × M), and the subsets of the first rows of the first order.
@@ -44,16 +44,19 @@ class PlaceSets:
 
     def rows_of(self, number: int, chosen: int) -> Whole:
         """Return the rows of a set of the place at `number`."""
-        rows, count = self.rows[number], self.rows.shape[1]
+        rows, count, few = self.rows[number], self.rows.shape[1], len(subsets((1,) * FIRST))
+        which: Mask | slice | Whole
         if self.which is not None:
-            return rows[self.which[chosen]]
-        if chosen <= count:
-            return rows[max(0, chosen - 1) : chosen]
-        part, length = divmod(chosen - count - 1, count)
-        if part < len(self.orders):
-            return rows[self.orders[part][number][: length + 1]]
-        few = subsets((1,) * FIRST)[chosen - 1 - count * (1 + len(self.orders))]
-        return rows[self.orders[0][number][:FIRST][few]]
+            which = self.which[chosen]
+        elif chosen <= count:
+            which = slice(max(0, chosen - 1), chosen)
+        elif chosen < len(self.price[number]) - few:
+            order, length = divmod(chosen - count - 1, count)
+            which = self.orders[order][number][: length + 1]
+        else:
+            which = self.orders[0][number][:FIRST][subsets((1,) * FIRST)[chosen - len(self.price[number])]]
+        found: Whole = rows[which]
+        return found
 
     def members(self) -> Mask:
         """Return which rows are in each set of the first place; S × M."""
