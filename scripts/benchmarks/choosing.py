@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.figures import Figure
-from drainwise.reclaim.choose.by_cores import plan_cores
 from drainwise.reclaim.choose.plan import Rules, make_plan
 from drainwise.reclaim.choose.problem import KILL, PART, Limits, Needs, Places, Problem, Real, Rows, Whole, sums
 
@@ -77,15 +76,6 @@ def _needs(kinds: int, most_jobs: int, node_class: Whole, dice: np.random.Genera
     )
 
 
-def by_cores(users: int, accounts: int) -> Callable[[], object]:
-    """As many pilots on one virtual place, of which a third of the cores is needed; an account may lose half."""
-    it = pool(1, PILOTS, 1, users, accounts)
-    most: Real = np.append(np.floor(it.limits.most[:-1] * (0.5 if users > 1 else 1.0)), 1e12)
-    limits = Limits(it.limits.account, it.limits.rank, it.limits.binds, most, it.limits.counts, it.limits.extra)
-    need = float(it.rows.spends[:, 0].sum() // 3)
-    return lambda: plan_cores(it.rows, limits, need, Rules())
-
-
 def figures(runs: int) -> list[Figure]:
     """Each pool, CPU time, with the seconds that are good enough."""
     pools: list[tuple[str, Problem, float]] = []
@@ -106,14 +96,10 @@ def figures(runs: int) -> list[Figure]:
     numbers = np.random.default_rng(1).random(FLOATS)
     steps: list[Callable[[], object]] = [lambda: np.sort(numbers)]
     steps += [lambda it=it: make_plan(it, Rules()) for _, it, _ in pools]  # type: ignore[misc]
-    names = [what for what, _, _ in pools] + [
-        f"by cores: {PILOTS:,} pilots of 20,000 users in 10,000 accounts",
-        f"by cores: {PILOTS:,} pilots of one user",
-    ]
-    steps += [by_cores(20_000, 10_000), by_cores(1, 1)]
+    names = [what for what, _, _ in pools]
     rounds = [[_seconds(step) for step in steps] for _ in range(runs)]
     floor, *whole = (statistics.median(times) for times in zip(*rounds))
-    limits = [limit for _, _, limit in pools] + [2.0, 2.0]
+    limits = [limit for _, _, limit in pools]
     return [
         Figure(f"one numpy sort of {FLOATS:,} floats", floor, 1.0, None),
         *(Figure(what, took, took / floor, None, limit=limit) for what, took, limit in zip(names, whole, limits)),

@@ -196,7 +196,8 @@ BUDGETS = {
     "pool": Budget(915, "pool identity"),
     "reclaim": Budget(
         6_372,
-        "reclaim reclaim.choose reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals room requests",
+        "reclaim reclaim.choose reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals"
+        " room requests",
     ),
     "journal": Budget(2_124, "journal journal.views"),
     "agent": Budget(2_128, "agent agent.export page"),

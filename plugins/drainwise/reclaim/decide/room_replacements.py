@@ -110,7 +110,7 @@ def _of_user(
 def _found(
     kinds: KindsLeft, rows: UserPilots, ordered: Collection[str], jobs: Mapping[str, Mapping[int, int]]
 ) -> RoomMade | None:
-    """Return what makes room for the same jobs at less cost with no more cores than the user's orders; None for nothing.
+    """Return what makes room for the same jobs with no more cores than the user's orders, cheaper; None for nothing.
 
     It may use beside its pilots' what no other job uses.
     """
