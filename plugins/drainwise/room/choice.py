@@ -38,13 +38,17 @@ class PlaceRoom:
 
 @dataclass(frozen=True)
 class UserLoss:
-    """What one user gives back: its `runs`, by name, `cores` in all, at so much cost."""
+    """What one user gives back: its `runs`, by name, `cores` in all, at so much cost.
+
+    extra: of the cores those beyond what facts take.
+    """
 
     account: str
     user: str
     runs: tuple[str, ...]
     cores: int
     cost: float
+    extra: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,11 @@ class RowTable:
         """Return what the user at `number` gives back."""
         mine = np.flatnonzero(plan.gone & (self.rows.user == number))
         runs = tuple(sorted(self.runs[row] for row in mine.tolist()))
-        return UserLoss(
-            user.account, user.user, runs, int(self.rows.spends[mine, CORES].sum()), float(self.cost[mine].sum())
+        cores, by_facts = (
+            int(self.rows.spends[some & (self.rows.user == number), CORES].sum()) for some in (plan.gone, plan.by_facts)
         )
+        cost = float(self.cost[mine].sum())
+        return UserLoss(user.account, user.user, runs, cores, cost, max(0, cores - by_facts))
 
     def rooms(self, going: Mask, jobs: Whole) -> Iterator[PlaceRoom]:
         """Yield the room on each place, by its name; going: n, rows that go. jobs: P × K, parts of jobs."""
@@ -153,8 +159,8 @@ def needs_of(facts: RoomFacts, left: DemandLeft) -> Needs:
     )
 
 
-def limits_of(users: Sequence[UserPilots], most: Mapping[str, int], extra: float = 0.0) -> Limits:
-    """Return what the users may lose; extra: cores beyond what facts take that its reports may cost each."""
+def limits_of(users: Sequence[UserPilots], most: Mapping[str, int]) -> Limits:
+    """Return what the users may lose."""
     accounts, names = sorted({user.account for user in users}), sorted({name for user in users for name in user.limits})
     binds = np.full((len(users), max((len(user.limits) for user in users), default=0)), -1)
     for number, user in enumerate(users):
@@ -165,7 +171,8 @@ def limits_of(users: Sequence[UserPilots], most: Mapping[str, int], extra: float
         binds=binds,
         most=np.array([float(most.get(name, 0)) for name in names]),
         counts=np.full(len(names), CORES),
-        extra=np.full(len(users), extra),
+        extra=np.array([user.extra for user in users], dtype=float),
+        taken=np.array([user.extra_taken for user in users], dtype=float),
     )
 
 

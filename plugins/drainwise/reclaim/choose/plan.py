@@ -120,7 +120,8 @@ def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
     largest = np.zeros(len(lost))
     np.maximum.at(largest, rows.user, rows.spends[:, CORES])
     auto = np.maximum(largest, np.floor(lost / 4))
-    extra = np.where(lost > 0, np.where(np.isnan(limits.extra), auto, limits.extra), 0)
+    extra = np.where(np.isnan(limits.extra), auto, limits.extra) - limits.taken
+    extra = np.where(lost > 0, np.maximum(extra, 0), 0)
     rest = rest.copy()
     for user in np.lexsort((np.arange(len(lost)), limits.rank)).tolist():
         if extra[user] > 0:

@@ -93,7 +93,8 @@ class Limits:
 
     account: U. rank: U, who gives back first has 0. binds: U × B, numbers of limits, −1 for none. most: L, in cores or
     devices. counts: L, CORES or DEVICES. extra: U, cores beyond what facts take that reports may cost the user itself,
-    not a number for the larger of its largest pilot and a quarter of what facts take.
+    not a number for the larger of its largest pilot and a quarter of what facts take. taken: U, of these what they
+    have cost it lately.
     """
 
     account: Whole
@@ -102,6 +103,7 @@ class Limits:
     most: Real
     counts: Whole
     extra: Real
+    taken: Real | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
