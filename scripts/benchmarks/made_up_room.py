@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +29,18 @@ class MixedPool:
     pilots: dict[str, list[Pilot]]
     wastes: dict[str, list[float]]
 
-    def made(self) -> RoomMade:
-        """Make room, from the batch system's facts to the pilots that go; everybody is owed what it waits for."""
+    def made(self, extra: float = math.nan, extra_taken: int = 0) -> RoomMade:
+        """Make room, from the batch system's facts to the pilots that go; everybody is owed what it waits for.
+
+        extra, extra_taken: of each user, see `UserPilots`.
+        """
         facts = room_facts(self.kinds, self.places)
         left = demand_left(facts, {one.account: 1e9 for one in self.kinds}, {})
         users = [
-            user_pilots(facts, ("group", name), self.pilots[name], self.wastes[name], NOW, ("cycle",))
-            for name in self.pilots
+            user_pilots(
+                facts, ("group", name), self.pilots[name], self.wastes[name], NOW, ("cycle",), extra, extra_taken
+            )
+            for name, mine in self.pilots.items()
         ]
         return make_room(facts, left, users, {"cycle": 10**9})
 

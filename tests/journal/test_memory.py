@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.journal.entries import withdrawal_event
+from drainwise.journal.entries import order_event, withdrawal_event
 from drainwise.journal.event import DONE, FAILED, SKIPPED, Event
 from drainwise.journal.file import JournalFile, journal_line
 from drainwise.journal.memory import Memory, Noted, ended_events
 from drainwise.journal.read import files_of
+from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Ending
-from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder
+from drainwise.reclaim.decide.decision import make_plan
+from drainwise.reclaim.history import DAY, PAUSE, History, PastOrder, extra_taken
 from drainwise.reclaim.withdrawal import Withdrawal
 
 from .facts import BEFORE, FIRST, NOW, RULES, SECOND, THIRD, Lines, decision, ordered, orders, remembering, snapshot
@@ -32,6 +34,18 @@ def test_orders_count_for_the_hour_and_stay_open_until_their_end_is_known() -> N
     [first, second] = memory.open_orders().values()
     assert (first.ordered, first.deadline, first.predicted, first.kind) == (NOW, NOW + 2900, 0, "leave")
     assert second.predicted == 2000
+
+
+def test_gpus_and_what_reports_cost_their_user_count_for_the_hour() -> None:
+    """The limits of an hour on both look at earlier orders alone: what is written is read back."""
+    with_gpus = dataclasses.replace(FIRST, holds=Amounts(8, gpus=2))
+    plan = make_plan(snapshot(with_gpus, deficit=8), NOW, RULES)
+    [order] = plan.orders
+    event = order_event(dataclasses.replace(order, extra=3), DONE, "", plan, NOW)
+    [past] = remembering(json.loads(json.dumps(event))).history(NOW, RULES).orders
+    assert past == PastOrder(NOW, "alice", 8, gpus=2, extra=3)
+    assert extra_taken("alice", History((past,)), NOW + 3599) == 3
+    assert extra_taken("alice", History((past,)), NOW + 3600) == extra_taken("amy", History((past,)), NOW) == 0
 
 
 def test_the_last_order_is_remembered_beyond_the_day() -> None:

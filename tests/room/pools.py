@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from drainwise.pool.amounts import Amounts, sum_of
 from drainwise.pool.facts import Pilot
 from drainwise.pool.job_kinds import JobKind, Place
-from drainwise.room import exchange, near_places, user_part
+from drainwise.reclaim.choose import choose
 from drainwise.room.choice import RoomMade, make_room
 from drainwise.room.demand import demand_left
 from drainwise.room.facts import room_facts
@@ -55,15 +55,12 @@ def pilot(
 @contextmanager
 def as_if_large() -> Iterator[None]:
     """Choose as in a pool that is too large to look at everything at once."""
-    limits = ((user_part, "_MOST_SETS_AT_ONCE", -1), (near_places, "_MOST_SETS", 0), (exchange, "_MOST_SETS", 8))
-    before = [getattr(module, name) for module, name, _ in limits]
+    small = choose.SMALL_PLACES
     try:
-        for module, name, small in limits:
-            setattr(module, name, small)
+        choose.SMALL_PLACES = -1
         yield
     finally:
-        for (module, name, _), value in zip(limits, before):
-            setattr(module, name, value)
+        choose.SMALL_PLACES = small
 
 
 SIZES: dict[str, Callable[[], AbstractContextManager[None]]] = {"small": nullcontext, "large": as_if_large}

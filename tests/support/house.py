@@ -105,7 +105,8 @@ HOUSE = {
     "identity": Room(EVERYWHERE, "anybody", "common"),
     "service": Room(EVERYWHERE, "root, agent", "common"),
     "pool": Room(POOL, "agent", "facts identity pilotad"),
-    "room": Room(POOL, "agent", "pool", plain=False),
+    "reclaim.choose": Room(POOL, "agent", "", plain=False),
+    "room": Room(POOL, "agent", "pool reclaim.choose", plain=False),
     "requests": Room(POOL, "agent, administrator", "common facts pool"),
     "reclaim": Room(
         POOL,
@@ -116,7 +117,7 @@ HOUSE = {
     "reclaim.decide": Room(
         POOL,
         "agent",
-        "facts pool reclaim reclaim.open_need reclaim.parts reclaim.seen reclaim.totals requests room",
+        "facts pool reclaim reclaim.choose reclaim.open_need reclaim.parts reclaim.seen reclaim.totals requests room",
         plain=False,
     ),
     "reclaim.parts": Room(POOL, "agent", "facts pool reclaim reclaim.open_need reclaim.totals", plain=False),
@@ -195,7 +196,8 @@ BUDGETS = {
     "pool": Budget(915, "pool identity"),
     "reclaim": Budget(
         6_372,
-        "reclaim reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals room requests",
+        "reclaim reclaim.choose reclaim.decide reclaim.open_need reclaim.parts reclaim.seen reclaim.totals"
+        " room requests",
     ),
     "journal": Budget(2_124, "journal journal.views"),
     "agent": Budget(2_128, "agent agent.export page"),

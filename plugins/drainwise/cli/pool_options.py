@@ -124,6 +124,8 @@ def settings_of(args: argparse.Namespace) -> ReclaimSettings:
         scope=_scope(site, system),
         max_cores_hour=reclaim.max_cores_per_hour,
         max_gpus_user_hour=reclaim.max_gpus_per_user_per_hour,
+        extra_cores=None if reclaim.extra_cores == "auto" else int(reclaim.extra_cores),
+        reports_compete=reclaim.reports_compete,
         trust=Trust(trust.window, trust.pilots, trust.tolerance, trust.spared),
     )
 

@@ -49,10 +49,8 @@ def _event(kind: str, now: int, /, **values: object) -> dict[str, object]:
 
 
 def _whose(one: Pilot | OpenOrder) -> dict[str, object]:
-    """Return the facts of a pilot by which readers find it, and its GPUs, if it has any."""
-    found = {name: getattr(one, name) for name in ("run", "name", "node", "account", "user", "cores")}
-    gpus = one.gpus if isinstance(one, Pilot) else 0
-    return {**found, "gpus": gpus} if gpus else found
+    """Return the facts of a pilot by which readers find it."""
+    return {name: getattr(one, name) for name in ("run", "name", "node", "account", "user", "cores")}
 
 
 def decision_event(

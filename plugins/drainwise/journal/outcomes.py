@@ -162,8 +162,8 @@ def _idle_on_average(order: OpenOrder, ended: int, cpu_seconds: float | None) ->
 
 def past_order(event: Event) -> PastOrder:
     """Return what the order of an event took of its user. Raises ValueError for an event that is not sound."""
-    gpus = whole(event, "gpus") if "gpus" in event else 0
-    return PastOrder(moment(event, "time"), text(event, "user"), whole(event, "cores"), gpus)
+    gpus, extra = (whole(event, name) if name in event else 0 for name in ("gpus", "extra"))
+    return PastOrder(moment(event, "time"), text(event, "user"), whole(event, "cores"), gpus, extra)
 
 
 def open_order_of(event: Event) -> OpenOrder:

@@ -32,12 +32,16 @@ from drainwise.requests.request import AdminRequest
 
 @dataclass(frozen=True)
 class PastOrder:
-    """Cores and GPUs that one user was ordered to give back at `time` (UNIX s)."""
+    """Cores and GPUs that one user was ordered to give back at `time` (UNIX s).
+
+    extra: cores beyond what facts took, which its reports cost it then.
+    """
 
     time: int
     user: str
     cores: int
     gpus: int = 0
+    extra: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,11 @@ def bounds_of_user(user: str, history: History, now: int, settings: ReclaimSetti
         MOST_OF_USER: settings.max_cores_per_user,
         MOST_OF_USER_IN_HOUR: settings.max_cores_per_user_hour - lately,
     }
+
+
+def extra_taken(user: str, history: History, now: int) -> int:
+    """Return the cores that a user's reports have cost it within the hour at `now` (UNIX s) beyond what facts took."""
+    return sum(one.extra for one in history.orders if one.user == user and one.time > now - HOUR)
 
 
 def left_of_hour(history: History, now: int, settings: ReclaimSettings) -> int:

@@ -29,7 +29,8 @@ class Order:
     which is less than `waste` where its user's claims are moved for want of trust. request: the request or closing of
     nodes that it is for, "" when it is for those who wait. room: what its pilot makes room for, with others there; None
     where cores are counted. kept: what must be kept there for it, where no pilot makes that room alone. instead_of:
-    runs whose orders are withdrawn for this one, by name; it is given only when they are.
+    runs whose orders are withdrawn for this one, by name; it is given only when they are. extra: cores that its user
+    gives back beyond what facts take, by its own reports; at the first of its orders.
     """
 
     candidate: Candidate
@@ -43,6 +44,7 @@ class Order:
     room: RoomFor | None = None
     kept: KeptRoom | None = None
     instead_of: tuple[str, ...] = ()
+    extra: int = 0
 
     @property
     def pilot(self) -> Pilot:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from drainwise.reclaim.plan import Order, PartOrder, Plan
     from drainwise.reclaim.quota import Balance
 
-_PARTS = ("returned", "can_return", "asked")
-"""Numbers of a pilot that can return a part of its cores, each shown where it is not 0."""
+_NUMBERS = ("gpus", "returned", "can_return", "asked")
+"""Of a pilot with GPUs, and of one that can return a part of its cores: each shown where it is not 0."""
 
 
 def balance_as_json(balance: Balance) -> dict[str, float]:
@@ -93,6 +93,7 @@ def order_as_json(order: Order) -> dict[str, object]:
         "request": order.request,
         "room": None if order.room is None else room_as_json(order.room),
         "instead_of": list(order.instead_of),
+        **({"extra": order.extra} if order.extra else {}),
     }
 
 
@@ -154,5 +155,5 @@ def candidate_as_json(one: Candidate) -> dict[str, object]:
         "leaving": pilot.leaving,
         "cannot": pilot.cannot,
         "identity": as_values(pilot.identity),
-        **{name: cores for name in _PARTS if (cores := getattr(pilot, name))},
+        **{name: cores for name in _NUMBERS if (cores := getattr(pilot, name))},
     }

@@ -48,7 +48,9 @@ class ReclaimSettings:
     priority_first, priority_weight: how PRIORITY_FACTOR counts among one user's pilots, see `valued.cost_of`.
     waiting_cost: wasted core-hours that a core-hour of waiting for cores is worth. stuck: what of pilots in which
     nothing works. need_left: until the moment of a need that stays open; where each pilot gets time to drain it gets no
-    more than that, but its least time; None: the whole horizon.
+    more than that, but its least time; None: the whole horizon. extra_cores: that a user's reports may cost it beyond
+    what facts take, None for as many as its largest pilot has, or a quarter of that; reports_compete: whose reports
+    decide together, "user", "account" or "site".
     """
 
     policy: str
@@ -79,3 +81,5 @@ class ReclaimSettings:
     scope: ScopeRules = field(default_factory=ScopeRules)
     max_cores_hour: int = 10_000_000
     max_gpus_user_hour: int = 10_000_000
+    extra_cores: int | None = None
+    reports_compete: str = "user"

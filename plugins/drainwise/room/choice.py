@@ -1,9 +1,7 @@
 """Choose the pilots that make room for the waiting jobs: who gives back how much by facts, which pilots by claims.
 
-Users are taken in the order in which they give back. Each makes room alone for as many jobs as its pilots can, for the
-fewest cores. What none can make alone is made with pilots of several users. All that is decided by facts. Then each
-user's part is looked for once more: the same jobs, the same cores, at the least cost. What a user's pilots claim has no
-part in what others give back, nor in how much it gives back itself.
+What waits, the places, the pilots and the limits become the arrays of one decision (`reclaim.choose`), and what that
+says becomes room by place and each user's part again.
 """
 
 from __future__ import annotations
@@ -14,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drainwise.reclaim.choose.plan import Plan, Rules, make_plan
+from drainwise.reclaim.choose.problem import CORES, KILL, Limits, Needs, Places, Problem, Rows
 from drainwise.room.demand import DemandLeft, OpenDemand
-from drainwise.room.facts import Real, RoomFacts, Whole
-from drainwise.room.part import PlacePart, RoomPart, nothing
-from drainwise.room.several_users import SharedRoom, shared_room
-from drainwise.room.user_part import part_by_claims, part_by_facts
+from drainwise.room.facts import Mask, RoomFacts, Whole
 from drainwise.room.user_pilots import UserPilots
+
+CLOSED = -1e15
+"""Room on a place that one job has for itself: nothing more can start there, whoever leaves."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class PlaceRoom:
 class UserLoss:
     """What one user gives back: its `runs`, by name, `cores` in all, at so much cost.
 
-    jobs: of each kind, by its name, those for which it makes room alone.
+    extra: of the cores those beyond what facts take.
     """
 
     account: str
@@ -48,7 +48,7 @@ class UserLoss:
     runs: tuple[str, ...]
     cores: int
     cost: float
-    jobs: tuple[tuple[str, int], ...]
+    extra: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,141 +65,117 @@ class RoomMade:
     missing: Mapping[str, int]
 
 
-_MOST_LOOKS = 3e6  # at sets of pilots, of all users, to better what was found kind by kind
-CLOSED = -1e15
-"""Room on a place that one job has for itself: nothing more can start there, whoever leaves."""
-
-
-def make_room(facts: RoomFacts, left: DemandLeft, users: Sequence[UserPilots], most: Mapping[str, int]) -> RoomMade:
+def make_room(
+    facts: RoomFacts,
+    left: DemandLeft,
+    users: Sequence[UserPilots],
+    most: Mapping[str, int],
+    rules: Rules = Rules(),  # noqa: B008 - immutable
+) -> RoomMade:
     """Return the pilots that go, for whom, and what of the demand stays unserved.
 
     users: those that may lose cores, who gives back first at the front. most: cores that may be lost by the name of the
     limit: each user is bound by all limits that it names, and not at all without one.
     """
-    room = np.where(left.closed[:, None], CLOSED, left.room)
-    looks = _MOST_LOOKS / max(1, len(users))
-    demand, limits, parts, uses = OpenDemand(facts, left.jobs, left.owed), dict(most), [], []
-    for user in users:
-        cores = min((limits.get(name, 0) for name in user.limits), default=1 << 53)
-        part = part_by_facts(facts, user, room, demand, cores, looks) if cores > 0 else nothing(len(facts.kinds))
-        demand = demand.without(part.jobs)
-        parts.append(part)
-        where, used = _use(facts, user, part, room)
-        uses.append((where, used))
-        room[where] -= used
-        room[[one.place for one in part.places if _alone(facts, one)]] = CLOSED
-        limits.update({name: limits.get(name, 0) - part.cores for name in user.limits})
-    shared = _shared(facts, users, parts, room, demand, limits)
-    made = _jobs_of(facts, shared)
-    demand = demand.without(made)
-    fixed = {one.place for one in shared}
-    final, owner = [], _owners(facts, users, parts)
-    for number, (user, part) in enumerate(zip(users, parts)):
-        mine = np.where((owner == number)[:, None], np.maximum(room, 0), 0)
-        mine[uses[number][0]] += uses[number][1]
-        barred = (room[:, 0] < 0) | ((owner != number) & ~facts.divisible)
-        barred[[one.place for one in part.places]] = False
-        mine[barred] = CLOSED
-        final.append(part_by_claims(facts, user, _with_shared(user, number, part, shared), mine, fixed, looks))
+    table = RowTable(facts, users)
+    problem = Problem(table.rows, places_of(facts, left), needs_of(facts, left), limits_of(users, most))
+    plan = make_plan(problem, rules)
+    demand = OpenDemand(facts, left.jobs, left.owed).without(plan.served)
+    missing = np.array([demand.jobs_of(kind) for kind in range(len(facts.kinds))], dtype=np.int64)
     return RoomMade(
-        tuple(_loss(facts, user, part) for user, part in zip(users, final)),
-        tuple(_places(facts, users, final, shared)),
-        _named(facts, sum((part.jobs for part in parts), made)),
-        _named(facts, np.array([demand.jobs_of(kind) for kind in range(len(facts.kinds))], dtype=np.int64)),
+        tuple(table.loss(number, user, plan) for number, user in enumerate(users)),
+        tuple(table.rooms(plan.gone, plan.jobs)),
+        named(facts, plan.served),
+        named(facts, missing),
     )
 
 
-def _use(facts: RoomFacts, user: UserPilots, part: RoomPart, room: Real) -> tuple[list[int], Real]:
-    """Return the places where a part is, and what it uses there of the room (P × R) beside what its pilots hold."""
-    places = [one.place for one in part.places]
-    used = np.zeros((len(places), len(facts.resources)))
-    for row, one in enumerate(part.places):
-        needs, held = _needs(facts, one), user.holds[:, list(one.rows)].sum(axis=1)
-        used[row] = room[one.place] if _alone(facts, one) else np.maximum(needs - held, 0)
-    return places, used
+class RowTable:
+    """The pilots of all users as rows, one each."""
+
+    def __init__(self, facts: RoomFacts, users: Sequence[UserPilots]) -> None:
+        self._facts, self._users = facts, users
+        self.runs = [run for user in users for run in user.runs]
+        count, none = len(self.runs), np.zeros(0)
+        cores = np.concatenate([none, *(user.cores for user in users)])
+        gives = np.concatenate([np.zeros((0, len(facts.resources))), *(user.holds.T for user in users)])
+        devices = gives[:, facts.resources.index("gpus")] if "gpus" in facts.resources else np.zeros(count)
+        whose = [np.full(len(user), number, dtype=np.int64) for number, user in enumerate(users)]
+        self.cost = np.concatenate([none, *(user.cost for user in users)])
+        self.rows = Rows(
+            pilot=np.arange(count),
+            way=np.full(count, KILL),
+            user=np.concatenate([none.astype(np.int64), *whose]),
+            spends=np.column_stack((cores, devices)),
+            loss=cores * np.concatenate([none, *(user.run_time for user in users)]),
+            claim=self.cost,
+            row=np.arange(count),
+            place=np.concatenate([none.astype(np.int64), *(user.at for user in users)]),
+            gives=gives,
+        )
+
+    def loss(self, number: int, user: UserPilots, plan: Plan) -> UserLoss:
+        """Return what the user at `number` gives back."""
+        mine = np.flatnonzero(plan.gone & (self.rows.user == number))
+        runs = tuple(sorted(self.runs[row] for row in mine.tolist()))
+        cores, by_facts = (
+            int(self.rows.spends[some & (self.rows.user == number), CORES].sum()) for some in (plan.gone, plan.by_facts)
+        )
+        cost = float(self.cost[mine].sum())
+        return UserLoss(user.account, user.user, runs, cores, cost, max(0, cores - by_facts))
+
+    def rooms(self, going: Mask, jobs: Whole) -> Iterator[PlaceRoom]:
+        """Yield the room on each place, by its name; going: n, rows that go. jobs: P × K, parts of jobs."""
+        gone: dict[int, list[int]] = defaultdict(list)
+        for row in np.flatnonzero(going).tolist():
+            gone[int(self.rows.place[row])].append(row)
+        for place in sorted({*np.flatnonzero(jobs.any(axis=1)).tolist(), *gone}):
+            runs = tuple(self.runs[row] for row in gone[place])
+            whose = dict.fromkeys(int(self.rows.user[row]) for row in gone[place])
+            users = tuple((self._users[one].account, self._users[one].user) for one in whose)
+            here = tuple(named(self._facts, jobs[place]).items())
+            yield PlaceRoom(self._facts.places[place].name, here, runs, users)
 
 
-def _needs(facts: RoomFacts, one: PlacePart) -> Real:
-    return sum((number * facts.needs[kind] for kind, number in one.jobs), np.zeros(len(facts.resources)))
+def places_of(facts: RoomFacts, left: DemandLeft) -> Places:
+    """Return the places with what no job uses there."""
+    room = np.where(left.closed[:, None], CLOSED, left.room)
+    return Places(room, facts.totals[:, 0], facts.divisible)
 
 
-def _alone(facts: RoomFacts, one: PlacePart) -> bool:
-    return not facts.divisible[one.place] or any(facts.whole[kind] for kind, _ in one.jobs)
+def needs_of(facts: RoomFacts, left: DemandLeft) -> Needs:
+    """Return the kinds of jobs without room, and what their accounts are owed."""
+    accounts = sorted({kind.account for kind in facts.kinds})
+    return Needs(
+        account=np.array([accounts.index(kind.account) for kind in facts.kinds], dtype=np.int64),
+        jobs=left.jobs,
+        needs=facts.needs,
+        may=facts.may,
+        whole=facts.whole,
+        several=facts.several,
+        cores=facts.cores.astype(float),
+        most=left.jobs,
+        owed=np.array([left.owed.get(name, 0.0) for name in accounts]),
+    )
 
 
-def _shared(
-    facts: RoomFacts,
-    users: Sequence[UserPilots],
-    parts: Sequence[RoomPart],
-    room: Real,
-    demand: OpenDemand,
-    limits: Mapping[str, int],
-) -> tuple[SharedRoom, ...]:
-    """Return the room that several users make together, of what their own parts leave."""
-    room, untaken = room.copy(), [np.ones(len(user), dtype=bool) for user in users]
-    for user, part, free in zip(users, parts, untaken):
-        for one in part.places:
-            free[list(one.rows)] = False
-            room[one.place] += np.maximum(user.holds[:, list(one.rows)].sum(axis=1) - _needs(facts, one), 0)
-    return shared_room(facts, users, untaken, room, demand, limits)
+def limits_of(users: Sequence[UserPilots], most: Mapping[str, int]) -> Limits:
+    """Return what the users may lose."""
+    accounts, names = sorted({user.account for user in users}), sorted({name for user in users for name in user.limits})
+    binds = np.full((len(users), max((len(user.limits) for user in users), default=0)), -1)
+    for number, user in enumerate(users):
+        binds[number, : len(user.limits)] = [names.index(name) for name in user.limits]
+    return Limits(
+        account=np.array([accounts.index(user.account) for user in users], dtype=np.int64),
+        rank=np.arange(len(users), dtype=float),
+        binds=binds,
+        most=np.array([float(most.get(name, 0)) for name in names]),
+        counts=np.full(len(names), CORES),
+        extra=np.array([user.extra for user in users], dtype=float),
+        taken=np.array([user.extra_taken for user in users], dtype=float),
+    )
 
 
-def _jobs_of(facts: RoomFacts, shared: Sequence[SharedRoom]) -> Whole:
-    made = np.zeros(len(facts.kinds), dtype=np.int64)
-    for one in shared:
-        for kind, number in one.jobs:
-            made[kind] += number
-    return made // facts.several
-
-
-def _owners(facts: RoomFacts, users: Sequence[UserPilots], parts: Sequence[RoomPart]) -> Whole:
-    """Return for each place the user whose part may use what no part needs there: the first with a pilot there."""
-    owner = np.full(len(facts.places), -1)
-    for number, (user, part) in reversed(list(enumerate(zip(users, parts)))):
-        if part.places:
-            owner[user.at] = number
-    first = next((number for number, part in enumerate(parts) if part.places), -1)
-    return np.where(owner < 0, first, owner)
-
-
-def _with_shared(user: UserPilots, number: int, part: RoomPart, shared: Sequence[SharedRoom]) -> RoomPart:
-    """Return the part with what the user gives back for room that several make."""
-    places = {one.place: one for one in part.places}
-    cores, cost = part.cores, part.cost
-    for one in shared:
-        rows = dict(one.rows).get(number, ())
-        if rows:
-            mine = places.get(one.place, PlacePart(one.place, (), ()))
-            places[one.place] = PlacePart(one.place, mine.jobs, (*mine.rows, *rows))
-            cores, cost = cores + int(user.cores[list(rows)].sum()), cost + float(user.cost[list(rows)].sum())
-    return RoomPart(part.jobs, cores, cost, tuple(places[place] for place in sorted(places)))
-
-
-def _loss(facts: RoomFacts, user: UserPilots, part: RoomPart) -> UserLoss:
-    runs = tuple(user.runs[row] for row in sorted(row for one in part.places for row in one.rows))
-    return UserLoss(user.account, user.user, runs, part.cores, part.cost, tuple(_named(facts, part.jobs).items()))
-
-
-def _places(
-    facts: RoomFacts, users: Sequence[UserPilots], parts: Sequence[RoomPart], shared: Sequence[SharedRoom]
-) -> Iterator[PlaceRoom]:
-    """Yield the room on each place, by its name: of one user, or of all that make it together."""
-    together = {one.place: one.jobs for one in shared}
-    found: dict[tuple[int, int], list[tuple[UserPilots, PlacePart]]] = defaultdict(list)
-    for number, (user, part) in enumerate(zip(users, parts)):
-        for one in part.places:
-            found[one.place, -1 if one.place in together else number].append((user, one))
-    for place in together:
-        found[place, -1]
-    for (place, number), some in sorted(found.items(), key=lambda it: it[0]):
-        jobs: dict[int, int] = defaultdict(int)
-        for kind, count in (*(it for _, one in some for it in one.jobs), *(together[place] if number < 0 else ())):
-            jobs[kind] += count
-        names = tuple((facts.kinds[kind].name, jobs[kind]) for kind in sorted(jobs))
-        runs = tuple(user.runs[row] for user, one in some for row in one.rows)
-        whose = tuple((user.account, user.user) for user, one in some if one.rows)
-        yield PlaceRoom(facts.places[place].name, names, runs, whose)
-
-
-def _named(facts: RoomFacts, jobs: Whole) -> dict[str, int]:
+def named(facts: RoomFacts, jobs: Whole) -> dict[str, int]:
+    """Return how many jobs there are of each kind, by its name."""
     return {facts.kinds[kind].name: int(jobs[kind]) for kind in np.flatnonzero(jobs).tolist()}

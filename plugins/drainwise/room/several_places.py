@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.pool.amounts import Amounts, sum_of
+from drainwise.reclaim.choose.plan import Rules
 from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
 from drainwise.room.demand import DemandLeft
 from drainwise.room.facts import RoomFacts, Whole
@@ -59,19 +60,20 @@ def make_room_with(
     most: Mapping[str, int],
     wide: Sequence[WidePilot],
     serve: Serve,
+    rules: Rules = Rules(),  # noqa: B008 - immutable
 ) -> RoomMade:
     """Return the room as `make_room`, which these parameters are for, with the pilots on several places among it."""
     wanted = np.flatnonzero(left.jobs > 0)
     useful = [one for one in wide if _is_useful(facts, one, wanted)]
-    best = _tried(facts, left, users, most, (), serve)
+    best = _tried(facts, left, users, most, (), serve, rules)
     if best is None or not useful:
-        return make_room(facts, left, users, most) if best is None else best.made
+        return make_room(facts, left, users, most, rules) if best is None else best.made
     tries = min(MOST_TRIES, max(_LEAST_TRIES, _MOST_ROWS // (1 + sum(map(len, users)))))
     useful.sort(key=lambda one: (one.user, one.cores, one.cost, one.run))
     while tries > 0:
         here = useful[:tries]
         tries -= len(here)
-        found = [_tried(facts, left, users, most, _changed(best.chosen, one), serve) for one in here]
+        found = [_tried(facts, left, users, most, _changed(best.chosen, one), serve, rules) for one in here]
         better = [one for one in found if one is not None and one.is_better(best)]
         if not better:
             break
@@ -96,6 +98,7 @@ def _tried(
     most: Mapping[str, int],
     chosen: tuple[WidePilot, ...],
     serve: Serve,
+    rules: Rules,
 ) -> _Tried | None:
     """Return what comes of it when the chosen ones go; None where a limit forbids that."""
     limits = dict(most)
@@ -108,7 +111,7 @@ def _tried(
     if any(cores < 0 for cores in limits.values()):
         return None
     after = serve({place: sum_of(held) for place, held in back.items()}) if chosen else left
-    made = make_room(facts, after, users, limits)
+    made = make_room(facts, after, users, limits, rules)
     cores = [gives.cores for gives in made.users]
     for one in chosen:
         cores[one.user] += one.cores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot
-from drainwise.room.facts import Mask, Real, RoomFacts, Whole
+from drainwise.room.facts import Real, RoomFacts, Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,8 @@ class UserPilots:
 
     limits: names of the limits on the cores that may be lost which bind this user (see `make_room`). at: n, the place.
     holds: R × n. cores: n. run_time: n, seconds. cost: n, of ending each, ≥ 0; it comes from claims. size: n, equal for
-    pilots with the same cores that hold the same.
+    pilots with the same cores that hold the same. extra: cores beyond what facts take that reports of the user may cost
+    it, not a number for the larger of its largest pilot and a quarter of that; extra_taken: what they have cost it.
     """
 
     account: str
@@ -31,28 +33,11 @@ class UserPilots:
     run_time: Real
     cost: Real
     size: Whole
+    extra: float = math.nan
+    extra_taken: int = 0
 
     def __len__(self) -> int:
         return len(self.runs)
-
-    def part(self, which: Mask | Whole) -> UserPilots:
-        """Return some of them."""
-        rows = np.flatnonzero(which) if which.dtype == bool else which
-        if len(rows) == len(self):
-            return self
-        runs = tuple([self.runs[row] for row in rows.tolist()])
-        return UserPilots(
-            self.account,
-            self.user,
-            self.limits,
-            runs,
-            self.at[rows],
-            self.holds[:, rows],
-            self.cores[rows],
-            self.run_time[rows],
-            self.cost[rows],
-            self.size[rows],
-        )
 
 
 def user_pilots(
@@ -62,6 +47,8 @@ def user_pilots(
     cost: Iterable[float],
     now: int,
     limits: Sequence[str] = (),
+    extra: float = math.nan,
+    extra_taken: int = 0,
 ) -> UserPilots:
     """Return the arrays of these pilots, in any order, without those whose place is not known.
 
@@ -95,4 +82,6 @@ def user_pilots(
         np.maximum(now - started[rows], 0),
         spent[rows],
         number,
+        extra,
+        extra_taken,
     )

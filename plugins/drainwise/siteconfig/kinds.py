@@ -77,6 +77,16 @@ def integer(least: int, most: int) -> TextKind[int]:
     )
 
 
+def integer_or(name: str, least: int, most: int) -> TextKind[str]:
+    """Return the kind of a whole number within [least, most], or one word; kept as it was written."""
+    number = integer(least, most)
+
+    def parse(text: str) -> str:
+        return text if text == name else str(number.parse(text))
+
+    return TextKind("integer", f"{name}, or {number.limits}", f"{name}, or {number.expected}", parse, str)
+
+
 def decimal(least: str, most: str) -> TextKind[Decimal]:
     """Return the kind of a decimal number within [least, most], kept exactly as it was written."""
     return TextKind(

@@ -22,6 +22,7 @@ from drainwise.siteconfig.kinds import (
     decimal,
     duration,
     integer,
+    integer_or,
     listed,
     path,
     payload_patterns,
@@ -150,6 +151,17 @@ class ReclaimSection:
     max_cores_per_user_per_cycle: int = key(integer(1, 10000000), 128, "most cores that one cycle takes from one user")
     max_cores_per_user_per_hour: int = key(
         integer(1, 10000000), 1024, "most cores that are taken from one user within any hour"
+    )
+    extra_cores: str = key(
+        integer_or("auto", 0, 10000000),
+        "auto",
+        "cores beyond those that facts take that a user's own reports may cost it within any hour, where that wastes"
+        " less; auto: the larger of its largest pilot and a quarter of what facts take",
+    )
+    reports_compete: str = key(
+        choice("user", "account", "site"),
+        "user",
+        "whose reports may move orders to each other's pilots: one user's alone, those of an account, or all",
     )
     max_gpus_per_user_per_hour: int = key(
         integer(1, 10000000), 10000000, "most GPUs that are taken from one user within any hour"

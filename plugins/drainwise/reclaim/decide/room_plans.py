@@ -6,6 +6,7 @@ then have the room. The batch system's facts decide how many cores each user giv
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,12 +17,13 @@ from drainwise.pool.amounts import Amounts
 from drainwise.pool.facts import Pilot, Snapshot
 from drainwise.pool.job_kinds import JobKind, RoomFor
 from drainwise.reclaim.candidates import Candidates, candidates_of
+from drainwise.reclaim.choose.plan import Rules
 from drainwise.reclaim.decide.by_user import Closed, able_and_closed, pilots_by_user
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.limits import allowed_cores
 from drainwise.reclaim.decide.room_parts import Parts, names_of_limits, room_parts
 from drainwise.reclaim.decide.user_plan import orders_of
-from drainwise.reclaim.history import History, cores_allowed, left_of_cycle, why_closed
+from drainwise.reclaim.history import History, cores_allowed, extra_taken, left_of_cycle, why_closed
 from drainwise.reclaim.parts.part_plans import PartsUntil
 from drainwise.reclaim.plan import Order, UserPlan
 from drainwise.reclaim.policies import BY_WASTE, policy_called
@@ -31,7 +33,7 @@ from drainwise.reclaim.settings import ReclaimSettings
 from drainwise.reclaim.totals.arrays import Real
 from drainwise.reclaim.unmet_demand import AccountPart
 from drainwise.reclaim.valued import cost_of
-from drainwise.room.choice import PlaceRoom, RoomMade, make_room
+from drainwise.room.choice import PlaceRoom, RoomMade, UserLoss, make_room
 from drainwise.room.facts import RoomFacts
 from drainwise.room.kept_rooms import kept_rooms
 from drainwise.room.several_places import WidePilot, make_room_with
@@ -75,13 +77,14 @@ def room_plans(
         for some in parts:
             for name in names_of_limits(some.expected[0].pilot) if some.expected else ():
                 (within if name in within else limits)[name] -= some.cores
-    rows = [_pilots(kinds.facts, one, now, settings) for one in users]
+    rows = [_pilots(kinds.facts, one, now, settings, history) for one in users]
+    rules = Rules(compete=settings.reports_compete)
     wide = [pilot for number, one in enumerate(users) for pilot in _wide(number, one, settings)]
-    made = _room(kinds, rows, {**within, **limits}, wide)
+    made = _room(kinds, rows, {**within, **limits}, wide, rules)
     whole = made
     if made.missing and any(limit < sum(one.most for one in users) for limit in limits.values()):
         free = dict.fromkeys(limits, 1 << 53)
-        whole = _room(kinds, rows, {**within, **free}, wide)
+        whole = _room(kinds, rows, {**within, **free}, wide, rules)
     asked = {kind.name: kind for kind in kinds.facts.kinds}
     rooms = {run: _room_for(place, asked) for place in made.places for run in place.runs}
     of_user = Counter[str]()
@@ -92,7 +95,7 @@ def room_plans(
         later = max(0, could.cores - gives.cores)
         if not (gives.runs or later or some.expected):
             continue
-        orders = _orders(user, gives.runs, settings, rooms)
+        orders = _orders(user, gives, settings, rooms)
         own = gives.cores + some.cores
         need, cores = Need(own, own), own + later
         allowed = allowed_cores(user.name, left + own, of_user[user.name] - own, wait, history, now, settings)
@@ -113,10 +116,12 @@ def _beside(user: _User, parts: Parts) -> _User:
     return replace(user, able=candidates_of(others, it.figures.now, it.settings, it.history))
 
 
-def _room(kinds: KindsLeft, rows: Sequence[UserPilots], most: Mapping[str, int], wide: Sequence[WidePilot]) -> RoomMade:
+def _room(
+    kinds: KindsLeft, rows: Sequence[UserPilots], most: Mapping[str, int], wide: Sequence[WidePilot], rules: Rules
+) -> RoomMade:
     if not wide:
-        return make_room(kinds.facts, kinds.left, rows, most)
-    return make_room_with(kinds.facts, kinds.left, rows, most, wide, kinds.left_after)
+        return make_room(kinds.facts, kinds.left, rows, most, rules)
+    return make_room_with(kinds.facts, kinds.left, rows, most, wide, kinds.left_after, rules)
 
 
 def with_kept_rooms(
@@ -172,9 +177,12 @@ def most_of(over: Over, balance: Balance) -> int:
     return over.most if balance.below_share else over.cores
 
 
-def _pilots(facts: RoomFacts, user: _User, now: int, settings: ReclaimSettings) -> UserPilots:
-    limits = (f"account {user.account}", f"user {user.name}", "cycle")
-    return user_pilots(facts, (user.account, user.name), user.able.pilots, _costs(user.able, settings), now, limits)
+def _pilots(facts: RoomFacts, user: _User, now: int, settings: ReclaimSettings, history: History) -> UserPilots:
+    limits, taken = (f"account {user.account}", f"user {user.name}", "cycle"), extra_taken(user.name, history, now)
+    extra = math.nan if settings.extra_cores is None else settings.extra_cores
+    extra = extra if settings.policy in BY_WASTE else 0  # another policy's order is no waste
+    costs = _costs(user.able, settings)
+    return user_pilots(facts, (user.account, user.name), user.able.pilots, costs, now, limits, extra, taken)
 
 
 def _wide(number: int, user: _User, settings: ReclaimSettings) -> list[WidePilot]:
@@ -196,15 +204,14 @@ def _costs(able: Candidates, settings: ReclaimSettings) -> Real:
     return np.array([rank[pilot.run] for pilot in able.pilots], dtype=float)
 
 
-def _orders(
-    user: _User, runs: Sequence[str], settings: ReclaimSettings, rooms: Mapping[str, RoomFor]
-) -> tuple[Order, ...]:
-    chosen, able = frozenset(runs), user.able
+def _orders(user: _User, gives: UserLoss, settings: ReclaimSettings, rooms: Mapping[str, RoomFor]) -> tuple[Order, ...]:
+    chosen, able = frozenset(gives.runs), user.able
     pilots = [pilot for pilot in able.pilots if pilot.run in chosen]
     some = candidates_of(pilots, able.figures.now, able.settings, able.history)
     total = int(some.sizes.sum())
     orders = orders_of(policy_called(settings.policy).choose(some, Need(total, total)), some)
-    return tuple(_with_room(order, rooms[order.pilot.run]) for order in orders)
+    found = [_with_room(order, rooms[order.pilot.run]) for order in orders]
+    return (*(replace(one, extra=gives.extra) for one in found[:1]), *found[1:])
 
 
 def with_rooms(part: UserPlan, rooms: Mapping[str, RoomFor]) -> UserPlan:

@@ -6,13 +6,16 @@ As many cores go as before. What other users' pilots give back, and what is used
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from drainwise.pool.facts import Snapshot
 from drainwise.pool.job_kinds import RoomFor
+from drainwise.reclaim.choose.choose import choose
+from drainwise.reclaim.choose.problem import Places, Problem
+from drainwise.reclaim.choose.state import State
 from drainwise.reclaim.decide.kinds_left import KindsLeft
 from drainwise.reclaim.decide.replacements import Replacement, replacement
 from drainwise.reclaim.decide.room_plans import why_closed_for_room, with_kept_rooms, with_rooms
@@ -20,13 +23,10 @@ from drainwise.reclaim.decide.standing import Standing, standing_orders
 from drainwise.reclaim.history import History, cores_allowed, left_of_cycle
 from drainwise.reclaim.open_need.threshold import worth_replacing
 from drainwise.reclaim.settings import ReclaimSettings
-from drainwise.room.choice import CLOSED, PlaceRoom
-from drainwise.room.facts import Real, RoomFacts
-from drainwise.room.part import PlacePart, RoomPart
-from drainwise.room.user_part import part_by_claims
+from drainwise.room.choice import CLOSED, RoomMade, RowTable, limits_of, needs_of
 from drainwise.room.user_pilots import UserPilots, user_pilots
 
-_MOST_LOOKS = 1e6  # at sets of pilots, of one user
+_LOOKS = 100  # at groups of places, of one user
 
 
 def room_replacements(
@@ -83,62 +83,64 @@ def _of_user(
     # An order counts only what another pilot may cost to be worth it.
     less = np.maximum(worth_replacing(user.cost / user.ordered.sizes), 0) * user.ordered.sizes
     cost = np.rint(np.concatenate([less[list(row_of.values())], user.able_cost]))
-    rows = user_pilots(facts, whose, pilots, cost, user.able.figures.now)
-    stands = _part(facts, rows, row_of, own)
-    if not stands.places:
+    rows = user_pilots(facts, whose, pilots, cost, user.able.figures.now, ("user",))
+    found = _found(kinds, rows, row_of, own)
+    if found is None:
         return None
-    found = part_by_claims(facts, rows, stands, _room(kinds, rows, stands), (), _MOST_LOOKS)
-    before, after = ({rows.runs[row] for one in part.places for row in one.rows} for part in (stands, found))
+    before, after = set(row_of), {run for place in found.places for run in place.runs}
     gone, new = sorted(before - after), sorted(after - before)
     cores = sum(int(user.able.sizes[able[run]]) for run in new)
-    if not new or cores > allowed or found.cost >= stands.cost:
+    if not new or cores > allowed:
         return None
     one = replacement(user, [([row_of[run] for run in gone], [able[run] for run in new])])
-    places = [_place_room(facts, rows, place) for place in found.places]
     asked = {kind.name: kind for kind in facts.kinds}
     rooms = {
         run: RoomFor(place.place, tuple((asked[name], number) for name, number in place.jobs))
-        for place in places
+        for place in found.places
         for run in place.runs
     }
     others = replace(
         kinds, left=replace(kinds.left, served=tuple(it for it in kinds.left.served if it.place not in own))
     )
     going = [pilot for pilot in snapshot.pilots if pilot.run not in gone]
-    [part] = with_kept_rooms([with_rooms(one.part, rooms)], others, places, going, time_to_start)
+    [part] = with_kept_rooms([with_rooms(one.part, rooms)], others, found.places, going, time_to_start)
     return Replacement(part, one.withdrawals)
 
 
-def _part(
-    facts: RoomFacts, rows: UserPilots, ordered: Mapping[str, int], jobs: Mapping[str, Mapping[int, int]]
-) -> RoomPart:
-    """Return what the user's orders are for, as a part."""
-    there = defaultdict[int, list[int]](list)
-    for row, run in enumerate(rows.runs):
-        if run in ordered:
-            there[int(rows.at[row])].append(row)
-    places = [
-        PlacePart(place, tuple(sorted(jobs[facts.places[place].name].items())), tuple(some))
-        for place, some in sorted(there.items())
-    ]
-    total = np.zeros(len(facts.kinds), dtype=np.int64)
-    for one in places:
-        for kind, number in one.jobs:
-            total[kind] += number
-    every = [row for one in places for row in one.rows]
-    return RoomPart(total, int(rows.cores[every].sum()), float(rows.cost[every].sum()), tuple(places))
+def _found(
+    kinds: KindsLeft, rows: UserPilots, ordered: Collection[str], jobs: Mapping[str, Mapping[int, int]]
+) -> RoomMade | None:
+    """Return what makes room for the same jobs with no more cores than the user's orders, cheaper; None for nothing.
 
-
-def _room(kinds: KindsLeft, rows: UserPilots, stands: RoomPart) -> Real:
-    """Return P × R, what the user may use beside its pilots': what no other job uses."""
-    facts = kinds.facts
-    room = np.where((kinds.left.closed | ~facts.divisible)[:, None], CLOSED, kinds.left.room)
-    for one in stands.places:
-        needs = sum((number * facts.needs[kind] for kind, number in one.jobs), np.zeros(len(facts.resources)))
-        room[one.place] = np.maximum(room[one.place] + needs - rows.holds[:, list(one.rows)].sum(axis=1), 0)
-    return room
-
-
-def _place_room(facts: RoomFacts, rows: UserPilots, one: PlacePart) -> PlaceRoom:
-    jobs = tuple((facts.kinds[kind].name, number) for kind, number in one.jobs)
-    return PlaceRoom(facts.places[one.place].name, jobs, tuple(rows.runs[row] for row in one.rows), ())
+    It may use beside its pilots' what no other job uses.
+    """
+    facts, table = kinds.facts, RowTable(kinds.facts, [rows])
+    stands = np.flatnonzero([run in ordered for run in rows.runs])
+    if not len(stands):
+        return None
+    held = np.where((kinds.left.closed | ~facts.divisible)[:, None], CLOSED, kinds.left.room)
+    served = np.zeros((len(facts.places), len(facts.kinds)), dtype=np.int64)
+    for place in np.unique(rows.at[stands]).tolist():
+        for kind, number in jobs[facts.places[place].name].items():
+            served[place, kind] = number
+        needs = served[place] @ facts.needs
+        back = rows.holds[:, stands[rows.at[stands] == place]].sum(axis=1)
+        held[place] = np.maximum(held[place] + needs - back, 0)
+    cores = int(rows.cores[stands].sum())
+    left = replace(kinds.left, jobs=served.sum(axis=0), owed=dict.fromkeys(kinds.left.owed, 1e12), room=held)
+    problem = Problem(
+        table.rows,
+        Places(held, facts.totals[:, 0], facts.divisible),
+        needs_of(facts, left),
+        limits_of([rows], dict.fromkeys(rows.limits, cores)),
+    )
+    state = State(problem, rows.cost)
+    state.go(stands)
+    for kind in np.flatnonzero(served.any(axis=0)).tolist():
+        at = np.flatnonzero(served[:, kind])
+        state.serve(kind, at, served[at, kind])
+    before = state.cost()
+    found = choose(problem, rows.cost, _LOOKS, state)
+    if found.cost() >= before or (found.served < served.sum(axis=0)).any():
+        return None
+    return RoomMade((), tuple(table.rooms(found.gone, found.jobs)), {}, {})

@@ -1,0 +1,122 @@
+"""Choose the rows that go: small pools as a whole, large ones by filling them and bettering small groups of places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from drainwise.reclaim.choose.fill import Bounds, fill, reprieve
+from drainwise.reclaim.choose.problem import Problem, Real, Whole
+from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
+from drainwise.reclaim.choose.state import State
+
+LOOKS = 300
+"""Groups of places that are solved anew to better one choice."""
+SMALL_MIXES, SMALL_PLACES = 1_000, 32
+"""So many mixes of jobs, so many places are solved as a whole, where MOST_LABELS are enough for it."""
+GROUP_LABELS, LABELS_OF_A_LOOK = 100_000, 10_000
+"""Labels that a group may need; more than the second count as another look."""
+PARTNERS, DEAR, UNSERVED, ROUNDS = 5, 4, 2, 4
+"""Places with which each is looked at: near ones, dear ones; kinds that wait still; how often all that is done."""
+MOST_ROWS = 16
+"""Places with more rows are in no group."""
+
+
+def choose(
+    problem: Problem,
+    price: Real,
+    looks: int = LOOKS,
+    start: State | None = None,
+    join: bool = True,
+    fills: Sequence[Real] = (),
+) -> State:
+    """Return the choice that serves most jobs in the needs' order, at the least price that is found.
+
+    Kinds are filled in in their order; from there small groups of places are bettered. price: n, ≥ 0, infinite for
+    rows that may not go. looks: groups of places that are solved anew at most. start: a choice by this price that it
+    must be no worse than, and that is changed. join: whether a small pool is solved as a whole. fills: prices by
+    which a large pool is filled instead, one after the other until that is better than `start`.
+    """
+    if join and _is_small(problem):
+        state = State(problem, price) if start is None else start
+        if resolve(state, np.arange(len(state.room)), np.flatnonzero(problem.needs.jobs > 0))[1] <= MOST_LABELS:
+            reprieve(state)
+            return state
+    best = State(problem, price) if start is None else start
+    for filled in fills or (price,):
+        state = State(problem, filled)
+        fill(state, range(len(problem.needs.jobs)))
+        state.price = price
+        reprieve(state)
+        if state.better(best):
+            best = state
+            break
+    improve(best, looks)
+    reprieve(best)
+    return best
+
+
+def _is_small(problem: Problem) -> bool:
+    mixes = float(np.prod(problem.needs.jobs.astype(float) + 1))
+    return mixes <= SMALL_MIXES and len(problem.places.free) <= SMALL_PLACES
+
+
+def improve(state: State, looks: int) -> int:
+    """Solve groups of places anew, those where most is lost first; return how many looks that took, `looks` at most.
+
+    A group is looked at once more only when one of its places has changed; a look at very many labels counts as
+    several.
+    """
+    used, seen = 0, dict[tuple[int, ...], int]()
+    changed = np.zeros(len(state.room), dtype=np.int64)
+    for _ in range(ROUNDS):
+        before = used
+        for group, kinds in _groups(state):
+            if seen.get(group, -1) >= int(changed[list(group)].max()):
+                continue
+            if used >= looks:
+                return used
+            better, labels = resolve(state, group, kinds, GROUP_LABELS)
+            used += 1 + labels // LABELS_OF_A_LOOK
+            seen[group] = used
+            if better:
+                changed[list(group)] = used + 1
+        if int(changed.max(initial=0)) <= before:
+            break
+    return used
+
+
+def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
+    """Yield groups of places, and kinds to serve: each active place alone, with a partner, a dear one, or both."""
+    problem = state.problem
+    many = problem.piece_count > MOST_ROWS
+    worth = np.zeros(len(state.room))
+    gone = np.flatnonzero(state.gone & ~problem.wide)
+    np.add.at(worth, problem.rows.place[problem.pieces_of[gone]], state.price[gone])
+    active = np.flatnonzero((state.jobs.any(axis=1) | (worth > 0)) & ~many)
+    active = active[np.argsort(-worth[active], kind="stable")]
+    unserved = np.array([kind for kind in range(len(state.served)) if state.wanted(kind)], dtype=np.int64)
+    bounds = Bounds(state)
+    near: dict[int, Whole] = {}
+    for kind in range(len(state.served)):
+        price = np.where(many, np.inf, bounds.of(kind))
+        few = (
+            np.argpartition(price, 2 * PARTNERS)[: 2 * PARTNERS] if len(price) > 2 * PARTNERS else np.arange(len(price))
+        )
+        near[kind] = few[np.lexsort((few, price[few]))][: int(np.isfinite(price[few]).sum())]
+    for place in active.tolist():
+        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
+        yield (place,), kinds
+    for place in active.tolist():
+        kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]
+        own = np.flatnonzero(state.jobs[place])
+        partners = list(dict.fromkeys(one for kind in (*own, *kinds) for one in near[kind].tolist() if one != place))
+        dear = [one for one in active[: DEAR + 1].tolist() if one != place][:DEAR]
+        for other in partners[:PARTNERS]:
+            yield (min(place, other), max(place, other)), kinds
+        for other in dear:
+            yield (min(place, other), max(place, other)), kinds
+        for other in dear if partners else ():
+            if other != partners[0]:
+                yield tuple(sorted((place, partners[0], other))), kinds

@@ -1,0 +1,280 @@
+"""Fill places with waiting jobs at the least price a job, then let go on whatever no job needs.
+
+Bounds that cost one look at all places say where room for a job may be cheap; only there sets of rows are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from drainwise.reclaim.choose.problem import Mask, Real, Whole
+from drainwise.reclaim.choose.sets import ALL_OF, PlaceSets, sets_on
+from drainwise.reclaim.choose.state import State
+
+NEAR, MORE = 1, 24
+"""Places that are looked at: so many for each part of a job, and so many more."""
+ONE_BY_ONE = 8
+"""So few jobs are served one after the other."""
+MOST_ROWS = 64
+"""Rows of a place that are looked at first."""
+MANY, FEW = 1_000, 8
+"""In a pool of more rows than that all subsets of fewer pilots are looked at."""
+
+
+class Bounds:
+    """The lowest price of a unit of each amount on each place (unit, P × R), and all that could come back (back)."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.unit = np.full(state.room.shape, np.inf)
+        self.back = np.zeros(state.room.shape)
+        self.renew(np.arange(len(state.room)))
+
+    def renew(self, places: Whole) -> None:
+        """Look at places anew."""
+        table = self._state.problem.rows
+        pieces, whose = self._state.problem.pieces(places)
+        open_ = self._state.open(table.row[pieces])
+        pieces, whose = pieces[open_], whose[open_]
+        self.unit[places] = np.inf
+        self.back[places] = 0
+        if not len(pieces):
+            return
+        begin = np.flatnonzero(np.diff(whose, prepend=-1))
+        gives = table.gives[pieces]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(gives > 0, self._state.price[table.row[pieces], None] / gives, np.inf)
+        there = places[whose[begin]]
+        self.unit[there] = np.minimum.reduceat(each, begin, axis=0)
+        self.back[there] = np.add.reduceat(gives, begin, axis=0)
+
+    def of(self, kind: int, places: Whole | slice = slice(None)) -> Real:
+        """Return for each of these places a price that no job of a kind can undercut, infinite where none fits."""
+        state, needs, held = self._state, self._state.problem.needs, self._state.problem.places
+        able = needs.may[kind, places] & ~state.closed[places] & (state.jobs[places, kind] < needs.most[kind])
+        if needs.whole[kind]:
+            able &= state.jobs[places].sum(axis=1) == 0
+        elif not held.shared.all():
+            able &= held.shared[places] | (state.jobs[places].sum(axis=1) == 0)
+        price = np.zeros(len(able))
+        for resource, need in enumerate(needs.needs[kind].tolist()):
+            if resource == 0 and needs.whole[kind]:
+                lack = np.maximum(held.cores[places], need) - state.room[places, 0]
+            elif need > 0:
+                lack = need - state.room[places, resource]
+            else:
+                continue
+            able &= lack <= self.back[places, resource]
+            with np.errstate(invalid="ignore"):
+                np.maximum(price, np.where(lack > 0, lack * self.unit[places, resource], 0.0), out=price)
+        price[~able] = np.inf
+        return price
+
+
+def fill(state: State, kinds: Iterable[int]) -> None:
+    """Serve kind after kind, as many whole jobs as its account is owed, each at the least price that is found."""
+    bounds, tight = Bounds(state), _is_tight(state)
+    for kind in kinds:
+        if state.wanted(kind):
+            _Kind(state, bounds, kind, tight).serve()
+
+
+def _is_tight(state: State) -> bool:
+    """Return whether a limit could refuse something."""
+    rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
+    return bool((state.spent(rows) > state.rest).any())
+
+
+class _Kind:
+    """Serving jobs of one kind: of each place its bound, and its cheapest offer once it is looked at.
+
+    near: the places with the lowest bounds. beyond: a bound of all others.
+    """
+
+    def __init__(self, state: State, bounds: Bounds, kind: int, tight: bool) -> None:
+        self.state, self.bounds, self.kind, self.tight = state, bounds, kind, tight
+        self.several = int(state.problem.needs.several[kind])
+        self.barred: list[Whole] = []
+        if tight:
+            self._bar_too_large()
+        self.bound = bounds.of(kind)
+        self.near, self.beyond = np.zeros(0, dtype=np.int64), np.inf
+        self.known = np.zeros(len(self.bound), dtype=bool)
+        self.each, self.number = np.full(len(self.bound), np.inf), np.zeros(len(self.bound), dtype=np.int64)
+        self.source = np.zeros((len(self.bound), 3), dtype=np.int64)
+        self.looked: list[PlaceSets] = []
+
+    def serve(self) -> None:
+        """Serve what is wanted. It ends: each round serves a job, bars a row, or brings in more places."""
+        places = int(np.isfinite(self.bound).sum())
+        while left := self.state.wanted(self.kind):
+            if not len(self.near):
+                if not places:
+                    break
+                self._bring_in(min(places, NEAR * left * self.several + MORE))
+            self._forget(self.near[self.known[self.near] & (self.number[self.near] > left)])
+            self._look(left)
+            good = self.near[np.isfinite(self.each[self.near])]
+            good = good[np.argsort(self.each[good], kind="stable")]
+            cheap = good[self.each[good] <= self.beyond]
+            if len(cheap) >= self.several:
+                self._take(cheap, left)
+            elif np.isfinite(self.beyond):
+                self._bring_in(min(len(self.bound), 3 * len(self.near)))
+            else:
+                break
+        if self.barred:
+            rows = np.concatenate(self.barred)
+            self.state.barred[rows] = False
+            self.bounds.renew(np.unique(self._places_of(rows)))
+
+    def _bring_in(self, count: int) -> None:
+        """Take so many places with the lowest bounds as near ones, beside those that are."""
+        near = np.argpartition(self.bound, count - 1)[:count] if count < len(self.bound) else np.arange(count)
+        self.near = np.union1d(self.near, near)
+        others = np.ones(len(self.bound), dtype=bool)
+        others[self.near] = False
+        self.beyond = float(self.bound[others].min(initial=np.inf))
+
+    def _look(self, left: int) -> None:
+        """Look at the near places that are not known."""
+        near = self.near[~self.known[self.near] & np.isfinite(self.bound[self.near])]
+        if not len(near):
+            return
+        self.known[near] = True
+        state, needs = self.state, self.state.problem.needs
+        need = state.problem.needed(self.kind, near)
+        most = np.minimum(left, needs.most[self.kind] - state.jobs[near, self.kind])
+        alone = needs.whole[self.kind] or self.several > 1
+        most = np.where(state.problem.places.shared[near] & (not alone), most, np.minimum(most, 1))
+        self._offer(near, need, most, MOST_ROWS)
+        short = np.flatnonzero(~np.isfinite(self.each[near]) & (state.problem.piece_count[near] > MOST_ROWS))
+        if len(short):
+            self._offer(near[short], need[short], most[short], 1 << 62)
+
+    def _offer(self, places: Whole, need: Real, most: Whole, most_rows: int) -> None:
+        """Find the cheapest offer of each of these places: the set of rows of the least price a job."""
+        state = self.state
+        all_of = ALL_OF if len(state.gone) <= MANY else FEW
+        for sets in sets_on(state, places, np.maximum(need - state.room[places], 0), all_of, most_rows):
+            jobs = np.repeat(most[sets.at].astype(float)[:, None], sets.price.shape[1], axis=1)
+            for resource in np.flatnonzero(need[sets.at].any(axis=0)).tolist():
+                room = state.room[places[sets.at], resource, None] + sets.gives[resource]
+                np.minimum(jobs, np.floor(room / need[sets.at, resource, None]), out=jobs)
+            able = jobs >= 1
+            price = np.divide(sets.price, jobs, out=np.full(jobs.shape, np.inf), where=able)
+            best = price.argmin(axis=1)
+            row, place = np.arange(len(best)), places[sets.at]
+            self.each[place] = price[row, best]
+            self.number[place] = np.where(np.isfinite(self.each[place]), jobs[row, best], 0)
+            self.source[place] = np.column_stack((np.full(len(best), len(self.looked)), row, best))
+            self.looked.append(sets)
+
+    def _rows(self, place: int) -> Whole:
+        looked, row, chosen = self.source[place].tolist()
+        return self.looked[int(looked)].rows_of(row, chosen)
+
+    def _take(self, cheap: Whole, left: int) -> None:
+        """Take offers, cheapest first, until half of what is left is served; one where few are left."""
+        several = self.several
+        jobs = np.cumsum(self.number[cheap]) // several
+        many = len(self.state.gone) > MANY
+        few = ONE_BY_ONE // 4 if many else ONE_BY_ONE
+        half = 1 if left <= few or len(cheap) // several <= few else left - left // 4 if many else left // 2
+        last = int(np.searchsorted(jobs, half)) + 1
+        taken = cheap[: last // several * several if last < len(cheap) else len(cheap) // several * several]
+        taken = taken[np.cumsum(self.number[taken]) <= left * several]
+        taken = taken[: len(taken) // several * several]
+        rows = [self._rows(place) for place in taken.tolist()]
+        if not self.tight or (self.state.spent(np.concatenate(rows)) <= self.state.rest).all():
+            self._apply(taken, np.concatenate(rows))
+            return
+        for begin in range(0, len(taken), several):
+            some = taken[begin : begin + several]
+            going = np.concatenate(rows[begin : begin + several])
+            over = np.flatnonzero(self.state.spent(going) > self.state.rest)
+            if len(over):
+                self._refuse(going, int(over[0]))
+                return
+            self._apply(some, going)
+
+    def _apply(self, places: Whole, rows: Whole) -> None:
+        state = self.state
+        touched = np.union1d(places, self._places_of(rows)) if state.problem.wide[rows].any() else places
+        state.go(np.unique(rows))
+        state.serve(self.kind, places, self.number[places])
+        self._renew(touched)
+
+    def _renew(self, places: Whole) -> None:
+        self.bounds.renew(places)
+        self.bound[places] = self.bounds.of(self.kind, places)
+        self._forget(places)
+
+    def _forget(self, places: Whole) -> None:
+        self.known[places] = False
+        self.each[places] = np.inf
+
+    def _places_of(self, rows: Whole) -> Whole:
+        problem = self.state.problem
+        return problem.rows.place[problem.pieces_by(rows)]
+
+    def _bar(self, rows: Whole) -> None:
+        self.state.barred[rows] = True
+        self.barred.append(rows)
+
+    def _bar_too_large(self) -> None:
+        """Bar rows that a limit does not let go any more."""
+        state = self.state
+        rows = np.flatnonzero(state.open(np.arange(len(state.gone))))
+        rows = rows[exceeding(state, rows)]
+        if len(rows):
+            self._bar(rows)
+            self.bounds.renew(np.unique(self._places_of(rows)))
+
+    def _refuse(self, rows: Whole, limit: int) -> None:
+        """Bar, of rows that a limit refuses together, those that it refuses alone, else the dearest one it counts."""
+        state, limits = self.state, self.state.problem.limits
+        counted = rows[(limits.binds[state.problem.rows.user[rows]] == limit).any(axis=1)]
+        amount = state.problem.rows.spends[counted, limits.counts[limit]]
+        counted, amount = counted[amount > 0], amount[amount > 0]
+        alone = counted[amount > state.rest[limit]]
+        self._bar(alone if len(alone) else counted[[int(state.price[counted].argmax())]])
+        self._renew(np.unique(self._places_of(self.barred[-1])))
+
+
+def exceeding(state: State, rows: Whole) -> Mask:
+    """Return which of these rows a limit that binds its user does not let go alone."""
+    limits = state.problem.limits
+    found = np.zeros(len(rows), dtype=bool)
+    binds = limits.binds[state.problem.rows.user[rows]]
+    for column in range(binds.shape[1]):
+        limit = binds[:, column]
+        amount = state.problem.rows.spends[rows, limits.counts[limit]]
+        found |= (limit >= 0) & (amount > state.rest[limit])
+    return found
+
+
+def reprieve(state: State) -> None:
+    """Let go on what no job needs, dearest first; a round looks at the next of each place."""
+    problem = state.problem
+    gone = np.flatnonzero(state.gone & ~problem.wide)
+    place = problem.rows.place[problem.pieces_of[gone]]
+    gone = gone[np.lexsort((gone, -state.price[gone], place))]
+    place = problem.rows.place[problem.pieces_of[gone]]
+    turn = np.arange(len(gone)) - np.searchsorted(place, place)
+    for number in range(int(turn.max()) + 1 if len(turn) else 0):
+        some = np.flatnonzero(turn == number)
+        _let_go_on(state, gone[some])
+    wide = np.flatnonzero(state.gone & problem.wide)
+    for row in wide[np.argsort(-state.price[wide], kind="stable")].tolist():
+        _let_go_on(state, np.array([row]))
+
+
+def _let_go_on(state: State, rows: Whole) -> None:
+    """Let each of these rows, on different places or one alone, go on where its room is not needed."""
+    problem = state.problem
+    pieces = problem.pieces_by(rows)
+    lacking = (state.room[problem.rows.place[pieces]] < problem.rows.gives[pieces]).any(axis=1)
+    state.go(rows[~np.isin(rows, problem.rows.row[pieces[lacking]])], back=True)

@@ -1,0 +1,345 @@
+"""Plan in two passes: facts say which jobs are served and what each user loses, claims which of its pilots go for that.
+
+A user's reports cost it at most its extra cores more than facts do, and nobody else anything: each user, or group of
+users whose reports compete, is chosen for anew with its own rows, for the jobs for which it makes the room by facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from drainwise.reclaim.choose.choose import LOOKS, choose
+from drainwise.reclaim.choose.fill import reprieve
+from drainwise.reclaim.choose.problem import (
+    CORES,
+    DEVICES,
+    Limits,
+    Mask,
+    Needs,
+    Places,
+    Problem,
+    Real,
+    Rows,
+    Whole,
+    sums,
+)
+from drainwise.reclaim.choose.sets import sets_on
+from drainwise.reclaim.choose.state import ROUNDING, State
+
+USER, ACCOUNT, SITE = "user", "account", "site"
+"""Whose reports compete with each other."""
+MOST_GROUPS = 100
+"""Groups that are chosen for anew, those that lose most."""
+MOST_WASTE = 1e18
+"""Core-seconds; whoever claims more is believed no more."""
+IDLE = 600.0
+"""Seconds for which each core beyond the least is taken to idle; an hour changes waste by up to 4 %."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a plan weighs.
+
+    rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds that
+    a core beyond the least counts. looks: groups of places that are solved anew in each pass. join: whether small pools
+    are solved as a whole.
+    """
+
+    rank_factor: float = 1.0
+    compete: str = USER
+    idle: float = IDLE
+    looks: int = LOOKS
+    join: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which rows have `gone` (n), the parts of `jobs` that each place serves (P × K), the jobs that are `served` (K).
+
+    by_facts: n, rows that would go by facts alone. budget: U × 2, cores and devices that each user may lose. spared: n,
+    rows that go on because what others give has made them unneeded.
+    """
+
+    gone: Mask
+    jobs: Whole
+    served: Whole
+    by_facts: Mask
+    budget: Real
+    spared: Mask
+
+
+def price_by_facts(rows: Rows, limits: Limits, rank_factor: float) -> Real:
+    """Return cores, dearer by a factor for each rank of the user, and of the loss what only breaks ties."""
+    loss = np.where(np.isfinite(rows.loss), rows.loss, 0)
+    cores = rows.spends[:, CORES] * (1 + rank_factor * limits.rank[rows.user])
+    return np.where(np.isfinite(rows.loss), cores + 0.5 * loss / (1 + loss.sum()), np.inf)
+
+
+def price_by_claims(rows: Rows, idle: float) -> Real:
+    """Return what each row wastes by its report, with what its cores idle beyond the least, in core-seconds."""
+    return np.minimum(rows.claim, MOST_WASTE) + idle * rows.spends[:, CORES]
+
+
+def make_plan(problem: Problem, rules: Rules) -> Plan:
+    """Return which rows go, for which jobs."""
+    rows, limits = problem.rows, problem.limits
+    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), rules.looks, join=rules.join)
+    lost = _lost(rows, len(limits.rank), first.gone)
+    budget = lost.copy()
+    budget[:, CORES] += extra_cores(rows, limits, lost[:, CORES], first.rest)
+    price = np.where(np.isfinite(first.price), price_by_claims(rows, rules.idle), np.inf)
+    groups = _Groups(problem, first, groups_of(limits, rules.compete), budget, price)
+    gone, jobs = groups.chosen(rules)
+    second = State(problem, np.where(gone, first.price, np.inf))
+    second.go(np.flatnonzero(gone))
+    for kind in range(jobs.shape[1]):
+        places = np.flatnonzero(jobs[:, kind])
+        second.serve(kind, places, jobs[places, kind])
+    reprieve(second)
+    return Plan(second.gone, second.jobs, second.served, first.gone, budget, gone & ~second.gone)
+
+
+def groups_of(limits: Limits, compete: str) -> Whole:
+    """Return the group of each user whose reports compete with each other."""
+    one_each = np.arange(len(limits.rank))
+    return {USER: one_each, ACCOUNT: limits.account, SITE: 0 * one_each}[compete]
+
+
+def _lost(rows: Rows, users: int, gone: Mask | Whole) -> Real:
+    """Return the cores and devices that each user loses by some rows, U × 2."""
+    return np.column_stack([sums(rows.user[gone], rows.spends[gone, one], users) for one in (CORES, DEVICES)])
+
+
+def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
+    """Return how many cores more than by facts (lost, U) reports may cost each user that loses some.
+
+    rest: L, what is left of each limit, which users share in the order of their ranks.
+    """
+    largest = np.zeros(len(lost))
+    np.maximum.at(largest, rows.user, rows.spends[:, CORES])
+    auto = np.maximum(largest, np.floor(lost / 4))
+    extra = np.where(np.isnan(limits.extra), auto, limits.extra) - limits.taken
+    extra = np.where(lost > 0, np.maximum(extra, 0), 0)
+    rest = rest.copy()
+    for user in np.lexsort((np.arange(len(lost)), limits.rank)).tolist():
+        if extra[user] > 0:
+            bound = [one for one in limits.binds[user].tolist() if one >= 0 and limits.counts[one] == CORES]
+            extra[user] = max(0.0, min([float(extra[user]), *rest[bound].tolist()]))
+            rest[bound] -= extra[user]
+    return extra
+
+
+class _Groups:
+    """The groups of users whose reports compete, and where each may choose: by facts alone.
+
+    A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, what is
+    free belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for
+    which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may
+    only give as much there by other rows. On all other places of a group its rows give room by themselves.
+
+    owner: P, whose what is free is. mixed: P, where jobs need room of several groups. split: parts of jobs (K) by place
+    and group.
+    """
+
+    def __init__(self, problem: Problem, first: State, group: Whole, budget: Real, price: Real) -> None:
+        self.problem, self.first, self.price = problem, first, price
+        rows, places = problem.rows, len(problem.places.free)
+        self.of_row = group[rows.user]
+        of_piece, gone = self.of_row[rows.row], first.gone[rows.row]
+        self.cleared = np.zeros(places, dtype=bool)
+        self.cleared[rows.place[gone]] = True
+        held = np.where(gone, rows.gives[:, 0], np.where(self.cleared[rows.place], -1.0, rows.gives[:, 0]))
+        self.owner = _most_held(rows.place, of_piece, held, places)
+        others = gone & (of_piece != self.owner[rows.place])
+        self.mixed = np.zeros(places, dtype=bool)
+        self.mixed[rows.place[others]] = True
+        self.mixed[rows.place[gone & problem.wide[rows.row]]] = True
+        self.split: dict[tuple[int, int], Whole] = {}
+        for place in np.flatnonzero(self.mixed).tolist():
+            self._split(place)
+        self.order = np.argsort(self.of_row, kind="stable")
+        self.begin = np.searchsorted(self.of_row[self.order], np.arange(int(group.max(initial=0)) + 2))
+        self.left = budget - _lost(rows, len(budget), first.gone)
+
+    def _split(self, place: int) -> None:
+        """Give each job of a place to the group that gives its room, the largest job first; all or none."""
+        problem, rows = self.problem, self.problem.rows
+        kinds = np.flatnonzero(self.first.jobs[place])
+        pieces, _ = problem.pieces(np.array([place]))
+        pieces = pieces[self.first.gone[rows.row[pieces]]]
+        alone = problem.needs.whole[kinds] | (problem.needs.several[kinds] > 1)
+        if problem.wide[rows.row[pieces]].any() or alone.any() or not problem.places.shared[place]:
+            return
+        room: dict[int, Real] = {int(self.owner[place]): problem.places.free[place].copy()}
+        for piece in pieces.tolist():
+            group = int(self.of_row[rows.row[piece]])
+            room[group] = room.get(group, 0) + rows.gives[piece]
+        found: dict[int, Whole] = {}
+        for kind in kinds[np.argsort(-problem.needs.cores[kinds], kind="stable")].tolist():
+            need = problem.needs.needs[kind]
+            for _ in range(int(self.first.jobs[place, kind])):
+                able = [group for group, left in room.items() if (left >= need).all()]
+                if not able:
+                    return
+                group = min(able, key=lambda one: float(room[one][0]))
+                room[group] = room[group] - need
+                found.setdefault(group, np.zeros(len(problem.needs.jobs), dtype=np.int64))[kind] += 1
+        self.mixed[place] = False
+        none = np.zeros(len(problem.needs.jobs), dtype=np.int64)
+        self.split |= {(place, group): found.get(group, none) for group in room}
+
+    def chosen(self, rules: Rules) -> tuple[Mask, Whole]:
+        """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for.
+
+        Beyond MOST_GROUPS those that lose least only swap rows place by place.
+        """
+        gone, jobs = self.first.gone.copy(), self.first.jobs.copy()
+        lost = sums(self.of_row[gone], 1 + self.problem.rows.spends[gone, CORES], len(self.begin) - 1)
+        order = np.lexsort((np.arange(len(lost)), -lost))
+        swapped = gone.copy()
+        for group in order[lost[order] > 0][:MOST_GROUPS].tolist():
+            rows = self.order[self.begin[group] : self.begin[group + 1]]
+            rows = rows[np.isfinite(self.price[rows]) & ~self.problem.wide[rows]]
+            rows = rows[~self.mixed[self._place(rows)]]
+            swapped[rows] = False
+            looks = 5 + int(rules.looks * lost[group] / lost.sum())
+            if not gone[rows].all():
+                self._choose(group, rows, looks, rules, gone, jobs)
+        self._swap(np.flatnonzero(swapped & ~self.problem.wide), gone)
+        return gone, jobs
+
+    def _place(self, rows: Whole) -> Whole:
+        return self.problem.rows.place[self.problem.pieces_of[rows]]
+
+    def _choose(self, group: int, rows: Whole, looks: int, rules: Rules, gone: Mask, jobs: Whole) -> None:
+        """Choose anew among the rows of a group on places that are not mixed, for the jobs that it serves there."""
+        places = np.unique(self._place(rows))
+        start, free = self._held(group, places)
+        kinds = np.flatnonzero(start.any(axis=0))
+        if not len(kinds):
+            return
+        part = self._part(group, rows, places, kinds, start[:, kinds], free)
+        state = State(part, self.price[rows])
+        state.go(np.flatnonzero(self.first.gone[rows]))
+        for column, kind in enumerate(kinds.tolist()):
+            state.serve(column, np.arange(len(places)), start[:, kind])
+        found = choose(part, self.price[rows], looks, state, rules.join, _prices(part.rows, rules.idle))
+        self._move(rows[gone[rows]], rows[found.gone], gone)
+        jobs[np.ix_(places, kinds)] += found.jobs - start[:, kinds]
+
+    def _held(self, group: int, places: Whole) -> tuple[Whole, Real]:
+        """Return the parts of jobs that places serve for a group by facts, and what is free there for it alone."""
+        mine = self.owner[places] == group
+        start = np.where((mine & self.cleared[places])[:, None], self.first.jobs[places], 0)
+        free = self.problem.places.free[places].copy()
+        served = mine & ~self.cleared[places]
+        free[served] = self.first.room[places[served]]
+        free[~mine] = np.minimum(free[~mine], 0)
+        for number, place in enumerate(places.tolist()):
+            if (place, group) in self.split:
+                start[number] = self.split[place, group]
+        return start, free
+
+    def _part(self, group: int, rows: Whole, places: Whole, kinds: Whole, start: Whole, free: Real) -> Problem:
+        """Return the problem of one group: its rows on these places, and so many parts of jobs of some kinds."""
+        problem, first, table, needs = self.problem, self.first, self.problem.rows, self.problem.needs
+        where = np.searchsorted(places, self._place(rows))
+        users, user = np.unique(table.user[rows], return_inverse=True)
+        pieces = problem.pieces_of[rows]
+        mine = self.owner[places] == group
+        others = first.jobs[np.ix_(places, kinds)] > start
+        closed = first.closed[places] & ~start.any(axis=1)
+        may = needs.may[np.ix_(kinds, places)] & ~closed & (mine | problem.places.shared[places])
+        alone = needs.whole[kinds] | (needs.several[kinds] > 1)
+        may &= ~alone[:, None] | (mine & ~others.T)
+        some = Rows(
+            np.unique(table.pilot[rows], return_inverse=True)[1].reshape(-1),
+            table.way[rows],
+            user.reshape(-1),
+            table.spends[rows],
+            table.loss[rows],
+            table.claim[rows],
+            np.arange(len(rows)),
+            where,
+            table.gives[pieces],
+        )
+        count = len(users)
+        limits = Limits(
+            problem.limits.account[users],
+            problem.limits.rank[users],
+            np.column_stack((np.arange(count), np.arange(count) + count)),
+            (self.left[users] + _lost(table, len(self.left), rows[first.gone[rows]])[users]).T.reshape(-1),
+            np.repeat(np.array([CORES, DEVICES]), count),
+            np.zeros(count),
+        )
+        most = np.where(needs.several[kinds] > 1, first.served[kinds], needs.most[kinds])
+        asked = Needs(
+            np.zeros(len(kinds), dtype=np.int64),
+            start.sum(axis=0),
+            needs.needs[kinds],
+            may,
+            needs.whole[kinds],
+            np.ones(len(kinds), dtype=np.int64),
+            np.zeros(len(kinds)),
+            most,
+            np.zeros(1),
+        )
+        held = Places(free, problem.places.cores[places], problem.places.shared[places])
+        return Problem(some, held, asked, limits)
+
+    def _move(self, before: Whole, after: Whole, gone: Mask) -> None:
+        """Let other rows go in place of those before."""
+        table = self.problem.rows
+        gone[before] = False
+        gone[after] = True
+        np.add.at(self.left, table.user[before], table.spends[before])
+        np.subtract.at(self.left, table.user[after], table.spends[after])
+
+    def _swap(self, going: Whole, gone: Mask) -> None:
+        """Give by other rows of the same group no less than these rows that go, on each place for itself."""
+        problem, table = self.problem, self.problem.rows
+        groups = int(self.of_row.max(initial=0)) + 1
+        key = table.place * groups + self.of_row[table.row]
+        going = going[np.isfinite(self.price[going])]
+        asked_of = np.unique(key[problem.pieces_of[going]])
+        some = np.flatnonzero(np.isin(key, asked_of) & ~problem.wide[table.row] & (gone | ~self.first.gone)[table.row])
+        where = np.searchsorted(asked_of, key[some])
+        own = replace(table, row=table.row[some], place=where, gives=table.gives[some])
+        none = Places(np.zeros((len(asked_of), table.gives.shape[1])), np.zeros(len(asked_of)), problem.places.shared)
+        state = State(Problem(own, none, problem.needs, problem.limits), self.price)
+        asked, cost = none.free.copy(), np.zeros(len(asked_of))
+        at = np.searchsorted(asked_of, key[problem.pieces_of[going]])
+        np.add.at(asked, at, table.gives[problem.pieces_of[going]])
+        np.add.at(cost, at, self.price[going])
+        for sets in sets_on(state, np.arange(len(asked_of)), asked):
+            enough = (sets.gives >= asked[sets.at].T[:, :, None]).all(axis=0)
+            price = np.where(enough, sets.price, np.inf)
+            best = price.argmin(axis=1)
+            cheaper = price[np.arange(len(best)), best] < cost[sets.at] * (1 - 1e-12)
+            for number in np.flatnonzero(cheaper).tolist():
+                before, after = going[at == sets.at[number]], sets.rows_of(number, int(best[number]))
+                self._move(before, after, gone)
+                if (self.left[table.user[after]] < -ROUNDING).any():
+                    self._move(after, before, gone)
+
+
+def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
+    """Return for each place the group that holds most cores there, −1 where none does."""
+    count = int(group.max(initial=0)) + 1
+    key, where = np.unique(place * count + group, return_inverse=True)
+    held = sums(where.reshape(-1), cores, len(key))
+    order = np.lexsort((-key, held))
+    found = np.full(places, -1)
+    found[key[order] // count] = key[order] % count
+    return found
+
+
+def _prices(rows: Rows, idle: float) -> list[Real]:
+    """Return the prices by which a large part is filled: claims, and cores at five prices up to endless."""
+    cores = rows.spends[:, CORES]
+    claim = price_by_claims(rows, 0.0)
+    usual = float(np.median(claim / np.maximum(cores, 1))) if len(rows) else 0.0
+    found: list[Real] = [price_by_claims(rows, idle + usual * times) for times in (0.0, 0.5, 2.0, 8.0)]
+    return [*found, cores + claim / (1 + claim.sum())]

@@ -1,0 +1,165 @@
+"""Put a decision into arrays: ways in which pilots give something back, waiting jobs, places, and what users may lose.
+
+Letters in shapes: n rows, m pieces, P places, R resources (cores first), K needs, A accounts that wait, U users, L
+limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+STANDING, LEAVE, CUT, KILL, PART = range(5)
+"""Ways of a row: an order that stands, leaving in time, cut at a deadline, killed at once, a part of the cores."""
+CORES, DEVICES = range(2)
+"""What a limit counts: the columns of `Rows.spends`."""
+
+
+def sums(whose: Whole, amount: Real, count: int) -> Real:
+    """Return the sum of an amount (n) for each of so many users, groups or the like, numbered in `whose` (n)."""
+    total: Real = np.bincount(whose, weights=amount, minlength=count).astype(np.float64)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """n rows, each one way in which one pilot gives something back; the ways of one pilot exclude each other.
+
+    pilot: n, numbers from 0. way: n, STANDING to PART. user: n, numbers of users. spends: n × 2, cores and devices
+    that the user loses, ≥ 0. loss: n, core-seconds by facts; claim: n, core-seconds as its report states; both ≥ 0,
+    infinite where a row may not be chosen. A row gives back in one place or more, a piece in each. row: m, the row of
+    each piece, ascending. place: m. gives: m × R, ≥ 0.
+    """
+
+    pilot: Whole
+    way: Whole
+    user: Whole
+    spends: Real
+    loss: Real
+    claim: Real
+    row: Whole
+    place: Whole
+    gives: Real
+
+    def __len__(self) -> int:
+        return len(self.pilot)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """P places.
+
+    free: P × R, that no job uses; below 0 nothing starts that needs some of it. cores: P, of the whole place. shared:
+    P, whether several jobs can run there at once.
+    """
+
+    free: Real
+    cores: Real
+    shared: Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """K kinds of waiting jobs, in the order in which they should start.
+
+    account: K, whose they are. jobs: K, how many wait. needs: K × R, of one job in one place. may: K × P, the places
+    it may use. whole: K, whether a job takes all cores of its place and shares it with none. several: K, on how many
+    places at once a job runs. cores: K, what a job counts for its account. most: K, parts of its jobs in one place at
+    most: all, but where parts of jobs on several places are looked at one by one. owed: A, cores that may be served
+    for each account.
+    """
+
+    account: Whole
+    jobs: Whole
+    needs: Real
+    may: Mask
+    whole: Mask
+    several: Whole
+    cores: Real
+    most: Whole
+    owed: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What U users may lose, by L limits that some of them share.
+
+    account: U. rank: U, who gives back first has 0. binds: U × B, numbers of limits, −1 for none. most: L, in cores or
+    devices. counts: L, CORES or DEVICES. extra: U, cores beyond what facts take that reports may cost the user itself,
+    not a number for the larger of its largest pilot and a quarter of what facts take. taken: U, of these what they
+    have cost it lately.
+    """
+
+    account: Whole
+    rank: Real
+    binds: Whole
+    most: Real
+    counts: Whole
+    extra: Real
+    taken: Real | float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that one decision rests on, with indices that are made once."""
+
+    rows: Rows
+    places: Places
+    needs: Needs
+    limits: Limits
+
+    @cached_property
+    def piece(self) -> Whole:
+        """Pieces by place, within a place by pilot and row."""
+        rows = self.rows
+        return np.lexsort((rows.row, rows.pilot[rows.row], rows.place))
+
+    @cached_property
+    def piece_from(self) -> Whole:
+        """Where the pieces of each place begin in `piece`; P + 1."""
+        return np.searchsorted(self.rows.place[self.piece], np.arange(len(self.places.free) + 1))
+
+    @cached_property
+    def piece_count(self) -> Whole:
+        """Pieces of each place, P."""
+        return np.diff(self.piece_from)
+
+    @cached_property
+    def wide(self) -> Mask:
+        """Rows with pieces on several places; n."""
+        return np.bincount(self.rows.row, minlength=len(self.rows)) > 1
+
+    @cached_property
+    def pieces_of(self) -> Whole:
+        """Where the pieces of each row begin; n + 1."""
+        return np.searchsorted(self.rows.row, np.arange(len(self.rows) + 1))
+
+    def pieces_by(self, rows: Whole) -> Whole:
+        """Return the pieces of these rows, in their order."""
+        begin = self.pieces_of[rows]
+        count = self.pieces_of[rows + 1] - begin
+        return np.repeat(begin - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+
+    def pieces(self, places: Whole, order: Whole | None = None) -> tuple[Whole, Whole]:
+        """Return the pieces on these places, and of each the position of its place in them.
+
+        order: of all pieces, by place; that of `piece` where it is not given.
+        """
+        begin, count = self.piece_from[places], self.piece_count[places]
+        whose = np.repeat(np.arange(len(places)), count)
+        within = np.arange(len(whose)) - np.repeat(np.cumsum(count) - count, count)
+        return (self.piece if order is None else order)[begin[whose] + within], whose
+
+    def needed(self, kind: int, places: Whole) -> Real:
+        """Return what a job of a kind takes of each of these places, places × R: of a whole place all cores."""
+        need = np.repeat(self.needs.needs[kind][None, :], len(places), axis=0)
+        if self.needs.whole[kind]:
+            need[:, 0] = np.maximum(need[:, 0], self.places.cores[places])
+        return need

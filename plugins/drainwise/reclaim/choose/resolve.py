@@ -1,0 +1,237 @@
+"""Solve a group of places anew: clear them, list what each could serve and at what price, and join these menus.
+
+A label is what some of the places serve together, its price, and what it takes of each limit that could refuse. Of
+labels that serve the same those that another beats are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drainwise.reclaim.choose.problem import Real, Whole
+from drainwise.reclaim.choose.sets import PlaceSets, sets_on
+from drainwise.reclaim.choose.state import ROUNDING, State
+
+MOST_MIXES = 400
+"""Mixes of jobs that are looked at on a place."""
+MOST_LABELS = 1_000_000
+"""Labels times entries of a menu that are looked at at once; groups that need more stay as they are."""
+_BEATEN = 6
+"""Labels of the same jobs that are compared with each."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Menu:
+    """What a place could serve, in I entries: jobs (I × kinds), price (I), uses of limits (I × D), sets of rows (I)."""
+
+    jobs: Whole
+    price: Real
+    uses: Real
+    chosen: Whole
+    sets: PlaceSets
+
+
+class _Group:
+    """A group of places as it would be without what goes there now, and the kinds of jobs that are looked at.
+
+    most: parts of each kind that the group could serve. rest: L. limits: those that the group could break. outside:
+    parts of each kind that other places serve. spread: the kinds on several places; highest: most parts on another
+    place.
+    """
+
+    def __init__(self, state: State, places: Whole, kinds: Whole) -> None:
+        self.state, self.places, self.kinds = state, places, kinds
+        problem, needs = state.problem, state.problem.needs
+        pieces, whose = problem.pieces(places)
+        rows = problem.rows.row[pieces]
+        self.wide = rows[problem.wide[rows]]
+        self.gone = rows[state.gone[rows] & ~problem.wide[rows]]
+        self.room = problem.places.free[places].copy()
+        held = state.gone[rows] & problem.wide[rows]
+        np.add.at(self.room, whose[held], problem.rows.gives[pieces[held]])
+        self.rest = state.rest + state.spent(self.gone)
+        self.limits = np.flatnonzero(state.spent(rows[np.isfinite(state.price[rows])]) > self.rest)
+        here = state.jobs[np.ix_(places, kinds)]
+        self.outside = state.parts[kinds] - here.sum(axis=0)
+        self.several = needs.several[kinds]
+        self.account = needs.account[kinds]
+        self.cores = needs.cores[kinds]
+        self.owed = state.owed.copy()
+        np.add.at(self.owed, self.account, state.served[kinds] * self.cores)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            owed = np.where(self.cores > 0, (self.owed[self.account] + ROUNDING) // self.cores, np.inf)
+        jobs = np.minimum(needs.jobs[kinds], np.maximum(owed, 0)).astype(np.int64)
+        self.most = np.maximum(jobs * self.several - self.outside, 0)
+        others = np.ones(len(state.jobs), dtype=bool)
+        others[places] = False
+        self.spread = np.flatnonzero(self.several > 1)
+        self.highest = np.array([state.jobs[others, kinds[one]].max(initial=0) for one in self.spread], dtype=np.int64)
+
+    def sets(self) -> list[PlaceSets]:
+        """Return the sets of rows of each place; rows on several places stay as they are."""
+        state = self.state
+        pilots, kept = state.problem.rows.pilot[self.gone], state.barred[self.wide]
+        state.taken[pilots] = False
+        state.barred[self.wide] = True
+        lack = np.maximum((self.most[:, None] * state.problem.needs.needs[self.kinds]).sum(axis=0) - self.room, 0)
+        found: dict[int, PlaceSets] = {}
+        for sets in sets_on(state, self.places, lack):
+            for number, at in enumerate(sets.at.tolist()):
+                found[at] = sets.of(number)
+        state.taken[pilots] = True
+        state.barred[self.wide] = kept
+        return [found[at] for at in range(len(self.places))]
+
+    def menu(self, number: int, sets: PlaceSets) -> _Menu:
+        """Return what the place at `number` could serve, each mix of jobs with its cheapest sets."""
+        place = self.places[number]
+        kept = np.flatnonzero(np.isfinite(sets.price[0]))
+        price, gives = sets.price[0, kept], np.maximum(self.room[number][:, None] + sets.gives[:, 0, kept], 0)
+        mixes, takes = self._mixes(int(place), gives.max(axis=1), self.state.jobs[place, self.kinds])
+        fits = np.ones((len(mixes), len(price)), dtype=bool)
+        for resource in range(len(gives)):
+            fits &= takes[:, resource, None] <= gives[resource]
+        levels, level = np.zeros((1, 0)), np.zeros(len(kept), dtype=np.int64)
+        if len(self.limits):
+            levels, level = np.unique(self._uses(sets)[kept], axis=0, return_inverse=True)
+            level = level.reshape(-1)
+        order = np.lexsort((price, level))
+        begin = np.searchsorted(level[order], np.arange(len(levels)))
+        first = np.minimum.reduceat(np.where(fits[:, order], np.arange(len(order)), len(order)), begin, axis=1)
+        order, price = np.append(order, len(price)), np.append(price, np.inf)
+        least = price[order[first]]
+        alive = np.isfinite(least) & (levels <= self.rest[self.limits] + ROUNDING).all(axis=1)
+        beats = (levels[:, None, :] <= levels[None, :, :]).all(axis=2) & ~np.eye(len(levels), dtype=bool)
+        for one in np.flatnonzero(beats.any(axis=0)).tolist():
+            alive[:, one] &= least[:, beats[:, one]].min(axis=1) > least[:, one]
+        mix, at = np.nonzero(alive)
+        return _Menu(mixes[mix], least[mix, at], levels[at], kept[order[first[mix, at]]], sets)
+
+    def _uses(self, sets: PlaceSets) -> Real:
+        """Return what each set of the place takes of each limit that the group could break; S × D."""
+        problem, rows = self.state.problem, sets.rows[0]
+        binds = problem.limits.binds[problem.rows.user[rows]]
+        bound = (binds[:, :, None] == self.limits).any(axis=1)
+        each = np.where(bound, problem.rows.spends[rows][:, problem.limits.counts[self.limits]], 0)
+        return sets.members().astype(float) @ each
+
+    def _mixes(self, place: int, most: Real, now: Whole) -> tuple[Whole, Real]:
+        """Return mixes of jobs that fit into so much, those with few jobs first, and what each takes."""
+        problem, needs = self.state.problem, self.state.problem.needs
+        mixes, takes = np.zeros((1, len(self.kinds)), dtype=np.int64), np.zeros((1, len(most)))
+        alone = needs.whole[self.kinds] | ~problem.places.shared[place]
+        for column, kind in enumerate(self.kinds.tolist()):
+            if not needs.may[kind, place]:
+                continue
+            need = problem.needed(kind, np.array([place]))[0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                fit = np.where(need > 0, most // need, np.inf).min()
+            counts = np.arange(1 + int(min(self.most[column], needs.most[kind], MOST_MIXES, fit)))
+            grown = np.repeat(mixes, len(counts), axis=0)
+            grown[:, column] = np.tile(counts, len(mixes))
+            taken = (takes[:, None, :] + counts[:, None] * need).reshape(-1, len(most))
+            able = (taken <= most).all(axis=1) & ~((grown.sum(axis=1) > 1) & grown[:, alone].any(axis=1))
+            mixes, takes = grown[able], taken[able]
+            if len(mixes) > MOST_MIXES:
+                far = np.abs(mixes - np.minimum(now, self.most)).sum(axis=1) * (mixes.sum(axis=1) > 0)
+                few = np.sort(np.argsort(far, kind="stable")[:MOST_MIXES])
+                mixes, takes = mixes[few], takes[few]
+        return mixes, takes
+
+
+def resolve(
+    state: State, places: Sequence[int] | Whole, kinds: Sequence[int] | Whole, labels: int = MOST_LABELS
+) -> tuple[bool, int]:
+    """Serve more jobs in the needs' order on these places, or as many at a lower price.
+
+    Return whether that is so, and how many labels were looked at. kinds: beside those that are served there. labels: a
+    group for which more would have to be looked at stays as it is.
+    """
+    places = np.unique(np.asarray(places, dtype=np.int64))
+    served = np.flatnonzero(state.jobs[places].any(axis=0))
+    group = _Group(state, places, np.union1d(served, np.asarray(kinds, dtype=np.int64)))
+    radix = np.concatenate((group.most + 1, np.maximum(group.most[group.spread], group.highest) + 1))
+    if np.prod(radix.astype(float)) > 2.0**60:
+        return False, labels + 1
+    factors = np.cumprod(np.concatenate(([1], radix)))[:-1]
+    menus = [group.menu(number, sets) for number, sets in enumerate(group.sets())]
+    count = len(group.kinds)
+    jobs, highest = np.zeros((1, count), dtype=np.int64), group.highest[None, :]
+    price, uses = np.zeros(1), np.zeros((1, len(group.limits)))
+    steps: list[tuple[Whole, Whole]] = []
+    work = 0
+    for menu in menus:
+        work += len(price) * len(menu.price)
+        if work > labels:
+            return False, work
+        parent, entry = (one.reshape(-1) for one in np.indices((len(price), len(menu.price))))
+        total = jobs[parent] + menu.jobs[entry]
+        used = uses[parent] + menu.uses[entry]
+        able = (total <= group.most).all(axis=1) & (used <= group.rest[group.limits] + ROUNDING).all(axis=1)
+        parent, entry, total, used = parent[able], entry[able], total[able], used[able]
+        peak = np.maximum(highest[parent], menu.jobs[entry][:, group.spread])
+        cost = price[parent] + menu.price[entry]
+        key = total @ factors[:count] + peak @ factors[count:]
+        kept = _unbeaten(key, cost, used)
+        steps.append((parent[kept], entry[kept]))
+        jobs, highest, price, uses = total[kept], peak[kept], cost[kept], used[kept]
+    best = _best(group, jobs, highest, price)
+    if best is not None:
+        _apply(group, menus, steps, best)
+    return best is not None, work
+
+
+def _unbeaten(key: Whole, price: Real, uses: Real) -> Whole:
+    """Return of the labels with the same jobs those that no cheaper one is seen to beat in every use."""
+    order = np.lexsort((*uses.T, price, key))
+    if not uses.shape[1]:
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = key[order[1:]] != key[order[:-1]]
+        return order[first]
+    for _ in range(3):
+        beaten = np.zeros(len(order), dtype=bool)
+        for lag in range(1, min(_BEATEN, len(order) - 1) + 1):
+            same = key[order[lag:]] == key[order[:-lag]]
+            beaten[lag:] |= same & (uses[order[:-lag]] <= uses[order[lag:]]).all(axis=1)
+        order = order[~beaten]
+    return order
+
+
+def _best(group: _Group, parts: Whole, highest: Whole, price: Real) -> int | None:
+    """Return the label with the most jobs in the needs' order, then the least price, where it betters what is."""
+    state = group.state
+    total = parts + group.outside
+    jobs = total // group.several
+    able = (total % group.several == 0).all(axis=1) & (highest <= jobs[:, group.spread]).all(axis=1)
+    for account in np.unique(group.account).tolist():
+        mine = group.account == account
+        able &= jobs[:, mine] @ group.cores[mine] <= group.owed[account] + ROUNDING
+    some = np.flatnonzero(able)
+    if not len(some):
+        return None
+    order = np.lexsort((price[some], *(-jobs[some, column] for column in reversed(range(jobs.shape[1])))))
+    best = int(some[order[0]])
+    mine, now = jobs[best].tolist(), state.served[group.kinds].tolist()
+    cost = float(state.price[group.gone].sum())
+    return best if mine > now or (mine == now and price[best] < cost - 1e-12 * max(1.0, cost)) else None
+
+
+def _apply(group: _Group, menus: Sequence[_Menu], steps: Sequence[tuple[Whole, Whole]], best: int) -> None:
+    """Put a label in place of what was there."""
+    state, rows = group.state, []
+    parts = np.zeros((len(group.places), len(group.kinds)), dtype=np.int64)
+    for number in reversed(range(len(menus))):
+        parent, entry = steps[number]
+        item, menu = int(entry[best]), menus[number]
+        parts[number] = menu.jobs[item]
+        rows.append(menu.sets.rows_of(0, int(menu.chosen[item])))
+        best = int(parent[best])
+    state.go(group.gone, back=True)
+    parts -= state.jobs[np.ix_(group.places, group.kinds)]
+    for column, kind in enumerate(group.kinds.tolist()):
+        if parts[:, column].any():
+            state.serve(kind, group.places, parts[:, column])
+    state.go(np.concatenate(rows) if rows else group.gone[:0])

@@ -1,0 +1,103 @@
+"""Hold what is chosen so far: rows that go, jobs that are served, and the room and limits that are left."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from drainwise.reclaim.choose.problem import Mask, Problem, Real, Whole
+
+ROUNDING = 1e-6
+"""Cores that accounts are owed are sums of floats."""
+
+
+class State:
+    """Which rows have `gone`, which `jobs` (P × K, parts of jobs on each place) are served, and what is left.
+
+    price: n, of each row in this choice, infinite where it may not go. barred: n, rows left out for now. room: P × R.
+    parts, served: K, of jobs and whole ones. owed: A, cores left. rest: L, of each limit.
+    """
+
+    def __init__(self, problem: Problem, price: Real) -> None:
+        self.problem, self.price = problem, price
+        rows, needs = problem.rows, problem.needs
+        self.gone = np.zeros(len(rows), dtype=bool)
+        self.barred = ~np.isfinite(price)
+        self.taken = np.zeros(int(rows.pilot.max()) + 1 if len(rows) else 0, dtype=bool)
+        self.jobs = np.zeros((len(problem.places.free), len(needs.jobs)), dtype=np.int64)
+        self.room = problem.places.free.copy()
+        self.parts = np.zeros(len(needs.jobs), dtype=np.int64)
+        self.served = self.parts.copy()
+        self.owed = needs.owed.copy()
+        self.rest = np.maximum(problem.limits.most, 0.0)
+        self.closed = np.zeros(len(self.room), dtype=bool)
+        """Places that one job has for itself."""
+
+    @cached_property
+    def cheapest(self) -> Whole:
+        """Pieces by place, within a place the cheapest for a core first; `price` must not change any more."""
+        rows = self.problem.rows
+        each = self.price / np.maximum(rows.spends[:, 0], 1e-9)
+        return np.lexsort((rows.row, each[rows.row], rows.place))
+
+    def copy(self) -> State:
+        """Return one that changes apart from this one."""
+        other = State.__new__(State)
+        other.__dict__ = {
+            name: value.copy() if name not in {"problem", "price"} else value for name, value in vars(self).items()
+        }
+        return other
+
+    def open(self, rows: Whole) -> Mask:
+        """Return which of these rows may go still."""
+        pilot: Mask = self.taken[self.problem.rows.pilot[rows]]
+        return ~(self.barred[rows] | pilot)
+
+    def wanted(self, kind: int) -> int:
+        """Return how many jobs more of a kind may be served."""
+        needs = self.problem.needs
+        left = int(needs.jobs[kind] - self.served[kind])
+        if needs.cores[kind] > 0:
+            left = min(left, int((self.owed[needs.account[kind]] + ROUNDING) // needs.cores[kind]))
+        return max(0, left)
+
+    def spent(self, rows: Whole) -> Real:
+        """Return what these rows take of each limit, L."""
+        table, limits = self.problem.rows, self.problem.limits
+        total = np.zeros(len(limits.most))
+        binds = limits.binds[table.user[rows]]
+        for column in range(binds.shape[1]):
+            bound = binds[:, column] >= 0
+            limit = binds[bound, column]
+            amount = table.spends[rows[bound], limits.counts[limit]]
+            total += np.bincount(limit, weights=amount, minlength=len(total))
+        return total
+
+    def go(self, rows: Whole, back: bool = False) -> None:
+        """Let rows go, or go on where `back`."""
+        problem, sign = self.problem, -1 if back else 1
+        self.gone[rows] = self.taken[problem.rows.pilot[rows]] = not back
+        pieces = problem.pieces_by(rows)
+        np.add.at(self.room, problem.rows.place[pieces], sign * problem.rows.gives[pieces])
+        self.rest -= sign * self.spent(rows)
+
+    def serve(self, kind: int, places: Whole, parts: Whole) -> None:
+        """Serve parts of jobs on places, or give up negative ones; as many whole jobs are served as parts make up."""
+        problem, account = self.problem, self.problem.needs.account[kind]
+        self.jobs[places, kind] += parts
+        self.parts[kind] += parts.sum()
+        self.room[places] -= parts[:, None] * problem.needed(kind, places)
+        before, self.served[kind] = self.served[kind], self.parts[kind] // problem.needs.several[kind]
+        self.owed[account] -= (self.served[kind] - before) * problem.needs.cores[kind]
+        alone = ~problem.places.shared[places] | (self.jobs[np.ix_(places, problem.needs.whole)].sum(axis=1) > 0)
+        self.closed[places] = alone & (self.jobs[places].sum(axis=1) > 0)
+
+    def cost(self) -> float:
+        """Return the price of all that goes."""
+        return float(self.price[self.gone].sum())
+
+    def better(self, other: State) -> bool:
+        """Return whether more jobs are served in the needs' order, or as many at a lower price."""
+        mine, others = self.served.tolist(), other.served.tolist()
+        return mine > others or (mine == others and self.cost() < other.cost() - 1e-9)
