@@ -75,6 +75,8 @@ class SlurmDemand:
         self._spots_of: dict[tuple[object, ...], tuple[list[_Spot], frozenset[str]]] = {}
         self._allowed: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._submitters: dict[tuple[str, str, str], Submitter] = {}
+        self._whose: dict[tuple[object, ...], tuple[int, str, int]] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
         # What no rule asks for makes no two jobs unlike.
         partitions = rules.partitions.values()
         self._asks_qos = any(one.qos or one.denied_qos for one in partitions)
@@ -90,8 +92,8 @@ class SlurmDemand:
             return None
         size = (job.cores, job.node_count, job.memory, job.whole_nodes, job.gres, job.disk, job.ranks, job.threads)
         where = (job.partitions, job.limit, job.reservation, job.features, job.required, job.excluded)
-        unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
-        kind = (size, where, unknown, self._submitter(job), alone)
+        whose, unknown, _ = self._whose_of(job)
+        kind = (size, where, whose)
         if kind not in self._known:
             found = self._unplaced(job, f"where it is not known: {unknown}") if unknown else self._wanted(job)
             in_reach = not found.classes or not found.classes.isdisjoint(self._reach)
@@ -101,11 +103,26 @@ class SlurmDemand:
             self._impossible.append(job.label)
         return want
 
+    def _whose_of(self, job: SlurmJob) -> tuple[int, str, int]:
+        """Return a number for jobs to which the same rules apply by whose they are; what is not known of them; the tier
+        of their highest partition.
+        """
+        facts = (job.partitions, job.user, job.account, job.qos, job.user_alone, job.unknown)
+        if facts not in self._whose:
+            unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
+            whose = self._numbers.setdefault((unknown, self._submitter(job), alone), len(self._numbers))
+            known = self._rules.partitions
+            tier = max((known[name].tier for name in job.partitions if name in known), default=0)
+            self._whose[facts] = whose, unknown, tier
+        return self._whose[facts]
+
     def allowed_tasks(self, job: SlurmJob, want: Wanted, tasks: int) -> int:
         """Return how many tasks of a waiting job the accounting's limits allow, and count them.
 
         The jobs are given in the order of the queue.
         """
+        if not self._rules.limits.left:
+            return tasks
         each, nodes = want.each if want.of_user else want.needs, want.nodes
         resources = {
             "cpu": each.cores * nodes,
@@ -259,8 +276,7 @@ class SlurmDemand:
 
     def tier(self, job: SlurmJob) -> int:
         """Return the tier of the job's highest partition: jobs of a higher one start first."""
-        known = self._rules.partitions
-        return max((known[name].tier for name in job.partitions if name in known), default=0)
+        return self._whose_of(job)[2]
 
     def notices(self) -> tuple[str, ...]:
         """Return what was left out, for the administrator."""
