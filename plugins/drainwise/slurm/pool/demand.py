@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import NOTHING, Amounts, amounts
 from drainwise.slurm.cluster.constraint import is_met
-from drainwise.slurm.cluster.limits import Allowance, Asked, Holder
+from drainwise.slurm.cluster.limits import Allowance, Asked, Bound, Holder
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.partitions import Submitter
 from drainwise.slurm.cluster.reservations import MAGNETIC
@@ -77,6 +77,7 @@ class SlurmDemand:
         self._submitters: dict[tuple[str, str, str], Submitter] = {}
         self._whose: dict[tuple[object, ...], tuple[int, str, int]] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
+        self._bounds: dict[tuple[object, ...], tuple[Bound, ...]] = {}
         # What no rule asks for makes no two jobs unlike.
         partitions = rules.partitions.values()
         self._asks_qos = any(one.qos or one.denied_qos for one in partitions)
@@ -123,16 +124,10 @@ class SlurmDemand:
         """
         if not self._rules.limits.left:
             return tasks
-        each, nodes = want.each if want.of_user else want.needs, want.nodes
-        resources = {
-            "cpu": each.cores * nodes,
-            "mem": each.memory * nodes,
-            "node": nodes,
-            "gres/gpu": each.gpus * nodes,
-        }
-        resources.update((f"gres/{name}", amount * nodes) for name, amount in each.others)
-        asked = Asked(math.inf if job.limit is None else job.limit, resources)
-        return self._allowance.take(tasks, asked, self._holders(job))
+        alike = (id(want), job.limit, job.partitions, job.qos, job.user, job.account)
+        if alike not in self._bounds:
+            self._bounds[alike] = self._allowance.bounds(_counted(job, want), self._holders(job))
+        return self._allowance.take(tasks, self._bounds[alike])
 
     def _holders(self, job: SlurmJob) -> Iterator[Holder]:
         """Yield whose limits bind a job, those that bind most first."""
@@ -296,6 +291,14 @@ class SlurmDemand:
             f"{what} no demand, as no nodes that take jobs have the cores, memory, features and other resources, or are"
             f" for them: {shown}",
         )
+
+
+def _counted(job: SlurmJob, want: Wanted) -> Asked:
+    """Return what one task of a waiting job counts for in the accounting's limits."""
+    each, nodes = want.each if want.of_user else want.needs, want.nodes
+    resources = {"cpu": each.cores * nodes, "mem": each.memory * nodes, "node": nodes, "gres/gpu": each.gpus * nodes}
+    resources.update((f"gres/{name}", amount * nodes) for name, amount in each.others)
+    return Asked(math.inf if job.limit is None else job.limit, resources)
 
 
 def amounts_of(cores: int, memory: int, gres: Gres, more: Iterable[tuple[str, int]] = ()) -> Amounts:
