@@ -204,3 +204,13 @@ def test_nothing_that_a_user_sets_ends_prolongs_or_starts_a_job(pool: CondorPool
     assert all(f"`{name}`" in page for name in (*HTCONDORS_OWN - {"LastDrainStartTime"}, "PREEMPT"))
     push(pool, "PREEMPT = true\n")
     pool.wait_for(lambda: what_runs(pool) != before, WAIT_SECS, "HTCondor obeys a PREEMPT that is set with WRITE")
+
+
+def test_a_release_that_sends_less_at_once_sends_all_more_often(pool: CondorPool, release: str) -> None:
+    """As the site leaves it: by the daemons' own reading of the drop-in."""
+    pool.configure("node1", "60-plain.conf", render(SiteConfig(), "execute")[-1].text)
+    try:
+        said = pool.run(["condor_config_val", "UPDATE_INTERVAL"], node="node1").stdout.strip()
+    finally:
+        pool.configure("node1", "60-plain.conf", "")
+    assert said == {"trixie": "150", "sid": "300"}[release]

@@ -536,6 +536,8 @@ def test_a_later_file_that_takes_the_hooks_away_closes_the_node(
     [
         (HTCondorSection(), 4200, (300, 150)),
         (HTCondorSection(cron_period=3600), 4200, (300, 150)),
+        (HTCondorSection(cron_period=10), 4200, (50, 25)),
+        (HTCondorSection(cron_period=1), 4200, (5, 2)),
         (HTCondorSection(slot_update_interval=900), 4200, (900, 900)),
         (HTCondorSection(partial_return="yes"), 4200, (60, 30)),
         (HTCondorSection(partial_return="yes", cron_period=10), 4200, (10, 10)),

@@ -40,8 +40,8 @@ class HTCondorSection(NodeSection):
     slot_update_interval: int | None = optional(
         duration("1s", "1h"),
         "5m",
-        "how often a node sends all slots to the collector (UPDATE_INTERVAL); left out: 5m, or 150s where its release"
-        " sends nothing in between; with partial_return cron_period, or 30s",
+        "how often a node sends all slots to the collector (UPDATE_INTERVAL); left out: five cron_period, at most 5m;"
+        " half of it where its release sends nothing in between; with partial_return cron_period, or 30s",
     )
     site_prepare_hook: str | None = optional(
         path(100),

@@ -31,7 +31,7 @@ _RETURNED = ("PilotReturnedBy", "PilotLentCpus", "PilotLentMemory")
 
 PUSHES = (25, 7)
 """Since this release a slot is sent when the cron asks for it. So do 24.0.18 and 25.0.8, which are taken as before."""
-_UPDATES_BEFORE = 150  # s; twice as often as HTCondor's own, where nothing else is sent
+_PERIODS = 5  # of the cron, and half as many where nothing else is sent
 _RETURNED_BEFORE = 30  # s; with 300, returned cores were handed out after 295 s on 23.9.6, with 30 after 55 s
 
 
@@ -97,7 +97,8 @@ def update_intervals(site: SiteConfig) -> tuple[int, int]:
         return own.slot_update_interval, own.slot_update_interval
     if own.partial_return == "yes":  # what is lent must be sent before it is worth nothing
         return min(own.cron_period, USUAL_INTERVAL, most), min(own.cron_period, _RETURNED_BEFORE, most)
-    return min(USUAL_INTERVAL, most), min(_UPDATES_BEFORE, most)
+    usual = min(_PERIODS * own.cron_period, USUAL_INTERVAL)
+    return min(usual, most), min(max(1, usual // 2), most)
 
 
 def _guarded(site: SiteConfig) -> str:
