@@ -568,7 +568,7 @@ def test_only_what_the_cron_publishes_of_returned_cores_and_ends_is_guarded() ->
     for section, guarded in (
         (HTCondorSection(), ""),
         (HTCondorSection(negotiator_policy="least-waste"), "PilotRemaining PilotDrainingWaste PilotKillWaste"),
-        (HTCondorSection(partial_return="yes"), "PilotReturnedBy PilotLentCpus PilotLentMemory"),
+        (HTCondorSection(partial_return="yes"), "PilotReturnedBy PilotLentCpus=0 PilotLentMemory=0"),
     ):
         words = drop_in(replace(SITE, htcondor=section), "execute")["STARTD_CRON_DRAINWISE_ARGS"].split()
         assert options(words).get("guarded", "") == guarded

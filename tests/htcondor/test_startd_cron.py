@@ -234,8 +234,8 @@ def test_what_is_new_is_sent_once_within_the_startds_own_interval(ads: list[tupl
 
 def test_a_node_sends_what_is_new_of_itself() -> None:
     """Its version, say, or files that have gone: not with each heartbeat."""
-    assert node_ad(5, ["/x"], 7, 60, ["A", "B"]).splitlines() == [
-        *("PilotOrdersSince = 5", "PilotHooksSince = 7", "PilotWallLimit = 60", "A = undefined", "B = undefined"),
+    assert node_ad(5, ["/x"], 7, 60, ["A", "B=0"]).splitlines() == [
+        *("PilotOrdersSince = 5", "PilotHooksSince = 7", "PilotWallLimit = 60", "A = undefined", "B = 0"),
         *(f'PilotCronVersion = "{__version__}"', 'PilotNodeUnusable = "/x"'),
     ]
     assert [pieces(output({}, {}, {}, NOW, "A = 1\n", is_news).encode())[0].push for is_news in (True, False)] == [

@@ -242,13 +242,15 @@ def node_ad(
     """Write what is published on all slots of the node beside the time: version, `unusable` files.
 
     since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s). wall_limit: of
-    the jobs on nodes of this kind, seconds, where the site has limits by kind. guarded: attributes that decide, which
-    a slot without a report has undefined: somebody with level WRITE may set what nobody publishes after that.
+    the jobs on nodes of this kind, seconds, where the site has limits by kind. guarded: attributes that decide, each
+    with the value of a slot without a report, or undefined: somebody with level WRITE may set what nobody publishes.
     """
     orders = "" if since is None else f"{ORDERS_SINCE} = {since}\n"
     orders += f"{HOOKS_SINCE} = {hooks}\n" if hooks else ""
     orders += f"{WALL_LIMIT} = {wall_limit}\n" if wall_limit else ""
-    orders += "".join(f"{name} = undefined\n" for name in guarded)
+    for word in guarded:
+        name, _, value = word.partition("=")
+        orders += f"{name} = {value or 'undefined'}\n"
     return f'{orders}{CRON_VERSION} = "{__version__}"\n{UNUSABLE} = "{" ".join(unusable)}"\n'
 
 

@@ -27,7 +27,7 @@ _SCRIPTS = (
 _PRINT_FORMATS = ("pilots.cpf", "users.cpf")
 _DEFRAG_FORMATS = ("nodes.cpf",)
 _FIGURES = ("PilotRemaining", "PilotDrainingWaste", "PilotKillWaste")
-_RETURNED = ("PilotReturnedBy", "PilotLentCpus", "PilotLentMemory")
+_RETURNED = ("PilotReturnedBy", "PilotLentCpus=0", "PilotLentMemory=0")
 
 PUSHES = (25, 7)
 """Since this release a slot is sent when the cron asks for it. So do 24.0.18 and 25.0.8, which are taken as before."""
