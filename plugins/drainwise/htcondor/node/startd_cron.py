@@ -29,6 +29,7 @@ from drainwise.htcondor.node import (
     RETURNED_AT,
     RETURNED_BY,
     UNUSABLE,
+    USUAL_INTERVAL,
     WALL_LIMIT,
     sandbox,
 )
@@ -72,7 +73,6 @@ PATIENCE = 1.0  # seconds; what a whole round waits for files that are being wri
 _MACHINE_AD_LIMIT = 1 << 18  # bytes
 _VACATE = "MachineMaxVacateTime"
 _BELIEVED = 3  # periods; so old may be what was read of returned cores
-_USUAL_UPDATES = 300  # s; HTCondor's own UPDATE_INTERVAL
 
 
 def literal(value: float | bool | str | None) -> str:
@@ -301,7 +301,7 @@ def run(knobs: dict[str, str]) -> None:
         *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
         owners=owners,
     )
-    marks = marks_of(published, before.marks, now, node_knobs.seconds(knobs.get("updates", "")) or _USUAL_UPDATES)
+    marks = marks_of(published, before.marks, now, node_knobs.seconds(knobs.get("updates", "")) or USUAL_INTERVAL)
     orders = None if possible is None else since
     limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None
     node = node_ad(orders, unusable, hooks, limit, knobs.get("guarded", "").split())

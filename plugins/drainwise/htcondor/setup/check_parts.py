@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from drainwise.facts.written_units import format_duration
-from drainwise.htcondor.pool.startds import USUAL_INTERVAL
+from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.setup.check_facts import DaemonFacts
 from drainwise.htcondor.setup.render import PUSHES, update_intervals
 from drainwise.pool.finding import MISSING, OK, Finding

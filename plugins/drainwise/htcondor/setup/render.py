@@ -6,8 +6,8 @@ import os
 
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import drain_price_expression
+from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.node.order_list import ENDLESS
-from drainwise.htcondor.pool.startds import USUAL_INTERVAL
 from drainwise.install.features_unit import features_unit
 from drainwise.install.removal import AFTER_REMOVAL
 from drainwise.install.rendered_tree import RenderedFile
