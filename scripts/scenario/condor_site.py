@@ -26,6 +26,7 @@ grace_job = 10s
 heartbeat_limit = 1h
 [htcondor]
 cron_period = 5s
+slot_update_interval = 5s
 update_interval = 5s
 initial_update_interval = 2s
 max_vacate_time = 10s

@@ -24,6 +24,7 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 SITE_FILE = """\
 [htcondor]
 cron_period = 2s
+slot_update_interval = 2s
 update_interval = 2s
 initial_update_interval = 1s
 max_vacate_time = 5s

@@ -28,6 +28,7 @@ SITE_FILE = """\
 wall_limit = 10h
 [htcondor]
 cron_period = 2s
+slot_update_interval = 2s
 update_interval = 2s
 initial_update_interval = 1s
 negotiator_policy = least-waste

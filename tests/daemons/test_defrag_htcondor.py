@@ -23,6 +23,7 @@ GRACE = 7200  # [reclaim] grace, by default
 SITE_FILE = """\
 [htcondor]
 cron_period = 2s
+slot_update_interval = 2s
 update_interval = 2s
 initial_update_interval = 1s
 max_vacate_time = 5s

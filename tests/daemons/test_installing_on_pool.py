@@ -26,7 +26,9 @@ from drainwise.siteconfig import HTCondorSection, SiteConfig
 from scenario.condor_site import PACKAGE, place_tree
 
 pytestmark = [pytest.mark.play, pytest.mark.in_turn("installing", "installing on pool")]
-SITE = SiteConfig(htcondor=HTCondorSection(cron_period=1, update_interval=2, initial_update_interval=1))
+SITE = SiteConfig(
+    htcondor=HTCondorSection(cron_period=1, slot_update_interval=1, update_interval=2, initial_update_interval=1)
+)
 SOON_VACATED = replace(SITE, htcondor=replace(SITE.htcondor, max_vacate_time=3))
 HOOKS = "/usr/local/libexec/site"
 CHAINED = replace(

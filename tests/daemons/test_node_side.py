@@ -39,6 +39,7 @@ scratch_limit = 20GB
 grace_job = 1m
 [htcondor]
 cron_period = 1s
+slot_update_interval = 1s
 update_interval = 2s
 initial_update_interval = 1s
 """
@@ -63,6 +64,7 @@ WAIT_SECS = 40.0
 METRICS = ("PilotRemaining", "PilotRemainingMax", "PilotDrainingWaste", "PilotKillWaste")
 SICK = HTCondorSection(
     cron_period=1,
+    slot_update_interval=1,
     update_interval=2,
     initial_update_interval=1,
     library_dir="/usr/share/sick",

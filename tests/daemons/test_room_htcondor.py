@@ -31,6 +31,7 @@ SITE = f"""\
 hs06 = 240.5
 [htcondor]
 cron_period = 2s
+slot_update_interval = 2s
 update_interval = 2s
 initial_update_interval = 1s
 max_vacate_time = 3s

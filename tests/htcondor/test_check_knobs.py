@@ -202,6 +202,7 @@ def test_a_daemon_that_does_not_answer_and_an_old_one_are_told(configured: PoolF
     assert [(one.severity, one.machine, one.what) for one in findings] == [
         (MISSING, "node1.pool.test", "execute daemon"),
         (MISSING, "node2.pool.test", "HTCondor"),
+        (MISSING, "node2.pool.test", "UPDATE_INTERVAL"),
     ]
     assert "did not answer within 10 s" in findings[0].why
 

@@ -11,10 +11,13 @@ import classad2
 import htcondor2  # noqa: F401 - with it, MY. is bound in an ad as it is in the daemons
 import pytest
 
+from drainwise.htcondor.node.job_directories import JobSandbox
+from drainwise.htcondor.node.parts import returned_by
 from drainwise.htcondor.setup.check_facts import DaemonFacts
 from drainwise.htcondor.setup.check_knobs import expected_knobs
-from drainwise.htcondor.setup.check_parts import judge_partial_return
+from drainwise.htcondor.setup.check_parts import judge_partial_return, judge_updates
 from drainwise.htcondor.setup.render import ROLES, render
+from drainwise.pilotad.partial_return import ReturnedPart
 from drainwise.pool.finding import MISSING, OK
 from drainwise.siteconfig import HTCondorSection, SiteConfig
 
@@ -24,6 +27,7 @@ SITE = replace(OFF, htcondor=HTCondorSection(partial_return="yes", cron_period=1
 BEFORE = "NUM_CPUS = 8\nMEMORY = 16384\nRESERVED_MEMORY = 384\nSTART = Mine\n"
 NOW = int(time.time())
 JOB, START = "ce#7.0#1795250000", NOW - 900
+SANDBOX = JobSandbox(3, 54321, "slot1_1@node1", JOB, 8, START, 0)
 
 
 def resolved(answers: Answers, name: str) -> classad2.ExprTree:
@@ -42,7 +46,6 @@ def slot_of(answers: Answers, **more: object) -> classad2.ClassAd:
     """The dynamic slot of a pilot that has returned 5 of 8 cores, with the node's expressions."""
     values = {"Name": "slot1_1@node1", "Cpus": 8, "Memory": 16000, "GlobalJobId": JOB, "JobStart": START}
     values |= {
-        "DynamicSlot": True,
         "PilotReturnedCpus": 5,
         "PilotReturnedMemory": 99999,
         "PilotReturnedAt": int(time.time()),
@@ -51,8 +54,11 @@ def slot_of(answers: Answers, **more: object) -> classad2.ClassAd:
     values |= {"slot1_ChildPilotLentCpus": [5], "slot1_ChildPilotLentMemory": [10000], "slot2_ChildCpus": [2, 1]}
     values |= {"slot2_ChildMemory": [2000, 1000], "slot2_ChildPilotLentCpus": [0, 0], **more}
     ad = classad2.ClassAd({name: value for name, value in values.items() if value is not None})
-    names = ("PilotLentCpus", "PilotLentMemory", "PilotFreeCpus", "PilotFreeMemory", "PilotBorrowedCpus")
-    for name in ("PilotSecondSlot", *names):
+    for line in returned_by(ReturnedPart(5, 0, NOW), SANDBOX, None, 30).splitlines():
+        name, _, text = line.partition(" = ")
+        if name.startswith("PilotLent"):
+            ad[name] = classad2.ExprTree(text)
+    for name in ("PilotSecondSlot", "PilotFreeCpus", "PilotFreeMemory", "PilotBorrowedCpus"):
         ad[name] = resolved(answers, name)
     return ad
 
@@ -107,9 +113,10 @@ def test_who_returns_cores_is_charged_for_those_that_nobody_holds(answers: Answe
 @pytest.mark.parametrize(
     ("slot", "job", "starts"),
     [
-        ({"DynamicSlot": None, "PilotReturnedBy": None}, {"RequestCpus": 2}, True),
-        ({"DynamicSlot": None, "PilotReturnedBy": None}, {"RequestCpus": 3}, False),
-        ({"DynamicSlot": None, "PilotReturnedBy": None}, {"RequestCpus": 1, "RequestMemory": 7001}, False),
+        ({"Name": "slot1@node_1", "PilotReturnedBy": None}, {"RequestCpus": 2}, True),
+        ({"Name": "slot1@node1", "PilotReturnedBy": None}, {"RequestCpus": 3}, False),
+        ({"Name": "slot1@node1", "DynamicSlot": True}, {"RequestCpus": 3}, False),  # with level WRITE one may say so
+        ({"Name": "slot1@node1", "PilotReturnedBy": None}, {"RequestCpus": 1, "RequestMemory": 7001}, False),
         (
             {"PilotReturnedBy": None},
             {"RequestCpus": 3},
@@ -117,7 +124,7 @@ def test_who_returns_cores_is_charged_for_those_that_nobody_holds(answers: Answe
         ),  # counted already, and nothing is lent
         ({"PilotReturnedBy": None, "slot1_ChildPilotLentCpus": [5]}, {"RequestCpus": 3}, True),
         ({}, {"RequestCpus": 8, "GlobalJobId": "ce#9.0#1"}, False),  # a claim whose run has lent
-        ({"Mine": False, "DynamicSlot": None, "PilotReturnedBy": None}, {"RequestCpus": 2}, False),
+        ({"Mine": False, "Name": "slot1@node1", "PilotReturnedBy": None}, {"RequestCpus": 2}, False),
     ],
 )
 def test_a_job_starts_where_its_cores_are_really_free(
@@ -139,20 +146,43 @@ def test_without_the_option_no_line_is_about_it(role: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "interval", "found"),
-    [
-        ((25, 14, 1), "60", []),
-        ((23, 9, 6), "30", [(OK, "HTCondor")]),
-        ((23, 9, 6), "60", [(OK, "HTCondor"), (MISSING, "UPDATE_INTERVAL")]),
-    ],
+    ("version", "found"), [((25, 14, 1), []), ((23, 9, 6), [(OK, "HTCondor", "23.9.6")]), ((), [])]
 )
 def test_a_release_that_charges_all_to_the_end_is_named(
-    version: tuple[int, ...], interval: str, found: list[tuple[str, str]]
+    version: tuple[int, ...], found: list[tuple[str, str, str]]
 ) -> None:
-    """It cannot be mended there; that others wait long for what is returned can."""
-    facts = DaemonFacts("execute", "node1", version, {"update_interval": interval})
-    assert [(one.severity, one.what) for one in judge_partial_return(facts, SITE)] == found
+    """It cannot be mended there."""
+    facts = DaemonFacts("execute", "node1", version, {})
+    assert [(one.severity, one.what, one.value) for one in judge_partial_return(facts, SITE)] == found
     assert not list(judge_partial_return(facts, OFF))
+
+
+@pytest.mark.parametrize(
+    ("version", "interval", "line", "lends"),
+    [
+        ((25, 14, 1), "300", "", False),
+        ((25, 14, 1), "301", "UPDATE_INTERVAL = 300   ([htcondor] slot_update_interval = 5m)", False),
+        ((25, 14, 1), None, "", False),  # HTCondor's own
+        ((25, 7, 0), "151", "", False),
+        ((25, 6, 9), "150", "", False),
+        ((25, 6, 9), "151", "UPDATE_INTERVAL = 150   ([htcondor] slot_update_interval = 2m30s)", False),
+        ((23, 9, 6), None, "UPDATE_INTERVAL = 150   ([htcondor] slot_update_interval = 2m30s)", False),
+        ((23, 9, 6), "x * 2", "", False),
+        ((), "300", "", False),
+        ((25, 14, 1), "60", "UPDATE_INTERVAL = 10   ([htcondor] slot_update_interval = 10s)", True),
+        ((23, 9, 6), "10", "", True),
+    ],
+)
+def test_a_node_that_is_heard_of_too_seldom_is_named(
+    version: tuple[int, ...], interval: str | None, line: str, lends: bool
+) -> None:
+    """By what its release sends at once; where pilots return cores others wait for them."""
+    facts = DaemonFacts("execute", "node1", version, {} if interval is None else {"update_interval": interval})
+    found = list(judge_updates(facts, SITE if lends else OFF))
+    assert [(one.severity, one.what, one.line) for one in found] == (
+        [(MISSING, "UPDATE_INTERVAL", line)] if line else []
+    )
+    assert all(("returned cores" in one.why) is lends for one in found)
 
 
 # ---- condor_defrag ----

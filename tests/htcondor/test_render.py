@@ -532,14 +532,46 @@ def test_a_later_file_that_takes_the_hooks_away_closes_the_node(
 
 
 @pytest.mark.parametrize(
-    ("period", "own", "interval"), [(60, None, 60), (300, None, 300), (3600, None, 300), (60, 900, 900)]
+    ("own", "limit", "intervals"),
+    [
+        (HTCondorSection(), 4200, (300, 150)),
+        (HTCondorSection(cron_period=3600), 4200, (300, 150)),
+        (HTCondorSection(cron_period=10), 4200, (50, 25)),
+        (HTCondorSection(cron_period=1), 4200, (5, 2)),
+        (HTCondorSection(slot_update_interval=900), 4200, (900, 900)),
+        (HTCondorSection(partial_return="yes"), 4200, (60, 30)),
+        (HTCondorSection(partial_return="yes", cron_period=10), 4200, (10, 10)),
+        (HTCondorSection(), 200, (100, 100)),
+    ],
 )
-def test_a_node_tells_of_its_slots_no_less_often_than_htcondor_does(
-    period: int, own: int | None, interval: int
+def test_a_node_sends_its_slots_twice_as_often_as_htcondor_does_at_most(
+    own: HTCondorSection,
+    limit: int,
+    intervals: tuple[int, int],
+    answers: Callable[[str, Iterable[str]], dict[str, str]],
 ) -> None:
-    """The collector forgets after 900 s what it has not heard of: a seldom cron must not take the node along."""
-    site = replace(SITE, htcondor=HTCondorSection(cron_period=period, slot_update_interval=own))
-    assert drop_in(site, "execute")["UPDATE_INTERVAL"] == str(interval)
+    """Where nothing else is sent; but a report is never seen so late that it is stale, and what is lent is seen soon.
+
+    The library is one of the later releases.
+    """
+    pilot = replace(SITE.pilot, heartbeat_limit=limit - 100, heartbeat_slack=100)
+    site = replace(SITE, htcondor=own, pilot=pilot)
+    assert render.update_intervals(site) == intervals
+    text = text_of(site, "execute", drop_in_path("execute"))
+    assert answers(text, ["UPDATE_INTERVAL"])["update_interval"] == str(intervals[0])
+    lines = [line.strip() for line in text.splitlines() if "UPDATE_INTERVAL = " in line and "STARTER" not in line]
+    assert [int(line.partition(" = ")[2]) for line in lines] == list(dict.fromkeys(intervals[::-1]))
+
+
+def test_only_what_the_cron_publishes_of_returned_cores_and_ends_is_guarded() -> None:
+    """Where HTCondor decides by it; else the slots carry nothing more."""
+    for section, guarded in (
+        (HTCondorSection(), ""),
+        (HTCondorSection(negotiator_policy="least-waste"), "PilotRemaining PilotDrainingWaste PilotKillWaste"),
+        (HTCondorSection(partial_return="yes"), "PilotReturnedBy PilotLentCpus=0 PilotLentMemory=0"),
+    ):
+        words = drop_in(replace(SITE, htcondor=section), "execute")["STARTD_CRON_DRAINWISE_ARGS"].split()
+        assert options(words).get("guarded", "") == guarded
 
 
 @pytest.mark.parametrize("one", ["site_prepare_hook", "site_update_hook"])

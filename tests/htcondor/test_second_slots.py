@@ -115,11 +115,16 @@ def test_each_core_counts_once(pilots: list[tuple[int, int]], others: list[int])
     assert paid == min(claimed, CORES)
 
 
-def test_the_start_of_a_place_is_what_it_is_when_nothing_runs_there() -> None:
+@pytest.mark.parametrize(
+    "free",
+    [
+        "ifThenElse(MY.DynamicSlot is true,MY.PilotFreeCpus >= 0 && true,int(TARGET.RequestCpus) <= MY.PilotFreeCpus)",
+        'ifThenElse(regexp("_[0-9]+@",MY.Name),(8 + (sum(MY.slot1_ChildPilotLentCpus) ?: 0)) >= 0 && true,'
+        "int(TARGET.RequestCpus) <= (8 + (sum(MY.slot1_ChildPilotLentCpus) ?: 0)))",
+    ],
+)
+def test_the_start_of_a_place_is_what_it_is_when_nothing_runs_there(free: str) -> None:
     """What is really free there now is an amount, and no condition of the place."""
-    free = (
-        "ifThenElse(MY.DynamicSlot is true,MY.PilotFreeCpus >= 0 && true,int(TARGET.RequestCpus) <= MY.PilotFreeCpus)"
-    )
     assert without_kept_room(f"(X && (Y)) && (true) && ({free})") == "(X && (Y)) && (true)"
 
 

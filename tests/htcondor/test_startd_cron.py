@@ -19,7 +19,7 @@ from drainwise.facts.waste import classad_expressions
 from drainwise.htcondor.node import UNUSABLE
 from drainwise.htcondor.node.cron_record import marks_of, remembered
 from drainwise.htcondor.node.job_directories import JobSandbox
-from drainwise.htcondor.node.startd_cron import literal, output, report_ad, slot_ad
+from drainwise.htcondor.node.startd_cron import literal, node_ad, output, report_ad, slot_ad
 from drainwise.pilotad.attributes import ATTRIBUTES
 from drainwise.pilotad.report import PilotReport
 from made_up_node import (
@@ -44,6 +44,7 @@ ONE_LAYOUT = pytest.mark.parametrize("node", ["since 25.4"], indirect=True)
 USER, OTHER = 54321, 54322
 NOW = 1795249000
 METRICS = list(classad_expressions(3600))
+Remembered = dict[str, tuple[str, str, str]]
 OURS = ["PilotHeartbeat", "PilotReportedBy", "PilotReportStanding", *(row.published for row in ATTRIBUTES), *METRICS]
 
 
@@ -195,7 +196,64 @@ def test_only_a_change_is_pushed(node: Node, programs: Programs, pilot: Job) -> 
     assert reports(programs.cron(node))[f"slot1_1@{HOST}"].push
     assert not reports(programs.cron(node))[f"slot1_1@{HOST}"].push
     write(f"{pilot.scratch}/.pilot.ad", pilot_ad(int(time.time()) - 200), USER)
-    assert reports(programs.cron(node))[f"slot1_1@{HOST}"].push
+    assert not reports(programs.cron(node))[f"slot1_1@{HOST}"].push, "it was sent just now"
+
+
+AD, OTHERS_AD = 'SlotMergeConstraint = Name == "s" && GlobalJobId =?= "a"', 'SlotMergeConstraint = Name == "s"'
+
+
+@pytest.mark.parametrize(
+    ("ads", "sent"),
+    [
+        ([(0, "A = 1"), (10, "A = 1"), (9000, "A = 1")], [0]),
+        ([(0, "A = 1"), (10, "A = 2"), (150, "A = 2"), (160, "A = 2")], [0, 150]),
+        ([(0, "A = 1"), (10, "A = 2"), (20, "A = 1"), (150, "A = 1")], [0]),
+        ([(0, "PilotHeartbeat = 1"), (9000, "PilotHeartbeat = 2")], [0]),
+        ([(0, "PilotReturnedCpus = 1"), (1, "PilotReturnedCpus = 2"), (2, "PilotReturnedCpus = 2\nA = 2")], [0, 1]),
+        ([(0, "A = 1"), (10, ""), (20, "A = 1")], [0, 20]),
+        ([(20, "A = 1"), (10, "A = 2")], [20, 10]),  # the clock was set back
+    ],
+)
+def test_what_is_new_is_sent_once_within_the_startds_own_interval(ads: list[tuple[int, str]], sent: list[int]) -> None:
+    """A time alone is nothing new; what is returned is sent at once, and so is another run's report."""
+    before: Remembered = {}
+    found = []
+    for moment, text in ads:
+        published = {"s": (f"{AD}\n{text}" if text else "", "")}
+        marks = marks_of(published, before, NOW + moment, 150)
+        if any(
+            piece.push and piece.constraint != "false"
+            for piece in pieces(output(published, marks, before, NOW).encode())
+        ):
+            found.append(moment)
+        before = marks
+    assert found == sent
+    other = {"s": (f"{OTHERS_AD}\n{ads[-1][1]}", "")}
+    assert marks_of(other, before, NOW + ads[-1][0] + 1, 150)["s"][2] == str(NOW + ads[-1][0] + 1)
+
+
+def test_a_node_sends_what_is_new_of_itself() -> None:
+    """Its version, say, or files that have gone: not with each heartbeat."""
+    assert node_ad(5, ["/x"], 7, 60, ["A", "B=0"]).splitlines() == [
+        *("PilotOrdersSince = 5", "PilotHooksSince = 7", "PilotWallLimit = 60", "A = undefined", "B = 0"),
+        *(f'PilotCronVersion = "{__version__}"', 'PilotNodeUnusable = "/x"'),
+    ]
+    assert [pieces(output({}, {}, {}, NOW, "A = 1\n", is_news).encode())[0].push for is_news in (True, False)] == [
+        True,
+        False,
+    ]
+
+
+@ONE_LAYOUT
+def test_a_node_says_once_what_it_is(node: Node, programs: Programs) -> None:
+    """The first round is sent, and none that says the same, whatever the time."""
+    arguments = [*node.cron_arguments(programs.settings), *KNOBS, "--guarded", "PilotRemaining", "PilotReturnedBy"]
+
+    def first() -> Piece:
+        return pieces(programs.run("pilot-cron", arguments, node.daemon, {}, b"", "/").stdout)[0]
+
+    assert [first().push for _ in range(3)] == [True, False, False]
+    assert {first().ad[name] for name in ("PilotRemaining", "PilotReturnedBy")} == {classad2.Value.Undefined}
 
 
 def test_what_has_gone_is_withdrawn_once(node: Node, programs: Programs, pilot: Job) -> None:
@@ -578,10 +636,10 @@ rounds = st.lists(st.dictionaries(slots, st.sampled_from(["", "A = 1", "A = 2"])
 def test_the_startd_ends_up_with_what_the_last_round_saw(history: list[dict[str, str]]) -> None:
     """Played through a startd that keeps every tag for ever, nothing that has gone is left."""
     kept: dict[str, str] = {}
-    before: dict[str, tuple[str, str]] = {}
+    before: Remembered = {}
     for seen in history:
         published = {slot: (f"SlotMergeConstraint = true\n{ad}" if ad else "", "") for slot, ad in seen.items()}
-        marks = marks_of(published)
+        marks = marks_of(published, before, NOW, 60)
         text = output(published, marks, before, NOW).encode()
         for piece in pieces(text)[1:]:
             if piece.constraint == "false":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from drainwise.slurm.cluster.limits import Allowance, Asked, Holder, limits_in
 
@@ -42,40 +43,45 @@ def test_22_05_names_a_user_by_the_number_alone() -> None:
     assert ("qos", "small", "user", "bob") in found
 
 
+def taken(allowance: Allowance, tasks: int, asked: Asked, holders: Iterable[Holder]) -> int:
+    """How many of a job's tasks the limits of these allow."""
+    return allowance.take(tasks, allowance.bounds(asked, holders))
+
+
 def test_jobs_take_of_the_limits_one_after_the_other() -> None:
     """Four cores are left to the account: who comes later gets none, and the limit is named."""
     allowance = Allowance(limits_in(ASSOCIATIONS))
     holders = [CMS]
-    assert allowance.take(3, HOUR, holders) == 3
-    assert allowance.take(3, HOUR, holders) == 1
-    assert allowance.take(1, HOUR, holders) == 0
-    assert allowance.take(9, HOUR, [("atlas", "", "")]) == 9
+    assert taken(allowance, 3, HOUR, holders) == 3
+    assert taken(allowance, 3, HOUR, holders) == 1
+    assert taken(allowance, 1, HOUR, holders) == 0
+    assert taken(allowance, 9, HOUR, [("atlas", "", "")]) == 9
     assert allowance.held_back == {"cpu of cms": 3}
 
 
 def test_minutes_bind_by_the_time_limit() -> None:
     """480 core-minutes are left: one core for eight hours, or none for who has no limit."""
     holders = [CMS]
-    assert Allowance(limits_in(ASSOCIATIONS)).take(5, Asked(480, {"cpu": 1}), holders) == 1
-    assert Allowance(limits_in(ASSOCIATIONS)).take(5, Asked(math.inf, {"cpu": 1}), holders) == 0
+    assert taken(Allowance(limits_in(ASSOCIATIONS)), 5, Asked(480, {"cpu": 1}), holders) == 1
+    assert taken(Allowance(limits_in(ASSOCIATIONS)), 5, Asked(math.inf, {"cpu": 1}), holders) == 0
 
 
 def test_a_job_that_asks_for_more_than_one_may_have_never_starts() -> None:
     """It takes nothing from others."""
     allowance = Allowance(limits_in(ASSOCIATIONS))
-    assert allowance.take(2, Asked(60, {"cpu": 5}), [BOB]) == 0
-    assert allowance.take(2, Asked(60, {"cpu": 4}), [BOB]) == 2
+    assert taken(allowance, 2, Asked(60, {"cpu": 5}), [BOB]) == 0
+    assert taken(allowance, 2, Asked(60, {"cpu": 4}), [BOB]) == 2
 
 
 def test_a_limit_of_the_quality_of_service_takes_the_place_of_the_associations() -> None:
     """Eight cores a job, and sixteen together, in place of four and six; its users' own limit binds beside them."""
     limits = limits_in(ASSOCIATIONS + QOS.format(user="bob(1002)"))
     both = [("qos", "small"), ("qos", "small", "user", "bob"), BOB, CMS]
-    assert Allowance(limits).take(3, Asked(60, {"cpu": 5}), [("qos", "small"), BOB, CMS]) == 1  # by minutes
-    assert Allowance(limits).take(3, Asked(6, {"cpu": 8}), [("qos", "small"), BOB, CMS]) == 2
-    assert Allowance(limits).take(3, Asked(6, {"cpu": 2}), both) == 2
+    assert taken(Allowance(limits), 3, Asked(60, {"cpu": 5}), [("qos", "small"), BOB, CMS]) == 1  # by minutes
+    assert taken(Allowance(limits), 3, Asked(6, {"cpu": 8}), [("qos", "small"), BOB, CMS]) == 2
+    assert taken(Allowance(limits), 3, Asked(6, {"cpu": 2}), both) == 2
 
 
 def test_without_limits_all_may_start() -> None:
     allowance = Allowance(limits_in("Current Association Manager state\n"))
-    assert (allowance.take(7, HOUR, [CMS]), allowance.held_back) == (7, {})
+    assert (taken(allowance, 7, HOUR, [CMS]), allowance.held_back) == (7, {})

@@ -41,6 +41,7 @@ RULES = ClusterRules(
     Selection(),
     {"main": Partition("main", most_minutes=600), "gpu": Partition("gpu", accounts=frozenset({"atlas"}))},
     (MAINTENANCE, RESERVED),
+    enforced=frozenset({"associations"}),  # else no account is kept from a partition
 )
 GRES = st.sampled_from([(), (("gpu", 2), ("gpu:a100", 2)), (("gpu", 1), ("gpu:t4", 1))])
 

@@ -40,7 +40,8 @@ class HTCondorSection(NodeSection):
     slot_update_interval: int | None = optional(
         duration("1s", "1h"),
         "5m",
-        "how often a node sends its slots to the collector (UPDATE_INTERVAL); left out: cron_period, or 5m if shorter",
+        "how often a node sends all slots to the collector (UPDATE_INTERVAL); left out: five cron_period, at most 5m;"
+        " half of it where its release sends nothing in between; with partial_return cron_period, or 30s",
     )
     site_prepare_hook: str | None = optional(
         path(100),
@@ -85,6 +86,8 @@ class HTCondorSection(NodeSection):
             yield "max_vacate_time", f"at most [reclaim] margin, {format_duration(margin)}"
         if self.cron_period >= heartbeat:
             yield "cron_period", f"less than [pilot] heartbeat_limit, {format_duration(heartbeat)}"
+        if (self.slot_update_interval or 0) > site.pilot.stale_after // 2:  # else reports would be stale when seen
+            yield "slot_update_interval", f"at most {format_duration(site.pilot.stale_after // 2)}, by [pilot]"
         if self.initial_update_interval > self.update_interval:
             yield "initial_update_interval", f"at most update_interval, {format_duration(self.update_interval)}"
         if self.update_interval >= grace:

@@ -57,11 +57,12 @@ def _jobs_of(schedd: str, address: Ad, names: Collection[str], attributes: Seque
     if len(ads) > MOST_GROUPS:
         raise PoolUnreachable(f"its jobs differ in more than {MOST_GROUPS} ways")
     now = time.time()
-    found = (_read(schedd, ad, names, now) for ad in ads)
+    found = (group_of(schedd, ad, names, now) for ad in ads)
     return [one for one in found if one is not None]
 
 
-def _read(schedd: str, ad: Any, names: Collection[str], now: float) -> IdleJobs | None:
+def group_of(schedd: str, ad: Any, names: Collection[str], now: float) -> IdleJobs | None:
+    """Return the jobs of a group by its ad, which is spent by that; see `idle_jobs`."""
     one = idle_jobs(schedd, partial(value_in, ad), names, now)
     if one is None:
         return None

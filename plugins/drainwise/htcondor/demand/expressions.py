@@ -23,8 +23,8 @@ _SHOWN = 300
 KEPT_MARK = "ChildPilotReturningCpus"
 """Stands in what the drop-in of the execute nodes adds to START, and nowhere else."""
 
-_REALLY_FREE = "my.pilotfreecpus"
-"""Likewise, with `[htcondor] partial_return`."""
+_REALLY_FREE = re.compile("my[.](slot1_childpilotlentcpus|pilotfreecpus)", re.IGNORECASE)
+"""Likewise, with `[htcondor] partial_return`, in this drop-in and in earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def without_kept_room(start: str) -> str:
     What the drop-in of drainwise adds to it differs from place to place while room is kept. With partial return it also
     asks what is really free there now, which an amount of the place tells.
     """
-    if _REALLY_FREE in start.casefold():
+    if _REALLY_FREE.search(start):
         for part in conjuncts(start):
-            if _REALLY_FREE in part.casefold():
+            if _REALLY_FREE.search(part):
                 start = start.replace(f" && ({part})", "", 1)
     if KEPT_MARK.casefold() not in start.casefold():
         return start

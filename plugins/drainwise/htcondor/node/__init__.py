@@ -43,6 +43,8 @@ LENDS_NO_MORE = "PilotLendsNoMore"
 """Since when (UNIX s) the node lends nothing that this slot's owner returns: a pilot of theirs went on using it."""
 UPDATE_INTERVAL = "PilotUpdateInterval"
 """Seconds between two updates of the startd."""
+USUAL_INTERVAL = 300
+"""UPDATE_INTERVAL of HTCondor, in seconds: of a node that does not say its own."""
 CLIENT = "PilotClient"
 """Which kind of client the slot's job is, by the attributes of its own ad; only where rows of the site ask for such."""
 WALL_LIMIT = "PilotWallLimit"

@@ -42,16 +42,28 @@ _CLAIMED, _LENT, _SINCE = "ChildCpus", "ChildPilotLentCpus", "ChildPilotReturned
 _LISTS = tuple(f"{slot}_{name}" for slot in _SLOTS for name in (_CLAIMED, _LENT, _SINCE))
 _OWN = ("GlobalJobId", "JobStart", "Cpus", "TotalCpus", "PilotReturnedCpus", "PilotReturnedSince")
 _SECOND = "slot2_ChildCpus"
+_LENT_CPUS = (
+    'PilotLentCpus = ifThenElse((MY.PilotReturnedBy =?= strcat(MY.GlobalJobId, "@", MY.JobStart) &&'
+    " MY.PilotReturnedAt + {} > time() && isInteger(MY.PilotReturnedCpus)) =?= true,"
+    " max({{0, min({{MY.PilotReturnedCpus, MY.Cpus - 1}})}}), 0)"
+)
+_LENT_MEMORY = (
+    "PilotLentMemory = ifThenElse(MY.PilotLentCpus > 0 && isInteger(MY.PilotReturnedMemory),"
+    " max({0, min({MY.PilotReturnedMemory, MY.Memory * MY.PilotLentCpus / MY.Cpus})}), 0)"
+)
 _MOST_DIGITS = 10
 _LOOKS = 2  # in a row at which a job must have worked on more than it kept
 _LIMIT = 1 << 20  # bytes
 
 
 class OwnersRecord:
-    """The owners whose pilots went on using what they had returned, since when (UNIX s); `file` keeps them for good."""
+    """The owners whose pilots went on using what they had returned, since when (UNIX s); `file` keeps them for good.
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    age: for how long (s) the node believes what was read of returned cores.
+    """
+
+    def __init__(self, file: str, age: int = 0) -> None:
+        self._file, self.age = file, age
         self._before = _remembered_owners(file)
         self._since = dict(self._before)
 
@@ -92,11 +104,18 @@ def kept_cores(part: ReturnedPart | None, job: JobSandbox) -> KeptCores | None:
     return KeptCores(job.cores - part.cores, part.since) if part is not None and part.cores else None
 
 
-def returned_by(part: ReturnedPart | None, job: JobSandbox, since: int | None) -> str:
-    """Return the lines on what a run has returned: its name where that counts. since: see `OwnersRecord.since`."""
+def returned_by(part: ReturnedPart | None, job: JobSandbox, since: int | None, age: int) -> str:
+    """Return the lines on what a run has returned: its name where that counts. since: see `OwnersRecord.since`.
+
+    Expressions say what of it is lent: at least one core stays with the pilot, and no more memory goes than belongs to
+    the cores. They are published here and not by the node's configuration, over which somebody with level WRITE can
+    set attributes. A claim that is used again keeps the values of the run before: so they ask for their run, and they
+    are worth nothing `age` seconds after they were read.
+    """
     counts = since is None and part is not None and part.cores > 0
     run = f'"{job.job}@{job.started}"' if counts else "undefined"
-    return f"{RETURNED_BY} = {run}\n{LENDS_NO_MORE} = {'undefined' if since is None else since}"
+    lends_no_more = "undefined" if since is None else since
+    return f"{RETURNED_BY} = {run}\n{LENDS_NO_MORE} = {lends_no_more}\n{_LENT_CPUS.format(age)}\n{_LENT_MEMORY}"
 
 
 def real_cores(ad: bytes, total: int | None) -> int | None:

@@ -29,11 +29,12 @@ from drainwise.htcondor.node import (
     RETURNED_AT,
     RETURNED_BY,
     UNUSABLE,
+    USUAL_INTERVAL,
     WALL_LIMIT,
     sandbox,
 )
 from drainwise.htcondor.node import knobs as node_knobs
-from drainwise.htcondor.node.cron_record import NODE_TAG, checksum, marks_of, remember, remembered
+from drainwise.htcondor.node.cron_record import NODE_TAG, NOTHING, checksum, marks_of, remember, remembered
 from drainwise.htcondor.node.hooks_since import hook_ran, hooks_since, unusable_files
 from drainwise.htcondor.node.job_directories import children_of, job_directory_names, open_job_directory
 from drainwise.node import JOB_STATUS
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds; what a whole round waits for files that are being written or locked
 _MACHINE_AD_LIMIT = 1 << 18  # bytes
 _VACATE = "MachineMaxVacateTime"
+_BELIEVED = 3  # periods; so old may be what was read of returned cores
 
 
 def literal(value: float | bool | str | None) -> str:
@@ -204,7 +206,7 @@ def collect(
                 report = observed_report(seen.told)
             parts = [report_ad(report, job, now, heartbeat_limit, refuted, part) + live] if report is not None else []
             if owners is not None and part is not None:
-                parts.append(returning.returned_by(part, job, owners.since(job, seen, now)))
+                parts.append(returning.returned_by(part, job, owners.since(job, seen, now), owners.age))
             if (report is None or report.source == PROCESSES) and start < hooks and hook_ran(job.descriptor):
                 parts.append(f"{HOOK_RAN} = true")
             if seen is not None and seen.told is not None:
@@ -230,34 +232,42 @@ def _is_weak(report: PilotReport | None, job: JobSandbox, now: int, heartbeat_li
     return report is None or standing(report, now, heartbeat_limit, job.started, job.cores) in {STALE, INCOMPLETE}
 
 
-def output(
-    published: Published,
-    marks: Remembered,
-    before: Remembered,
-    now: int,
-    since: int | None = None,
+def node_ad(
+    since: int | None,
     unusable: Iterable[str] = (),
     hooks: int = 0,
     wall_limit: int | None = None,
+    guarded: Iterable[str] = (),
 ) -> str:
-    """Write a round's whole output: the node's own heartbeat, version and `unusable` files, reports, retractions.
+    """Write what is published on all slots of the node beside the time: version, `unusable` files.
 
     since, hooks: since when the node takes orders and has the hooks, as far as that is known (UNIX s). wall_limit: of
-    the jobs on nodes of this kind, seconds, where the site has limits by kind.
-
-    Only an ad that changed asks to be sent to the collector at once; the others go with the startd's next update.
+    the jobs on nodes of this kind, seconds, where the site has limits by kind. guarded: attributes that decide, each
+    with the value of a slot without a report, or undefined: somebody with level WRITE may set what nobody publishes.
     """
     orders = "" if since is None else f"{ORDERS_SINCE} = {since}\n"
     orders += f"{HOOKS_SINCE} = {hooks}\n" if hooks else ""
     orders += f"{WALL_LIMIT} = {wall_limit}\n" if wall_limit else ""
-    orders += f'{CRON_VERSION} = "{__version__}"\n'
-    parts = [f'{CRON_HEARTBEAT} = {now}\n{orders}{UNUSABLE} = "{" ".join(unusable)}"\n- {NODE_TAG}']
-    nothing = (checksum(""), "")
+    for word in guarded:
+        name, _, value = word.partition("=")
+        orders += f"{name} = {value or 'undefined'}\n"
+    return f'{orders}{CRON_VERSION} = "{__version__}"\n{UNUSABLE} = "{" ".join(unusable)}"\n'
+
+
+def output(
+    published: Published, marks: Remembered, before: Remembered, now: int, node: str = "", is_news: bool = False
+) -> str:
+    """Write a round's whole output: the node's own heartbeat, `node_ad`, reports, retractions.
+
+    Only an ad that `marks` calls for, and the node's where it `is_news`, asks to be sent to the collector at once; the
+    others go with the startd's next update.
+    """
+    parts = [f"{CRON_HEARTBEAT} = {now}\n{node}- {NODE_TAG}{' update:true' if is_news else ''}"]
     for slot, (ad, _) in published.items():
         if ad:
-            push = "" if before.get(slot, nothing)[0] == marks[slot][0] else " update:true"
+            push = "" if before.get(slot, NOTHING)[0] == marks[slot][0] else " update:true"
             parts.append(f"{_with_time(ad, now)}\n- {slot}{push}")
-    gone = [slot for slot, (ad, _) in before.items() if ad != nothing[0] and not published.get(slot, ("",))[0]]
+    gone = [slot for slot, (ad, *_) in before.items() if ad != NOTHING[0] and not published.get(slot, ("",))[0]]
     parts += [f"SlotMergeConstraint = false\n- {slot} update:true" for slot in gone]
     return "\n".join(parts) + "\n"
 
@@ -286,20 +296,22 @@ def run(knobs: dict[str, str]) -> None:
     largest, startd = max(before.vacate, vacate or 0), posix.getppid()
     observed = _observed(knobs["state"], startd, settings)
     clients = settings.clients if settings.clients is not None and settings.clients.attributes() else None
-    owners = _owners(knobs["state"]) if settings.is_returning_parts else None
+    owners = _owners(knobs) if settings.is_returning_parts else None
     published = collect(
         *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
         owners=owners,
     )
-    marks = marks_of(published)
+    marks = marks_of(published, before.marks, now, node_knobs.seconds(knobs.get("updates", "")) or USUAL_INTERVAL)
     orders = None if possible is None else since
     limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None
-    write_output(output(published, marks, before.marks, now, orders, unusable, hooks, limit).encode("ascii"))
+    node = node_ad(orders, unusable, hooks, limit, knobs.get("guarded", "").split())
+    sent = checksum(node) if since is not None else before.node
+    write_output(output(published, marks, before.marks, now, node, sent != before.node).encode("ascii"))
     for slot, (_, refused) in published.items():
-        if refused and before.marks.get(slot, ("", ""))[1] != marks[slot][1]:
+        if refused and before.marks.get(slot, NOTHING)[1] != marks[slot][1]:
             say(f"{slot}: {refused}")
-    if (since, largest, marks) != (before.since, before.vacate, before.marks):
-        remember(knobs["state"], since, largest, marks)
+    if (since, largest, marks, sent) != (before.since, before.vacate, before.marks, before.node):
+        remember(knobs["state"], since, largest, marks, sent)
     if observed is not None:
         observed.remember()
     if owners is not None:
@@ -317,10 +329,10 @@ def _observed(state: str, startd: int, settings: NodeSettings) -> ObservedSlots 
     )
 
 
-def _owners(state: str) -> OwnersRecord:
+def _owners(knobs: dict[str, str]) -> OwnersRecord:
     from drainwise.htcondor.node.parts import OwnersRecord  # noqa: PLC0415 - only where pilots may return cores
 
-    return OwnersRecord(f"{state}-owners")
+    return OwnersRecord(f"{knobs['state']}-owners", _BELIEVED * (node_knobs.seconds(knobs.get("period", "")) or 0))
 
 
 def main(arguments: list[str]) -> NoReturn:

@@ -10,12 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from drainwise.htcondor.ads.values import LARGEST_SLOT, Ad, moment, odd_number, text, whole
-from drainwise.htcondor.node import CRON_VERSION, HOOKS_SINCE, RETURNED_AGE, SECOND_SLOT, UPDATE_INTERVAL
+from drainwise.htcondor.node import (
+    CRON_VERSION,
+    HOOKS_SINCE,
+    RETURNED_AGE,
+    SECOND_SLOT,
+    UPDATE_INTERVAL,
+    USUAL_INTERVAL,
+)
 from drainwise.htcondor.pool.slots import SILENT_AFTER, Slot
 from drainwise.pool.clocks import CLOCKS_DIFFER
-
-USUAL_INTERVAL = 300
-"""UPDATE_INTERVAL of HTCondor, in seconds: of a node that does not say its own."""
 
 _MISSED_UPDATES = 3
 _LEAST_SILENCE = 30  # seconds; a startd that starts many jobs at once may be late by as much

@@ -11,7 +11,7 @@ from drainwise.facts.written_units import format_duration
 from drainwise.htcondor.setup.check_defrag import judge_defrag
 from drainwise.htcondor.setup.check_facts import DaemonFacts
 from drainwise.htcondor.setup.check_orders import judge_orders, judge_writers
-from drainwise.htcondor.setup.check_parts import judge_partial_return
+from drainwise.htcondor.setup.check_parts import judge_partial_return, judge_updates
 from drainwise.htcondor.setup.knobs import Knob, knobs, means_anyone, words
 from drainwise.htcondor.setup.render import drop_in_path, hooks_path, render
 from drainwise.pool.finding import DANGEROUS, MISSING, OK, Finding
@@ -193,6 +193,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         judge_writers,
         judge_orders,
         judge_partial_return,
+        judge_updates,
     ),
     "access": (),
     "central": (_wasteful_negotiator, _other_drains),

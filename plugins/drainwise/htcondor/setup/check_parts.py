@@ -1,34 +1,38 @@
-"""Judge what an execute node lacks for `[htcondor] partial_return = yes`, and name what its release cannot do."""
+"""Judge how often an execute node is heard of, and name what its release cannot do for `[htcondor] partial_return`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from drainwise.facts.written_units import format_duration
+from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.setup.check_facts import DaemonFacts
+from drainwise.htcondor.setup.render import PUSHES, update_intervals
 from drainwise.pool.finding import MISSING, OK, Finding
 from drainwise.siteconfig import SiteConfig
 
 FOLLOWS_WEIGHTS = (25, 0)
-"""From here on a slot is charged by its present weight, and is sent to the collector when the cron asks for it.
-
-Seen on 25.14.1, and not on 23.9.6; between them it was never tried.
-"""
-_SOON = 30  # seconds; with 300, returned cores were handed out after 295 s on 23.9.6, with 30 after 55 s
+"""From here on a slot is charged by its present weight: seen on 25.14.1, and not on 23.9.6; never tried between."""
 
 
 def judge_partial_return(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
-    """Judge one execute node's startd; nothing where pilots cannot return parts, or where it does not say its release.
+    """Name the release of one execute node's startd that charges who returns cores for all of them.
 
-    What cannot be mended there is named and not called missing.
+    It cannot be mended there, and is not called missing.
     """
-    if site.htcondor.partial_return != "yes" or not daemon.version or daemon.version >= FOLLOWS_WEIGHTS:
-        return
-    shown = ".".join(map(str, daemon.version))
-    why = "this release keeps a slot's weight of its match: who returns cores is charged for all of them to the end"
-    yield Finding(OK, daemon.machine, "HTCondor", why, value=shown)
-    interval = daemon.knobs.get("update_interval", "").strip()
-    if interval.isdigit() and int(interval) > _SOON:
-        why = "this release sends returned cores to the collector no sooner than that: others wait as long for them"
-        line = f"UPDATE_INTERVAL = {_SOON}   ([htcondor] slot_update_interval = {format_duration(_SOON)})"
+    if site.htcondor.partial_return == "yes" and daemon.version and daemon.version < FOLLOWS_WEIGHTS:
+        shown = ".".join(map(str, daemon.version))
+        why = "this release keeps a slot's weight of its match: who returns cores is charged for all of them to the end"
+        yield Finding(OK, daemon.machine, "HTCondor", why, value=shown)
+
+
+def judge_updates(daemon: DaemonFacts, site: SiteConfig) -> Iterator[Finding]:
+    """Judge whether an execute node is heard of as seldom as its release allows, or more often."""
+    most = update_intervals(site)[bool(daemon.version) and daemon.version < PUSHES]
+    interval = daemon.knobs.get("update_interval", str(USUAL_INTERVAL)).strip()
+    if interval.isdigit() and int(interval) > most:
+        why = "so old may be what the pool sees of its pilots"
+        if site.htcondor.partial_return == "yes":
+            why += "; others wait as long for returned cores"
+        line = f"UPDATE_INTERVAL = {most}   ([htcondor] slot_update_interval = {format_duration(most)})"
         yield Finding(MISSING, daemon.machine, "UPDATE_INTERVAL", why, line, interval)

@@ -79,7 +79,10 @@ def means_anyone(word: str) -> bool:
 
 
 def knobs(drop_in: str) -> Iterator[Knob]:
-    """Yield the assignments in the text of a drop-in, each with the comment directly above it."""
+    """Yield the assignments in the text of a drop-in, each with the comment directly above it.
+
+    Those that are not for all releases are indented, and are none of them.
+    """
     comment: list[str] = []
     for line in drop_in.splitlines():
         match = _ASSIGNMENT.fullmatch(line)

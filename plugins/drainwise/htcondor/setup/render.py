@@ -6,6 +6,7 @@ import os
 
 from drainwise.facts.errors import ConfigurationError, UsageError
 from drainwise.facts.waste import drain_price_expression
+from drainwise.htcondor.node import USUAL_INTERVAL
 from drainwise.htcondor.node.order_list import ENDLESS
 from drainwise.install.features_unit import features_unit
 from drainwise.install.removal import AFTER_REMOVAL
@@ -25,6 +26,13 @@ _SCRIPTS = (
 )
 _PRINT_FORMATS = ("pilots.cpf", "users.cpf")
 _DEFRAG_FORMATS = ("nodes.cpf",)
+_FIGURES = ("PilotRemaining", "PilotDrainingWaste", "PilotKillWaste")
+_RETURNED = ("PilotReturnedBy", "PilotLentCpus=0", "PilotLentMemory=0")
+
+PUSHES = (25, 7)
+"""Since this release a slot is sent when the cron asks for it. So do 24.0.18 and 25.0.8, which are taken as before."""
+_PERIODS = 5  # of the cron, and half as many where nothing else is sent
+_RETURNED_BEFORE = 30  # s; with 300, returned cores were handed out after 295 s on 23.9.6, with 30 after 55 s
 
 
 def template_dir() -> str:
@@ -70,9 +78,34 @@ def render(site: SiteConfig, role: str) -> tuple[RenderedFile, ...]:
         path = drop_in_path(one)
         more = {"endless_retirement": str(ENDLESS), "hooks_file": hooks_file, "drop_in": os.path.basename(path)}
         more["drain_price"] = drain_price_expression(site.reclaim.grace, site.reclaim.margin)
+        more |= {"pushes": ".".join(map(str, PUSHES)), "guarded": _guarded(site)}
         by_kind = any(kind.wall_limit is not None for kind in site.kinds.values())
-        files.append(RenderedFile(path, render_text(f"50-drainwise-{one}.conf.j2", **more, wall_limit_by_kind=by_kind)))
+        text = render_text(
+            f"50-drainwise-{one}.conf.j2", **more, wall_limit_by_kind=by_kind, updates=update_intervals(site)
+        )
+        files.append(RenderedFile(path, text))
     return tuple(files)
+
+
+def update_intervals(site: SiteConfig) -> tuple[int, int]:
+    """Return UPDATE_INTERVAL (s) of nodes with a release since PUSHES, and of those before.
+
+    As old may a report be when it is seen: so no report counts as stale that is younger than two of them.
+    """
+    own, most = site.htcondor, site.pilot.stale_after // 2
+    if own.slot_update_interval is not None:
+        return own.slot_update_interval, own.slot_update_interval
+    if own.partial_return == "yes":  # what is lent must be sent before it is worth nothing
+        return min(own.cron_period, USUAL_INTERVAL, most), min(own.cron_period, _RETURNED_BEFORE, most)
+    usual = min(_PERIODS * own.cron_period, USUAL_INTERVAL)
+    return min(usual, most), min(max(1, usual // 2), most)
+
+
+def _guarded(site: SiteConfig) -> str:
+    """Return the attributes of the cron's by which HTCondor decides about jobs on nodes of this site."""
+    own = site.htcondor
+    figures = _FIGURES if own.negotiator_policy != "none" or own.defrag == "yes" else ()
+    return " ".join((*figures, *(_RETURNED if own.partial_return == "yes" else ())))
 
 
 def _require_the_sites_keyword(site: SiteConfig) -> None:

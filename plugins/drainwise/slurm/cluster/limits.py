@@ -38,6 +38,8 @@ Holder = tuple[str, ...]
 """Whose a limit is: an association's account, user and partition; or a quality of service, with an account or user."""
 Limit = tuple[str, str, str]
 """What a limit counts, the name by which another takes its place, and the resource ("" of jobs)."""
+Bound = tuple[Holder, Limit, float]
+"""A limit, and how much one task takes of it."""
 
 
 @dataclass(frozen=True)
@@ -100,18 +102,21 @@ class Allowance:
         self.held_back: dict[str, int] = {}
         """Tasks that a limit holds back, by the limit in words."""
 
-    def take(self, tasks: int, asked: Asked, holders: Iterable[Holder]) -> int:
-        """Return how many of a job's tasks the limits of these holders allow, and count them; the first bind most."""
-        if not self._left:
-            return tasks
-        bound = list(self._binding(holders))
-        fits = {key: self._fitting(key, asked) for key in bound}
-        allowed = min([tasks, *fits.values()])
-        for holder, limit in bound:
+    def bounds(self, asked: Asked, holders: Iterable[Holder]) -> tuple[Bound, ...]:
+        """Return the limits of these holders, the first of whom bind most, that bind jobs which ask so."""
+        return tuple((holder, limit, asked.of(limit)) for holder, limit in self._binding(holders))
+
+    def take(self, tasks: int, bounds: Iterable[Bound]) -> int:
+        """Return how many of a job's tasks these limits allow, and count them."""
+        allowed, least = tasks, None
+        for bound in bounds:
+            if (fits := self._fitting(bound)) < allowed:
+                allowed, least = fits, bound
+        for holder, limit, amount in bounds:
             if limit[0] != "job":
-                self._left[holder][limit] -= allowed * asked.of(limit)
-        if allowed < tasks:
-            holder, limit = min(fits, key=lambda key: fits[key])
+                self._left[holder][limit] -= allowed * amount
+        if least is not None:
+            holder, limit, _ = least
             words = f"{limit[2] or 'jobs'} of {' '.join(filter(None, holder))}"
             self.held_back[words] = self.held_back.get(words, 0) + tasks - allowed
         return allowed
@@ -124,9 +129,9 @@ class Allowance:
                 if seen.setdefault(limit, level) == level:
                     yield holder, limit
 
-    def _fitting(self, key: tuple[Holder, Limit], asked: Asked) -> int:
-        holder, limit = key
-        left, amount = self._left[holder][limit], asked.of(limit)
+    def _fitting(self, bound: Bound) -> int:
+        holder, limit, amount = bound
+        left = self._left[holder][limit]
         if limit[0] == "job":
             return 0 if amount > left else 1 << 30
         return max(0, math.floor(left / amount)) if amount else 1 << 30

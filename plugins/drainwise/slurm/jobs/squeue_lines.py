@@ -46,6 +46,7 @@ _SHARING = {
 }
 _UNKNOWN = "invalid job id"
 _NO_JOB = "incomplete answer: squeue printed a line that is no job"
+_whole = functools.lru_cache(maxsize=16_384)(whole)  # many jobs have the same numbers, but for their own
 
 
 def _format(fields: tuple[str, ...]) -> str:
@@ -100,7 +101,7 @@ def _listed_job(line: str) -> SlurmJob:
     words = line.split("|", many + len(_OWN_FIELDS))
     if len(words) != many + len(_OWN_FIELDS) + 1:
         raise PoolUnreachable(_NO_JOB)
-    planned = _text({"": words[0]}, "") if many else ""
+    planned = words[0] if many and words[0] not in _NOTHING else ""
     return _made(words[many:-1], *_asked(tuple(words[1:many]), words[-1]), planned)
 
 
@@ -118,17 +119,17 @@ def _made(own: list[str], asked: dict[str, Any], nodes: int | None, planned: str
     number, array, tasks, het, begin, finish, priority, restarts = own
     is_part = tasks not in _NOTHING
     count, at_once = waiting_tasks(tasks) if is_part and not tasks.isdigit() else (1, None)
-    start, end = whole(begin), whole(finish)
+    start, end = _whole(begin), _whole(finish)
     return SlurmJob(
         number=_number(number),
-        array=whole(array) if is_part else None,
-        task=whole(tasks),
+        array=_whole(array) if is_part else None,
+        task=_whole(tasks),
         tasks=count,
-        het=whole(het) or None,
+        het=_whole(het) or None,
         start=start or None,
         end=end or None,
-        restarts=whole(restarts) or 0,
-        priority=whole(priority),
+        restarts=_whole(restarts) or 0,
+        priority=_whole(priority),
         at_once=at_once,
         planned=planned,
         odd=odd_fields(asked["cores"], nodes, count, () if PENDING in asked["states"] else (start, end)),

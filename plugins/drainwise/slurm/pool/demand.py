@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from drainwise.common.printable import one_line
 from drainwise.pool.amounts import NOTHING, Amounts, amounts
 from drainwise.slurm.cluster.constraint import is_met
-from drainwise.slurm.cluster.limits import Allowance, Asked, Holder
+from drainwise.slurm.cluster.limits import Allowance, Asked, Bound, Holder
 from drainwise.slurm.cluster.node_line import SlurmNode
 from drainwise.slurm.cluster.partitions import Submitter
 from drainwise.slurm.cluster.reservations import MAGNETIC
@@ -75,6 +75,9 @@ class SlurmDemand:
         self._spots_of: dict[tuple[object, ...], tuple[list[_Spot], frozenset[str]]] = {}
         self._allowed: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._submitters: dict[tuple[str, str, str], Submitter] = {}
+        self._whose: dict[tuple[object, ...], tuple[int, str, int]] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._bounds: dict[tuple[object, ...], tuple[Bound, ...]] = {}
         # What no rule asks for makes no two jobs unlike.
         partitions = rules.partitions.values()
         self._asks_qos = any(one.qos or one.denied_qos for one in partitions)
@@ -90,8 +93,8 @@ class SlurmDemand:
             return None
         size = (job.cores, job.node_count, job.memory, job.whole_nodes, job.gres, job.disk, job.ranks, job.threads)
         where = (job.partitions, job.limit, job.reservation, job.features, job.required, job.excluded)
-        unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
-        kind = (size, where, unknown, self._submitter(job), alone)
+        whose, unknown, _ = self._whose_of(job)
+        kind = (size, where, whose)
         if kind not in self._known:
             found = self._unplaced(job, f"where it is not known: {unknown}") if unknown else self._wanted(job)
             in_reach = not found.classes or not found.classes.isdisjoint(self._reach)
@@ -101,21 +104,30 @@ class SlurmDemand:
             self._impossible.append(job.label)
         return want
 
+    def _whose_of(self, job: SlurmJob) -> tuple[int, str, int]:
+        """Return a number for jobs to which the same rules apply by whose they are; what is not known of them; the tier
+        of their highest partition.
+        """
+        facts = (job.partitions, job.user, job.account, job.qos, job.user_alone, job.unknown)
+        if facts not in self._whose:
+            unknown, alone = self._unknown_of(job), job.user if self._is_alone(job, job.partitions) else ""
+            whose = self._numbers.setdefault((unknown, self._submitter(job), alone), len(self._numbers))
+            known = self._rules.partitions
+            tier = max((known[name].tier for name in job.partitions if name in known), default=0)
+            self._whose[facts] = whose, unknown, tier
+        return self._whose[facts]
+
     def allowed_tasks(self, job: SlurmJob, want: Wanted, tasks: int) -> int:
         """Return how many tasks of a waiting job the accounting's limits allow, and count them.
 
         The jobs are given in the order of the queue.
         """
-        each, nodes = want.each if want.of_user else want.needs, want.nodes
-        resources = {
-            "cpu": each.cores * nodes,
-            "mem": each.memory * nodes,
-            "node": nodes,
-            "gres/gpu": each.gpus * nodes,
-        }
-        resources.update((f"gres/{name}", amount * nodes) for name, amount in each.others)
-        asked = Asked(math.inf if job.limit is None else job.limit, resources)
-        return self._allowance.take(tasks, asked, self._holders(job))
+        if not self._rules.limits.left:
+            return tasks
+        alike = (id(want), job.limit, job.partitions, job.qos, job.user, job.account)
+        if alike not in self._bounds:
+            self._bounds[alike] = self._allowance.bounds(_counted(job, want), self._holders(job))
+        return self._allowance.take(tasks, self._bounds[alike])
 
     def _holders(self, job: SlurmJob) -> Iterator[Holder]:
         """Yield whose limits bind a job, those that bind most first."""
@@ -259,8 +271,7 @@ class SlurmDemand:
 
     def tier(self, job: SlurmJob) -> int:
         """Return the tier of the job's highest partition: jobs of a higher one start first."""
-        known = self._rules.partitions
-        return max((known[name].tier for name in job.partitions if name in known), default=0)
+        return self._whose_of(job)[2]
 
     def notices(self) -> tuple[str, ...]:
         """Return what was left out, for the administrator."""
@@ -280,6 +291,14 @@ class SlurmDemand:
             f"{what} no demand, as no nodes that take jobs have the cores, memory, features and other resources, or are"
             f" for them: {shown}",
         )
+
+
+def _counted(job: SlurmJob, want: Wanted) -> Asked:
+    """Return what one task of a waiting job counts for in the accounting's limits."""
+    each, nodes = want.each if want.of_user else want.needs, want.nodes
+    resources = {"cpu": each.cores * nodes, "mem": each.memory * nodes, "node": nodes, "gres/gpu": each.gpus * nodes}
+    resources.update((f"gres/{name}", amount * nodes) for name, amount in each.others)
+    return Asked(math.inf if job.limit is None else job.limit, resources)
 
 
 def amounts_of(cores: int, memory: int, gres: Gres, more: Iterable[tuple[str, int]] = ()) -> Amounts:

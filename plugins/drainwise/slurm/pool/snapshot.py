@@ -264,8 +264,12 @@ def _waiting(
         if want is not None:
             tasks = job.tasks if job.at_once is None else min(job.tasks, max(0, job.at_once - running[job.array]))
             found.append(WaitingTasks(job, shares.sharing_account(job.account), tasks, want, demand.tier(job)))
-    queue = in_queue(found)
-    return [replace(one, tasks=demand.allowed_tasks(one.job, one.want, one.tasks)) for one in queue]
+    return [_allowed(one, demand) for one in in_queue(found)]
+
+
+def _allowed(one: WaitingTasks, demand: SlurmDemand) -> WaitingTasks:
+    tasks = demand.allowed_tasks(one.job, one.want, one.tasks)
+    return one if tasks == one.tasks else replace(one, tasks=tasks)
 
 
 def _uses(

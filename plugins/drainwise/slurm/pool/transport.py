@@ -167,10 +167,12 @@ def all_answers(commands: SlurmCommands, question: JobQuestion) -> Answers:
         config, nodes, tree = (one.output().decode("utf-8", "replace") for one in asked)
         require_same_clock(controller_time(config), begun, time.time(), "slurmctld's")
         found = rules_in(config)
+        are_enforced = limits.ENFORCED in found.enforced
+        if are_enforced:
+            asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
         jobs = question.jobs()
         waiting = [job for job in jobs if PENDING in job.states]
-        if waiting and limits.ENFORCED in found.enforced:
-            asked.append(commands.start(*limits.COMMAND, most=limits.MOST_BYTES))
+        if waiting and are_enforced:
             found = replace(found, limits=limits_in(asked[-1].output().decode("utf-8", "replace")))
         found = replace(found, groups=groups_of(waiting, found.partitions))
         seen = nodes_in(nodes, found.release)
