@@ -207,7 +207,7 @@ def put_in_force(admin: Admin, before: list[str]) -> None:
 
 def agent_has_started(cluster: SlurmCluster, times: int) -> None:
     """Wait until it has, and no more often."""
-    log = Path(cluster.path("/run/drainwise-slurm-agent.log", NODE))
+    log = Path(cluster.path("/run/drainwise-node-agent.log", NODE))
     cluster.wait_for(lambda: log.read_text().count("looks after") == times, SECONDS, f"start {times} of the agent")
 
 

@@ -28,7 +28,7 @@ MOST = 3.0
 def test_all_units_are_measured() -> None:
     agent, features = "drainwise-agent.service", "drainwise-features.service"
     pools = {("htcondor", agent), ("htcondor", features), ("slurm", agent), ("slurm", features)}
-    assert set(UNITS) == {*pools, ("slurm", "drainwise-slurm-agent.service")}
+    assert set(UNITS) == {*pools, ("slurm", "drainwise-node-agent.service")}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
@@ -58,6 +58,6 @@ def test_a_reload_is_awaited_where_systemd_can() -> None:
 
 def test_slurmd_starts_once_the_agent_of_the_node_listens() -> None:
     """It is never reloaded: notify-reload would send it a signal that it does not know."""
-    lines = UNITS["slurm", "drainwise-slurm-agent.service"].splitlines()
+    lines = UNITS["slurm", "drainwise-node-agent.service"].splitlines()
     assert "Type=notify" in lines and "Before=slurmd.service" in lines
     assert not any(line.startswith(("Type=notify-reload", "ExecReload=")) for line in lines)

@@ -130,7 +130,7 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
         yield Finding(OK, facts.cluster, "reports", "nodes publish what pilots report", value=f"{len(reporting)} jobs")
     elif settled:
         why = "not one running job has a report: no pilot reports, or no node's agent runs"
-        line = "systemctl status drainwise-slurm-agent"
+        line = "systemctl status drainwise-node-agent"
         yield Finding(MISSING, facts.cluster, "reports", why, line, f"{len(settled)} jobs")
 
 

@@ -191,7 +191,7 @@ def judge_space(space: Space | None, machine: str) -> tuple[Finding, ...]:
 
 
 def _findings(space: Space, machine: str) -> Iterator[Finding]:
-    restart = "systemctl restart drainwise-slurm-agent   # while no job runs here, or reboot"
+    restart = "systemctl restart drainwise-node-agent   # while no job runs here, or reboot"
     if space.fault:
         why = f"not used, so its jobs have no features: {space.fault}"
         yield Finding(
