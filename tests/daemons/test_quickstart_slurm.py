@@ -75,7 +75,7 @@ class Admin:
             files = [f"/srv/packages/{self.packages[name].name}" for name in packages_named(words[2:])]
             return self._dpkg(["--install", "--force-confold", *files], node)
         if words[:2] == ["apt", "purge"]:
-            return self._dpkg(["--purge", *words[2:]], node)
+            return self._dpkg(["--purge", "drainwise", *words[2:]], node)  # apt takes what needs them
         if words[:2] == ["systemctl", "restart"]:
             name = {"slurmctld": "slurmctld", "slurmd": node}[words[2]]
             self.cluster.kill_daemon(name, signal.SIGTERM)

@@ -137,8 +137,10 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
 def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
     """Judge what hinders steering where the site wants it, and what is left of it where it does not."""
     cluster, wanted = facts.cluster, site.slurm.native_preemption == "yes"
-    marked = [job for job in facts.jobs if job.priority in {EXPOSED, PROTECTED}]
     if not wanted:
+        # The lowest one is Slurm's own as well, where nothing has a weight, for one.
+        marks = {EXPOSED, PROTECTED} if facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
+        marked = [job for job in facts.jobs if job.priority in marks]
         if marked:
             why = "native_preemption is off now and had set them: waiting jobs among them keep their place by it"
             line = "scontrol release " + ",".join(job.label for job in marked)

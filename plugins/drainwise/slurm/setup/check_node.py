@@ -170,6 +170,8 @@ def space_of(runtime_dir: str) -> Space | None:
     real = os.path.realpath(runtime_dir)
     if not os.path.isdir(real) or os.geteuid() != 0:
         return None
+    if not os.path.ismount(real) and not os.listdir(real):
+        return None  # as the package makes it on every machine
     mounts = own_mounts(real)
     shared: list[str] = []
     fault = ""
