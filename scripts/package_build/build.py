@@ -36,7 +36,9 @@ def deb(out: str) -> list[str]:
         date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime())
         with open(f"{tree}/debian/changelog", "w", encoding="ascii") as stream:
             stream.write(_CHANGELOG.format(version=__version__, date=date))
-        _with_purge(f"{tree}/debian")
+        _write_postrm(f"{tree}/debian/drainwise-node", "purge", "purge")
+        for name in ("drainwise", "drainwise-slurm"):
+            _write_postrm(f"{tree}/debian/{name}", "upgrade", "back")
         _run(["dpkg-buildpackage", "--build=binary", "--unsigned-changes", "--unsigned-buildinfo"], tree)
         return _taken(glob.glob(f"{work}/*.deb"), out)
 
@@ -49,8 +51,9 @@ def rpm(out: str) -> list[str]:
     with tempfile.TemporaryDirectory() as work:
         stage(f"{work}/staged")
         shutil.copy(f"{ROOT}/LICENSE", f"{work}/staged")
-        with open(f"{work}/staged/purge", "w", encoding="ascii") as stream:
-            stream.write(_purge().replace("%", "%%"))
+        for name in ("purge", "back"):
+            with open(f"{work}/staged/{name}", "w", encoding="ascii") as stream:
+                stream.write(_script(name).replace("%", "%%"))
         definitions = {"_topdir": work, "staged": f"{work}/staged", "version_here": __version__}
         definitions["date_here"] = time.strftime("%a %b %d %Y", time.gmtime())
         words = [word for name, value in definitions.items() for word in ("--define", f"{name} {value}")]
@@ -61,15 +64,15 @@ def rpm(out: str) -> list[str]:
 FORMATS: dict[str, Callable[[str], list[str]]] = {"deb": deb, "rpm": rpm}
 
 
-def _with_purge(debian: str) -> None:
-    """Give the last package to go its script: Debian's has no file beside it that could be called."""
-    with open(f"{debian}/drainwise-node.postrm", "w", encoding="ascii") as stream:
-        stream.write(f'#!/bin/sh\nset -e\nif [ "$1" = purge ]; then\n{_purge()}fi\n#DEBHELPER#\n')
+def _write_postrm(package: str, action: str, name: str) -> None:
+    """Give a package the script of what follows it: Debian's has no file beside it that could be called."""
+    with open(f"{package}.postrm", "w", encoding="ascii") as stream:
+        stream.write(f'#!/bin/sh\nset -e\nif [ "$1" = {action} ]; then\n{_script(name)}fi\n#DEBHELPER#\n')
 
 
-def _purge() -> str:
+def _script(name: str) -> str:
     """Return what that script does."""
-    with open(f"{ROOT}/packaging/package-purge", encoding="ascii") as stream:
+    with open(f"{ROOT}/packaging/package-{name}", encoding="ascii") as stream:
         return stream.read().partition("\n")[2]
 
 

@@ -15,8 +15,9 @@ from drainwise.install.edited_files import signed
 from drainwise.install.features_unit import FEATURES_UNIT
 from drainwise.install.package import command_text
 from drainwise.install.removal import AFTER_REMOVAL
+from drainwise.install.renamed_units import RENAMED
 from drainwise.install.rendered_tree import RenderedFile, write_tree
-from drainwise.install.templates import UNIT
+from drainwise.install.templates import UNIT, agent_unit
 from drainwise.siteconfig.schema import SiteConfig
 from drainwise.slurm.setup.render import render as render_slurm
 from package_build.clone import ROOT, beside_the_package
@@ -24,6 +25,8 @@ from package_build.pages import write_pages
 
 PYTHON = "/usr/bin/python3"
 UNITS = "/usr/lib/systemd/system"
+POOL = "DRAINWISE_POOL"
+"""By this variable the packaged unit of the agent knows its batch system, whose package sets it."""
 FEATURES_URL = "https://%h:8443"
 """What a packaged server of features listens to, once it is enabled; for another URL a site renders its unit."""
 
@@ -54,9 +57,10 @@ def _node(root: str, site: SiteConfig) -> None:
 
 def _central(root: str, site: SiteConfig) -> None:
     _write(root, [RenderedFile("/etc/drainwise/site.ini", example())], sign=False)
-    for pool, files in (("htcondor", render_htcondor(site, "all")), ("slurm", render_slurm(site, "all"))):
-        [unit] = [file for file in files if file.path == UNIT]
-        _write(root, [replace(unit, path=f"{UNITS}/drainwise-agent-{pool}.service")], sign=False)
+    unit = agent_unit(site, f"${{{POOL}}}", "condor.service slurmctld.service")
+    _write(root, [replace(unit, path=f"{UNITS}/{os.path.basename(UNIT)}")], sign=False)
+    for pool in ("htcondor", "slurm"):
+        os.symlink(os.path.basename(UNIT), f"{root}{UNITS}/drainwise-agent-{pool}.service")
     _copy(root, "sysusers.conf", "/usr/lib/sysusers.d/drainwise.conf")
     shutil.copytree(f"{ROOT}/monitoring", f"{root}{LIBRARY}/monitoring")
 
@@ -69,27 +73,30 @@ def _condor(root: str, site: SiteConfig) -> None:
     _write(f"{root}{LIBRARY}/defaults/condor", [stays])
     _write(root, [replace(file, path=f"{LIBRARY}/condor/{name}") for name, file in parts.items()], sign=False)
     _copy(root, "50-drainwise.conf", "/etc/condor/config.d/50-drainwise.conf")
-    _features_server(root, "htcondor", render_htcondor(_with_features_url(site), "execute"))
+    _services(root, "htcondor", render_htcondor(_with_features_url(site), "execute"))
 
 
 def _slurm(root: str, site: SiteConfig) -> None:
     files = _slurm_node(site)
-    units = [file for file in files if file.path.endswith(("drainwise-slurm-agent.service", ".mount"))]
+    units = [file for file in files if file.path.endswith(("drainwise-node-agent.service", ".mount"))]
     _write(root, [replace(unit, path=f"{UNITS}/{os.path.basename(unit.path)}") for unit in units], sign=False)
+    for old, new in RENAMED.items():
+        os.symlink(os.path.basename(new), f"{root}{UNITS}/{os.path.basename(old)}")
     [lines] = [file for file in files if file.path.endswith("/drainwise.conf")]
     _write(root, [replace(lines, path=f"{LIBRARY}/slurm/new-cluster.conf")], sign=False)
     hooks = [file for file in files if file.path.startswith("/etc/slurm/") and file.mode & 0o111]
     _write(f"{root}{LIBRARY}/defaults/slurm", hooks)
-    _features_server(root, "slurm", render_slurm(_with_features_url(site), "node"))
+    _services(root, "slurm", render_slurm(_with_features_url(site), "node"))
 
 
 def _with_features_url(site: SiteConfig) -> SiteConfig:
     return replace(site, features=replace(site.features, url=FEATURES_URL))
 
 
-def _features_server(root: str, pool: str, files: Iterable[RenderedFile]) -> None:
+def _services(root: str, pool: str, files: Iterable[RenderedFile]) -> None:
     [unit] = [file for file in files if file.path == FEATURES_UNIT]
-    _write(root, [replace(unit, path=f"{UNITS}/drainwise-features-{pool}.service")], sign=False)
+    names = RenderedFile(f"{UNITS}/drainwise-agent.service.d/10-{pool}.conf", f"[Service]\nEnvironment={POOL}={pool}\n")
+    _write(root, [replace(unit, path=f"{UNITS}/drainwise-features-{pool}.service"), names], sign=False)
 
 
 def _htcondor_node(site: SiteConfig) -> tuple[RenderedFile, ...]:

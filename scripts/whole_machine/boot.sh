@@ -33,4 +33,6 @@ cd "$root"
 # sid's util-linux has no program for it.
 python3 -I -S -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).pivot_root(b".", b"mnt"))'
 umount -l /mnt
+# systemd does this where it is not in a container: services with mounts of their own see those that are made later.
+mount --make-rshared /
 exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin container=other /usr/lib/systemd/systemd

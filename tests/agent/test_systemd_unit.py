@@ -65,13 +65,11 @@ def test_a_machine_without_systemd(program: str) -> None:
     assert systemd_manager(program) is None
 
 
-def test_the_unit_of_a_package_is_found(tmp_path: Path) -> None:
-    """The packages call the agent's unit by its batch system; the way out names that unit."""
-    absent = {"Id": "drainwise-agent.service", "LoadState": "not-found", "UnitFileState": "", "ActiveState": "inactive"}
-    packaged = {**RUNS, "Id": "drainwise-agent-slurm.service", "ActiveState": "inactive"}
-    blocks = ["".join(f"{name}={value}\n" for name, value in one.items()) for one in (absent, packaged)]
+def test_a_unit_that_does_not_run_is_named(tmp_path: Path) -> None:
+    """It has one name, whoever brought it."""
+    lines = "".join(f"{name}={value}\n" for name, value in {**RUNS, "ActiveState": "inactive"}.items())
     program = tmp_path / "systemctl"
-    program.write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(blocks) + "END\n")
+    program.write_text(f"#!/bin/sh\n[ \"$1 $2\" = 'show drainwise-agent' ] && cat <<'END'\n{lines}END\n")
     program.chmod(0o755)
     manager = systemd_manager(str(program))
-    assert manager is not None and manager.look == "systemctl start drainwise-agent-slurm"
+    assert manager is not None and manager.look == "systemctl start drainwise-agent"

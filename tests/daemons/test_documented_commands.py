@@ -354,7 +354,7 @@ def documented() -> set[str]:
         "condor_config_val STARTD_CRON_JOBLIST",
         "condor_status -startd -af Name PilotOrdersSince DaemonStartTime",
     }
-    named |= {"drainwise-agent-htcondor", "drainwise-agent-slurm", "condor_startup.sh"}
+    named |= {"condor_startup.sh"}
     named |= {"drainwise help COMMAND"}  # tests/cli/test_command_line.py
     named |= {"drainwise pilot run --return-memory", "drainwise local return"}  # test_local_pool.py runs it
     named |= {"drainwise pilot run --chunks", "condor_submit", "drainwise config … --out DIR"}

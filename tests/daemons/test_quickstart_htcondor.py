@@ -56,7 +56,7 @@ class Admin:
     def _packages(self, words: list[str]) -> str:
         """By the dpkg or rpm of this machine: the pool's root has HTCondor, unpacked, and no database of packages."""
         if words[1] == "purge":
-            named = words[2:]
+            named = ["drainwise", *words[2:]]  # apt takes what needs them
             argv = {"deb": ["--force-depends", "--purge"], "rpm": ["--erase", "--nodeps"]}[self.kind]
         else:
             named = [str(self.packages[name]) for name in packages_named(words[2:])]

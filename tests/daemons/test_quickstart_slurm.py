@@ -75,7 +75,7 @@ class Admin:
             files = [f"/srv/packages/{self.packages[name].name}" for name in packages_named(words[2:])]
             return self._dpkg(["--install", "--force-confold", *files], node)
         if words[:2] == ["apt", "purge"]:
-            return self._dpkg(["--purge", *words[2:]], node)
+            return self._dpkg(["--purge", "drainwise", *words[2:]], node)  # apt takes what needs them
         if words[:2] == ["systemctl", "restart"]:
             name = {"slurmctld": "slurmctld", "slurmd": node}[words[2]]
             self.cluster.kill_daemon(name, signal.SIGTERM)
@@ -207,7 +207,7 @@ def put_in_force(admin: Admin, before: list[str]) -> None:
 
 def agent_has_started(cluster: SlurmCluster, times: int) -> None:
     """Wait until it has, and no more often."""
-    log = Path(cluster.path("/run/drainwise-slurm-agent.log", NODE))
+    log = Path(cluster.path("/run/drainwise-node-agent.log", NODE))
     cluster.wait_for(lambda: log.read_text().count("looks after") == times, SECONDS, f"start {times} of the agent")
 
 

@@ -10,7 +10,7 @@ from whole_machine import WholeMachines
 
 pytestmark = pytest.mark.play
 STUB = "[Service]\nType=simple\nWatchdogSec=0\nExecStart=\nExecStart=/bin/sleep 1000\n"
-AGENT = "drainwise-slurm-agent"
+AGENT = "drainwise-node-agent"
 
 
 @pytest.mark.parametrize("release", ["trixie", "sid"])

@@ -28,7 +28,7 @@ MOST = 3.0
 def test_all_units_are_measured() -> None:
     agent, features = "drainwise-agent.service", "drainwise-features.service"
     pools = {("htcondor", agent), ("htcondor", features), ("slurm", agent), ("slurm", features)}
-    assert set(UNITS) == {*pools, ("slurm", "drainwise-slurm-agent.service")}
+    assert set(UNITS) == {*pools, ("slurm", "drainwise-node-agent.service")}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
@@ -56,8 +56,14 @@ def test_a_reload_is_awaited_where_systemd_can() -> None:
     assert lines == ["Type=notify", "Type=notify-reload"]
 
 
+def test_htcondors_library_may_look_at_the_machines_addresses() -> None:
+    """Or it ends each process that asks the collector: seen on a whole machine alone."""
+    [families] = re.findall("^RestrictAddressFamilies=(.*)", UNITS["htcondor", "drainwise-agent.service"], re.MULTILINE)
+    assert families.split() == ["AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK"]
+
+
 def test_slurmd_starts_once_the_agent_of_the_node_listens() -> None:
     """It is never reloaded: notify-reload would send it a signal that it does not know."""
-    lines = UNITS["slurm", "drainwise-slurm-agent.service"].splitlines()
+    lines = UNITS["slurm", "drainwise-node-agent.service"].splitlines()
     assert "Type=notify" in lines and "Before=slurmd.service" in lines
     assert not any(line.startswith(("Type=notify-reload", "ExecReload=")) for line in lines)

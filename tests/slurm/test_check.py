@@ -181,9 +181,12 @@ def test_the_lines_of_native_preemption_are_those_that_are_rendered(vacate: str)
 
 
 def test_priorities_that_were_left_behind_are_dangerous_when_the_road_is_off() -> None:
-    """A waiting job with one of them would overtake everybody."""
+    """A waiting job with one of them would overtake everybody. The lowest one may be Slurm's, where it never was on."""
     marked = (replace(jobs("22.05")[0], priority=4_000_000_000), replace(jobs("22.05")[3], priority=1))
-    cluster = replace(facts("22.05"), jobs=marked)
+    cluster = replace(facts("22.05", preempttype="preempt/qos"), jobs=marked)
     found = findings(cluster)["job priorities"]
     assert (found.severity, found.line) == (DANGEROUS, "scontrol release 1,4_1")
+    never = facts("22.05", preempttype="preempt/none")
+    assert findings(replace(never, jobs=marked))["job priorities"].line == "scontrol release 1"
+    assert "job priorities" not in findings(replace(never, jobs=marked[1:]))
     assert "job priorities" not in findings(replace(cluster, qos=WITHIN), NATIVE)

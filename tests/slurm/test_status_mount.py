@@ -130,6 +130,11 @@ def test_a_tree_without_a_mount_is_named_by_the_check() -> None:
     assert space_of(f"{base}/nowhere") is None
 
 
+def test_a_directory_that_nobody_uses_is_no_matter_of_the_check(tmp_path: Path) -> None:
+    """The package makes one on every machine, also where no prolog runs."""
+    assert space_of(str(tmp_path)) is None
+
+
 def test_what_the_check_says() -> None:
     assert judge_space(None, "n1") == ()
     good, bad = Space("/run/drainwise", True, False, ()), Space("/run/drainwise", False, True, ("17", "18"))

@@ -39,7 +39,7 @@ class drainwise (
       refreshonly => true,
     }
   } elsif $role == 'node' {
-    service { 'drainwise-slurm-agent':
+    service { 'drainwise-node-agent':
       ensure  => $enabled,
       enable  => $enabled,
       require => Package[$configuration],
@@ -51,7 +51,7 @@ class drainwise (
       ensure => installed,
     }
 
-    service { "drainwise-agent-${batch}":
+    service { 'drainwise-agent':
       ensure  => running,
       enable  => true,
       require => Package['drainwise'],
@@ -63,7 +63,7 @@ class drainwise (
         mode    => '0644',
         content => $site_file,
         require => Package['drainwise'],
-        notify  => Service["drainwise-agent-${batch}"],
+        notify  => Service['drainwise-agent'],
       }
     }
   }

@@ -16,10 +16,10 @@ from drainwise.journal.event import BACKING_OFF, DONE, NOT_DONE, ORDER, SKIPPED,
 from drainwise.journal.read import event_of, files_of, kind_of, lines_of
 from drainwise.pool.finding import MISSING, OK, Finding
 
-UNITS = ("drainwise-agent", "drainwise-agent-htcondor", "drainwise-agent-slurm")
+UNIT = "drainwise-agent"
 """As `drainwise config` renders it, and as the packages bring it."""
 
-_ASKED = "Id,LoadState,UnitFileState,ActiveState,SubState,NRestarts,Result,ExecMainStatus,ActiveEnterTimestampMonotonic"
+_ASKED = "LoadState,UnitFileState,ActiveState,SubState,NRestarts,Result,ExecMainStatus,ActiveEnterTimestampMonotonic"
 _SECONDS = 5.0
 _YOUNG = 60.0  # seconds; an agent that was started again and again has not lived longer
 _MANY = 3
@@ -156,15 +156,14 @@ def _names(directory: str) -> Sequence[str]:
 
 def systemd_manager(program: str = "systemctl") -> ServiceManager | None:
     """Return what keeps the agent of this machine below systemd; None without systemd, or a unit in use."""
-    command = [program, "show", *UNITS, f"--property={_ASKED}"]
+    command = [program, "show", UNIT, f"--property={_ASKED}"]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     if ran.returncode:
         return None
-    now = time.monotonic()
-    return next(filter(None, (service_manager_of(one, now) for one in ran.stdout.split("\n\n"))), None)
+    return service_manager_of(ran.stdout, time.monotonic())
 
 
 def service_manager_of(answer: str, now: float) -> ServiceManager | None:
@@ -175,13 +174,12 @@ def service_manager_of(answer: str, now: float) -> ServiceManager | None:
     if said.get("LoadState") != "loaded" or not (enabled or active in {"active", "activating", "failed", "reloading"}):
         return None
     starts, since = _whole(said.get("NRestarts")), _whole(said.get("ActiveEnterTimestampMonotonic")) / 1e6
-    unit = said.get("Id", "").removesuffix(".service") or UNITS[0]
     status = f"status {said.get('ExecMainStatus', '?')}, {said.get('Result', '?')}"
-    fault, look = "", f"journalctl -u {unit} -n 20"
+    fault, look = "", f"journalctl -u {UNIT} -n 20"
     if sub == "auto-restart" or active == "failed":
         fault = f"it ended ({status})"
     elif active == "inactive":
-        fault, look = "its unit is enabled, and it is not running", f"systemctl start {unit}"
+        fault, look = "its unit is enabled, and it is not running", f"systemctl start {UNIT}"
     elif starts >= _MANY and (active == "activating" or now - since < _YOUNG):
         fault = f"it was started again {starts} times, the last time less than a minute ago"
     return ServiceManager("systemd", 0, fault, look)

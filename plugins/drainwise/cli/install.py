@@ -14,6 +14,7 @@ from drainwise.install.edited_files import said_of, sparing_edited
 from drainwise.install.package import command_text, put_in_place, take_away
 from drainwise.install.prolog_scripts import PLACE, prolog_scripts
 from drainwise.install.removal import live_configuration, may_have_orders, removal_of
+from drainwise.install.renamed_units import rename_units, with_new_names
 from drainwise.install.rendered_tree import RenderedFile, read_tree, write_tree
 
 LIBRARY, COMMAND, _PYTHON = "/usr/share/drainwise", "/usr/bin/drainwise", "/usr/bin/python3"
@@ -55,8 +56,9 @@ def run(args: argparse.Namespace) -> int:
     """
     if not (args.tree or args.defaults or args.remove or args.prologs or args.library):
         args.refuse("name what to put in place: --tree DIR, --prologs, or --library DIR for the package alone")
-    files = () if args.tree is None else read_tree(args.tree)
+    files = () if args.tree is None else with_new_names(read_tree(args.tree))
     defaults = () if args.defaults is None else read_tree(args.defaults)
+    rename_units("/")
     named = places_in(files)
     library, python = os.path.abspath(args.library or named[0]), args.python or named[1]
     if args.remove:

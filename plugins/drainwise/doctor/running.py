@@ -13,7 +13,7 @@ _DAEMONS = {
     *("slurmd", "slurmctld", "slurmdbd"),
 }
 _LONGEST_COMM = 15
-AGENT, NODE_AGENT, SERVER = "drainwise-agent", "drainwise-slurm-agent", "drainwise-features"
+AGENT, NODE_AGENT, SERVER = "drainwise-agent", "drainwise-node-agent", "drainwise-features"
 _OURS = {AGENT: (b"reclaim", b"--loop"), SERVER: (b"features", b"serve")}
 
 

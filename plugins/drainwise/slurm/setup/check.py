@@ -130,15 +130,17 @@ def _reports(facts: ClusterFacts, _: SiteConfig, now: int) -> Iterator[Finding]:
         yield Finding(OK, facts.cluster, "reports", "nodes publish what pilots report", value=f"{len(reporting)} jobs")
     elif settled:
         why = "not one running job has a report: no pilot reports, or no node's agent runs"
-        line = "systemctl status drainwise-slurm-agent"
+        line = "systemctl status drainwise-node-agent"
         yield Finding(MISSING, facts.cluster, "reports", why, line, f"{len(settled)} jobs")
 
 
 def _preemption(facts: ClusterFacts, site: SiteConfig, _: int) -> Iterator[Finding]:
     """Judge what hinders steering where the site wants it, and what is left of it where it does not."""
     cluster, wanted = facts.cluster, site.slurm.native_preemption == "yes"
-    marked = [job for job in facts.jobs if job.priority in {EXPOSED, PROTECTED}]
     if not wanted:
+        # The lowest one is Slurm's own as well, where nothing has a weight, for one.
+        marks = {EXPOSED, PROTECTED} if facts.text("PreemptType") == "preempt/qos" else {PROTECTED}
+        marked = [job for job in facts.jobs if job.priority in marks]
         if marked:
             why = "native_preemption is off now and had set them: waiting jobs among them keep their place by it"
             line = "scontrol release " + ",".join(job.label for job in marked)

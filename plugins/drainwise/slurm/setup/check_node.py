@@ -170,6 +170,8 @@ def space_of(runtime_dir: str) -> Space | None:
     real = os.path.realpath(runtime_dir)
     if not os.path.isdir(real) or os.geteuid() != 0:
         return None
+    if not os.path.ismount(real) and not os.listdir(real):
+        return None  # as the package makes it on every machine
     mounts = own_mounts(real)
     shared: list[str] = []
     fault = ""
@@ -191,7 +193,7 @@ def judge_space(space: Space | None, machine: str) -> tuple[Finding, ...]:
 
 
 def _findings(space: Space, machine: str) -> Iterator[Finding]:
-    restart = "systemctl restart drainwise-slurm-agent   # while no job runs here, or reboot"
+    restart = "systemctl restart drainwise-node-agent   # while no job runs here, or reboot"
     if space.fault:
         why = f"not used, so its jobs have no features: {space.fault}"
         yield Finding(

@@ -54,7 +54,7 @@ def judge_orders(facts: ClusterFacts, caller: Caller, site: SiteConfig, now: int
             "no job there has a fresh report, and jobs of the same user, account and size have one on other nodes: the"
             " node's agent does not run, or cannot publish"
         )
-        line = "systemctl status drainwise-slurm-agent   (on the node)"
+        line = "systemctl status drainwise-node-agent   (on the node)"
         yield Finding(MISSING, facts.cluster, "nodes' agents", why, line, first_few(silent))
 
 

@@ -39,7 +39,7 @@ def batch_facts(site: SiteConfig, user: str) -> BatchFacts | None:
         version=facts.text("SLURM_VERSION"),
         roles=(*(("node",) if is_node else ()), *(("controller",) if control else ())),
         agent_here=control,
-        daemons=(*(("slurmd", "drainwise-slurm-agent") if is_node else ()), *(("slurmctld",) if control else ())),
+        daemons=(*(("slurmd", "drainwise-node-agent") if is_node else ()), *(("slurmctld",) if control else ())),
         in_force=_in_force(facts, site) if is_node or control else None,
         enable=_ENABLE,
         whole=control,

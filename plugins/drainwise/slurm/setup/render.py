@@ -22,7 +22,7 @@ _HOOKS = {
     "Epilog": ("epilog", "Slurm's epilog: removes a job's feature directories", _DRAINS),
     "TaskProlog": ("task_prolog", "Slurm's task prolog: names them to a task", "ends the job"),
 }
-_UNIT = "/etc/systemd/system/drainwise-slurm-agent.service"
+_UNIT = "/etc/systemd/system/drainwise-node-agent.service"
 
 
 def template_dir() -> str:
@@ -62,9 +62,9 @@ def render(site: SiteConfig, role: str, own: OwnSettings | None = None) -> tuple
         files += [_hook_file(text, hook) for hook in hooks_of(site, own).values()]
         files.append(RenderedFile(agent_path(site), text("agent.py.j2"), 0o755))
         mount = mount_unit(site.slurm.runtime_dir)
-        files.append(RenderedFile(_UNIT, text("drainwise-slurm-agent.service.j2", mount=mount)))
+        files.append(RenderedFile(_UNIT, text("drainwise-node-agent.service.j2", mount=mount)))
         files.append(RenderedFile(f"{os.path.dirname(_UNIT)}/{mount}", text("runtime-dir.mount.j2")))
-        files += features_unit(site, site.slurm.runtime_dir, "drainwise-slurm-agent.service")
+        files += features_unit(site, site.slurm.runtime_dir, "drainwise-node-agent.service")
     if role in {"controller", "all"}:
         files.append(agent_unit(site, "slurm", "slurmctld.service"))
     files.append(RenderedFile(fragment_path(site), _fragment(text, site, own)))
