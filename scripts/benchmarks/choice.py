@@ -122,7 +122,7 @@ def room(runs: int) -> list[Figure]:
         for need in needs:
             np.flatnonzero((held >= need[:, None]).all(axis=0))
 
-    steps = (look, *(pool.made for pool in pools.values()))
+    steps: list[Callable[[], object]] = [look, *(pool.made for pool in pools.values())]
     rounds = [[_cpu_seconds(step) for step in steps] for _ in range(runs + 1)][1:]
     floor, *whole = (statistics.median(times) for times in zip(*rounds))
     figures = [Figure(f"{ROOM_PILOTS:,} × 3 amounts compared in numpy for {KINDS} kinds", floor, 1.0, None)]

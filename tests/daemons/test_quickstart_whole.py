@@ -444,4 +444,4 @@ def deadline_of(admin: Admin) -> str:
     said = admin.types(act)
     admin.types(shows)
     admin.site.wait_for(lambda: admin.types(ORDERED), SECONDS, "the slot's deadline")
-    return re.findall(r"^request ([-\w]+):", said, re.MULTILINE)[0]
+    return str(re.findall(r"^request ([-\w]+):", said, re.MULTILINE)[0])

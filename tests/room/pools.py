@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -79,6 +80,7 @@ class Pool:
     owed: Mapping[str, float] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
     returning: Mapping[str, Amounts] = field(default_factory=dict)
+    extra: float = math.nan
 
     def made(self) -> RoomMade:
         """Make room; every account is owed without end and every user may lose all, unless it is said."""
@@ -89,7 +91,7 @@ class Pool:
         for user in self.users:
             mine = [one for one in self.pilots if one.user == user]
             costs = [self.costs.get(one.run, 0.0) for one in mine]
-            users.append(user_pilots(facts, (f"group_{user}", user), mine, costs, NOW, (user,)))
+            users.append(user_pilots(facts, (f"group_{user}", user), mine, costs, NOW, (user,), self.extra))
         return make_room(facts, left, users, dict.fromkeys(self.users, ENDLESS) | dict(self.most))
 
 
