@@ -222,6 +222,7 @@ def take_orders(pool: CondorPool, old_run: str) -> None:
     install(pool, SOON_VACATED, "node1")
     pool.run(["condor_rm", "-all"], check=False)  # it fails when a job ends at the same time
     pool.wait_for(lambda: not run_in(pool, "slot1_1@node1.pool.test"), WAIT_SECS, "the end of the old run")
+    Path(f"{pool.root}/home/alice/end").unlink(missing_ok=True)
     told = "$JOBFEATURES/shutdowntime_job $MACHINEFEATURES/shutdowntime .site.ad"
     last = submit(
         pool, f"until [ -e /home/alice/end ]; do sleep 0.2; done; ls -d {told} 2>/dev/null; echo done", "node1"

@@ -182,8 +182,7 @@ def test_nothing_that_a_user_sets_ends_prolongs_or_starts_a_job(pool: CondorPool
     for number, name in enumerate(what_decides_reads(pool)):
         value = HOSTILE.get(name, "777").format(silent=runs[silent], soon=now + 2)
         assert push(pool, f"{name} = {value}\nPushed = {number}\n") == ""
-        pushed = f"Pushed == {number}"
-        pool.wait_for(partial(pool.slots, pushed, ["Name"]), WAIT_SECS, "what was pushed")
+        pool.wait_for(partial(pool.slots, f"Pushed == {number}", ["Name"]), WAIT_SECS, "what was pushed")
         for _ in range(3):
             assert what_runs(pool) == before, name
             assert left_of(pool, runs[silent]) == 0, name

@@ -301,7 +301,8 @@ def run(knobs: dict[str, str]) -> None:
         *(knobs["execute"], startd, now, settings.heartbeat_limit, vacate, largest, hooks, observed, clients),
         owners=owners,
     )
-    marks = marks_of(published, before.marks, now, node_knobs.seconds(knobs.get("updates", "")) or USUAL_INTERVAL)
+    pause = node_knobs.seconds(knobs.get("updates", ""))
+    marks = marks_of(published, before.marks, now, USUAL_INTERVAL if pause is None else pause)
     orders = None if possible is None else since
     limit = settings.of_node("").whole("wall_limit_secs") if settings.kinds else None
     node = node_ad(orders, unusable, hooks, limit, knobs.get("guarded", "").split())
