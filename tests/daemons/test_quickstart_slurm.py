@@ -45,6 +45,7 @@ begins() {
 }
 case $1 in
 daemon-reload) ;;
+show) echo $unit.service ;;
 try-restart) ! ends || begins ;;
 enable | restart) ends; begins ;;
 disable) ends ;;
