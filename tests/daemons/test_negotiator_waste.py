@@ -78,13 +78,12 @@ def test_what_twenty_preemptions_were_expected_to_waste_is_what_they_wasted(pool
     for ends in ENDS:
         more = (TRANSFERRED, "accounting_group = group_alice", "periodic_remove = NumJobStarts >= 1 && JobStatus == 1")
         pool.submit(described(ends, *more, cores=1, executable="/usr/share/drainwise/ends"), user="alice")
-    pool.wait_for(
-        lambda: [one for one in runs(pool).values() if one["PilotKillWaste"].replace(".", "").isdigit()][
-            len(ENDS) - 1 :
-        ],
-        180,
-        "all pilots to report",
-    )
+
+    def are_near_their_ends() -> bool:
+        left = [float(run["PilotRemaining"]) for run in runs(pool).values() if run["PilotRemaining"] != "undefined"]
+        return len(left) == len(ENDS) and sum(one < MAX_GRACE - 5 for one in left) == sum(one < LONG for one in ENDS)
+
+    pool.wait_for(are_near_their_ends, 240, "all pilots to report, and some to end within max_grace")
     pool.submit(described(900, "accounting_group = group_bob", cores=1, count=TAKEN), user="bob")
     taken: dict[str, Taken] = {}
     ended: dict[str, float] = {}
