@@ -125,15 +125,15 @@ def _blocks(
 ) -> Iterator[tuple[Whole, Whole, Real, Real]]:
     """Yield positions of q places, their rows (q × width), what these give (R × q × width) and their prices."""
     table, within = state.problem.rows, np.arange(width)
+    pieces = pieces if len(pieces) else np.zeros(1, dtype=np.int64)
     step = max(1, _BLOCK // (sets * table.gives.shape[1]))
     for number in range(0, len(at), step):
         some = at[number : number + step]
         there = within < count[some][:, None]
-        here = pieces[np.where(there, begin[some][:, None] + within, 0)] if len(pieces) else np.zeros(there.shape, int)
-        rows = table.row[here] if len(pieces) else here
-        price = np.where(there, state.price[rows] if len(pieces) else 0.0, _DEAR)
-        gives = np.stack([np.where(there, one[here], 0) if len(pieces) else 0.0 * there for one in table.gives.T])
-        yield some, rows, gives, price
+        here = pieces[np.where(there, begin[some][:, None] + within, 0)]
+        rows = table.row[here]
+        gives = np.stack([np.where(there, one[here], 0) for one in table.gives.T])
+        yield some, rows, gives, np.where(there, state.price[rows], _DEAR)
 
 
 def _products(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, which: Mask) -> Iterator[PlaceSets]:
