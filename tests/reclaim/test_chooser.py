@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drainwise.reclaim.choose.choose import choose
+from drainwise.reclaim.choose.choose import GROUP_LABELS, LABELS_OF_A_LOOK, choose, improve
 from drainwise.reclaim.choose.fill import fill, reprieve
 from drainwise.reclaim.choose.plan import ACCOUNT, SITE, USER, Plan, Rules, make_plan, price_by_facts
 from drainwise.reclaim.choose.problem import Mask, Places, Problem, Real, sums
@@ -214,6 +214,77 @@ def test_it_ends_whatever_the_sizes_are(it: Problem, compete: str, join: bool) -
     assert list(faults(it, plan)) == []
     assert np.isfinite(it.rows.loss[plan.gone]).all()
     judged("a plan in which something goes", bool(plan.gone.any()), at_least=0.1)
+
+
+@st.composite
+def spanning_pools(draw: st.DrawFn) -> Problem:
+    """Pilots of two nodes: each odd row is a piece of the pilot of the row before, where that lies on another node."""
+    it = draw(pools)
+    rows = it.rows
+    second = np.arange(len(rows)) % 2 == 1
+    second[1:] &= rows.place[1:] != rows.place[:-1]
+    second &= draw(st.booleans())
+    whole = np.cumsum(~second) - 1
+    first = ~second
+    spends = np.column_stack([sums(whole, rows.spends[:, one], int(first.sum())) for one in (0, 1)])
+    merged = replace(
+        rows,
+        pilot=np.arange(int(first.sum())),
+        way=rows.way[first],
+        user=rows.user[first],
+        spends=spends,
+        loss=rows.loss[first],
+        claim=rows.claim[first],
+        row=whole,
+    )
+    return replace(it, rows=merged)
+
+
+@given(spanning_pools(), st.sampled_from((USER, SITE)), st.booleans())
+def test_a_pilot_of_several_nodes_goes_as_a_whole(it: Problem, compete: str, join: bool) -> None:
+    """What it gives back on each node counts, and it is in no group that is solved anew."""
+    plan = make_plan(it, Rules(compete=compete, join=join))
+    assert list(faults(it, plan)) == []
+    judged("a pilot of several nodes that goes", bool((plan.gone & it.wide).any()), at_least=0.02)
+
+
+def test_a_pilot_of_two_nodes_makes_room_on_both() -> None:
+    """One job on each."""
+    it = problem({"a": 0, "b": 0}, [("a", 8, 10), ("b", 8, 10)], [(2, 8)])
+    wide = replace(
+        it.rows,
+        pilot=np.array([0]),
+        way=it.rows.way[:1],
+        user=it.rows.user[:1],
+        spends=np.array([[16.0, 0.0]]),
+        loss=it.rows.loss[:1],
+        claim=it.rows.claim[:1],
+        row=np.array([0, 0]),
+    )
+    plan = make_plan(replace(it, rows=wide), Rules())
+    assert plan.gone.tolist() == [True]
+    assert plan.jobs.tolist() == [[1], [1]]
+
+
+def test_without_pilots_nothing_goes() -> None:
+    """Nor without jobs, nor where no pilot may go."""
+    for it in (
+        problem({"a": 8, "b": 0}, [], [(1, 8)]),
+        problem({"a": 0}, [("a", 8, 10)], []),
+        problem({"a": 0}, [("a", 8, 10)], [(0, 8)]),
+        problem({"a": 0}, [("a", 8, 10)], [(1, 8)], most=[0]),
+    ):
+        for compete in (USER, ACCOUNT, SITE):
+            assert not make_plan(it, Rules(compete=compete)).gone.any()
+
+
+def test_no_more_is_looked_at_than_is_allowed() -> None:
+    """A look at many labels counts as several: one may go beyond."""
+    it = random_problem("middle", 1)
+    state = State(it, price_by_facts(it.rows, it.limits, 1.0))
+    fill(state, range(len(it.needs.jobs)))
+    assert improve(state.copy(), 0) == 0
+    assert 0 < improve(state, 9) <= 9 + GROUP_LABELS // LABELS_OF_A_LOOK
 
 
 def test_limits_that_refuse_everything_end_soon() -> None:

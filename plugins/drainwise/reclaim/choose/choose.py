@@ -11,7 +11,7 @@ from drainwise.reclaim.choose.problem import Problem, Real, Whole
 from drainwise.reclaim.choose.resolve import MOST_LABELS, resolve
 from drainwise.reclaim.choose.state import State
 
-LOOKS = 300
+LOOKS = 1_000
 """Groups of places that are solved anew to better one choice."""
 SMALL_MIXES, SMALL_PLACES = 1_000, 32
 """So many mixes of jobs, so many places are solved as a whole, where MOST_LABELS are enough for it."""
@@ -38,12 +38,15 @@ def choose(
     must be no worse than, and that is changed. join: whether a small pool is solved as a whole. fills: prices by
     which a large pool is filled instead, one after the other until that is better than `start`.
     """
-    if join and _is_small(problem):
-        state = State(problem, price) if start is None else start
-        if resolve(state, np.arange(len(state.room)), np.flatnonzero(problem.needs.jobs > 0))[1] <= MOST_LABELS:
-            reprieve(state)
-            return state
     best = State(problem, price) if start is None else start
+    if not len(price):
+        return best
+    if join and _is_small(problem):
+        if problem.wide.any() and start is None:
+            fill(best, range(len(problem.needs.jobs)))  # nothing else lets rows on several places go
+        if resolve(best, np.arange(len(best.room)), np.flatnonzero(problem.needs.jobs > 0))[1] <= MOST_LABELS:
+            reprieve(best)
+            return best
     for filled in fills or (price,):
         state = State(problem, filled)
         fill(state, range(len(problem.needs.jobs)))
@@ -101,9 +104,7 @@ def _groups(state: State) -> Iterator[tuple[tuple[int, ...], Whole]]:
     near: dict[int, Whole] = {}
     for kind in range(len(state.served)):
         price = np.where(many, np.inf, bounds.of(kind))
-        few = (
-            np.argpartition(price, 2 * PARTNERS)[: 2 * PARTNERS] if len(price) > 2 * PARTNERS else np.arange(len(price))
-        )
+        few = np.argpartition(price, min(2 * PARTNERS, len(price) - 1))[: 2 * PARTNERS]
         near[kind] = few[np.lexsort((few, price[few]))][: int(np.isfinite(price[few]).sum())]
     for place in active.tolist():
         kinds = unserved[problem.needs.may[unserved, place]][:UNSERVED]

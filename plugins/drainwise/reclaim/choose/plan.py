@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drainwise.reclaim.choose.choose import LOOKS, choose
-from drainwise.reclaim.choose.fill import reprieve
+from drainwise.reclaim.choose.fill import MANY, reprieve
 from drainwise.reclaim.choose.problem import (
     CORES,
     DEVICES,
@@ -42,9 +42,9 @@ IDLE = 600.0
 class Rules:
     """How a plan weighs.
 
-    rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds that
-    a core beyond the least counts. looks: groups of places that are solved anew in each pass. join: whether small pools
-    are solved as a whole.
+    rank_factor: how much dearer a core is for each rank of its user. compete: USER, ACCOUNT or SITE. idle: seconds
+    that a core beyond the least counts. looks: groups of places that are solved anew in each pass, a third of that in
+    a pool of many rows. join: whether small pools are solved as a whole.
     """
 
     rank_factor: float = 1.0
@@ -85,13 +85,14 @@ def price_by_claims(rows: Rows, idle: float) -> Real:
 def make_plan(problem: Problem, rules: Rules) -> Plan:
     """Return which rows go, for which jobs."""
     rows, limits = problem.rows, problem.limits
-    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), rules.looks, join=rules.join)
+    looks = rules.looks if len(rows) <= MANY else rules.looks // 3
+    first = choose(problem, price_by_facts(rows, limits, rules.rank_factor), looks, join=rules.join)
     lost = _lost(rows, len(limits.rank), first.gone)
     budget = lost.copy()
     budget[:, CORES] += extra_cores(rows, limits, lost[:, CORES], first.rest)
     price = np.where(np.isfinite(first.price), price_by_claims(rows, rules.idle), np.inf)
     groups = _Groups(problem, first, groups_of(limits, rules.compete), budget, price)
-    gone, jobs = groups.chosen(rules)
+    gone, jobs = groups.chosen(rules, looks)
     second = State(problem, np.where(gone, first.price, np.inf))
     second.go(np.flatnonzero(gone))
     for kind in range(jobs.shape[1]):
@@ -134,8 +135,8 @@ def extra_cores(rows: Rows, limits: Limits, lost: Real, rest: Real) -> Real:
 class _Groups:
     """The groups of users whose reports compete, and where each may choose: by facts alone.
 
-    A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, what is
-    free belongs to the group that holds most cores there. Where several groups clear a place each has the jobs for
+    A place that only one group clears is its own, with what is free there and the jobs. Where nothing goes, both belong
+    to the group that holds most cores there. Where several groups clear a place each has the jobs for
     which it gives the room, and one of them what is free; where jobs need room of several groups, each of these may
     only give as much there by other rows. On all other places of a group its rows give room by themselves.
 
@@ -148,9 +149,9 @@ class _Groups:
         rows, places = problem.rows, len(problem.places.free)
         self.of_row = group[rows.user]
         of_piece, gone = self.of_row[rows.row], first.gone[rows.row]
-        self.cleared = np.zeros(places, dtype=bool)
-        self.cleared[rows.place[gone]] = True
-        held = np.where(gone, rows.gives[:, 0], np.where(self.cleared[rows.place], -1.0, rows.gives[:, 0]))
+        cleared = np.zeros(places, dtype=bool)
+        cleared[rows.place[gone]] = True
+        held = np.where(gone | ~cleared[rows.place], rows.gives[:, 0], -1.0)
         self.owner = _most_held(rows.place, of_piece, held, places)
         others = gone & (of_piece != self.owner[rows.place])
         self.mixed = np.zeros(places, dtype=bool)
@@ -190,7 +191,7 @@ class _Groups:
         none = np.zeros(len(problem.needs.jobs), dtype=np.int64)
         self.split |= {(place, group): found.get(group, none) for group in room}
 
-    def chosen(self, rules: Rules) -> tuple[Mask, Whole]:
+    def chosen(self, rules: Rules, most_looks: int) -> tuple[Mask, Whole]:
         """Return the rows that go (n) and the parts of jobs on each place (P × K) when each group is chosen for.
 
         Beyond MOST_GROUPS those that lose least only swap rows place by place.
@@ -204,7 +205,7 @@ class _Groups:
             rows = rows[np.isfinite(self.price[rows]) & ~self.problem.wide[rows]]
             rows = rows[~self.mixed[self._place(rows)]]
             swapped[rows] = False
-            looks = 5 + int(rules.looks * lost[group] / lost.sum())
+            looks = 5 + int(most_looks * lost[group] / lost.sum())
             if not gone[rows].all():
                 self._choose(group, rows, looks, rules, gone, jobs)
         self._swap(np.flatnonzero(swapped & ~self.problem.wide), gone)
@@ -232,10 +233,8 @@ class _Groups:
     def _held(self, group: int, places: Whole) -> tuple[Whole, Real]:
         """Return the parts of jobs that places serve for a group by facts, and what is free there for it alone."""
         mine = self.owner[places] == group
-        start = np.where((mine & self.cleared[places])[:, None], self.first.jobs[places], 0)
+        start = np.where(mine[:, None], self.first.jobs[places], 0)
         free = self.problem.places.free[places].copy()
-        served = mine & ~self.cleared[places]
-        free[served] = self.first.room[places[served]]
         free[~mine] = np.minimum(free[~mine], 0)
         for number, place in enumerate(places.tolist()):
             if (place, group) in self.split:
@@ -337,9 +336,6 @@ def _most_held(place: Whole, group: Whole, cores: Real, places: int) -> Whole:
 
 
 def _prices(rows: Rows, idle: float) -> list[Real]:
-    """Return the prices by which a large part is filled: claims, and cores at five prices up to endless."""
-    cores = rows.spends[:, CORES]
-    claim = price_by_claims(rows, 0.0)
-    usual = float(np.median(claim / np.maximum(cores, 1))) if len(rows) else 0.0
-    found: list[Real] = [price_by_claims(rows, idle + usual * times) for times in (0.0, 0.5, 2.0, 8.0)]
-    return [*found, cores + claim / (1 + claim.sum())]
+    """Return the prices by which a large part is filled: by claims, and with cores as dear as is usual on top."""
+    usual = np.median(price_by_claims(rows, 0.0) / np.maximum(rows.spends[:, CORES], 1)) if len(rows) else 0.0
+    return [price_by_claims(rows, idle), price_by_claims(rows, idle + float(usual))]

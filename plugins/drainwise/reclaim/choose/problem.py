@@ -137,6 +137,11 @@ class Problem:
         return np.bincount(self.rows.row, minlength=len(self.rows)) > 1
 
     @cached_property
+    def has_ways(self) -> bool:
+        """Whether a pilot has several rows."""
+        return len(self.rows) > 0 and int(np.bincount(self.rows.pilot).max()) > 1
+
+    @cached_property
     def pieces_of(self) -> Whole:
         """Where the pieces of each row begin; n + 1."""
         return np.searchsorted(self.rows.row, np.arange(len(self.rows) + 1))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from drainwise.reclaim.choose.problem import Mask, Real, Rows, Whole
+from drainwise.reclaim.choose.problem import Mask, Real, Whole
 from drainwise.reclaim.choose.state import State
 
 ALL_OF = 10
@@ -85,14 +85,14 @@ def sets_on(state: State, places: Whole, lack: Real, all_of: int = ALL_OF, most:
     if many:
         keep = np.arange(len(whose)) - (np.cumsum(count) - count)[whose] < most
         pieces, whose, count = pieces[keep], whose[keep], np.minimum(count, most)
-        order = np.lexsort((pieces, table.pilot[table.row[pieces]], whose))
-        pieces = pieces[order]
+        if state.problem.has_ways:
+            pieces = pieces[np.lexsort((pieces, table.pilot[table.row[pieces]], whose))]
     begin = np.cumsum(count) - count
-    pilot = table.pilot[table.row[pieces]]
     again = np.zeros(len(pieces), dtype=bool)
-    again[1:] = (pilot[1:] == pilot[:-1]) & (whose[1:] == whose[:-1])
     pattern = np.where(count <= all_of, (count + 1) // 2 * 2, -1)  # of rows of different pilots: as many, or one more
-    if again.any():
+    if state.problem.has_ways:
+        pilot = table.pilot[table.row[pieces]]
+        again[1:] = (pilot[1:] == pilot[:-1]) & (whose[1:] == whose[:-1])
         within = np.arange(len(pieces)) - begin[whose]
         bits = np.bincount(whose[again], weights=2.0 ** np.minimum(within[again], 44), minlength=len(places))
         pilots = count - np.bincount(whose[again], minlength=len(places))
@@ -125,15 +125,15 @@ def _blocks(
 ) -> Iterator[tuple[Whole, Whole, Real, Real]]:
     """Yield positions of q places, their rows (q × width), what these give (R × q × width) and their prices."""
     table, within = state.problem.rows, np.arange(width)
+    pieces = pieces if len(pieces) else np.zeros(1, dtype=np.int64)
     step = max(1, _BLOCK // (sets * table.gives.shape[1]))
     for number in range(0, len(at), step):
         some = at[number : number + step]
         there = within < count[some][:, None]
-        here = pieces[np.where(there, begin[some][:, None] + within, 0)] if len(pieces) else np.zeros(there.shape, int)
-        rows = table.row[here] if len(pieces) else here
-        price = np.where(there, state.price[rows] if len(pieces) else 0.0, _DEAR)
-        gives = np.stack([np.where(there, one[here], 0) if len(pieces) else 0.0 * there for one in table.gives.T])
-        yield some, rows, gives, price
+        here = pieces[np.where(there, begin[some][:, None] + within, 0)]
+        rows = table.row[here]
+        gives = np.stack([np.where(there, one[here], 0) for one in table.gives.T])
+        yield some, rows, gives, np.where(there, state.price[rows], _DEAR)
 
 
 def _products(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, which: Mask) -> Iterator[PlaceSets]:
@@ -152,13 +152,13 @@ def _likely(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, 
         shares = (np.minimum(gives, lacking) / np.maximum(lacking, 1e-9)).sum(axis=0)
         orders, sums, prices = [], [np.zeros((*gives.shape[:2], 1)), gives], [np.zeros((len(some), 1)), price]
         for value in (table.spends[rows, 0], shares):
-            each = _once(table, rows, np.minimum(price / np.maximum(value, 1e-9), _DEAR), price)
+            each = _once(state, rows, np.minimum(price / np.maximum(value, 1e-9), _DEAR), price)
             order = np.argsort(each / np.maximum(value, 1e-9), axis=1, kind="stable")
             orders.append(order)
             prices.append(np.cumsum(np.take_along_axis(each, order, axis=1), axis=1))
             sums.append(np.cumsum(np.take_along_axis(gives, order[None], axis=2), axis=2))
         first = orders[0][:, :FIRST]
-        alone = _once(table, rows, price, price)
+        alone = _once(state, rows, price, price)
         prices.append(np.take_along_axis(alone, first, axis=1) @ factors)
         sums.append(np.take_along_axis(gives, first[None], axis=2) @ factors)
         total = np.concatenate(prices, axis=1)
@@ -166,11 +166,11 @@ def _likely(state: State, at: Whole, pieces: Whole, begin: Whole, count: Whole, 
         yield PlaceSets(some, rows, np.concatenate(sums, axis=2), total, None, tuple(orders))
 
 
-def _once(table: Rows, rows: Whole, value: Real, price: Real) -> Real:
+def _once(state: State, rows: Whole, value: Real, price: Real) -> Real:
     """Return the prices (q × M), out of reach for all rows of a pilot of a place but that of the least value."""
-    pilot = table.pilot[rows]
-    if (pilot[:, 1:] > pilot[:, :-1]).all():
+    if not state.problem.has_ways:
         return price
+    pilot = state.problem.rows.pilot[rows]
     order = np.lexsort((value, pilot), axis=1)
     ordered = np.take_along_axis(pilot, order, axis=1)
     again = np.zeros(pilot.shape, dtype=bool)
