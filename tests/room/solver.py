@@ -15,8 +15,11 @@ from drainwise.room.facts import Real, room_facts
 from .pools import ENDLESS, Pool
 
 
-def solved(pool: Pool) -> tuple[dict[str, int], int, float]:
-    """The jobs of each kind beyond those that need no room, the cores lost, and the cost; of a pool of one user."""
+def solved(pool: Pool, gpus: float = float(ENDLESS)) -> tuple[dict[str, int], int, float]:
+    """The jobs of each kind beyond those that need no room, the cores lost, and the cost; of a pool of one user.
+
+    gpus: how many its pilots may lose, where a kind needs some.
+    """
     facts = room_facts(pool.kinds, pool.places)
     owed = {one.account: float(ENDLESS) for one in pool.kinds} | dict(pool.owed)
     left = demand_left(facts, owed, pool.returning)
@@ -37,6 +40,8 @@ def solved(pool: Pool) -> tuple[dict[str, int], int, float]:
         model.at_most(terms, math.floor(left.owed[account] + 1e-6))
     lost = {row: float(one.cores) for row, one in enumerate(pool.pilots)}
     model.at_most(lost, float(pool.most.get("alice", ENDLESS)))
+    if "gpus" in facts.resources:
+        model.at_most({row: float(_amount(one.holds, "gpus")) for row, one in enumerate(pool.pilots)}, gpus)
     jobs = {}
     for number, kind in enumerate(pool.kinds):
         jobs[kind.name] = -round(model.least({model.jobs(number): -1.0}))

@@ -16,10 +16,12 @@ from .solver import solved
 @more_examples(2.5)
 @given(pools())
 def test_one_users_pilots_serve_what_the_solver_serves_at_its_cores_and_cost(pool: Pool) -> None:
-    """Most jobs in the order of the kinds, then fewest cores, then least cost."""
+    """Most jobs in the order of the kinds, then fewest cores, then least cost; no GPU more than facts take."""
     made = replace(pool, extra=0.0).made()
     [alice] = made.users
-    jobs, cores, cost = solved(pool)
+    by_facts = {run for one in replace(pool, extra=0.0, costs={}).made().users for run in one.runs}
+    gpus = sum(one.holds.gpus for one in pool.pilots if one.run in by_facts and one.holds is not None)
+    jobs, cores, cost = solved(pool, float(gpus))
     assert dict(made.jobs) == jobs
     assert alice.cores == cores
     assert alice.cost == pytest.approx(cost)
